@@ -14,12 +14,13 @@ from statistics import median
 import msgspec
 import numpy as np
 
-from tarazu.allocate import bounds, policies, quality
+from tarazu.allocate import bounds, quality
 from tarazu.errors import TraceError, Unavailable
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
+from tarazu.report.objects import Objects
+from tarazu.sim.allocation import policies
 from tarazu.sim.whatif import speeds
-from tarazu.sim.whatif.objects import Objects
 from tarazu.trace.darshan import log as logs
 from tarazu.trace.darshan.read import read
 from tarazu.units import MIB, TIB
@@ -53,7 +54,7 @@ class Log(msgspec.Struct, frozen=True):
         return max(f.end_s for f in self.files)
 
 
-class Row(msgspec.Struct, frozen=True):
+class LoggedOst(msgspec.Struct, frozen=True):
     """One OST in the log, under the model of Lustre's allocator and under ours (medians over the seeds)."""
 
     ost: int
@@ -67,8 +68,8 @@ class Row(msgspec.Struct, frozen=True):
     tarazu_s: float
 
 
-class Study(msgspec.Struct, frozen=True):
-    rows: tuple[Row, ...]
+class BadOstStudy(msgspec.Struct, frozen=True):
+    rows: tuple[LoggedOst, ...]
     seeds: int
     logged_s: float
     bound_s: float
@@ -95,7 +96,7 @@ def load(path: Path | None = None) -> Log:
         return _written(read(found))
 
 
-def _written(logged: logs.Log) -> Log:
+def _written(logged: logs.DarshanLog) -> Log:
     if not {"POSIX", "LUSTRE"} <= logged.present.keys():
         raise TraceError(logged.path, "the modules POSIX and LUSTRE", sorted(logged.present))
     posix = logged.accesses[~logged.accesses["stdio"]]
@@ -121,7 +122,9 @@ def ost_speeds(log: Log) -> dict[int, float]:
         np.array([f.write_s for f in log.files]),
     )
     osts = np.unique(ost)
-    found = speeds.ost_speeds(Objects(np.arange(len(ost)), ost, size, size), writing, osts)
+    found = speeds.ost_speeds(
+        Objects(np.arange(len(ost)), ost, size, size, 0 * ost, 0 * ost + 1), writing, osts
+    )
     return dict(zip(osts.tolist(), found.tolist(), strict=True))
 
 
@@ -140,7 +143,7 @@ def requests(log: Log) -> tuple[CreateRequest, ...]:
     return tuple(CreateRequest(f.size_bytes, one_stripe) for f in log.files)
 
 
-def study(log: Log | None = None, seeds: Iterable[int] = range(SEEDS)) -> Study:
+def study(log: Log | None = None, seeds: Iterable[int] = range(SEEDS)) -> BadOstStudy:
     """Place the log's files with the model of Lustre's allocator and with ours."""
     log = log or load()
     system, wanted, drawn = view(log), requests(log), tuple(seeds)
@@ -155,8 +158,8 @@ def study(log: Log | None = None, seeds: Iterable[int] = range(SEEDS)) -> Study:
         held = [f for f in log.files if f.ost == ost]
         lsa, ours = (int(median(p[ost] for p in placed[policy])) for policy in ("lsa", "tarazu"))
         logged_bytes, logged_s = sum(f.size_bytes for f in held), max(f.end_s for f in held)
-        rows.append(Row(ost, rate, logged_bytes, logged_s, lsa, lsa / rate, ours, ours / rate))
-    return Study(
+        rows.append(LoggedOst(ost, rate, logged_bytes, logged_s, lsa, lsa / rate, ours, ours / rate))
+    return BadOstStudy(
         tuple(rows),
         len(drawn),
         log.completion_s,

@@ -19,10 +19,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from tarazu.allocate import bounds, policies, quality
+from tarazu.allocate import bounds, quality
 from tarazu.errors import TarazuError
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, SystemView
+from tarazu.sim.allocation import policies
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import READY_S, mdsd_view, wait_until_ready
@@ -66,7 +67,7 @@ def scenarios() -> tuple[DemoScenario, ...]:
     return (
         DemoScenario("ior-fpp-32 plain", "OST cost", 2 * GIB),
         DemoScenario("ior-fpp-32 PFL 1", "OST cost", 2 * GIB, pfl=PFL_1),
-        DemoScenario("unequal-fill", "final fill", 2 * GIB, fill=unequal),
+        DemoScenario("unequal-fill", "completion time", 2 * GIB, fill=unequal),
         DemoScenario("slow-ost", "completion time", 2 * GIB, slow={SLOW_OST: 0.1}),
         DemoScenario("ior-ssf-16 auto", "OST cost", GIB, shared=True, stripe_count="auto"),
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tarazu.errors import Unavailable
+from tarazu.drawing import pyplot
 from tarazu.sim.demo import DemoResult
 
 LUSTRE, OURS, QUIET = "#c0504d", "#1f6fb4", "#888888"
@@ -18,13 +18,7 @@ def utilization(results: Sequence[DemoResult], path: Path) -> Path:
 
     Raises Unavailable without matplotlib.
     """
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise Unavailable("picture: expected matplotlib (pip install 'tarazu[viz]'), found none") from None
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
+    plt = pyplot()
     columns = 2
     rows = -(-len(results) // columns)
     figure, axes = plt.subplots(rows, columns, figsize=(12, 3.2 * rows), squeeze=False, layout="constrained")

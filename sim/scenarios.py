@@ -14,9 +14,10 @@ from typing import Literal
 
 import msgspec
 
-from tarazu.allocate import bounds, policies, quality
+from tarazu.allocate import bounds, quality
 from tarazu.lustre import EOF
 from tarazu.model import CreateRequest, Oss, Ost, SystemView
+from tarazu.sim.allocation import policies
 from tarazu.sim.model.striping import PFL_1, PFL_2, PLAIN, Striping, layout
 from tarazu.sim.workloads.hacc import hacc_bytes
 from tarazu.units import GIB
@@ -32,7 +33,7 @@ AUTO = ((0, EOF, SERVERS * OSTS_PER_SERVER),)
 Metric = Literal["ost-cost", "final-fill", "completion-time"]
 
 
-class Scenario(msgspec.Struct, frozen=True):
+class PaperScenario(msgspec.Struct, frozen=True):
     """One row of the evaluation."""
 
     name: str
@@ -43,7 +44,7 @@ class Scenario(msgspec.Struct, frozen=True):
     metric: Metric = "ost-cost"
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ScenarioOutcome(msgspec.Struct, frozen=True):
     """What one policy reached in one scenario, over all seeds."""
 
     scenario: str
@@ -89,7 +90,7 @@ def files(count: int, size_bytes: int, striping: Striping) -> tuple[CreateReques
 
 
 @cache
-def scenarios() -> tuple[Scenario, ...]:
+def scenarios() -> tuple[PaperScenario, ...]:
     """All of them, in the order in which they are reported."""
     empty = cluster()
     variants = {"plain": PLAIN, "pfl-1": PFL_1, "pfl-2": PFL_2}
@@ -100,25 +101,25 @@ def scenarios() -> tuple[Scenario, ...]:
         "hacc-fpp-16": (16, hacc_bytes(20 * 10**6)),
     }
     rows = [
-        Scenario(name, variant, empty, files(*shape, striping))
+        PaperScenario(name, variant, empty, files(*shape, striping))
         for name, shape in sizes.items()
         for variant, striping in variants.items()
     ]
     for name, size in (("ior-ssf-8", 8 * GIB), ("ior-ssf-16", 16 * GIB)):
         for variant, striping in {"plain": PLAIN, "auto": AUTO, "pfl-1": PFL_1}.items():
-            rows.append(Scenario(name, variant, empty, files(1, size, striping)))
+            rows.append(PaperScenario(name, variant, empty, files(1, size, striping)))
     both = files(8, 8 * GIB, PFL_1) + files(8, hacc_bytes(50 * 10**6), PFL_2)
-    rows.append(Scenario("mixed", "pfl-1 + pfl-2", empty, both))
+    rows.append(PaperScenario("mixed", "pfl-1 + pfl-2", empty, both))
     unequal = cluster(fill=lambda ost: 0.6 * ost / (SERVERS * OSTS_PER_SERVER - 1))
     slow = cluster(speed=lambda ost: OST_BYTES_PER_S / (10 if ost == 7 else 1))
     for variant, striping in variants.items():
         requests = files(16, 2 * GIB, striping)
-        rows.append(Scenario("unequal-fill", variant, unequal, requests, "final-fill"))
-        rows.append(Scenario("slow-ost", variant, slow, requests, "completion-time"))
+        rows.append(PaperScenario("unequal-fill", variant, unequal, requests, "final-fill"))
+        rows.append(PaperScenario("slow-ost", variant, slow, requests, "completion-time"))
     return tuple(sorted(rows, key=lambda s: s.metric != "ost-cost"))
 
 
-def named(name: str, variant: str | None = None) -> tuple[Scenario, ...]:
+def named(name: str, variant: str | None = None) -> tuple[PaperScenario, ...]:
     """Scenarios of that name, of one variant if given. Raises KeyError when there is none."""
     found = tuple(s for s in scenarios() if s.name == name and variant in (None, s.variant))
     if not found:
@@ -126,7 +127,7 @@ def named(name: str, variant: str | None = None) -> tuple[Scenario, ...]:
     return found
 
 
-def measure(scenario: Scenario, placed: dict[int, int]) -> float:
+def measure(scenario: PaperScenario, placed: dict[int, int]) -> float:
     """The judged metric of the bytes placed on each OST."""
     if scenario.metric == "final-fill":
         return quality.final_fill(scenario.view, placed)
@@ -135,7 +136,7 @@ def measure(scenario: Scenario, placed: dict[int, int]) -> float:
     return quality.ost_cost(placed)
 
 
-def bound(scenario: Scenario) -> float:
+def bound(scenario: PaperScenario) -> float:
     """The lower bound of the judged metric."""
     lowest = {
         "final-fill": bounds.fill_bound,
@@ -156,7 +157,7 @@ def _bounds(name: str, variant: str) -> tuple[float, float, float]:
     return lower, oss, bounds.oss_bound(scenario.view, scenario.requests, lower)
 
 
-def run(scenario: Scenario, policy: str, seeds: Iterable[int] = range(SEEDS)) -> Outcome:
+def run(scenario: PaperScenario, policy: str, seeds: Iterable[int] = range(SEEDS)) -> ScenarioOutcome:
     """A fresh policy for each seed, each placing all files at once; `scenario` is one of `scenarios()`."""
     values, oss_values, times = [], [], []
     for seed in seeds:
@@ -166,7 +167,7 @@ def run(scenario: Scenario, policy: str, seeds: Iterable[int] = range(SEEDS)) ->
         oss_values.append(quality.oss_cost(scenario.view, placed))
         times.append(allocation.elapsed_s)
     lower, oss_lower, oss_lower_there = _bounds(scenario.name, scenario.variant)
-    return Outcome(
+    return ScenarioOutcome(
         scenario.name,
         scenario.variant,
         policy,
@@ -190,7 +191,7 @@ def table(
     seeds: Iterable[int] = range(SEEDS),
     only: Sequence[str] = (),
     progress: Callable[[str], object] = lambda text: None,
-) -> tuple[Outcome, ...]:
+) -> tuple[ScenarioOutcome, ...]:
     """Every scenario under every policy in `names`.
 
     only: words of which one must occur in "name variant"; progress: called with each scenario and policy

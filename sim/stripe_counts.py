@@ -12,7 +12,7 @@ from statistics import median
 import msgspec
 
 from tarazu.allocate.bounds import alike_bound
-from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
+from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, UsableOsts
 from tarazu.layout.setstripe import parse_layout
 from tarazu.model import CreateRequest, FileName, Forecast, Layout
 from tarazu.units import GIB, MIB
@@ -30,7 +30,7 @@ DEFAULTS = {
 NOISE = 1 + 1e-9
 
 
-class Case(msgspec.Struct, frozen=True):
+class StripeCountCase(msgspec.Struct, frozen=True):
     """One job step under one default."""
 
     default: str
@@ -52,7 +52,7 @@ class Case(msgspec.Struct, frozen=True):
         return self.auto_bound > self.default_bound * NOISE
 
 
-class Summary(msgspec.Struct, frozen=True):
+class StripeCountSummary(msgspec.Struct, frozen=True):
     """All cases of one default and one number of OSTs."""
 
     default: str
@@ -67,13 +67,13 @@ class Summary(msgspec.Struct, frozen=True):
     median_gain: float
 
 
-def case(name: str, default: Layout, osts: int, files: int, size_bytes: int) -> Case:
+def case(name: str, default: Layout, osts: int, files: int, size_bytes: int) -> StripeCountCase:
     """What `auto` chooses, and both bounds. Of a PFL default all is kept but what is left open in it."""
     forecast = Forecast(FileName("/f", "/f", "/f", False, 0, 0, 0), size_bytes)
     policy = LayoutPolicy(min_size_bytes=0)
-    (chosen, *_) = ConfigurationManager(policy, Targets(osts), default).choose([forecast] * files)
+    (chosen, *_) = ConfigurationManager(policy, UsableOsts(osts), default).choose([forecast] * files)
     as_site = LayoutPolicy("site", min_size_bytes=0)
-    (plain,) = ConfigurationManager(as_site, Targets(osts), default).choose([forecast])
+    (plain,) = ConfigurationManager(as_site, UsableOsts(osts), default).choose([forecast])
     assert plain.layout is not None
     stripes = [
         msgspec.structs.replace(c, stripe_size_bytes=d.stripe_size_bytes)
@@ -82,10 +82,10 @@ def case(name: str, default: Layout, osts: int, files: int, size_bytes: int) -> 
     lustres = msgspec.structs.replace(plain.layout, components=tuple(stripes))
     below = alike_bound(osts, CreateRequest(size_bytes, lustres), files)
     if chosen.layout is None:
-        return Case(name, osts, files, size_bytes, below, below, 0, chosen.left_because)
+        return StripeCountCase(name, osts, files, size_bytes, below, below, 0, chosen.left_because)
     bound = alike_bound(osts, CreateRequest(size_bytes, chosen.layout), files)
     last = chosen.layout.components[chosen.layout.covered(size_bytes) - 1]
-    return Case(name, osts, files, size_bytes, below, bound, last.stripe_count, "")
+    return StripeCountCase(name, osts, files, size_bytes, below, bound, last.stripe_count, "")
 
 
 def sweep(
@@ -93,7 +93,7 @@ def sweep(
     files: Iterable[int] = FILES,
     sizes: Iterable[int] = SIZES,
     progress: Callable[[str], object] = lambda text: None,
-) -> tuple[Case, ...]:
+) -> tuple[StripeCountCase, ...]:
     """Every default with every number of OSTs, files and every size. progress: called before each default."""
     cases = []
     numbers, counts, lengths = tuple(osts), tuple(files), tuple(sizes)
@@ -104,13 +104,13 @@ def sweep(
     return tuple(cases)
 
 
-def summaries(cases: Sequence[Case]) -> tuple[Summary, ...]:
+def summaries(cases: Sequence[StripeCountCase]) -> tuple[StripeCountSummary, ...]:
     """One row for each default and number of OSTs, in the order of the sweep."""
-    rows: dict[tuple[str, int], list[Case]] = {}
+    rows: dict[tuple[str, int], list[StripeCountCase]] = {}
     for c in cases:
         rows.setdefault((c.default, c.osts), []).append(c)
     return tuple(
-        Summary(
+        StripeCountSummary(
             name,
             osts,
             len(of),
@@ -129,7 +129,7 @@ def summaries(cases: Sequence[Case]) -> tuple[Summary, ...]:
 HEADER = ("default", "OSTs", "cases", "better", "worse", "bound", "auto", "highest", "auto", "median gain")
 
 
-def cells(row: Summary) -> tuple[str, ...]:
+def cells(row: StripeCountSummary) -> tuple[str, ...]:
     """A row of the table under HEADER."""
     values = (row.default_median, row.auto_median, row.default_highest, row.auto_highest, row.median_gain)
     numbers = (row.osts, row.cases, row.better, row.worse)

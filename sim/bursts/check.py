@@ -8,8 +8,7 @@ import msgspec
 import numpy as np
 
 from tarazu.forwarding.bursts.day import Period, analyse
-from tarazu.forwarding.mapping.simple import contiguous, round_robin
-from tarazu.sim.bursts.published import (
+from tarazu.forwarding.bursts.published import (
     BUSIEST_AFTER,
     BUSIEST_BEFORE,
     MORE_IO_NODES,
@@ -19,7 +18,8 @@ from tarazu.sim.bursts.published import (
     Published,
     Remapped,
 )
-from tarazu.sim.bursts.system import System
+from tarazu.forwarding.mapping.simple import contiguous, round_robin
+from tarazu.sim.bursts.system import BurstSystem
 
 BEFORE, AFTER = "contiguous", "i % n"
 
@@ -44,7 +44,7 @@ class Checked(msgspec.Struct, frozen=True):
         return abs(self.found - self.published) <= self.tolerance
 
 
-def period(system: System, progress: Callable[[float], None] = lambda _: None) -> Period:
+def period(system: BurstSystem, progress: Callable[[float], None] = lambda _: None) -> Period:
     """All of the system's time, so that no job is cut off; mapped contiguously and by i % n."""
     nodes, io_nodes = len(system.machine.nodes), len(system.machine.io_nodes)
     return analyse(
@@ -57,7 +57,7 @@ def period(system: System, progress: Callable[[float], None] = lambda _: None) -
     )
 
 
-def check(system: System, seen: Period | None = None) -> list[Checked]:
+def check(system: BurstSystem, seen: Period | None = None) -> list[Checked]:
     """Jobs: all of them, but where they stand only of those that started when the machine was warm. Traffic: of the
     intervals between then and the last submission, each as much as another, as the paper counts."""
     seen = seen or period(system)
@@ -80,7 +80,7 @@ def _beside(statistic: Published, name: Name, found: float) -> Checked:
     )
 
 
-def _jobs(system: System, seen: Period) -> dict[str, float]:
+def _jobs(system: BurstSystem, seen: Period) -> dict[str, float]:
     jobs, applications = seen.job_statistics, seen.application_statistics
     warm = system.steady_s[0]
     standing = [
@@ -102,7 +102,7 @@ def _jobs(system: System, seen: Period) -> dict[str, float]:
     return {key: 100 * (float("nan") if part is None else part) for key, part in parts.items()}
 
 
-def _intervals(system: System, seen: Period) -> dict[str, float]:
+def _intervals(system: BurstSystem, seen: Period) -> dict[str, float]:
     some = _steady(system, seen)
     return {
         "top nodes": 100 * float(seen.shares.nodes[some].mean()),
@@ -110,13 +110,13 @@ def _intervals(system: System, seen: Period) -> dict[str, float]:
     }
 
 
-def _steady(system: System, seen: Period) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _steady(system: BurstSystem, seen: Period) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     begin, until = system.steady_s
     time_s = seen.shares.time_s
     return (time_s >= begin) & (time_s < until)
 
 
-def _remapped(system: System, seen: Period) -> list[Checked]:
+def _remapped(system: BurstSystem, seen: Period) -> list[Checked]:
     some = _steady(system, seen)
     before, after = (seen.shares.mapped[name] for name in (BEFORE, AFTER))
     shares = [100 * float(mapped.busiest[some].mean()) for mapped in (before, after)]

@@ -6,16 +6,16 @@ from statistics import NormalDist
 
 import numpy as np
 
+from tarazu.forwarding.bursts.published import HARDWARE, Name
 from tarazu.sim.bursts.knobs import KNOBS, Knobs, Sizes, Spread
-from tarazu.sim.bursts.published import HARDWARE, Name
-from tarazu.sim.bursts.queue import Applications, Flags, Pattern, Queue
+from tarazu.sim.bursts.queue import Applications, Flags, Queue, TrafficPattern
 from tarazu.sim.bursts.shares import drawn
 from tarazu.sim.kernel.fluid import Floats, Ints
 
 SEED = 1
 JOBS = 12_000
 INTENSIVE_BYTES = 10 * 2**30
-"""The setting `bursts.intensive`."""
+"""As `Thresholds.intensive`."""
 MARGIN = 1.1
 """Volumes stay so far away from it: what is said of a job must be found in its traffic again."""
 DIVERGENCE = 0.3
@@ -106,8 +106,8 @@ def _applications(knobs: Knobs, jobs: int, rng: np.random.Generator) -> tuple[In
         # Evenly spaced quantiles: few applications have most jobs, drawn sizes would be as chance has it.
         quantiles = (np.cumsum(several) - np.array(several) / 2) / max(1, count)
         for jobs_of_one, quantile in zip(several, quantiles.tolist(), strict=True):
-            sizes_of = kind.even if cell.pattern == Pattern.EVEN else kind.sizes
-            size = 1 if cell.pattern == Pattern.SINGLE else _size(sizes_of, quantile)
+            sizes_of = kind.even if cell.pattern == TrafficPattern.EVEN else kind.sizes
+            size = 1 if cell.pattern == TrafficPattern.SINGLE else _size(sizes_of, quantile)
             cells += [index] * jobs_of_one
             applications += [number] * jobs_of_one
             sizes += [size] * jobs_of_one
@@ -199,7 +199,13 @@ def _divergent(
         for j in range(starts[a], starts[a] + jobs[a]):
             numbers = np.random.default_rng((seed, 1, int(own[a]))), np.random.default_rng((seed, 3, j))
             vectors.append(
-                drawn(Pattern(int(pattern[j])), int(size[j]), float(writers[a]), bool(divergent[a]), *numbers)
+                drawn(
+                    TrafficPattern(int(pattern[j])),
+                    int(size[j]),
+                    float(writers[a]),
+                    bool(divergent[a]),
+                    *numbers,
+                )
             )
         all_ = np.array(vectors)
         squares = (all_**2).sum(1)
@@ -207,7 +213,7 @@ def _divergent(
         return bool(apart.sum() / (len(all_) * (len(all_) - 1)) > DIVERGENCE)
 
     missing = round(part * len(judged)) - sum(found(a) for a in judged.tolist())
-    others = (pattern[starts] == Pattern.ROOT) | (pattern[starts] == Pattern.UNEVEN)
+    others = (pattern[starts] == TrafficPattern.ROOT) | (pattern[starts] == TrafficPattern.UNEVEN)
     for a in rng.permutation(judged[others[judged]]).tolist():
         if missing <= 0:
             break

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tarazu.sim.bursts.published import Name
-from tarazu.sim.bursts.queue import Pattern
+from tarazu.forwarding.bursts.published import Name
+from tarazu.sim.bursts.queue import TrafficPattern
 
 
 class Cell(NamedTuple):
@@ -15,7 +15,7 @@ class Cell(NamedTuple):
 
     part: float
     """Of all jobs."""
-    pattern: Pattern
+    pattern: TrafficPattern
     intensive: bool
     low_communication: bool
 
@@ -38,7 +38,7 @@ class Spread(NamedTuple):
     sigma: float
 
 
-class Kind(NamedTuple):
+class JobKind(NamedTuple):
     """Data-intensive jobs, or the others."""
 
     sizes: Sizes
@@ -65,8 +65,8 @@ class Knobs(NamedTuple):
     """Part of all bytes that data-intensive jobs move."""
     divergent: float
     """Part of the multi-node applications with more than five jobs."""
-    intensive: Kind
-    others: Kind
+    intensive: JobKind
+    others: JobKind
     node_hours: float
     """Of a job on the mean; run times of others than data-intensive ones are scaled to it."""
     load: float
@@ -76,7 +76,12 @@ class Knobs(NamedTuple):
 
 
 def _cells(
-    multi: float, root: float, even: float, of_intensive: dict[Pattern, float], apart: float, high: float
+    multi: float,
+    root: float,
+    even: float,
+    of_intensive: dict[TrafficPattern, float],
+    apart: float,
+    high: float,
 ) -> tuple[Cell, ...]:
     """Cells whose sums are the published ones.
 
@@ -86,19 +91,23 @@ def _cells(
     """
     all_rank = multi * (1 - root)
     part = {
-        Pattern.SINGLE: 1 - multi,
-        Pattern.ROOT: multi * root,
-        Pattern.EVEN: all_rank * even,
-        Pattern.UNEVEN: all_rank * (1 - even),
+        TrafficPattern.SINGLE: 1 - multi,
+        TrafficPattern.ROOT: multi * root,
+        TrafficPattern.EVEN: all_rank * even,
+        TrafficPattern.UNEVEN: all_rank * (1 - even),
     }
-    cells = [Cell(of_intensive[pattern], pattern, True, True) for pattern in Pattern]
-    cells.append(Cell(apart, Pattern.EVEN, True, False))
+    cells = [Cell(of_intensive[pattern], pattern, True, True) for pattern in TrafficPattern]
+    cells.append(Cell(apart, TrafficPattern.EVEN, True, False))
     rest = high - apart
-    chatty = {Pattern.ROOT: 0.3 * rest, Pattern.EVEN: 0.4 * rest, Pattern.UNEVEN: 0.3 * rest}
-    for pattern in Pattern:
+    chatty = {
+        TrafficPattern.ROOT: 0.3 * rest,
+        TrafficPattern.EVEN: 0.4 * rest,
+        TrafficPattern.UNEVEN: 0.3 * rest,
+    }
+    for pattern in TrafficPattern:
         talk = chatty.get(pattern, 0.0)
         cells.append(Cell(talk, pattern, False, False))
-        used = of_intensive[pattern] + talk + (apart if pattern == Pattern.EVEN else 0.0)
+        used = of_intensive[pattern] + talk + (apart if pattern == TrafficPattern.EVEN else 0.0)
         cells.append(Cell(part[pattern] - used, pattern, False, True))
     assert min(cell.part for cell in cells) >= 0, (
         "more data-intensive jobs of a pattern than there are jobs of it"
@@ -117,17 +126,17 @@ KNOBS: dict[Name, Knobs] = {
             root=0.257,
             even=0.619,
             of_intensive={
-                Pattern.SINGLE: 0.003,
-                Pattern.ROOT: 0.003,
-                Pattern.EVEN: 0.030,
-                Pattern.UNEVEN: 0.033,
+                TrafficPattern.SINGLE: 0.003,
+                TrafficPattern.ROOT: 0.003,
+                TrafficPattern.EVEN: 0.030,
+                TrafficPattern.UNEVEN: 0.033,
             },
             apart=0.003,
             high=0.067,
         ),
         traffic=0.981,
         divergent=0.294,
-        intensive=Kind(
+        intensive=JobKind(
             sizes=Sizes(ratio=0.9, most=6, odd=0.0),
             even=Sizes(ratio=0.05, most=4, odd=0.3),
             writers=0.1,
@@ -138,7 +147,7 @@ KNOBS: dict[Name, Knobs] = {
             period_s=Spread(1200, 0.6),
             log=0.02,
         ),
-        others=Kind(
+        others=JobKind(
             sizes=Sizes(ratio=0.8, most=10, odd=0.2),
             even=Sizes(ratio=0.8, most=10, odd=0.2),
             writers=0.4,
@@ -159,17 +168,17 @@ KNOBS: dict[Name, Knobs] = {
             root=0.066,
             even=0.529,
             of_intensive={
-                Pattern.SINGLE: 0.045,
-                Pattern.ROOT: 0.008,
-                Pattern.EVEN: 0.045,
-                Pattern.UNEVEN: 0.195,
+                TrafficPattern.SINGLE: 0.045,
+                TrafficPattern.ROOT: 0.008,
+                TrafficPattern.EVEN: 0.045,
+                TrafficPattern.UNEVEN: 0.195,
             },
             apart=0.008,
             high=0.047,
         ),
         traffic=0.910,
         divergent=0.236,
-        intensive=Kind(
+        intensive=JobKind(
             sizes=Sizes(ratio=1.3, most=8, odd=0.9),
             even=Sizes(ratio=0.1, most=4, odd=0.3),
             writers=0.1,
@@ -180,7 +189,7 @@ KNOBS: dict[Name, Knobs] = {
             period_s=Spread(1800, 0.6),
             log=0.02,
         ),
-        others=Kind(
+        others=JobKind(
             sizes=Sizes(ratio=1.05, most=10, odd=0.9),
             even=Sizes(ratio=1.05, most=10, odd=0.9),
             writers=0.1,

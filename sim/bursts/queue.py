@@ -8,13 +8,13 @@ from enum import IntEnum
 import numpy as np
 import numpy.typing as npt
 
-from tarazu.forwarding.traffic.batch_job import BatchJob
+from tarazu.batch.jobs import Job
 from tarazu.sim.kernel.fluid import Floats, Ints
 
 Flags = npt.NDArray[np.bool_]
 
 
-class Pattern(IntEnum):
+class TrafficPattern(IntEnum):
     """How a job's traffic lies on its nodes (spatially-bursty-io, 3.2)."""
 
     SINGLE = 0
@@ -64,7 +64,7 @@ class Queue:
     application: Ints
     """Index into `applications`."""
     pattern: Ints
-    """`Pattern`."""
+    """`TrafficPattern`."""
     intensive: Flags
     volume: Floats
     """Bytes that it reads and writes."""
@@ -80,10 +80,10 @@ class Queue:
     def __len__(self) -> int:
         return len(self.submit_s)
 
-    def batch_job(self, job: int, names: tuple[str, ...], start_s: float, end_s: float) -> BatchJob:
+    def batch_job(self, job: int, names: tuple[str, ...], start_s: float, end_s: float) -> Job:
         """As Slurm would remember it; `names` of its nodes in the order of ranks."""
         at = int(self.application[job])
-        return BatchJob(
+        return Job(
             str(job + 1),
             self.applications.user(at),
             self.applications.name(at),

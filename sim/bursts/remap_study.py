@@ -8,13 +8,13 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
+from tarazu.forwarding.bursts.published import Name
 from tarazu.forwarding.mapping.history import learn
 from tarazu.forwarding.mapping.judge import judge
 from tarazu.forwarding.mapping.simple import contiguous, moved, round_robin
-from tarazu.forwarding.mapping.together import Options, together
+from tarazu.forwarding.mapping.together import MappingOptions, together
 from tarazu.forwarding.traffic.traffic import Numbers, Traffic
-from tarazu.sim.bursts.published import Name
-from tarazu.sim.bursts.system import System
+from tarazu.sim.bursts.system import BurstSystem
 
 LEARNED = 0.6
 """Of the steady time, from its beginning; the rest is held out."""
@@ -39,7 +39,7 @@ class Mapping(msgspec.Struct, frozen=True):
     """Part of all held-out bytes that the busiest 10 % I/O nodes carry, in sum: taking turns looks even there."""
 
 
-class Study(msgspec.Struct, frozen=True):
+class RemapStudy(msgspec.Struct, frozen=True):
     system: Name
     nodes: int
     io_nodes: int
@@ -52,8 +52,8 @@ class Study(msgspec.Struct, frozen=True):
 
 
 def study(
-    system: System, longest_s: float = LONGEST_S, progress: Callable[[str], None] = lambda _: None
-) -> Study:
+    system: BurstSystem, longest_s: float = LONGEST_S, progress: Callable[[str], None] = lambda _: None
+) -> RemapStudy:
     """`longest_s`: that each learned mapping may take."""
     begin, until = system.steady_s
     middle = begin + int(LEARNED * (until - begin)) // 3600 * 3600
@@ -65,7 +65,7 @@ def study(
     mappings: dict[str, Numbers] = {CONTIGUOUS: present, ROUND_ROBIN: round_robin(nodes, io_nodes)}
     for name, moves in ((KNOWING, None), (FEW_MOVED, int(FEW * nodes))):
         progress(f"{system.name}: {name}")
-        options = Options(moves=moves, longest_s=longest_s)
+        options = MappingOptions(moves=moves, longest_s=longest_s)
         mappings[name] = together(history, machine, present, options)
     progress(f"{system.name}: {(until - middle) // 3600} other hours")
     bytes_ = np.zeros(nodes)
@@ -91,4 +91,6 @@ def study(
                 float(sums[-most:].sum() / sums.sum()),
             )
         )
-    return Study(system.name, nodes, io_nodes, (middle - begin) / 3600, (until - middle) / 3600, tuple(found))
+    return RemapStudy(
+        system.name, nodes, io_nodes, (middle - begin) / 3600, (until - middle) / 3600, tuple(found)
+    )

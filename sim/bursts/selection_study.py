@@ -8,15 +8,15 @@ import msgspec
 import numpy as np
 
 from tarazu.forwarding.bursts.measures import how_many
+from tarazu.forwarding.bursts.published import HARDWARE, Name
 from tarazu.forwarding.nodes.slurm_fit import Flags, Indices
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.sim.bursts.generator import JOBS, SEED, queue
 from tarazu.sim.bursts.io_time import NODES, SharedIoNodes, capacity
 from tarazu.sim.bursts.knobs import KNOBS
-from tarazu.sim.bursts.published import HARDWARE, Name
 from tarazu.sim.bursts.queue import Queue
 from tarazu.sim.bursts.replay import Replayed, replay
-from tarazu.sim.bursts.selectors import OWN, POLICIES, Chosen, Policy
+from tarazu.sim.bursts.selectors import OWN, POLICIES, Chosen, SelectorPolicy
 from tarazu.sim.bursts.shares import shares
 from tarazu.sim.bursts.traffic import logged
 from tarazu.sim.kernel.fluid import Floats, Ints
@@ -31,7 +31,7 @@ NEAR, FAR = 2.0, 4.0
 """Links between two nodes of one cabinet (leaf switch), and of two, in a tree of two levels."""
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class SelectionOutcome(msgspec.Struct, frozen=True):
     """Of one policy. `own_...`: of the same jobs (those that the policy placed), by Slurm's own choice."""
 
     policy: str
@@ -74,23 +74,23 @@ class Outcome(msgspec.Struct, frozen=True):
     """Links that a byte goes between nodes of the same job, mean of all jobs' bytes."""
 
 
-class Study(msgspec.Struct, frozen=True):
+class SelectionStudy(msgspec.Struct, frozen=True):
     system: str
     jobs: int
     nodes: int
     io_nodes: int
     io_node_bytes_per_s: float
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[SelectionOutcome, ...]
 
 
 def study(
     name: Name,
     jobs: int = JOBS,
     seed: int = SEED,
-    policies: Sequence[Policy] = POLICIES,
+    policies: Sequence[SelectorPolicy] = POLICIES,
     nodes: float = NODES,
     progress: Callable[[str, int, int], None] | None = None,
-) -> Study:
+) -> SelectionStudy:
     """Each policy on the same queue. `nodes`: compute nodes that an I/O node carries (tarazu.sim.bursts.io_time).
     `progress` hears a policy's name, and how many of how many jobs have ended."""
     knobs = KNOBS[name]
@@ -104,13 +104,15 @@ def study(
         run = base if policy == OWN else _run(machine, jobs_, parts, policy, carries, logs, progress)
         busiest = _busiest(machine, jobs_, parts, logs, run)
         outcomes.append(_outcome(machine, jobs_, policy, run, base, busiest))
-    return Study(name, jobs, len(machine.nodes), len(machine.io_nodes), carries, tuple(outcomes))
+    return SelectionStudy(name, jobs, len(machine.nodes), len(machine.io_nodes), carries, tuple(outcomes))
 
 
 class _Watched(Chosen):
     """Keeps how fragmented idle nodes are."""
 
-    def __init__(self, machine: Machine, jobs: Queue, parts: Sequence[Floats], policy: Policy) -> None:
+    def __init__(
+        self, machine: Machine, jobs: Queue, parts: Sequence[Floats], policy: SelectorPolicy
+    ) -> None:
         super().__init__(machine, jobs, parts, policy)
         self._cabinet = machine.cabinet
         self._sizes = np.bincount(machine.cabinet, minlength=len(machine.cabinets))
@@ -137,7 +139,7 @@ def _run(
     machine: Machine,
     jobs: Queue,
     parts: Sequence[Floats],
-    policy: Policy,
+    policy: SelectorPolicy,
     carries: float,
     logs: Floats,
     progress: Callable[[str, int, int], None] | None,
@@ -149,8 +151,8 @@ def _run(
 
 
 def _outcome(
-    machine: Machine, jobs: Queue, policy: Policy, run: _Run, base: _Run, busiest: tuple[float, float]
-) -> Outcome:
+    machine: Machine, jobs: Queue, policy: SelectorPolicy, run: _Run, base: _Run, busiest: tuple[float, float]
+) -> SelectionOutcome:
     some, multi = jobs.intensive, jobs.size > 1
     chosen = run.select.chosen
     at = np.flatnonzero(chosen)
@@ -160,7 +162,7 @@ def _outcome(
     weight = jobs.volume[some]
     every = np.flatnonzero(multi)
     apart = np.array([hops(machine, run.replayed.nodes[j]) for j in every])
-    return Outcome(
+    return SelectionOutcome(
         policy.name,
         len(at),
         int(run.select.optimizable.sum()),

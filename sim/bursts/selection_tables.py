@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tarazu.sim.bursts.selection_study import Outcome, Study
+from tarazu.sim.bursts.selection_study import SelectionOutcome, SelectionStudy
 
 HEADERS = (
     "policy",
@@ -33,12 +33,12 @@ LEGEND = (
 )
 
 
-def mean(studies: Sequence[Study]) -> tuple[Outcome, ...]:
+def mean(studies: Sequence[SelectionStudy]) -> tuple[SelectionOutcome, ...]:
     """Of the same system and policies with other seeds; each policy's figures are means of those that there are."""
     found = []
     for same in zip(*(study.outcomes for study in studies), strict=True):
         fields = {}
-        for name in Outcome.__struct_fields__[1:]:
+        for name in SelectionOutcome.__struct_fields__[1:]:
             values = np.array([getattr(outcome, name) for outcome in same], dtype=np.float64)
             known = values[~np.isnan(values)]
             fields[name] = float(known.mean()) if len(known) else float("nan")
@@ -47,12 +47,12 @@ def mean(studies: Sequence[Study]) -> tuple[Outcome, ...]:
     return tuple(found)
 
 
-def rows(outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:
+def rows(outcomes: Sequence[SelectionOutcome]) -> list[tuple[str, ...]]:
     """Cells of each row, as `HEADERS` has them."""
     return [_row(outcome) for outcome in outcomes]
 
 
-def _row(o: Outcome) -> tuple[str, ...]:
+def _row(o: SelectionOutcome) -> tuple[str, ...]:
     placed = o.chosen > 0
     return (
         o.policy,

@@ -9,7 +9,7 @@ import numpy as np
 
 from tarazu.forwarding.bursts.applications import ApplicationCharacter, of_jobs
 from tarazu.forwarding.bursts.characteristics import Character, of_nodes
-from tarazu.forwarding.nodes.selection import Left, Options, Wish, choose, loads
+from tarazu.forwarding.nodes.selection import Left, SelectionOptions, Wish, choose, loads
 from tarazu.forwarding.nodes.slurm_fit import Flags, Indices
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Bytes
@@ -21,11 +21,11 @@ GROWTH = 1.25
 """An application is looked at again when so many times the jobs have ended as at the last time."""
 
 
-class Policy(msgspec.Struct, frozen=True):
+class SelectorPolicy(msgspec.Struct, frozen=True):
     """Of a replay."""
 
     name: str
-    options: Options | None
+    options: SelectionOptions | None
     """None: Slurm's own choice always."""
     fit: str = "tree"
     """Slurm's own choice."""
@@ -33,22 +33,24 @@ class Policy(msgspec.Struct, frozen=True):
     """Where data-intensive jobs run is known: I/O nodes that serve fewer of them come first."""
 
 
-OWN = Policy("Slurm's own (topology/tree)", None)
-CONSECUTIVE = Policy("Slurm's own (no topology)", None, "consecutive")
-RECOMMENDED = Policy("even traffic, span, loads known", Options(), loads=True)
+OWN = SelectorPolicy("Slurm's own (topology/tree)", None)
+CONSECUTIVE = SelectorPolicy("Slurm's own (no topology)", None, "consecutive")
+RECOMMENDED = SelectorPolicy("even traffic, span, loads known", SelectionOptions(), loads=True)
 """What tarazu-burstd does."""
 POLICIES = (
     OWN,
     CONSECUTIVE,
-    Policy("even node, no span", Options(strategy="node", span=False)),
-    Policy("even node, span", Options(strategy="node")),
-    Policy("even traffic, no span", Options(span=False)),
-    Policy("even traffic, span", Options()),
-    Policy("even traffic free, no span", Options(span=False, free=True)),
-    Policy("even traffic free, span", Options(free=True)),
+    SelectorPolicy("even node, no span", SelectionOptions(strategy="node", span=False)),
+    SelectorPolicy("even node, span", SelectionOptions(strategy="node")),
+    SelectorPolicy("even traffic, no span", SelectionOptions(span=False)),
+    SelectorPolicy("even traffic, span", SelectionOptions()),
+    SelectorPolicy("even traffic free, no span", SelectionOptions(span=False, free=True)),
+    SelectorPolicy("even traffic free, span", SelectionOptions(free=True)),
     RECOMMENDED,
-    Policy("the same, evened out", Options(even_out=True), loads=True),
-    Policy("the same, 4 nodes an I/O node", Options(even_out=True, per_io_node=4), loads=True),
+    SelectorPolicy("the same, evened out", SelectionOptions(even_out=True), loads=True),
+    SelectorPolicy(
+        "the same, 4 nodes an I/O node", SelectionOptions(even_out=True, per_io_node=4), loads=True
+    ),
 )
 
 
@@ -85,7 +87,9 @@ class Learned:
 class Chosen:
     """Nodes for optimizable jobs by `tarazu.forwarding.nodes`, Slurm's own choice for others."""
 
-    def __init__(self, machine: Machine, queue: Queue, parts: Sequence[Floats], policy: Policy) -> None:
+    def __init__(
+        self, machine: Machine, queue: Queue, parts: Sequence[Floats], policy: SelectorPolicy
+    ) -> None:
         self._machine, self._queue, self._policy = machine, queue, policy
         self._learned = Learned(queue, parts)
         self._slurms = Slurms(machine, queue.size, policy.fit)

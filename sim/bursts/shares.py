@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tarazu.sim.bursts.queue import Pattern, Queue
+from tarazu.sim.bursts.queue import Queue, TrafficPattern
 from tarazu.sim.kernel.fluid import Floats
 
 MOST = 0.93
@@ -24,11 +24,11 @@ def shares(queue: Queue, job: int) -> Floats:
     own = np.random.default_rng((queue.seed, 1, int(applications.seed[at])))
     now = np.random.default_rng((queue.seed, 2, job))
     writers = float(applications.writers[at])
-    return drawn(Pattern(int(queue.pattern[job])), int(queue.size[job]), writers, divergent, own, now)
+    return drawn(TrafficPattern(int(queue.pattern[job])), int(queue.size[job]), writers, divergent, own, now)
 
 
 def drawn(
-    pattern: Pattern,
+    pattern: TrafficPattern,
     size: int,
     writers: float,
     divergent: bool,
@@ -37,13 +37,13 @@ def drawn(
 ) -> Floats:
     """The same with the numbers that are the application's `own`, and those that are of this job (`now`). `writers`:
     the part of its nodes that does the others' I/O where it is uneven."""
-    if pattern == Pattern.SINGLE:
+    if pattern == TrafficPattern.SINGLE:
         return np.ones(1)
     small = now.lognormal(0.0, 0.05, size)
-    if pattern == Pattern.EVEN:
+    if pattern == TrafficPattern.EVEN:
         return _parts(own.lognormal(0.0, 0.07, size) * small)
     which = now if divergent else own
-    if pattern == Pattern.ROOT:
+    if pattern == TrafficPattern.ROOT:
         found = (1 - 0.96) * which.random() * _parts(small)
         at = int(now.integers(size)) if divergent else 0
         found[at] += 1 - found.sum()

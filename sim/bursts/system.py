@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tarazu.forwarding.traffic.batch_job import BatchJob
+from tarazu.batch.jobs import Job
+from tarazu.forwarding.bursts.published import HARDWARE, Name
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Traffic
 from tarazu.sim.bursts import traffic
 from tarazu.sim.bursts.generator import JOBS, SEED, queue
 from tarazu.sim.bursts.knobs import Knobs
-from tarazu.sim.bursts.published import HARDWARE, Name
 from tarazu.sim.bursts.queue import Queue
 from tarazu.sim.bursts.replay import Replayed, replay
 
@@ -20,7 +20,7 @@ WARM_S = 12 * 3600
 
 
 @dataclass(frozen=True, eq=False)
-class System:
+class BurstSystem:
     name: Name
     machine: Machine
     """Of contiguous mapping: an I/O node a cabinet."""
@@ -44,7 +44,7 @@ class System:
             self.name, self.queue, self.machine, found.start_s, found.end_s, found.nodes, begin_s, until_s
         )
 
-    def jobs(self) -> list[BatchJob]:
+    def jobs(self) -> list[Job]:
         names, found = self.machine.nodes, self.replayed
         return [
             self.queue.batch_job(
@@ -63,8 +63,8 @@ def generate(
     seed: int = SEED,
     knobs: Knobs | None = None,
     progress: Callable[[str], None] = lambda _: None,
-) -> System:
+) -> BurstSystem:
     machine = HARDWARE[name].machine()
     made = queue(name, jobs, seed, knobs)
     progress(f"{name}: {jobs:,} jobs are placed")
-    return System(name, machine, made, replay(machine, made))
+    return BurstSystem(name, machine, made, replay(machine, made))

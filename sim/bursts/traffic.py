@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from tarazu.forwarding.bursts.published import Name
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Traffic
 from tarazu.sim.bursts.knobs import KNOBS
-from tarazu.sim.bursts.published import Name
 from tarazu.sim.bursts.queue import Queue
 from tarazu.sim.bursts.shares import shares
 from tarazu.sim.kernel.fluid import Floats, Ints

@@ -9,10 +9,12 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
-from tarazu.sim.forwarding.simulate import Job, Seen, check
+from tarazu.sim.forwarding.simulate import ObservedApplications, ScheduledApplication, check
 
 
-def alternate(jobs: Sequence[Job], resources: int, horizon_s: float, unit_s: float = 1.0) -> Seen:
+def alternate(
+    jobs: Sequence[ScheduledApplication], resources: int, horizon_s: float, unit_s: float = 1.0
+) -> ObservedApplications:
     """As `simulate.observe`, in whole units: what takes part of one takes all of it.
 
     Who comes to a resource is served after those that wait there; of several that come at once the first job first.
@@ -62,7 +64,7 @@ def alternate(jobs: Sequence[Job], resources: int, horizon_s: float, unit_s: flo
                 if not transfers[job]:
                     after(job)
     under_way = [now - start if start >= 0 else 0 for start in began]
-    return Seen(
+    return ObservedApplications(
         now * unit_s,
         tuple(phases),
         tuple(units * unit_s for units in whole),

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from tarazu.forwarding.application import Kind
-from tarazu.forwarding.estimate.pattern import Measurement, Pattern
+from tarazu.forwarding.estimate.pattern import BenchmarkPattern, Measurement
 from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import ClusterSpec, Job, RequestCosts, ServiceCurve
 from tarazu.sim.workloads import ior
@@ -60,7 +60,7 @@ STRIPES = {"shared": 8, "unique": 1}
 """Stripe counts where routers are the resources."""
 
 
-def workload(pattern: Pattern, name: str = "benchmark") -> Workload:
+def workload(pattern: BenchmarkPattern, name: str = "benchmark") -> Workload:
     """The IOR run that is this pattern. Raises BadInput for what IOR refuses."""
     strided = pattern.spatiality == "sequential"
     collective = pattern.spatiality == "collective"
@@ -81,7 +81,7 @@ def workload(pattern: Pattern, name: str = "benchmark") -> Workload:
     )
 
 
-def playable(pattern: Pattern) -> tuple[Pattern, ...]:
+def playable(pattern: BenchmarkPattern) -> tuple[BenchmarkPattern, ...]:
     """What an IOR run of this pattern measures: its writes, and its reads if it reads. Empty for what cannot be
     simulated."""
     if pattern.spatiality == "random":
@@ -132,7 +132,7 @@ def seconds(
     return taken
 
 
-def one(task: tuple[Pattern, int, int]) -> Measurement:
+def one(task: tuple[BenchmarkPattern, int, int]) -> Measurement:
     """One repetition: (pattern, resources, which)."""
     pattern, resources, repetition = task
     named = ("benchmark", msgspec.structs.astuple(pattern), resources, repetition)
@@ -142,7 +142,7 @@ def one(task: tuple[Pattern, int, int]) -> Measurement:
 
 
 def measure(
-    patterns: Iterable[Pattern],
+    patterns: Iterable[BenchmarkPattern],
     numbers: Sequence[int] = NUMBERS,
     repetitions: int = REPETITIONS,
     progress: Callable[[str], object] = lambda text: None,

@@ -11,29 +11,30 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from tarazu.forwarding import curve_csv, curve_sets, families, policies
+from tarazu.forwarding import curve_csv
 from tarazu.forwarding.application import Application, Kind
 from tarazu.forwarding.curve import Curve
-from tarazu.forwarding.families import Family, FamilyCurve
+from tarazu.sim.forwarding import curve_sets, families, policies
 from tarazu.sim.forwarding.evaluate import evaluate
+from tarazu.sim.forwarding.families import Family, FamilyCurve
 from tarazu.sim.forwarding.levels import LEVELS, SETS, least_load, sets_at
 from tarazu.sim.forwarding.workload import Set
-from tarazu.sim.study.cases import fingerprint
+from tarazu.sim.study.case import Case, digest, fingerprint
 
 OURS = "joint"
 MODEL = (
-    *(f"forwarding/{name}" for name in ("allocation", "placement")),
     *(
         f"forwarding/{name}.py"
-        for name in (
-            *("application", "curve", "curve_csv", "curve_sets", "families"),
-            *("policies", "policy", "reading", "tables"),
-        )
+        for name in ("application", "curve", "curve_csv", "policy", "reading", "tables", "tcpu")
     ),
     "sim/kernel/servers.py",
+    "sim/forwarding/policies",
     *(
         f"sim/forwarding/{name}.py"
-        for name in ("cases", "evaluate", "levels", "metrics", "simulate", "workload")
+        for name in (
+            *("cases", "characteristics", "curve_sets", "evaluate", "families"),
+            *("levels", "metrics", "simulate", "workload"),
+        )
     ),
 )
 """What computes a row of the paper's policies."""
@@ -52,7 +53,7 @@ Told = Literal["truth", "profile"]
 """What a policy is told of an application: its curve, or its family's (paper A, section 6.2)."""
 
 
-class Row(msgspec.Struct, frozen=True):
+class ForwardingRow(msgspec.Struct, frozen=True):
     """One set of applications under one policy. The same seed gives the same row, bit for bit."""
 
     case: Annotated[str, Meta(description="id of the case: hash of all that its result depends on")]
@@ -73,7 +74,7 @@ class Row(msgspec.Struct, frozen=True):
     interval_s: Annotated[float, Meta(description="seconds that were measured")]
 
 
-class Case(msgspec.Struct, frozen=True):
+class ForwardingCase(Case, frozen=True):
     """Some sets at one level under all policies."""
 
     kind: Kind
@@ -92,7 +93,7 @@ class Case(msgspec.Struct, frozen=True):
         content = msgspec.structs.astuple(
             msgspec.structs.replace(self, curves="", model=_model(self.policies))
         )
-        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
+        return digest(content)
 
     @property
     def label(self) -> str:
@@ -106,25 +107,20 @@ class Case(msgspec.Struct, frozen=True):
             self.sets * len(self.policies) + (OUR_WEIGHT * self.sets if OURS in self.policies else 0)
         )
 
-    @property
-    def computed_by(self) -> str:
-        """Module that computes its rows."""
-        return "tarazu.sim.forwarding.cases"
-
 
 def cases(
     curves: Path | None = None,
     kinds: Sequence[Kind] = KINDS,
     levels: Sequence[float] = LEVELS,
     sets: int = SETS,
-) -> tuple[Case, ...]:
+) -> tuple[ForwardingCase, ...]:
     """Every case of a study. curves: a CSV in the place of the generated ones. Raises BadInput."""
     if curves is not None:
         curve_csv.read(curves)
     digest = "" if curves is None else hashlib.sha256(curves.read_bytes()).hexdigest()
     path = "" if curves is None else str(curves.absolute())
     return tuple(
-        Case(
+        ForwardingCase(
             kind,
             level,
             first // IN_A_CASE,
@@ -159,14 +155,16 @@ def _known(kind: Kind, path: str, digest: str) -> _Known:
     return _Known(curves, families.regressions(curves))
 
 
-def rows(case: Case, progress: Callable[[float, float], object] | None = None) -> list[Row]:
+def rows(
+    case: ForwardingCase, progress: Callable[[float, float], object] | None = None
+) -> list[ForwardingRow]:
     """A row for each set and policy, and for each policy of `PROFILE` one more."""
     known = _known(case.kind, case.curves, case.digest)
 
     def profile(one: Set) -> list[Application]:
         return [families.profile_level(application, known.families) for application in one.applications]
 
-    found: list[Row] = []
+    found: list[ForwardingRow] = []
     asked: tuple[tuple[Told, Sequence[str]], ...] = (
         ("truth", case.policies),
         ("profile", [name for name in PROFILE if name in case.policies]),
@@ -180,7 +178,7 @@ def rows(case: Case, progress: Callable[[float, float], object] | None = None) -
             measured = evaluate(schedulers, [one], case.kind, profile if told == "profile" else None)
             for name, (measures,) in measured.items():
                 found.append(
-                    Row(
+                    ForwardingRow(
                         case=case.id,
                         run=len(found) + 1,
                         runs=runs,

@@ -9,7 +9,7 @@ import numpy as np
 
 from tarazu.forwarding.application import Kind
 from tarazu.sim.forwarding.figures import difference
-from tarazu.sim.forwarding.summary import Metric, Summary, idletime, rho_con, slowdown, spread
+from tarazu.sim.forwarding.summary import ForwardingSummary, Metric, idletime, rho_con, slowdown, spread
 
 LOW, HIGH = 0.2, 0.7
 """Loads up to here are low, from here on high."""
@@ -41,7 +41,7 @@ NOT_HERE = frozenset(
 """What docs/forwarding.md says does not hold for the generated curves, with the reasons; all else does."""
 
 
-def claims(of: Summary) -> list[Claim]:
+def claims(of: ForwardingSummary) -> list[Claim]:
     """Each claim for each kind of resources that the rows have."""
     found: list[Claim] = []
     for kind in of.kinds:
@@ -69,7 +69,9 @@ def _figure(kind: Kind, io_node: int, ost: int) -> str:
     return str(io_node if kind == "io-node" else ost)
 
 
-def _over(of: Summary, kind: Kind, a: str, b: str, metric: Metric, levels: Sequence[float]) -> list[float]:
+def _over(
+    of: ForwardingSummary, kind: Kind, a: str, b: str, metric: Metric, levels: Sequence[float]
+) -> list[float]:
     """Mean of a over mean of b, less 1, at each level."""
     return [of.mean(kind, a, metric, level) / of.mean(kind, b, metric, level) - 1 for level in levels]
 
@@ -78,15 +80,15 @@ def _range(values: Sequence[float]) -> str:
     return f"{100 * min(values):+.1f} to {100 * max(values):+.1f} %"
 
 
-def _low_levels(of: Summary) -> list[float]:
+def _low_levels(of: ForwardingSummary) -> list[float]:
     return [level for level in of.levels if level <= LOW] or of.levels[:1]
 
 
-def _high_levels(of: Summary) -> list[float]:
+def _high_levels(of: ForwardingSummary) -> list[float]:
     return [level for level in of.levels if level >= HIGH] or of.levels[-1:]
 
 
-def _alike(of: Summary, kind: Kind) -> Claim:
+def _alike(of: ForwardingSummary, kind: Kind) -> Claim:
     found = {a: _over(of, kind, f"{a}-gnc", f"{a}-gc", slowdown, of.levels) for a in INFORMED_ALLOCATORS}
     means = {a: float(np.mean(values)) for a, values in found.items()}
     return Claim(
@@ -98,7 +100,7 @@ def _alike(of: Summary, kind: Kind) -> Claim:
     )
 
 
-def _random(of: Summary, kind: Kind) -> Claim:
+def _random(of: ForwardingSummary, kind: Kind) -> Claim:
     found = {a: _over(of, kind, f"{a}-randp", f"{a}-gc", slowdown, of.levels) for a in INFORMED_ALLOCATORS}
     gnc = [abs(x) for a in found for x in _over(of, kind, f"{a}-gnc", f"{a}-gc", slowdown, of.levels)]
     return Claim(
@@ -111,7 +113,7 @@ def _random(of: Summary, kind: Kind) -> Claim:
     )
 
 
-def _spread(of: Summary, kind: Kind) -> Claim:
+def _spread(of: ForwardingSummary, kind: Kind) -> Claim:
     means = {
         placer: [of.mean(kind, f"bba-{placer}", spread, level) for level in of.levels]
         for placer in ("gc", "gnc", "randp")
@@ -125,7 +127,7 @@ def _spread(of: Summary, kind: Kind) -> Claim:
     )
 
 
-def _low(of: Summary, kind: Kind) -> Claim:
+def _low(of: ForwardingSummary, kind: Kind) -> Claim:
     levels = _low_levels(of)
     best = {
         level: min([*ALLOCATIONS, "mckp"], key=lambda policy: of.mean(kind, policy, slowdown, level))
@@ -141,7 +143,7 @@ def _low(of: Summary, kind: Kind) -> Claim:
     )
 
 
-def _users(of: Summary, kind: Kind) -> Claim:
+def _users(of: ForwardingSummary, kind: Kind) -> Claim:
     found = _over(of, kind, "ta-gnc", "bba-gnc", slowdown, _high_levels(of))
     return Claim(
         kind,
@@ -152,7 +154,7 @@ def _users(of: Summary, kind: Kind) -> Claim:
     )
 
 
-def _machine(of: Summary, kind: Kind) -> Claim:
+def _machine(of: ForwardingSummary, kind: Kind) -> Claim:
     found = _over(of, kind, "ta-gnc", "bba-gnc", idletime, _high_levels(of))
     return Claim(
         kind,
@@ -163,7 +165,7 @@ def _machine(of: Summary, kind: Kind) -> Claim:
     )
 
 
-def _line(of: Summary, kind: Kind, policy: str) -> tuple[float, float]:
+def _line(of: ForwardingSummary, kind: Kind, policy: str) -> tuple[float, float]:
     """Slope of ρ^con over the load, and how much of it a straight line explains (R²)."""
     levels = np.array(of.levels)
     found = np.array([of.mean(kind, policy, rho_con, level) for level in of.levels])
@@ -173,7 +175,7 @@ def _line(of: Summary, kind: Kind, policy: str) -> tuple[float, float]:
     return float(slope), float(np.corrcoef(levels, found)[0, 1] ** 2)
 
 
-def _linear(of: Summary, kind: Kind) -> Claim:
+def _linear(of: ForwardingSummary, kind: Kind) -> Claim:
     slope, explained = _line(of, kind, "bba-gnc")
     return Claim(
         kind,
@@ -184,7 +186,7 @@ def _linear(of: Summary, kind: Kind) -> Claim:
     )
 
 
-def _flat(of: Summary, kind: Kind, policy: str) -> Claim:
+def _flat(of: ForwardingSummary, kind: Kind, policy: str) -> Claim:
     slope, _ = _line(of, kind, policy)
     bba, _ = _line(of, kind, "bba-gnc")
     found = [of.mean(kind, policy, rho_con, level) for level in of.levels]
@@ -198,7 +200,7 @@ def _flat(of: Summary, kind: Kind, policy: str) -> Claim:
     )
 
 
-def _knapsack(of: Summary, kind: Kind) -> Claim:
+def _knapsack(of: ForwardingSummary, kind: Kind) -> Claim:
     others = [policy for policy in of.papers if policy != "mckp"]
     lower = [
         level
@@ -220,7 +222,7 @@ def _knapsack(of: Summary, kind: Kind) -> Claim:
     )
 
 
-def _families(of: Summary, kind: Kind) -> Claim:
+def _families(of: ForwardingSummary, kind: Kind) -> Claim:
     found = [
         float(np.mean(values)) - 1
         for values in of.ratios(kind, ("ta-gnc", "profile"), ("ta-gnc", "truth"), slowdown).values()
@@ -234,7 +236,7 @@ def _families(of: Summary, kind: Kind) -> Claim:
     )
 
 
-def _families_machine(of: Summary, kind: Kind) -> Claim:
+def _families_machine(of: ForwardingSummary, kind: Kind) -> Claim:
     over = [
         of.mean(kind, "ta-gnc", idletime, level, "profile")
         / min(of.mean(kind, policy, idletime, level, "profile") for policy in ("bba-gnc", "bba-gc"))
@@ -250,7 +252,7 @@ def _families_machine(of: Summary, kind: Kind) -> Claim:
     )
 
 
-def _static(of: Summary, kind: Kind) -> Claim:
+def _static(of: ForwardingSummary, kind: Kind) -> Claim:
     """Excellent is: within 5 % of the best of the others, at medium and high load."""
     levels = [level for level in of.levels if level > LOW] or of.levels
     over = {}
@@ -272,7 +274,7 @@ def _static(of: Summary, kind: Kind) -> Claim:
     )
 
 
-def _near(of: Summary) -> Claim:
+def _near(of: ForwardingSummary) -> Claim:
     found = {
         name: [band.mean for band in difference(of, f"{name}-gnc", slowdown).values()]
         for name in INFORMED_ALLOCATORS
@@ -286,7 +288,7 @@ def _near(of: Summary) -> Claim:
     )
 
 
-def crossing(of: Summary, kind: Kind) -> float:
+def crossing(of: ForwardingSummary, kind: Kind) -> float:
     """The load from which NSYSA is better for users than BBA, between levels by a straight line; inf: never."""
     gaps = [
         of.mean(kind, "bba-gnc", slowdown, x) - of.mean(kind, "nsysa-gnc", slowdown, x) for x in of.levels
@@ -297,7 +299,7 @@ def crossing(of: Summary, kind: Kind) -> float:
     return of.levels[0] if gaps and gaps[0] > 0 else float("inf")
 
 
-def _sooner(of: Summary) -> Claim:
+def _sooner(of: ForwardingSummary) -> Claim:
     at = {kind: crossing(of, kind) for kind in of.kinds}
     return Claim(
         "ost",

@@ -11,9 +11,9 @@ from tarazu.forwarding.application import Kind
 from tarazu.sim.forwarding.cases import OURS
 from tarazu.sim.forwarding.summary import (
     Band,
+    ForwardingSummary,
     Metric,
     Series,
-    Summary,
     confidence,
     idletime,
     percentiles,
@@ -58,7 +58,7 @@ TENTH = "10th to 90th percentile of the sets"
 SURE = "95 % interval of the mean"
 
 
-def figures(of: Summary) -> list[Figure]:
+def figures(of: ForwardingSummary) -> list[Figure]:
     """All that these rows allow, in the order of their numbers."""
     found: list[Figure] = []
     for kind in of.kinds:
@@ -86,7 +86,7 @@ def _of(kind: Kind) -> str:
     return "I/O nodes" if kind == "io-node" else "OSTs"
 
 
-def _placements(of: Summary, kind: Kind, number: int) -> Figure:
+def _placements(of: ForwardingSummary, kind: Kind, number: int) -> Figure:
     def panel(placer: str) -> Panel:
         lines = tuple(
             _line(
@@ -114,7 +114,7 @@ def _placements(of: Summary, kind: Kind, number: int) -> Figure:
     )
 
 
-def _spreads(of: Summary, kind: Kind, number: int) -> Figure:
+def _spreads(of: ForwardingSummary, kind: Kind, number: int) -> Figure:
     level = min(of.levels, key=lambda level: abs(level - 0.5))
     lines = tuple(
         Line(
@@ -130,7 +130,7 @@ def _spreads(of: Summary, kind: Kind, number: int) -> Figure:
     return Figure(number, title, TENTH, (Panel("", "allocation", "I/O-spread", lines),))
 
 
-def _spread_by_load(of: Summary, kind: Kind, number: int) -> Figure:
+def _spread_by_load(of: ForwardingSummary, kind: Kind, number: int) -> Figure:
     lines = tuple(
         _line(placer, of.series(kind, f"bba-{placer}", spread, band=confidence))
         for placer in ("gc", "gnc", "randp")
@@ -143,14 +143,14 @@ def _spread_by_load(of: Summary, kind: Kind, number: int) -> Figure:
     )
 
 
-def _panel(of: Summary, kind: Kind, title: str, metric: Metric, policies: Sequence[str]) -> Panel:
+def _panel(of: ForwardingSummary, kind: Kind, title: str, metric: Metric, policies: Sequence[str]) -> Panel:
     shown = [policy for policy in policies if of.has(kind, policy)]
     return Panel(
         title, LOAD, title, tuple(_line(policy, of.series(kind, policy, metric)) for policy in shown)
     )
 
 
-def _slowdowns(of: Summary, kind: Kind, number: int) -> Figure:
+def _slowdowns(of: ForwardingSummary, kind: Kind, number: int) -> Figure:
     panels = tuple(
         _panel(of, kind, title, metric, COMPARED)
         for title, metric in (("Mean-I/O-SlowDown", slowdown), ("ρ^io", rho_io), ("ρ^con", rho_con))
@@ -158,7 +158,7 @@ def _slowdowns(of: Summary, kind: Kind, number: int) -> Figure:
     return Figure(number, f"Mean-I/O-SlowDown and its two parts, {_of(kind)}", TENTH, panels)
 
 
-def _idletimes(of: Summary, kind: Kind, number: int) -> Figure:
+def _idletimes(of: ForwardingSummary, kind: Kind, number: int) -> Figure:
     return Figure(
         number,
         f"Machine-Idletime, {_of(kind)}",
@@ -168,7 +168,7 @@ def _idletimes(of: Summary, kind: Kind, number: int) -> Figure:
     )
 
 
-def _informed(of: Summary, kind: Kind) -> Figure:
+def _informed(of: ForwardingSummary, kind: Kind) -> Figure:
     shown = [policy for policy in INFORMED if of.has(kind, policy, "profile")]
     cost = tuple(
         _line(policy, _percent(of.ratios(kind, (policy, "profile"), (policy, "truth"), slowdown)))
@@ -186,7 +186,7 @@ def _informed(of: Summary, kind: Kind) -> Figure:
     )
 
 
-def _both(of: Summary, kind: Kind) -> Figure:
+def _both(of: ForwardingSummary, kind: Kind) -> Figure:
     return Figure(
         12,
         "OSTs: users and machine",
@@ -198,7 +198,7 @@ def _both(of: Summary, kind: Kind) -> Figure:
     )
 
 
-def _difference(of: Summary) -> Figure:
+def _difference(of: ForwardingSummary) -> Figure:
     def panel(title: str, metric: Metric) -> Panel:
         shown = [p for p in COMPARED if p != "mckp" and of.has("ost", p)]
         return Panel(
@@ -217,7 +217,7 @@ def _difference(of: Summary) -> Figure:
     )
 
 
-def difference(of: Summary, policy: str, metric: Metric) -> Series:
+def difference(of: ForwardingSummary, policy: str, metric: Metric) -> Series:
     """By how many per cent more for OSTs than for I/O nodes: ratio of means with its 95 % interval (delta method)."""
     found = {}
     for level in of.levels:

@@ -14,10 +14,10 @@ import numpy as np
 
 from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import Curve, curve
-from tarazu.forwarding.estimate import Benchmarks, Pattern, estimate
-from tarazu.forwarding.estimate.accuracy import Accuracy, accuracy
+from tarazu.forwarding.estimate import BenchmarkPattern, Benchmarks, estimate
 from tarazu.forwarding.estimate.match import category, place
 from tarazu.forwarding.estimate.wanted import wanted
+from tarazu.sim.forwarding.accuracy import Accuracy, accuracy
 from tarazu.sim.forwarding.benchmarks import (
     NUMBERS,
     RANKS_PER_NODE,
@@ -53,10 +53,10 @@ REPETITIONS = 5
 Family = Literal["ior", "hacc", "checkpoint"]
 
 
-def grid(kind: Kind, processes: Sequence[int] = PROCESSES) -> list[Pattern]:
+def grid(kind: Kind, processes: Sequence[int] = PROCESSES) -> list[BenchmarkPattern]:
     """What the site has measured: all combinations."""
     return [
-        Pattern(kind, operation, api, sharing, spatiality, request, moved, count, -(-count // RANKS_PER_NODE))
+        BenchmarkPattern(kind, operation, api, sharing, spatiality, request, moved, count, -(-count // RANKS_PER_NODE))
         for operation in OPERATIONS
         for api, sharing, spatiality in WAYS
         for request in REQUESTS[spatiality]
@@ -75,10 +75,10 @@ class Hacc(msgspec.Struct, frozen=True):
     processes: int
 
 
-class Step(msgspec.Struct, frozen=True):
+class ApplicationStep(msgspec.Struct, frozen=True):
     """What an application does so many times."""
 
-    what: Pattern | Hacc
+    what: BenchmarkPattern | Hacc
     times: int = 1
 
 
@@ -90,7 +90,7 @@ class Made(msgspec.Struct, frozen=True):
     on_grid: bool
     """Its phases are among the patterns that were measured (and are then left out), or between them."""
     nodes: int
-    steps: tuple[Step, ...]
+    steps: tuple[ApplicationStep, ...]
 
     @property
     def kind(self) -> Kind:
@@ -115,21 +115,25 @@ def _made(
     kind: Kind, number: int, family: Family, on_grid: bool, processes: int, rng: np.random.Generator
 ) -> Made:
     nodes = -(-processes // RANKS_PER_NODE)
-    steps: tuple[Step, ...]
+    steps: tuple[ApplicationStep, ...]
     if family == "hacc":
         particles = int(rng.integers(20, 1000)) * 1000
-        write = Step(Hacc(kind, "write", particles, processes), int(rng.integers(1, 6)))
-        steps = (write, Step(Hacc(kind, "read", particles, processes)))
+        write = ApplicationStep(Hacc(kind, "write", particles, processes), int(rng.integers(1, 6)))
+        steps = (write, ApplicationStep(Hacc(kind, "read", particles, processes)))
         on_grid = False
     elif family == "ior":
         steps = tuple(
-            Step(_pattern(kind, None, processes, nodes, on_grid, rng), int(rng.integers(1, 4)))
+            ApplicationStep(_pattern(kind, None, processes, nodes, on_grid, rng), int(rng.integers(1, 4)))
             for _ in range(int(rng.integers(2, 5)))
         )
     else:
-        restart = Step(_pattern(kind, "read", processes, nodes, on_grid, rng))
-        saved = Step(_pattern(kind, "write", processes, nodes, on_grid, rng), int(rng.integers(4, 20)))
-        other = Step(_pattern(kind, "write", processes, nodes, on_grid, rng), int(rng.integers(1, 10)))
+        restart = ApplicationStep(_pattern(kind, "read", processes, nodes, on_grid, rng))
+        saved = ApplicationStep(
+            _pattern(kind, "write", processes, nodes, on_grid, rng), int(rng.integers(4, 20))
+        )
+        other = ApplicationStep(
+            _pattern(kind, "write", processes, nodes, on_grid, rng), int(rng.integers(1, 10))
+        )
         steps = (restart, saved, other)
     return Made(f"{family}-{number}", family, on_grid, nodes, steps)
 
@@ -141,7 +145,7 @@ def _pattern(
     nodes: int,
     on_grid: bool,
     rng: np.random.Generator,
-) -> Pattern:
+) -> BenchmarkPattern:
     operation = operation or OPERATIONS[int(rng.integers(2))]
     api, sharing, spatiality = WAYS[int(rng.integers(len(WAYS)))]
     requests = REQUESTS[spatiality]
@@ -152,10 +156,10 @@ def _pattern(
         low, high = np.log2(requests[0]), np.log2(requests[-1])
         request = round(2 ** float(rng.uniform(low, high)) / KIB) * KIB
         moved = round(2 ** float(rng.uniform(22, 28)) / request) * request or request
-    return Pattern(kind, operation, api, sharing, spatiality, request, moved, processes, nodes)
+    return BenchmarkPattern(kind, operation, api, sharing, spatiality, request, moved, processes, nodes)
 
 
-def phase_of(step: Step) -> Phase:
+def phase_of(step: ApplicationStep) -> Phase:
     """What a Darshan log of one time would say."""
     what = step.what
     if isinstance(what, Hacc):
@@ -202,9 +206,9 @@ def _phase(
     )
 
 
-def _work(step: Step, number: int) -> tuple[Workload, bool]:
+def _work(step: ApplicationStep, number: int) -> tuple[Workload, bool]:
     what = step.what
-    if isinstance(what, Pattern):
+    if isinstance(what, BenchmarkPattern):
         return workload(what, f"step{number}"), what.sharing == "shared"
     made = hacc.workload(
         ranks=what.processes,
@@ -266,7 +270,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 def judge(made: Made, true: Curve, usual: Curve, benchmarks: Benchmarks) -> Judged:
     """Estimate it without the benchmarks that equal its phases."""
-    own = {step.what for step in made.steps if isinstance(step.what, Pattern)}
+    own = {step.what for step in made.steps if isinstance(step.what, BenchmarkPattern)}
     left = Benchmarks(m for m in benchmarks.measurements if m.pattern not in own)
     phases = [phase_of(step) for step in made.steps for _ in range(step.times)]
     found = estimate(phases, left, made.nodes, made.kind)
@@ -299,7 +303,7 @@ def nearest(made: Made, benchmarks: Benchmarks) -> Curve:
     return curve((n, moved / s) for n, s in taken.items())
 
 
-class Summary(msgspec.Struct, frozen=True):
+class LeaveOneOutSummary(msgspec.Struct, frozen=True):
     """Over applications."""
 
     applications: int
@@ -313,8 +317,8 @@ class Summary(msgspec.Struct, frozen=True):
     inside: float
 
 
-def summary(found: Sequence[Accuracy]) -> Summary:
-    return Summary(
+def summary(found: Sequence[Accuracy]) -> LeaveOneOutSummary:
+    return LeaveOneOutSummary(
         len(found),
         fmean(a.error for a in found),
         median(a.error for a in found),
@@ -327,7 +331,7 @@ def summary(found: Sequence[Accuracy]) -> Summary:
     )
 
 
-class Study(msgspec.Struct, frozen=True):
+class LeaveOneOutStudy(msgspec.Struct, frozen=True):
     """How large: the defaults are what docs/forwarding.md tells."""
 
     kind: Kind
@@ -340,7 +344,7 @@ class Study(msgspec.Struct, frozen=True):
 
 
 def study(
-    of: Study, progress: Callable[[str], object] = lambda text: None, jobs: int | None = None
+    of: LeaveOneOutStudy, progress: Callable[[str], object] = lambda text: None, jobs: int | None = None
 ) -> list[Judged]:
     """All of it: benchmarks, applications, estimates. jobs: processes at once (None: as many as processors)."""
     made = applications(of.kind, of.applications, of.seed, of.processes)

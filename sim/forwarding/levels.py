@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tarazu.errors import TarazuError
-from tarazu.forwarding.application import Kind, io_load, n_sys
+from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import Curve
+from tarazu.sim.forwarding.characteristics import io_load, n_sys
 from tarazu.sim.forwarding.workload import Set, generate, resources
 
 LEVELS = tuple(n / 10 for n in range(1, 11))

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from tarazu.forwarding.application import Application, Resources, io_s, n_perf
+from tarazu.forwarding.application import Application, Resources, io_s
 from tarazu.forwarding.policy import Schedule
-from tarazu.sim.forwarding.simulate import Job, Seen, observe
+from tarazu.sim.forwarding.characteristics import n_perf
+from tarazu.sim.forwarding.simulate import ObservedApplications, ScheduledApplication, observe
 from tarazu.sim.forwarding.workload import HORIZON_S
 
-Simulator = Callable[[Sequence[Job], int, float], Seen]
+Simulator = Callable[[Sequence[ScheduledApplication], int, float], ObservedApplications]
 
 
 class Measures(msgspec.Struct, frozen=True):
@@ -71,9 +72,9 @@ def measure(
     )
 
 
-def job(application: Application, placed: tuple[int, ...]) -> Job:
+def job(application: Application, placed: tuple[int, ...]) -> ScheduledApplication:
     """The application on these resources, all phases alike."""
-    return Job(
+    return ScheduledApplication(
         application.cpu_s / application.phases,
         io_s(application, len(placed)) / application.phases,
         placed,

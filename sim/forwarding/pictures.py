@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tarazu import drawing
 from tarazu.sim.forwarding.figures import Figure, Line, Panel
-from tarazu.sim.study import drawing
 
 COLOURS = {
     "random": "#8a8a8a",

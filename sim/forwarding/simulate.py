@@ -15,7 +15,7 @@ import msgspec
 from tarazu.sim.kernel.servers import Servers
 
 
-class Job(msgspec.Struct, frozen=True):
+class ScheduledApplication(msgspec.Struct, frozen=True):
     """One application under a schedule, phase by phase: all phases are alike."""
 
     compute_s: float
@@ -24,7 +24,7 @@ class Job(msgspec.Struct, frozen=True):
     resources: tuple[int, ...]
 
 
-class Seen(msgspec.Struct, frozen=True):
+class ObservedApplications(msgspec.Struct, frozen=True):
     """What was seen from 0 to `interval_s`."""
 
     interval_s: float
@@ -38,7 +38,7 @@ class Seen(msgspec.Struct, frozen=True):
     """Seconds for which each resource was busy."""
 
 
-def observe(jobs: Sequence[Job], resources: int, horizon_s: float) -> Seen:
+def observe(jobs: Sequence[ScheduledApplication], resources: int, horizon_s: float) -> ObservedApplications:
     """Equal share, event by event: each of k transfers on a resource gets 1/k of it (3.1), and an I/O subphase ends
     with the last of its transfers (3.2.2).
 
@@ -80,7 +80,7 @@ def observe(jobs: Sequence[Job], resources: int, horizon_s: float) -> Seen:
                 until = max(until, now)
         heappush(computing, (now + compute[number], number))
     under_way = [max(0.0, until - start) for start in began]
-    return Seen(
+    return ObservedApplications(
         until,
         tuple(phases),
         tuple(whole),
@@ -89,7 +89,7 @@ def observe(jobs: Sequence[Job], resources: int, horizon_s: float) -> Seen:
     )
 
 
-def check(jobs: Sequence[Job]) -> None:
+def check(jobs: Sequence[ScheduledApplication]) -> None:
     for job in jobs:
         if not job.compute_s + job.io_s > 0 or not job.resources:
             raise ValueError(f"expected an application that computes or does I/O, found {job}")

@@ -11,14 +11,15 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tarazu.forwarding import curve_sets
+from tarazu.forwarding import newcomer
 from tarazu.forwarding.application import Application, Resources
-from tarazu.forwarding.newcomer import count
-from tarazu.forwarding.placement.simple import LeastStressed
-from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
+from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, UsableOsts
 from tarazu.lustre import EOF
 from tarazu.model import ANY_RANK, Component, FileName, Forecast, Layout
+from tarazu.sim.forwarding import curve_sets
 from tarazu.sim.forwarding.metrics import Measures, measure
+from tarazu.sim.forwarding.policies import named
+from tarazu.sim.forwarding.policies.placers import LeastStressed
 from tarazu.sim.forwarding.workload import generate
 from tarazu.units import GIB, MIB
 
@@ -27,6 +28,7 @@ JOBS = 8
 RANKS = 16
 LOADS = (0.1, 0.3, 0.5, 0.8)
 """I/O-load with one OST for each job."""
+AMONG = Resources("ost", OSTS, 480)
 SITE_DEFAULT = Layout((Component(0, EOF, MIB, 1),))
 
 
@@ -57,22 +59,21 @@ class Mixture(msgspec.Struct, frozen=True):
 
 def mixtures(policy: str, loads: Sequence[float] = LOADS, each: int = 10) -> Iterator[Mixture]:
     """So many mixtures at each load; the same every time."""
-    among = Resources("ost", OSTS, 480)
     known = [named.curve for named in curve_sets.generated("ost").curves]
     for load in loads:
         for seed in range(each):
-            jobs = generate(known, JOBS, load, seed, among).applications
+            jobs = generate(known, JOBS, load, seed, AMONG).applications
             counts = (
                 auto_counts(jobs),
-                first := curve_counts(jobs, policy, among),
-                again(jobs, first, policy, among),
+                first := curve_counts(jobs, policy, AMONG),
+                again(jobs, first, policy, AMONG),
             )
-            yield Mixture(load, seed, *counts, *(_measured(jobs, each_count, among) for each_count in counts))
+            yield Mixture(load, seed, *counts, *(_measured(jobs, each_count, AMONG) for each_count in counts))
 
 
 def auto_counts(jobs: Sequence[Application]) -> tuple[int, ...]:
     """Stripes that `auto` gives the shared files of each job."""
-    manager = ConfigurationManager(LayoutPolicy("auto"), Targets(OSTS), SITE_DEFAULT)
+    manager = ConfigurationManager(LayoutPolicy("auto"), UsableOsts(OSTS), SITE_DEFAULT)
     counts = []
     for job in jobs:
         choices = manager.choose([_file(job, number) for number in range(job.phases)])
@@ -98,6 +99,14 @@ def again(
         others = [(jobs[other], found[other]) for other in range(len(jobs)) if other != number]
         found[number] = count(policy, others, job, among)
     return tuple(found)
+
+
+def count(policy: str, running: Sequence[tuple[Application, int]], new: Application, among: Resources) -> int:
+    """As mdsd counts with `joint`; with any other policy what that gives the last of all. Raises BadInput."""
+    if policy == "joint":
+        return newcomer.count(running, new, among)
+    applications = [*(application for application, _ in running), new]
+    return newcomer.bounded(named(policy).schedule(applications, among).counts[-1], new, among.count)
 
 
 def _measured(jobs: Sequence[Application], counts: Sequence[int], among: Resources) -> Measures:

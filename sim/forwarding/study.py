@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from tarazu import drawing
 from tarazu.errors import Unavailable
 from tarazu.forwarding.application import Kind
 from tarazu.sim.forwarding import cases
@@ -15,7 +16,7 @@ from tarazu.sim.forwarding.claims import Claim, claims
 from tarazu.sim.forwarding.figures import Figure, Panel, figures, table
 from tarazu.sim.forwarding.levels import APPLICATIONS, LEVELS, SETS
 from tarazu.sim.forwarding.pictures import name_of, pictures, title_of
-from tarazu.sim.forwarding.summary import Band, Beside, Summary, beside
+from tarazu.sim.forwarding.summary import Band, Beside, ForwardingSummary, beside
 from tarazu.sim.study import report, study
 
 SHORT_LEVELS, SHORT_SETS = (0.1, 0.8), 3
@@ -55,9 +56,9 @@ def run(
     todo = cases.cases(curves, kinds, levels, sets)
     asked = {"curves": cases.note(curves), "kinds": kinds, "levels": levels, "sets": sets}
     text = msgspec.json.format(msgspec.json.encode(asked)).decode() + "\n"
-    done = study.answers(todo, cases.Row, folder, ("study.json", text), jobs=jobs, fresh=fresh)
+    done = study.answers(todo, cases.ForwardingRow, folder, ("study.json", text), jobs=jobs, fresh=fresh)
     whole = not done.lost
-    of = Summary(done.rows)
+    of = ForwardingSummary(done.rows)
     found = Found(
         cases.note(curves),
         of.sets,
@@ -94,10 +95,10 @@ def _write(found: Found, folder: Path) -> None:
         ]
     for figure in found.figures:
         seen = drawn.get(name_of(figure))
-        parts.append(report.figure(seen) if seen else f"<h2>{escape(title_of(figure))}</h2>")
+        parts.append(drawing.figure(seen) if seen else f"<h2>{escape(title_of(figure))}</h2>")
         parts += [report.table(*panel_table(panel)) for panel in figure.panels]
     parts += ["<h2>Made with</h2>", report.table(("what", "version"), report.versions(), left=2)]
-    (folder / "report.html").write_text(report.document("How many and which I/O resources", parts))
+    (folder / "report.html").write_text(drawing.document("How many and which I/O resources", parts))
 
 
 CLAIMS = ("resources", "figure", "the paper says", "seen here", "holds")

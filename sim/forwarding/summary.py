@@ -8,13 +8,13 @@ from operator import attrgetter
 import msgspec
 import numpy as np
 
-from tarazu.forwarding import policies
 from tarazu.forwarding.application import Kind
 from tarazu.forwarding.policy import Need
-from tarazu.sim.forwarding.cases import OURS, Row, Told
+from tarazu.sim.forwarding import policies
+from tarazu.sim.forwarding.cases import OURS, ForwardingRow, Told
 from tarazu.sim.study.statistics import estimate
 
-Metric = Callable[[Row], float]
+Metric = Callable[[ForwardingRow], float]
 slowdown: Metric = attrgetter("mean_slowdown")
 rho_io: Metric = attrgetter("rho_io")
 rho_con: Metric = attrgetter("rho_con")
@@ -53,11 +53,11 @@ def confidence(values: Sequence[float]) -> Band:
     return Band(found.mean, found.low, found.high, found.values)
 
 
-class Summary:
+class ForwardingSummary:
     """Rows, found by what they are of."""
 
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._rows: dict[tuple[Kind, Told, str], dict[float, dict[tuple[int, int], Row]]] = {}
+    def __init__(self, rows: Iterable[ForwardingRow]) -> None:
+        self._rows: dict[tuple[Kind, Told, str], dict[float, dict[tuple[int, int], ForwardingRow]]] = {}
         for row in rows:
             levels = self._rows.setdefault((row.kind, row.told, row.policy), {})
             levels.setdefault(row.level, {})[row.block, row.seed] = row
@@ -135,7 +135,7 @@ class Beside(msgspec.Struct, frozen=True):
         return self.idletime / self.best_idletime
 
 
-def beside(of: Summary) -> list[Beside]:
+def beside(of: ForwardingSummary) -> list[Beside]:
     """For both kinds, all levels, with the curves and with families alone; empty where our policy is not in the study.
 
     The paper's policies are told the same as ours.
@@ -150,7 +150,7 @@ def beside(of: Summary) -> list[Beside]:
     ]
 
 
-def _beside(of: Summary, kind: Kind, level: float, told: Told) -> Beside:
+def _beside(of: ForwardingSummary, kind: Kind, level: float, told: Told) -> Beside:
     by_slowdown, best_slowdown = of.best(kind, slowdown, level, told)
     by_idletime, best_idletime = of.best(kind, idletime, level, told)
     return Beside(

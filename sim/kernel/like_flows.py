@@ -34,7 +34,7 @@ class Member(NamedTuple):
     done: simpy.Event
 
 
-class Row:
+class FlowClass:
     """One class: where its entries lie, and its members."""
 
     __slots__ = ("first", "key", "length", "members", "row", "streams")
@@ -48,8 +48,8 @@ class LikeFlows:
     """All classes that have members, as arrays by row; entries of a row lie side by side."""
 
     def __init__(self) -> None:
-        self.rows: list[Row | None] = []
-        self._by_key: dict[Hashable, Row] = {}
+        self.rows: list[FlowClass | None] = []
+        self._by_key: dict[Hashable, FlowClass] = {}
         self._free_rows: list[int] = []
         self._free_entries: dict[int, list[int]] = {}
         self._entries = 0
@@ -75,7 +75,9 @@ class LikeFlows:
     def __len__(self) -> int:
         return len(self._by_key)
 
-    def find(self, links: Ints, weights: Floats, streams: Ints, limit: float, apart: int, now: float) -> Row:
+    def find(
+        self, links: Ints, weights: Floats, streams: Ints, limit: float, apart: int, now: float
+    ) -> FlowClass:
         """The class of such flows; a new one, at rate 0, where there is none. `apart`: flows of another number
         are no like flows, whatever they have in common."""
         key = (links.tobytes(), weights.tobytes(), streams.tobytes(), limit, apart)
@@ -89,7 +91,7 @@ class LikeFlows:
             self._order = None
         return row
 
-    def _new(self, key: Hashable, links: Ints, weights: Floats, streams: Ints) -> Row:
+    def _new(self, key: Hashable, links: Ints, weights: Floats, streams: Ints) -> FlowClass:
         length = len(links)
         free = self._free_entries.get(length)
         if free:
@@ -110,10 +112,10 @@ class LikeFlows:
             if number >= len(self.count):
                 for name in COLUMNS:
                     setattr(self, name, _longer(getattr(self, name), 2 * number))
-        row = self.rows[number] = Row(key, number, first, length, streams.copy())
+        row = self.rows[number] = FlowClass(key, number, first, length, streams.copy())
         return row
 
-    def join(self, row: Row, number: int, amount: float, now: float, done: simpy.Event) -> None:
+    def join(self, row: FlowClass, number: int, amount: float, now: float, done: simpy.Event) -> None:
         r = row.row
         service = float(self.service[r] + self.rate[r] * (now - self.since[r]))
         heapq.heappush(row.members, Member(service + amount, number, amount, done))
@@ -121,7 +123,7 @@ class LikeFlows:
         self.joined[r] += service
         self.head[r] = row.members[0].until
 
-    def leave(self, row: Row) -> Member:
+    def leave(self, row: FlowClass) -> Member:
         """The member that ends first, gone; the row itself too when it was the last."""
         r = row.row
         member = heapq.heappop(row.members)

@@ -19,7 +19,7 @@ from simpy.events import NORMAL, EventPriority
 
 from tarazu.errors import TarazuError
 from tarazu.sim.kernel.fluid import Floats, Ints, fair_rates
-from tarazu.sim.kernel.like_flows import LikeFlows, Row
+from tarazu.sim.kernel.like_flows import FlowClass, LikeFlows
 
 LATE = EventPriority(2)
 """SimPy's priority of what comes after all else of an instant (its own are 0 and 1)."""
@@ -93,7 +93,7 @@ class Network:
         self._sharing: Tick | None = None
         self._changed = self._shared_among = 0
         """Flows that have started or ended since then, and that were there."""
-        self._due: list[tuple[float, int, Row]] = []
+        self._due: list[tuple[float, int, FlowClass]] = []
         self._alarm: Tick | None = None
         self._alarm_at = math.inf
 
@@ -328,7 +328,7 @@ class Network:
         free = float(((self._free[at] + OVER * self._capacity[at]) / weight).min())
         return min(free, wanted) if free > LEAST * wanted else 0.0
 
-    def _expect(self, row: Row) -> None:
+    def _expect(self, row: FlowClass) -> None:
         """The end of the first member, at the rate in force."""
         r, flows = row.row, self._flows
         rate = float(flows.rate[r])

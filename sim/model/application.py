@@ -14,7 +14,7 @@ from tarazu.errors import BadInput
 from tarazu.model import CreateRequest, FilePlacement, Layout
 from tarazu.predict.waves import waves
 from tarazu.sim.model import striping
-from tarazu.sim.model.client import Plan
+from tarazu.sim.model.client import JobPlans
 from tarazu.sim.model.cluster import Cluster
 from tarazu.sim.model.links import Direction, Floats, Numbers
 from tarazu.sim.model.mds import PlacedFile, check_osts
@@ -22,14 +22,14 @@ from tarazu.sim.model.outcome import JobOutcome
 from tarazu.sim.model.requests import Asking
 from tarazu.sim.model.spec import Job
 from tarazu.sim.model.timetable import first_touched_s
-from tarazu.sim.workloads.workload import Kind
+from tarazu.sim.workloads.workload import OperationKind
 
 Operation = tuple[int, int, int, float, float, int, int, int]
 """rank, file, kind, delay_s, earliest_s, offset, bytes, span_bytes"""
-MOVES = {int(Kind.WRITE): Direction.WRITE, int(Kind.READ): Direction.READ}
+MOVES = {int(OperationKind.WRITE): Direction.WRITE, int(OperationKind.READ): Direction.READ}
 
 
-class Application:
+class SimulatedApplication:
     """One job on the simulated cluster."""
 
     def __init__(self, cluster: Cluster, job: Job, waited: bool = True) -> None:
@@ -40,7 +40,7 @@ class Application:
         self.files: list[PlacedFile | None] = [None] * len(work.files)
         self.plans: dict[int, FilePlacement] = {}
         """File → where the policy wants it."""
-        self.plan: Plan | None = None
+        self.plan: JobPlans | None = None
         """From history and statistics."""
         self.placed = np.zeros(cluster.spec.osts, np.int64)
         """Bytes of new files on each OST."""
@@ -68,14 +68,14 @@ class Application:
 
     # What is known before
 
-    def _of_kind(self, *kinds: Kind) -> NDArray[np.void]:
+    def _of_kind(self, *kinds: OperationKind) -> NDArray[np.void]:
         operations = self.job.workload.operations
         return operations[np.isin(operations["kind"], kinds) & (operations["file"] >= 0)]
 
     def _kept_shares(self) -> Floats:
         """Of the bytes written to each file: the share that takes space, for some write in place."""
         files = self.job.workload.files
-        writes = self._of_kind(Kind.WRITE)
+        writes = self._of_kind(OperationKind.WRITE)
         written = np.bincount(writes["file"], writes["bytes"].astype(np.float64), len(files))
         sizes = np.array([0 if f.exists else f.size_bytes for f in files], np.float64)
         kept: Floats = np.minimum(1.0, sizes / np.maximum(written, 1.0))
@@ -84,17 +84,19 @@ class Application:
     def _barrier_sizes(self) -> list[int]:
         """How many ranks meet at the first barrier, the second, ..."""
         operations = self.job.workload.operations
-        of_rank = np.bincount(operations["rank"][operations["kind"] == Kind.BARRIER])
+        of_rank = np.bincount(operations["rank"][operations["kind"] == OperationKind.BARRIER])
         return [int((of_rank > n).sum()) for n in range(int(of_rank.max(initial=0)))]
 
     def _closes(self) -> Numbers:
-        closes = self._of_kind(Kind.CLOSE)
+        closes = self._of_kind(OperationKind.CLOSE)
         return np.bincount(closes["file"], minlength=len(self.job.workload.files))
 
     def created(self) -> list[int]:
         """New files, in the order in which they are expected to be created: by time, then by rank."""
         work = self.job.workload
-        first = self._of_kind(Kind.CREATE, Kind.OPEN, Kind.WRITE, Kind.READ)
+        first = self._of_kind(
+            OperationKind.CREATE, OperationKind.OPEN, OperationKind.WRITE, OperationKind.READ
+        )
         ranks, places = first["rank"], np.arange(len(first))
         starts = np.flatnonzero(np.r_[True, ranks[1:] != ranks[:-1]]) if len(first) else places
         nth = places - np.repeat(starts, np.diff(np.r_[starts, len(first)]))
@@ -118,7 +120,7 @@ class Application:
 
     def _sharing(self, files: Iterable[int]) -> list[tuple[int, bool]]:
         """(ranks that write it, whether each writes one piece) of each file."""
-        writes = self._of_kind(Kind.WRITE)
+        writes = self._of_kind(OperationKind.WRITE)
         order = np.lexsort((writes["offset"], writes["rank"], writes["file"]))
         ops = writes[order]
         same = (ops["file"][1:] == ops["file"][:-1]) & (ops["rank"][1:] == ops["rank"][:-1])
@@ -184,16 +186,20 @@ class Application:
 
     def _plan(self, new: Sequence[int]) -> None:
         planner = self.cluster.planner
-        requests = [CreateRequest(self.job.workload.files[n].size_bytes, self.layouts[n]) for n in new]
+        requests = [
+            CreateRequest(self.job.workload.files[n].size_bytes, self.layouts[n], writers=writers)
+            for n, (writers, _) in zip(new, self._sharing(new), strict=True)
+        ]
         at_s, ranks = first_touched_s(self.job.workload)
         of_wave = waves(at_s[new].tolist(), ranks[new].tolist())
         placements = planner.plan(requests, self.env.now, of_wave)
         if placements:
-            self.plans = dict(zip(new, placements, strict=True))
+            # Those without OSTs are left to Lustre.
+            self.plans = {n: p for n, p in zip(new, placements, strict=True) if p.osts}
             self._planned_left = planner.bytes_of(requests, placements)
             planner.promised += self._planned_left
 
-    def _plan_on(self, plan: Plan) -> ProcessGenerator:
+    def _plan_on(self, plan: JobPlans) -> ProcessGenerator:
         """Later plans of a long job, each in time."""
         while plan.next_s is not None:
             yield self.env.timeout(max(0.0, self.start_s + plan.next_s - self.env.now))
@@ -246,10 +252,10 @@ class Application:
                 if size_bytes > 0:
                     call_bytes = calls[at] if calls else 0
                     yield from self._move(node, number, direction, offset, size_bytes, span_bytes, call_bytes)
-            elif kind == Kind.BARRIER:
+            elif kind == OperationKind.BARRIER:
                 yield self._barrier(met)
                 met += 1
-            elif kind == Kind.CLOSE:
+            elif kind == OperationKind.CLOSE:
                 self._open[number] -= 1
                 if not self._open[number]:
                     self._closed(number)
@@ -365,11 +371,13 @@ def check(jobs: Sequence[Job]) -> None:
         if (np.diff(ranks) < 0).any():
             raise BadInput(where, "operations sorted by rank")
         kinds = operations["kind"]
-        if len(kinds) and not 0 <= kinds.min() <= kinds.max() <= max(Kind):
-            raise BadInput(where, f"kinds of operations 0 to {max(Kind)}", f"{kinds.min()} to {kinds.max()}")
+        if len(kinds) and not 0 <= kinds.min() <= kinds.max() <= max(OperationKind):
+            raise BadInput(
+                where, f"kinds of operations 0 to {max(OperationKind)}", f"{kinds.min()} to {kinds.max()}"
+            )
         if any(file.size_bytes < 0 for file in work.files):
             raise BadInput(where, "files of 0 bytes or more", min(file.size_bytes for file in work.files))
-        of_files = files[operations["kind"] != Kind.BARRIER]
+        of_files = files[operations["kind"] != OperationKind.BARRIER]
         if len(of_files) and not 0 <= of_files.min() <= of_files.max() < len(work.files):
             raise BadInput(
                 where, f"files 0 to {len(work.files) - 1}", f"{of_files.min()} to {of_files.max()}"

@@ -16,15 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarazu.config import Settings
-from tarazu.daemons.forecasts.work import predicted
-from tarazu.daemons.planner import EARLY_S, allocation_request, usable_targets
-from tarazu.layout.manager import ConfigurationManager
+from tarazu.daemons.clientd.forecasts.work import predicted
+from tarazu.daemons.clientd.planner import EARLY_S, allocation_request, usable_targets
+from tarazu.layout.manager import ConfigurationManager, lustres_own
 from tarazu.model import ANY_RANK, FileName, FilePlacement, JobStep, Layout, SystemView
 from tarazu.native import template
+from tarazu.predict import RUNS
 from tarazu.sim.model import striping
-from tarazu.sim.model.mdsd import Mdsd
+from tarazu.sim.model.mdsd import SimulatedMdsd
 from tarazu.sim.model.view import FS_NAME
-from tarazu.sim.workloads.workload import Kind, Workload
+from tarazu.sim.workloads.workload import OperationKind, Workload
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.wire import local, messages
 
@@ -43,10 +44,10 @@ class Planned(NamedTuple):
     """As forecast."""
 
 
-class Plan:
+class JobPlans:
     """The plans of one job, and what became of them."""
 
-    def __init__(self, client: Client, work: Workload, rule: striping.Rule, start_s: float) -> None:
+    def __init__(self, client: Client, work: Workload, rule: striping.StripingRule, start_s: float) -> None:
         self._client, self._work, self._rule = client, work, rule
         client.steps += 1
         nodes = work.nodes
@@ -74,7 +75,7 @@ class Plan:
     def ask(self, now: float) -> None:
         """Plan the files of the next horizon."""
         settings, history = self._client.settings, self._client.histories[self.step.application]
-        prediction = predicted(history[-settings.predict.runs :], self.step, settings.predict)
+        prediction = predicted(history[-RUNS:], self.step, settings.predict.horizon_s)
         until_s = self._from_s + settings.predict.horizon_s
         wanted = [f for f in prediction.files if self._from_s <= f.at_s < until_s]
         later = any(f.at_s >= until_s for f in prediction.files)
@@ -90,7 +91,8 @@ class Plan:
         targets = usable_targets(known, question, sum(f.size_bytes for f in wanted))
         policy = replace(self._rule.policy, min_size_bytes=settings.layout.min_size)
         choices = ConfigurationManager(policy, targets, self._rule.default).choose(wanted)
-        wishes = [(f, c.layout) for f, c in zip(wanted, choices, strict=True) if c.layout]
+        own = lustres_own(self._rule.default, targets)
+        wishes = [(f, c.layout, own) for f, c in zip(wanted, choices, strict=True) if c.layout]
         self.left += len(wanted) - len(wishes)
         if not wishes:
             return
@@ -102,7 +104,7 @@ class Plan:
             self.left += len(wishes)
             return
         self._ids.append(id)
-        for index, ((forecast, layout), osts_of) in enumerate(zip(wishes, reply.osts, strict=True)):
+        for index, ((forecast, layout, _), osts_of) in enumerate(zip(wishes, reply.osts, strict=True)):
             if not osts_of:
                 self.left += 1
                 continue
@@ -190,7 +192,7 @@ class Client:
     epoch_s = 1.6e9
     """Unix time at which the simulation's clock begins."""
 
-    def __init__(self, mdsd: Mdsd, active: NDArray[np.bool_]) -> None:
+    def __init__(self, mdsd: SimulatedMdsd, active: NDArray[np.bool_]) -> None:
         """`active`: of each OST, as the MDS tells it to its clients; changes with time."""
         self.mdsd, self._active = mdsd, active
         self.osts = len(active)
@@ -201,9 +203,9 @@ class Client:
     def active(self) -> tuple[int, ...]:
         return tuple(np.flatnonzero(self._active).tolist())
 
-    def plan(self, work: Workload, rule: striping.Rule, now: float) -> Plan:
+    def plan(self, work: Workload, rule: striping.StripingRule, now: float) -> JobPlans:
         """The plan of a job that begins now: nothing in a first run."""
-        plan = Plan(self, work, rule, now)
+        plan = JobPlans(self, work, rule, now)
         plan.ask(now)
         return plan
 
@@ -211,8 +213,8 @@ class Client:
 def _names(work: Workload, job_id: str) -> tuple[list[FileName], list[tuple[int, ...]]]:
     """Of each file: by what it is known when it is created, and the ranks that ask for it."""
     operations = work.operations
-    touching = operations[(operations["file"] >= 0) & (operations["kind"] != Kind.CLOSE)]
-    created = touching[touching["kind"] == Kind.CREATE]
+    touching = operations[(operations["file"] >= 0) & (operations["kind"] != OperationKind.CLOSE)]
+    created = touching[touching["kind"] == OperationKind.CREATE]
     ranks: list[dict[int, None]] = [{} for _ in work.files]
     for rank, file in created[["rank", "file"]].tolist():
         ranks[file][rank] = None

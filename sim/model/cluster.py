@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import simpy
 
-from tarazu.daemons.limits import MAX_TARGETS
+from tarazu.daemons.mdsd.limits import MAX_TARGETS
 from tarazu.errors import BadInput
 from tarazu.sim.kernel.network import Network
 from tarazu.sim.model.client import Client
@@ -17,7 +17,7 @@ from tarazu.sim.model.io_router import IoRouters
 from tarazu.sim.model.links import Direction, Numbers
 from tarazu.sim.model.lnet_router import LnetRouters
 from tarazu.sim.model.mds import Mds, PlacedFile
-from tarazu.sim.model.mdsd import Mdsd
+from tarazu.sim.model.mdsd import SimulatedMdsd
 from tarazu.sim.model.oss import Osses
 from tarazu.sim.model.ost import Osts
 from tarazu.sim.model.planner import Planner
@@ -81,7 +81,7 @@ class Cluster:
         """Of this run: time in which at least one write, or read, was under way that is waited for."""
 
     def _follow(self, policy: str, seed: int, interval_s: float) -> None:
-        self.mdsd = Mdsd(policy, seed, interval_s)
+        self.mdsd = SimulatedMdsd(policy, seed, interval_s)
         self.publisher = Publisher(self.osts, self.osses, interval_s)
         if policy != "lsa":
             self.client = Client(self.mdsd, self.osts.active)

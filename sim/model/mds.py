@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import simpy
 
-from tarazu.allocate.baselines.lsa import MAXAGE_S, Lsa
+from tarazu.allocate.lsa import MAXAGE_S, Lsa
 from tarazu.errors import BadInput, InsufficientResources
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import FilePlacement, Layout

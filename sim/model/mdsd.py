@@ -1,20 +1,21 @@
 """mdsd in simulated time: it knows what was published, and answers in the daemons' own messages.
 
-As `daemons/mdsd.py`, with its parts: system view, speed estimates, ledger of promises, limits, policy. Left out are
-what needs a machine (sockets, keys, the gate on the MDS's load) and the time that an allocation takes.
+As `daemons/mdsd/service.py`, with its parts: system view, speed estimates, ledger of promises, limits, policy. Left out
+are what needs a machine (sockets, keys, the gate on the MDS's load) and the time that an allocation takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tarazu.allocate import partly, policies
+from tarazu.allocate import partly
 from tarazu.allocate.ledger import Ledger, pack
 from tarazu.config import Settings, Weights
-from tarazu.daemons.allocation_requests import promises, reply_of, requests_of, why_malformed
-from tarazu.daemons.limits import PromiseLimits
+from tarazu.daemons.mdsd.allocation_requests import promises, reply_of, requests_of, why_malformed
+from tarazu.daemons.mdsd.limits import PromiseLimits
 from tarazu.errors import InfeasibleRequest, InsufficientResources, WireError
 from tarazu.model import SystemView
+from tarazu.sim.allocation import policies
 from tarazu.sim.model.view import FS_NAME
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.view import ViewBuilder
@@ -29,13 +30,13 @@ from tarazu.wire.messages import (
 )
 
 
-class Mdsd:
+class SimulatedMdsd:
     """All that mdsd knows. Times are the simulation's."""
 
     def __init__(self, policy: str, seed: int, interval_s: float) -> None:
         settings = Settings()
         self.weights = Weights()
-        self._policy = policies.make(policy, seed=seed)
+        self._policy = policies.of_site(policy, seed)
         self._interval_s = interval_s
         self._views = ViewBuilder(settings.mdsd.stale_after_s, speeds=SpeedEstimator())
         self.ledger = Ledger()

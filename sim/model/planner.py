@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tarazu.allocate import policies
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.layout.objects import object_bytes
 from tarazu.model import CreateRequest, FilePlacement, Layout, Oss
+from tarazu.sim.allocation import policies
 from tarazu.sim.model.links import Direction, Floats, Numbers
 from tarazu.sim.model.oss import Osses
 from tarazu.sim.model.ost import Osts
@@ -30,7 +30,7 @@ class Planner:
     def __init__(self, osts: Osts, osses: Osses, policy: str, seed: int) -> None:
         self._osts, self._osses = osts, osses
         self.name = policy
-        self._policy = policies.make(policy, seed=seed)
+        self._policy = policies.of_site(policy, seed)
         self.promised = np.zeros(osts.count)
         """Bytes of plans that no write has claimed yet."""
         self._moved: Floats = np.zeros(osts.count)
@@ -62,6 +62,8 @@ class Planner:
                 sizes[request] = np.concatenate(
                     [np.array(of, np.int64) for of in object_bytes(request.layout, request.size_bytes)]
                 )
+            if not file.osts:
+                continue
             whole = [len(o) == c.stripe_count for o, c in zip(file.osts, request.layout.components)]
             if all(whole):
                 flat = [ost for osts in file.osts for ost in osts]

@@ -13,7 +13,7 @@ import numpy as np
 from tarazu.sim.kernel.network import Network
 from tarazu.sim.model.links import Direction, Floats, Links, Numbers
 from tarazu.sim.model.spec import RequestCosts
-from tarazu.sim.workloads.workload import Kind, Workload
+from tarazu.sim.workloads.workload import OperationKind, Workload
 
 
 class Requests(NamedTuple):
@@ -38,7 +38,7 @@ class Asking:
         self._locks: dict[tuple[int, int, int], int] = {}
         """(file, component, OST) → a link: 1 s of handing over the object's lock a second."""
         operations = workload.operations
-        writes = operations[operations["kind"] == Kind.WRITE]
+        writes = operations[operations["kind"] == OperationKind.WRITE]
         nodes = writes["rank"].astype(np.int64) // workload.ranks_per_node
         pairs = np.unique(np.stack([writes["file"].astype(np.int64), nodes]), axis=1)
         self._writer_nodes = np.bincount(pairs[0], minlength=len(workload.files))

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from simpy.events import Event, Process, ProcessGenerator, Timeout
 
+from tarazu import ranges
 from tarazu.allocate import quality
 from tarazu.errors import TarazuError
-from tarazu.layout.setstripe import fold
-from tarazu.sim.model.application import Application, check
-from tarazu.sim.model.client import Plan
+from tarazu.sim.model.application import SimulatedApplication, check
+from tarazu.sim.model.client import JobPlans
 from tarazu.sim.model.cluster import Cluster
 from tarazu.sim.model.links import Direction, Floats, Numbers
 from tarazu.sim.model.outcome import OssOutcome, OstOutcome, Outcome
@@ -34,7 +34,7 @@ class StandsStill(TarazuError):
 class Simulation:
     """Runs jobs. What they leave (files, fill, statistics, the clock) is there for the next run.
 
-    policy: a name of `tarazu.allocate.policies`. seed: the same seed and calls give the same result, bit for bit.
+    policy: a name of `tarazu.sim.allocation.policies`. seed: the same seed and calls give the same result, bit for bit.
     statistics_s: the policy sees what publishers sent at this interval; None: how things are. resolution_s: see
     `tarazu.sim.kernel.network`. failures: on the simulation's clock, which begins at 0. Raises ConfigError, BadInput.
     """
@@ -51,7 +51,7 @@ class Simulation:
     ) -> None:
         self.cluster = Cluster(cluster, policy, seed, failures, resolution_s, statistics_s)
         self._tick: Timeout | None = None
-        self._last: dict[str, Application] = {}
+        self._last: dict[str, SimulatedApplication] = {}
         self.policy, self.seed = policy, seed
 
     @property
@@ -74,13 +74,15 @@ class Simulation:
             cluster.publish()
         before, sharings = self._counts(), cluster.network.sharings
         all_background = all(job.background for job in jobs)
-        applications = [Application(cluster, job, all_background or not job.background) for job in jobs]
+        applications = [
+            SimulatedApplication(cluster, job, all_background or not job.background) for job in jobs
+        ]
         processes = [(a, cluster.env.process(self._play(a))) for a in applications]
         self._go([a for a in applications if a.waited], [p for a, p in processes if a.waited], progress)
         self._last = {a.name: a for a in applications}
         return self._outcome(applications, before, cluster.network.sharings - sharings)
 
-    def plan_of(self, job: str) -> Plan | None:
+    def plan_of(self, job: str) -> JobPlans | None:
         """What tarazu planned for a job of the last run; None without statistics, and for those it did not plan."""
         return self._last[job].plan
 
@@ -88,7 +90,7 @@ class Simulation:
         """(OSTs,) bytes that new files of a job of the last run put there."""
         return self._last[job].placed
 
-    def _play(self, application: Application) -> ProcessGenerator:
+    def _play(self, application: SimulatedApplication) -> ProcessGenerator:
         self.cluster.running.add(application)
         try:
             yield from application.play()
@@ -96,7 +98,7 @@ class Simulation:
             self.cluster.running.discard(application)
 
     def _go(
-        self, waited: Sequence[Application], processes: Sequence[Process], progress: Progress | None
+        self, waited: Sequence[SimulatedApplication], processes: Sequence[Process], progress: Progress | None
     ) -> None:
         """Event after event until these processes have ended."""
         env = self.cluster.env
@@ -129,11 +131,11 @@ class Simulation:
         self._tick = None
         self.cluster.publish()
 
-    def _why_still(self, waited: Sequence[Application]) -> str:
+    def _why_still(self, waited: Sequence[SimulatedApplication]) -> str:
         osts, streams = self.cluster.osts, self.cluster.network.streams()
         lost = [j for j in np.flatnonzero(osts.speed == 0).tolist() if osts.waiting(j, streams)]
         names = ", ".join(a.name for a in waited if a in self.cluster.running)
-        where = f"for OST {fold(lost)}, which is lost" if lost else "for nothing that will come"
+        where = f"for OST {ranges.fold(lost)}, which is lost" if lost else "for nothing that will come"
         return f"simulation: from {self.now:.6g} s on nothing goes on: job {names} waits {where}"
 
     def _counts(self) -> tuple[Floats, ...]:
@@ -148,7 +150,7 @@ class Simulation:
         )
 
     def _outcome(
-        self, applications: Sequence[Application], before: tuple[Floats, ...], events: int
+        self, applications: Sequence[SimulatedApplication], before: tuple[Floats, ...], events: int
     ) -> Outcome:
         osts, osses, start_s = self.cluster.osts, self.cluster.osses, self.cluster.run_start_s
         written, have_read, busy, streams = (

@@ -10,25 +10,22 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tarazu.errors import LayoutError
 from tarazu.layout import pfl
 from tarazu.layout.manager import (
-    FILE_SYSTEMS_OWN,
     PAPER_STRIPE_COUNT,
     ConfigurationManager,
     LayoutPolicy,
-    Targets,
-    stripes_of,
-    with_size,
+    UsableOsts,
+    lustres_own,
 )
 from tarazu.layout.objects import extent_object_bytes
 from tarazu.layout.setstripe import parse_layout
 from tarazu.layout.stripe_size import raid0_stripe_size
-from tarazu.lustre import EOF, LOV_MAX_STRIPE_COUNT
+from tarazu.lustre import EOF
 from tarazu.model import ANY_RANK, Component, FileName, Forecast, Layout
 from tarazu.units import GIB, MIB
 
@@ -44,7 +41,7 @@ UNREACHED_BYTES = 128 * MIB
 """Per stripe: what the stripe size of a component beyond the size is chosen for."""
 
 
-class Rule(NamedTuple):
+class StripingRule(NamedTuple):
     """How the files of a job are striped that have no layout of their own."""
 
     name: str
@@ -73,20 +70,20 @@ together; `contiguous`: 8 stripes, each one piece (paper, equations 2 and 3)."""
 
 
 @cache
-def rule(text: str) -> Rule:
+def rule(text: str) -> StripingRule:
     """The rule of that name; else options of `lfs setstripe` (`-c 4 -S 1M`, `-E 128M -c 1 -E -1 -c 8`), or
     components as in a PFL file (`0-128M:1, 128M-EOF:8`). Raises LayoutError.
     """
     if text in RULES:
-        return Rule(text, RULES[text])
+        return StripingRule(text, RULES[text])
     if text.lstrip().startswith("-"):
         layout, osts = parse_layout(text)
         if any(osts):
             raise LayoutError(f"striping {text!r}", "no OSTs, which the policy chooses", "-o or -i")
-        return Rule(text, LayoutPolicy(stripe_count="site", min_size_bytes=0), layout, literal=True)
+        return StripingRule(text, LayoutPolicy(stripe_count="site", min_size_bytes=0), layout, literal=True)
     if ":" in text:
         rules = pfl.parse(f"[rule]\nmatch = *\ncomponents = {text}\n", f"striping {text!r}")
-        return Rule(text, LayoutPolicy(min_size_bytes=0, rules=rules))
+        return StripingRule(text, LayoutPolicy(min_size_bytes=0, rules=rules))
     known = ", ".join(RULES)
     raise LayoutError("striping", f"one of {known}, options of lfs setstripe, or components 0-…:n", text)
 
@@ -100,16 +97,19 @@ class Expected(NamedTuple):
     """Each writer writes one segment."""
 
 
-def layouts(of: Rule, files: Sequence[Expected], osts: int) -> list[Layout]:
+def layouts(of: StripingRule, files: Sequence[Expected], osts: int) -> list[Layout]:
     """The layout of each file on a file system of `osts` OSTs."""
     if of.literal and of.default:
-        return [_resolved(of.default, osts)] * len(files)
-    manager = ConfigurationManager(of.policy, Targets(osts), of.default)
+        return [lustres_own(of.default, UsableOsts(osts))] * len(files)
+    manager = ConfigurationManager(of.policy, UsableOsts(osts), of.default)
     kinds = list(dict.fromkeys(files))
     if of.policy.stripe_count == "auto" and not of.policy.rules:
         kinds = list(files)  # how many there are of each decides
     choices = manager.choose([_forecast(kind) for kind in kinds])
-    found = {kind: choice.layout or _own() for kind, choice in zip(kinds, choices, strict=True)}
+    found = {
+        kind: choice.layout or lustres_own(None, UsableOsts(osts))
+        for kind, choice in zip(kinds, choices, strict=True)
+    }
     return [found[file] for file in files]
 
 
@@ -127,25 +127,6 @@ def layout(striping: Striping, size_bytes: int) -> Layout:
 def _forecast(file: Expected) -> Forecast:
     name = FileName("/file", "/file", "/file", False, ANY_RANK, 0, 0)
     return Forecast(name, max(1, file.size_bytes), writers=file.writers, contiguous=file.contiguous)
-
-
-def _resolved(given: Layout, osts: int) -> Layout:
-    """A default layout as a file gets it: -1 stripes are all OSTs, no more stripes than OSTs, a stripe size."""
-    components = tuple(
-        with_size(
-            msgspec.structs.replace(c, stripe_count=min(stripes_of(c, osts), LOV_MAX_STRIPE_COUNT))
-            if c.pattern != "mdt"
-            else c,
-            FILE_SYSTEMS_OWN.stripe_size_bytes,
-        )
-        for c in given.components
-    )
-    return Layout(components, given.composite)
-
-
-@cache
-def _own() -> Layout:
-    return Layout((FILE_SYSTEMS_OWN,))
 
 
 class Piece(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tarazu.sim.model.links import Floats
-from tarazu.sim.workloads.workload import Kind, Workload
+from tarazu.sim.workloads.workload import OperationKind, Workload
 
 RANK_BYTES_PER_S = 2e7
 """What a rank is taken to move while all do: tells apart what has no times of its own."""
@@ -22,7 +22,7 @@ def first_touched_s(work: Workload) -> tuple[Floats, Floats]:
         return at_s, first
     ranks = operations["rank"].astype(np.int64)
     takes_s = operations["delay_s"] + operations["bytes"] / RANK_BYTES_PER_S
-    barrier = operations["kind"] == Kind.BARRIER
+    barrier = operations["kind"] == OperationKind.BARRIER
     starts = np.flatnonzero(np.r_[True, ranks[1:] != ranks[:-1]])
     lengths = np.diff(np.r_[starts, len(ranks)])
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
 from tarazu.model import Oss, Ost, SystemView
@@ -45,5 +47,9 @@ def view_of(
             )
             for j, (speed, active) in enumerate(zip(osts.speed.tolist(), osts.active.tolist()))
         ),
-        tuple(loads) or tuple(Oss(name) for name in servers),
+        tuple(_linked(oss, spec.oss_link_bytes_per_s) for oss in loads or map(Oss, servers)),
     )
+
+
+def _linked(oss: Oss, bytes_per_s: float) -> Oss:
+    return msgspec.structs.replace(oss, link_bytes_per_s=bytes_per_s) if math.isfinite(bytes_per_s) else oss

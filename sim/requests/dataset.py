@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tarazu.errors import BadInput
 from tarazu.sim.requests.situation import SITUATIONS, WINDOWS
-from tarazu.sim.requests.situations import BASELINES, Row
+from tarazu.sim.requests.situations import BASELINES, SituationRow
 
 SCHEDULERS = (*WINDOWS, *BASELINES)
 """The windows first: their numbers are the bandit's actions."""
@@ -57,7 +57,7 @@ class Dataset(NamedTuple):
         return found
 
 
-def gathered(rows: Iterable[Row]) -> Dataset:
+def gathered(rows: Iterable[SituationRow]) -> Dataset:
     rows = list(rows)
     return Dataset(
         np.array([row.situation for row in rows], np.int16),

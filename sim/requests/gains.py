@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tarazu import drawing
 from tarazu.sim.requests.dataset import SCHEDULERS, Dataset
 from tarazu.sim.requests.situation import SITUATIONS, TABLE_III, WINDOWS, Situation
-from tarazu.sim.study import drawing
+from tarazu.table import write_csv
 
 FIFO, HBRR = SCHEDULERS.index("fifo"), SCHEDULERS.index("hbrr")
 CLEAR = 0.05
@@ -94,7 +94,7 @@ def cells(gain: Gain) -> tuple[str, ...]:
 def write_table(found: Iterable[Gain], path: Path) -> None:
     """All lines as CSV."""
     with path.open("w", newline="") as file:
-        csv.writer(file).writerows([HEAD, *map(cells, found)])
+        write_csv(file, HEAD, map(cells, found))
 
 
 def write(found: Sequence[Gain], folder: Path) -> None:

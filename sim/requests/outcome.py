@@ -8,7 +8,7 @@ from tarazu.tune.observation import Observation
 from tarazu.tune.pattern import Pattern
 
 
-class Seen(NamedTuple):
+class NodeInterval(NamedTuple):
     """One I/O node in one interval."""
 
     at_s: float
@@ -34,13 +34,13 @@ class PhaseTimes(NamedTuple):
     bytes: int
 
 
-class Outcome(NamedTuple):
+class RequestsOutcome(NamedTuple):
     """All of one run. Same arguments: the same, bit for bit."""
 
     makespan_s: float
     bytes: int
     phases: tuple[PhaseTimes, ...]
-    seen: tuple[Seen, ...]
+    seen: tuple[NodeInterval, ...]
     """In the order of time, then of nodes. Only whole intervals, and the last one if it is at least half of one; of
     nodes that did no I/O, too."""
     busy_s: tuple[float, ...]

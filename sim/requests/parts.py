@@ -10,7 +10,7 @@ from tarazu.sim.requests.schedulers import NodeScheduler, ServerScheduler
 from tarazu.sim.requests.system import Disk
 
 
-class Node:
+class IoNode:
     """An I/O node."""
 
     def __init__(self, number: int, scheduler: NodeScheduler) -> None:
@@ -37,7 +37,7 @@ class Node:
         """(when it arrived, file, offset, bytes, written, client) of each request that was done."""
 
 
-class Server:
+class DataServer:
     """A data server with its disk."""
 
     def __init__(self, disk: Disk, scheduler: ServerScheduler) -> None:

@@ -6,7 +6,7 @@ from random import Random
 
 from tarazu.errors import BadInput
 from tarazu.sim.requests.request import Piece, Request
-from tarazu.sim.requests.system import System
+from tarazu.sim.requests.system import RequestSystem
 from tarazu.sim.requests.workload import Phase
 
 GAP_BYTES = 1 << 20
@@ -18,7 +18,7 @@ SHARED = 2
 class Placement:
     """Each file's object on a server is in one piece; objects follow one another in an order by chance."""
 
-    def __init__(self, system: System, random: Random) -> None:
+    def __init__(self, system: RequestSystem, random: Random) -> None:
         self._system, self._random = system, random
         self._stripe, self._servers = system.stripe_bytes, system.servers
         self._bases: dict[tuple[int, int], int] = {}

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from tarazu.errors import BadInput
 from tarazu.sim.kernel.calls import Calls
-from tarazu.sim.requests.outcome import Outcome, PhaseTimes, Seen
-from tarazu.sim.requests.parts import Node, Server
+from tarazu.sim.requests.outcome import NodeInterval, PhaseTimes, RequestsOutcome
+from tarazu.sim.requests.parts import DataServer, IoNode
 from tarazu.sim.requests.placement import SHARED, Placement
 from tarazu.sim.requests.request import Access, Request
 from tarazu.sim.requests.schedulers import node_scheduler, server_scheduler
 from tarazu.sim.requests.schedulers.twins import Twins
-from tarazu.sim.requests.system import Disk, System
+from tarazu.sim.requests.system import Disk, RequestSystem
 from tarazu.sim.requests.workload import Workload
 from tarazu.tune.detect.features import features as features_of
 from tarazu.tune.observation import Direction, Observation
@@ -46,7 +46,7 @@ class Change(NamedTuple):
     """Which get that disk; empty: all."""
 
 
-class Options(NamedTuple):
+class RunOptions(NamedTuple):
     """As of `simulate`."""
 
     interval_s: float
@@ -55,7 +55,7 @@ class Options(NamedTuple):
     requests: bool
 
 
-class Run:
+class RequestRun:
     """One run; `simulate` says what the arguments are."""
 
     def __init__(
@@ -63,10 +63,10 @@ class Run:
         work: Workload,
         setting: Setting,
         seed: int,
-        controller: Callable[[float, Sequence[Seen]], float | Setting | None] | None,
-        system: System,
+        controller: Callable[[float, Sequence[NodeInterval]], float | Setting | None] | None,
+        system: RequestSystem,
         changes: Sequence[Change],
-        options: Options,
+        options: RunOptions,
     ) -> None:
         self._system, self._work, self._setting, self._options = system, work, setting, options
         self._controller = controller
@@ -79,17 +79,21 @@ class Run:
         )
         self._threads, self._request_s, self._depth = system.threads, system.request_s, system.server_threads
         self._nodes = [
-            Node(n, node_scheduler(setting.scheduler, n, system.servers, setting.window_s, system.aggregate))
+            IoNode(
+                n, node_scheduler(setting.scheduler, n, system.servers, setting.window_s, system.aggregate)
+            )
             for n in range(work.nodes)
         ]
-        self._servers = [Server(system.disk, server_scheduler(setting.server)) for _ in range(system.servers)]
+        self._servers = [
+            DataServer(system.disk, server_scheduler(setting.server)) for _ in range(system.servers)
+        ]
         self._calls = Calls()
         self._at = self._calls.at
         self._phase = -1
         self._phase_bytes = 0
         self._shift = 0
         self._streams: list[Iterator[tuple[int, int, bool]]] = []
-        self._home: list[Node] = []
+        self._home: list[IoNode] = []
         self._clients: list[int] = []
         """Of each process, from 1."""
         self._running = 0
@@ -99,21 +103,21 @@ class Run:
         """Bytes of the phase that have."""
         self._placement = Placement(system, self._random)
         self._cut = self._placement.cut
-        self._seen: list[Seen] = []
+        self._seen: list[NodeInterval] = []
         self._accesses = 0
         self._interval_begin_s = 0.0
         for change in changes:
             self._at(change.at_s, self._change, change)
         self._at(options.interval_s, self._tick, None)
 
-    def run(self) -> Outcome:
+    def run(self) -> RequestsOutcome:
         self._next_phase(0.0)
         if not self._calls.run(self._options.until_s):
             phase = self._work.phases[self._phase]
             self._times.append(PhaseTimes(phase.name, self._begin_s, self._calls.now, self._moved))
         if self._calls.now - self._interval_begin_s >= self._options.interval_s / 2:
             self._look(self._calls.now)
-        return Outcome(
+        return RequestsOutcome(
             self._times[-1].end_s,
             sum(phase.bytes for phase in self._times),
             tuple(self._times),
@@ -182,7 +186,7 @@ class Run:
         if node.busy < self._threads:
             self._dispatch(now, node)
 
-    def _dispatch(self, now: float, node: Node) -> None:
+    def _dispatch(self, now: float, node: IoNode) -> None:
         take = node.scheduler.next
         while node.busy < self._threads:
             arrived = node.arrived
@@ -202,7 +206,7 @@ class Run:
                 node.out_s = leaves = leaves + (access.end - access.start) * self._per_byte_s
             self._at(leaves + self._hop_s, self._served, access)
 
-    def _wake(self, now: float, node: Node) -> None:
+    def _wake(self, now: float, node: IoNode) -> None:
         if now >= node.wake_s:
             node.wake_s = math.inf
             self._dispatch(now, node)
@@ -215,7 +219,7 @@ class Run:
         if len(server.told) + (not server.idle) < self._depth:
             self._tell(now, server)
 
-    def _tell(self, now: float, server: Server) -> None:
+    def _tell(self, now: float, server: DataServer) -> None:
         """The disk is told of as many accesses as the server has threads, and does the one that it can do first."""
         told = server.told
         while len(told) + (not server.idle) < self._depth:
@@ -241,7 +245,7 @@ class Run:
             self._accesses += 1
             self._at(server.drive.serve(access, now), self._transferred, access)
 
-    def _wake_server(self, now: float, server: Server) -> None:
+    def _wake_server(self, now: float, server: DataServer) -> None:
         if now >= server.wake_s:
             server.wake_s = math.inf
             self._tell(now, server)
@@ -322,7 +326,7 @@ class Run:
                 server.arrived, server.wake_s = waiting, math.inf
                 self._tell(now, server)
 
-    def _look(self, now: float) -> list[Seen]:
+    def _look(self, now: float) -> list[NodeInterval]:
         number = min(self._phase, len(self._work.phases) - 1)
         pattern = self._work.phases[number].pattern(len(self._nodes))
         elapsed_s = now - self._interval_begin_s
@@ -339,13 +343,15 @@ class Run:
             )
             observation = Observation(elapsed_s, read, write, node.demand / elapsed_s)
             log = tuple(one[1:5] for one in node.log) if self._options.requests else ()
-            found.append(Seen(now, node.number, observation, pattern, self._setting.window_s, number, log))
+            found.append(
+                NodeInterval(now, node.number, observation, pattern, self._setting.window_s, number, log)
+            )
             node.reset()
         self._seen += found
         self._interval_begin_s = now
         return found
 
-    def _features_of(self, node: Node, way: bool) -> tuple[float, ...]:
+    def _features_of(self, node: IoNode, way: bool) -> tuple[float, ...]:
         if not self._options.features:
             return ()
         return features_of(

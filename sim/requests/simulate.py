@@ -6,15 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 
 from tarazu.errors import BadInput
-from tarazu.sim.requests.outcome import Outcome, Seen
-from tarazu.sim.requests.run import Change, Options, Run, Setting
+from tarazu.sim.requests.outcome import NodeInterval, RequestsOutcome
+from tarazu.sim.requests.run import Change, RequestRun, RunOptions, Setting
 from tarazu.sim.requests.situation import INTERVAL_S, SCALE, Situation
-from tarazu.sim.requests.system import GRID5000, System
+from tarazu.sim.requests.system import GRID5000, RequestSystem
 from tarazu.sim.requests.workload import Phase, Workload
 
 __all__ = ["Change", "Controller", "Setting", "simulate"]
 
-Controller = Callable[[float, Sequence[Seen]], "float | Setting | None"]
+Controller = Callable[[float, Sequence[NodeInterval]], "float | Setting | None"]
 """Asked at the end of each interval with the time and what each I/O node saw; answers TWINS' next window, seconds, or
 all that schedules next. None: as it is."""
 
@@ -25,14 +25,14 @@ def simulate(
     seed: int = 0,
     *,
     controller: Controller | None = None,
-    system: System = GRID5000,
+    system: RequestSystem = GRID5000,
     changes: Sequence[Change] = (),
     part: int = SCALE,
     interval_s: float = INTERVAL_S,
     until_s: float = math.inf,
     features: bool = False,
     requests: bool = False,
-) -> Outcome:
+) -> RequestsOutcome:
     """Run it until all bytes have moved, or until a time.
 
     part: of a situation only the first 1/part is run; a workload says it itself. features: observations have those of
@@ -52,8 +52,8 @@ def simulate(
             raise BadInput("change", f"servers 0 to {system.servers - 1}, from 0 s on", change[::2])
     if not setting.window_s > 0 or not interval_s > 0:
         raise BadInput("window and interval", "seconds above 0", f"{setting.window_s:g} and {interval_s:g}")
-    options = Options(interval_s, until_s, features, requests)
-    return Run(work, setting, seed, controller, system, changes, options).run()
+    options = RunOptions(interval_s, until_s, features, requests)
+    return RequestRun(work, setting, seed, controller, system, changes, options).run()
 
 
 def _check(phase: Phase) -> None:

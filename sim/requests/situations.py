@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,11 +9,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tarazu.sim.requests.outcome import Outcome
+from tarazu.sim.requests.outcome import RequestsOutcome
 from tarazu.sim.requests.simulate import Setting, simulate
 from tarazu.sim.requests.situation import INTERVAL_S, SCALE, SITUATIONS, WINDOWS, WINDOWS_S, Situation
 from tarazu.sim.study import study
-from tarazu.sim.study.cases import fingerprint
+from tarazu.sim.study.case import Case, fingerprint
 
 MODEL = (
     "sim/kernel/calls.py",
@@ -35,7 +34,7 @@ SHORT_PART = 512
 """To see that it works; nothing follows from so few requests."""
 
 
-class Row(msgspec.Struct, frozen=True):
+class SituationRow(msgspec.Struct, frozen=True):
     """One run of a situation. The same seed gives the same row, bit for bit."""
 
     case: Annotated[str, Meta(description="id of the case: hash of all that its result depends on")]
@@ -59,17 +58,13 @@ class Row(msgspec.Struct, frozen=True):
         return self.bytes / self.makespan_s
 
 
-class Case(msgspec.Struct, frozen=True):
+class SituationCase(Case, frozen=True):
     """One situation with all that schedules."""
 
     situation: int
     seed: int
     part: int
     model: str
-
-    @property
-    def id(self) -> str:
-        return hashlib.sha256(msgspec.json.encode(msgspec.structs.astuple(self))).hexdigest()[:16]
 
     @property
     def label(self) -> str:
@@ -80,18 +75,15 @@ class Case(msgspec.Struct, frozen=True):
         """Accesses are what takes time; large requests are two of them."""
         return 1.0 if SITUATIONS[self.situation].request_bytes < 1 << 17 else 0.4
 
-    @property
-    def computed_by(self) -> str:
-        """Module that computes its rows."""
-        return "tarazu.sim.requests.situations"
 
-
-def cases(seeds: Sequence[int] = (1,), part: int = SCALE) -> tuple[Case, ...]:
+def cases(seeds: Sequence[int] = (1,), part: int = SCALE) -> tuple[SituationCase, ...]:
     model = fingerprint(MODEL)
-    return tuple(Case(number, seed, part, model) for seed in seeds for number in range(len(SITUATIONS)))
+    return tuple(
+        SituationCase(number, seed, part, model) for seed in seeds for number in range(len(SITUATIONS))
+    )
 
 
-def rows(case: Case, progress: Callable[[float, float], object] | None = None) -> list[Row]:
+def rows(case: SituationCase, progress: Callable[[float, float], object] | None = None) -> list[SituationRow]:
     """The baselines', then each window's."""
     situation = SITUATIONS[case.situation]
     # So that short runs have observations, too.
@@ -109,10 +101,10 @@ def rows(case: Case, progress: Callable[[float, float], object] | None = None) -
     return found
 
 
-def _row(case: Case, number: int, runs: int, name: str, outcome: Outcome) -> Row:
+def _row(case: SituationCase, number: int, runs: int, name: str, outcome: RequestsOutcome) -> SituationRow:
     seen = [one for one in outcome.seen if one.observation.bytes]
     disks_s = len(outcome.busy_s) * outcome.makespan_s
-    return Row(
+    return SituationRow(
         case=case.id,
         run=number,
         runs=runs,
@@ -133,14 +125,16 @@ def _row(case: Case, number: int, runs: int, name: str, outcome: Outcome) -> Row
 
 def run(
     folder: Path, seeds: Sequence[int] = (1,), part: int = SCALE, *, jobs: int = 0, fresh: bool = False
-) -> study.Answers[Row]:
+) -> study.Answers[SituationRow]:
     """Compute what `folder` has no rows of yet (`rows.jsonl`). Arguments as those of `study.run`.
 
     Raises BadInput, Unavailable; on KeyboardInterrupt all rows that were done are on the disk.
     """
     asked = msgspec.json.format(msgspec.json.encode({"seeds": list(seeds), "part": part})).decode() + "\n"
-    return study.answers(cases(seeds, part), Row, folder, ("study.json", asked), jobs=jobs, fresh=fresh)
+    return study.answers(
+        cases(seeds, part), SituationRow, folder, ("study.json", asked), jobs=jobs, fresh=fresh
+    )
 
 
-def situation_of(row: Row) -> Situation:
+def situation_of(row: SituationRow) -> Situation:
     return SITUATIONS[row.situation]

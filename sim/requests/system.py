@@ -55,7 +55,7 @@ class Disk(NamedTuple):
         )
 
 
-class System(NamedTuple):
+class RequestSystem(NamedTuple):
     """Servers, I/O nodes and what lies between them."""
 
     servers: int = 4
@@ -82,4 +82,4 @@ class System(NamedTuple):
     """Between an answer and the process's next request, on average (exponential): library, scheduler, other noise."""
 
 
-GRID5000 = System()
+GRID5000 = RequestSystem()

@@ -7,7 +7,6 @@ mix with new ones: their ids differ.
 from __future__ import annotations
 
 import hashlib
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import msgspec
 from tarazu.errors import BadInput
 from tarazu.sim.model.spec import ClusterSpec, Failure
 from tarazu.sim.study import workloads
+from tarazu.sim.study.case import Case, digest, fingerprint
 from tarazu.sim.study.scenario import (
     JobTable,
     LoopTable,
@@ -28,20 +28,8 @@ from tarazu.sim.study.scenario import (
     seeds_of,
 )
 
-MODEL = (
-    "sim/kernel",
-    "sim/model",
-    "sim/workloads",
-    "sim/study/simulate.py",
-    "allocate",
-    "layout",
-    "trace",
-    "stats",
-)
-"""What computes a row, below the package: a change there is another simulator."""
 
-
-class Case(msgspec.Struct, frozen=True):
+class ScenarioCase(Case, frozen=True):
     """One simulation, complete: whoever has it needs nothing else but the files in `jobs`."""
 
     scenario: str
@@ -71,8 +59,7 @@ class Case(msgspec.Struct, frozen=True):
         content["jobs"] = [
             msgspec.structs.replace(job, workload=workloads.without_files(job.workload)) for job in self.jobs
         ]
-        encoded = msgspec.json.encode(_plain(content), order="deterministic")
-        return hashlib.sha256(encoded).hexdigest()[:16]
+        return digest(_plain(content))
 
     @property
     def computed_by(self) -> str:
@@ -102,28 +89,10 @@ def _plain(value: Any) -> Any:
     return repr(value) if isinstance(value, float) else value
 
 
-@cache
-def fingerprint(model: tuple[str, ...] = MODEL) -> str:
-    """Of the source code that a result depends on: equal on two machines if and only if that is.
-
-    model: files and folders as in `MODEL`.
-    """
-    import tarazu
-    import tarazu.sim
-
-    package, simulator = Path(tarazu.__file__).parent, Path(str(tarazu.sim.__file__)).parent
-    digest = hashlib.sha256()
-    for part in model:
-        root = simulator / part.removeprefix("sim/") if part.startswith("sim/") else package / part
-        for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
-            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
-
-
-def expand(file: ScenarioFile) -> tuple[Case, ...]:
+def expand(file: ScenarioFile) -> tuple[ScenarioCase, ...]:
     """Every case in the canonical order: swept values, layouts, policies, seeds. Raises BadInput."""
     keys = list(file.scenario.sweep)
-    cases: list[Case] = []
+    cases: list[ScenarioCase] = []
     digests: dict[str, str] = {}
     for values in product(*file.scenario.sweep.values()):
         raw: dict[str, Any] = {k: v for k, v in file.raw.items() if k != "sweep"}
@@ -144,7 +113,7 @@ def expand(file: ScenarioFile) -> tuple[Case, ...]:
         named = {str(p) for job in jobs for p in workloads.files_of(job.workload)}
         for layout, policy, seed in product(scenario.layouts, scenario.policies, seeds_of(scenario)):
             cases.append(
-                Case(
+                ScenarioCase(
                     scenario.name,
                     cluster,
                     tuple(jobs),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tarazu.errors import BadInput
-from tarazu.sim.study.cases import Case, expand
+from tarazu.sim.study.cases import ScenarioCase, expand
 from tarazu.sim.study.runner import compute
 from tarazu.sim.study.scenario import Scalar, ScenarioFile, read, seeds_of, sizes
 
@@ -16,7 +16,7 @@ __all__ = ["cases", "compute"]
 
 def cases(
     file: ScenarioFile, policies: Sequence[str], layout: str | None, seed: int | None, settings: Sequence[str]
-) -> tuple[Case, ...]:
+) -> tuple[ScenarioCase, ...]:
     """One case for each policy. settings: `KEY=VALUE`, as in [sweep]. Raises BadInput."""
     swept = {key: values[0] for key, values in file.scenario.sweep.items()}
     for text in settings:

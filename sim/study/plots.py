@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
-from tarazu.sim.study import drawing
-from tarazu.sim.study.drawing import Picture
-from tarazu.sim.study.results import Row
+from tarazu import drawing
+from tarazu.drawing import Picture
+from tarazu.sim.study.results import ScenarioRow
 from tarazu.sim.study.scenario import Scenario
-from tarazu.sim.study.statistics import Estimate, estimate
+from tarazu.sim.study.statistics import MeanEstimate, estimate
 from tarazu.sim.study.summary import Summary, axis_of, per_seed, summaries
 
 COLOURS = ("#c0504d", "#8a8a8a", "#e0a030", "#1f78b4", "#33a02c", "#9467bd", "#17becf")
@@ -24,7 +24,7 @@ LISTED_OSTS = 100
 """Up to so many OSTs stand in order of their index; more are drawn from the fullest to the emptiest."""
 
 
-def pictures(rows: Sequence[Row], scenario: Scenario) -> tuple[list[Picture], list[str]]:
+def pictures(rows: Sequence[ScenarioRow], scenario: Scenario) -> tuple[list[Picture], list[str]]:
     """All that these rows allow, and what was left out. Raises Unavailable without matplotlib."""
     pyplot = drawing.pyplot()
     whole = [row for row in rows if not row.error]
@@ -47,7 +47,7 @@ def pictures(rows: Sequence[Row], scenario: Scenario) -> tuple[list[Picture], li
 
 
 def _of_combination(
-    pyplot: Any, rows: Sequence[Row], scenario: Scenario, axis: str, suffix: str, of: str
+    pyplot: Any, rows: Sequence[ScenarioRow], scenario: Scenario, axis: str, suffix: str, of: str
 ) -> list[Picture]:
     lines = summaries(rows)
     found = [
@@ -98,7 +98,7 @@ def _of_combination(
     return found
 
 
-def _others(row: Row, axis: str) -> tuple[tuple[str, object], ...]:
+def _others(row: ScenarioRow, axis: str) -> tuple[tuple[str, object], ...]:
     return tuple((key, value) for key, value in row.sweep.items() if key != axis)
 
 
@@ -137,7 +137,7 @@ def _limit(panel: Any, lines: Sequence[Summary], axis: str, name: str) -> None:
 
 
 def _series(
-    panel: Any, lines: Sequence[Summary], axis: str, value: Callable[[Summary], Estimate], unit: float
+    panel: Any, lines: Sequence[Summary], axis: str, value: Callable[[Summary], MeanEstimate], unit: float
 ) -> None:
     """A line for each policy over the axis, or a bar for each where nothing is swept."""
     policies = list(dict.fromkeys(line.policy for line in lines))
@@ -219,7 +219,7 @@ def _costs(plt: Any, lines: Sequence[Summary], axis: str) -> Any:
     return figure
 
 
-def _osts(plt: Any, rows: Sequence[Row]) -> Any:
+def _osts(plt: Any, rows: Sequence[ScenarioRow]) -> Any:
     layouts = list(dict.fromkeys(row.layout for row in rows))
     figure, axes = drawing.panels(plt, 2, len(layouts))
     ranked = rows[0].osts > LISTED_OSTS
@@ -240,7 +240,7 @@ def _osts(plt: Any, rows: Sequence[Row]) -> Any:
     return figure
 
 
-def _runs(plt: Any, rows: Sequence[Row], scenario: Scenario) -> Any:
+def _runs(plt: Any, rows: Sequence[ScenarioRow], scenario: Scenario) -> Any:
     layouts = list(dict.fromkeys(row.layout for row in rows))
     policies = list(dict.fromkeys(row.policy for row in rows))
     figure, axes = drawing.panels(plt, 1, len(layouts), width=5.5)

@@ -11,7 +11,7 @@ EVERY_S = 10.0
 """Between two lines where standard error is no terminal."""
 
 
-class Progress:
+class StudyProgress:
     """Counts finished cases; the time left goes by their weights, not their number."""
 
     def __init__(self, cases: int, weight: float, stream: TextIO | None = None) -> None:
@@ -26,7 +26,7 @@ class Progress:
         self._lock = threading.RLock()
         self._over = threading.Event()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> StudyProgress:
         threading.Thread(target=self._beat, daemon=True).start()
         return self
 

@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from tarazu.sim.study.results import Row
+from tarazu.sim.study.results import ScenarioRow
 from tarazu.sim.study.scenario import FailureTable, JobTable, LoopTable, Scenario
 
 SECTIONS = (("", Scenario), ("jobs.", JobTable), ("failures.", FailureTable), ("loop.", LoopTable))
@@ -24,7 +24,10 @@ def keys() -> str:
 def columns() -> str:
     """Every column of a row."""
     lines = ["| column | what |", "|---|---|"]
-    lines += [f"| `{field.name}` | {_meaning(Row, field.name)} |" for field in msgspec.structs.fields(Row)]
+    lines += [
+        f"| `{field.name}` | {_meaning(ScenarioRow, field.name)} |"
+        for field in msgspec.structs.fields(ScenarioRow)
+    ]
     return "\n".join(lines)
 
 

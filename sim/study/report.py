@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import math
 import platform
 from collections.abc import Iterable, Sequence
@@ -12,36 +11,22 @@ from pathlib import Path
 
 import msgspec
 
+from tarazu.drawing import Picture, document, figure
 from tarazu.errors import Unavailable
-from tarazu.sim.study.cases import Case, fingerprint
-from tarazu.sim.study.drawing import Picture
+from tarazu.sim.study.case import fingerprint
+from tarazu.sim.study.cases import ScenarioCase
 from tarazu.sim.study.plots import pictures
-from tarazu.sim.study.results import Row
+from tarazu.sim.study.results import ScenarioRow
 from tarazu.sim.study.scenario import ScenarioFile, seeds_of
 from tarazu.sim.study.summary import Summary, baseline_of, gain_text, summaries
 from tarazu.units import human_bytes
 
 PACKAGES = ("tarazu", "numpy", "simpy", "msgspec", "ortools", "networkx")
-STYLE = """
-:root { color-scheme: light dark; }
-body { margin: 0 auto; max-width: 75rem; padding: 1rem; font: 16px/1.5 system-ui, sans-serif;
-       background: #ffffff; color: #222222; }
-h1, h2 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
-figure { margin: 1.5rem 0; } figure img { max-width: 100%; height: auto; }
-figcaption, .quiet { color: #666666; font-size: 0.9rem; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 0.85rem; white-space: nowrap; }
-th, td { padding: 0.25rem 0.6rem; border-bottom: 1px solid #dddddd; text-align: right; }
-th.left, td.left { text-align: left; } th { position: sticky; top: 0; }
-pre { overflow-x: auto; padding: 0.8rem; background: #f4f4f4; font-size: 0.8rem; }
-.warning { border-left: 4px solid #c0504d; padding-left: 0.8rem; }
-@media (prefers-color-scheme: dark) {
-  body { background: #15181d; color: #d8dbe0; } pre { background: #1f242b; }
-  th, td { border-color: #3a3f47; } figcaption, .quiet { color: #9aa0a8; }
-}
-"""
 
 
-def write(file: ScenarioFile, cases: Sequence[Case], rows: Sequence[Row], folder: Path) -> Path:
+def write(
+    file: ScenarioFile, cases: Sequence[ScenarioCase], rows: Sequence[ScenarioRow], folder: Path
+) -> Path:
     """`report.html` in `folder`, and each picture beside it as PNG. Without matplotlib the pictures are left out."""
     try:
         drawn, notes = pictures(rows, file.scenario)
@@ -58,8 +43,8 @@ def write(file: ScenarioFile, cases: Sequence[Case], rows: Sequence[Row], folder
 
 def page(
     file: ScenarioFile,
-    cases: Sequence[Case],
-    rows: Sequence[Row],
+    cases: Sequence[ScenarioCase],
+    rows: Sequence[ScenarioRow],
     drawn: Sequence[Picture],
     notes: Sequence[str],
 ) -> str:
@@ -85,26 +70,17 @@ def page(
     return document(scenario.name, parts)
 
 
-def document(title: str, parts: Iterable[str]) -> str:
-    """A whole page around parts that are HTML."""
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
-    )
-
-
 def _paragraphs(text: str) -> str:
     return "".join(f"<p>{escape(part.strip())}</p>" for part in text.split("\n\n") if part.strip())
 
 
-def _what(file: ScenarioFile, cases: Sequence[Case], rows: Sequence[Row]) -> str:
+def _what(file: ScenarioFile, cases: Sequence[ScenarioCase], rows: Sequence[ScenarioRow]) -> str:
     seeds = ", ".join(map(str, seeds_of(file.scenario)))
     counted = f"{len(cases)} cases, {len(rows)} rows (rows.jsonl); seeds {seeds}"
     return f"<p class=quiet>{escape(counted)}</p>"
 
 
-def _warnings(cases: Sequence[Case], rows: Sequence[Row], notes: Sequence[str]) -> str:
+def _warnings(cases: Sequence[ScenarioCase], rows: Sequence[ScenarioRow], notes: Sequence[str]) -> str:
     found = [
         f"Stand-in data: {text}." for text in dict.fromkeys(row.stand_in for row in rows if row.stand_in)
     ]
@@ -117,20 +93,6 @@ def _warnings(cases: Sequence[Case], rows: Sequence[Row], notes: Sequence[str]) 
     found += [f"No result: {text}" for text in dict.fromkeys(row.error for row in rows if row.error)]
     found += [f"Left out: {note}." for note in notes]
     return "".join(f"<p class=warning>{escape(text)}</p>" for text in found)
-
-
-def figure(picture: Picture) -> str:
-    """Both forms of a picture, in the page itself."""
-
-    def inline(png: bytes) -> str:
-        return "data:image/png;base64," + base64.b64encode(png).decode()
-
-    return (
-        f"<h2>{escape(picture.title)}</h2><figure><picture>"
-        f'<source media="(prefers-color-scheme: dark)" srcset="{inline(picture.dark)}">'
-        f'<img alt="{escape(picture.title)}" src="{inline(picture.light)}"></picture>'
-        f"<figcaption>{escape(picture.caption)} ({escape(picture.name)}.png)</figcaption></figure>"
-    )
 
 
 HEADER = (
@@ -175,7 +137,7 @@ def table(header: Sequence[str], lines: Iterable[Sequence[object]], left: int = 
     return f"<div class=wide><table>{row('th', header)}{''.join(row('td', line) for line in lines)}</table></div>"
 
 
-def _clusters(cases: Sequence[Case]) -> str:
+def _clusters(cases: Sequence[ScenarioCase]) -> str:
     specs = list({case.cluster: None for case in cases})
     fields = [field.name for field in msgspec.structs.fields(type(specs[0]))]
     found = []

@@ -10,12 +10,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Generic, Protocol, TypeVar
+from typing import Annotated, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
 
-from tarazu.errors import BadInput, Unavailable
+from tarazu import table
+from tarazu.errors import BadInput
 from tarazu.sim.model.outcome import JobOutcome
 from tarazu.sim.study.scenario import Scalar
 
@@ -39,7 +40,7 @@ class Result(Protocol):
 R = TypeVar("R", bound=Result)
 
 
-class Row(msgspec.Struct, frozen=True):
+class ScenarioRow(msgspec.Struct, frozen=True):
     """One run of one case. The same seed gives the same row, bit for bit, wherever it was computed."""
 
     case: Annotated[str, Meta(description="id of the case: hash of all that its result depends on")]
@@ -102,9 +103,9 @@ def encode(rows: Iterable[Result]) -> bytes:
     return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
 
 
-def read(path: Path) -> list[Row]:
+def read(path: Path) -> list[ScenarioRow]:
     """The rows of a file of JSON Lines or Parquet. Raises BadInput, Unavailable without pyarrow."""
-    return _read_parquet(path) if path.suffix == ".parquet" else read_lines(path, Row)[0]
+    return _read_parquet(path) if path.suffix == ".parquet" else read_lines(path, ScenarioRow)[0]
 
 
 def read_lines(path: Path, kind: type[R]) -> tuple[list[R], int]:
@@ -185,38 +186,22 @@ def _whole(descriptor: int, content: bytes) -> None:
     os.fsync(descriptor)
 
 
-def _arrow() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise Unavailable("Parquet: expected pyarrow (pip install 'tarazu[parquet]'), found none") from None
-    return pyarrow
-
-
-def write_parquet(rows: Sequence[Row], path: Path) -> Path:
+def write_parquet(rows: Sequence[ScenarioRow], path: Path) -> Path:
     """The same rows as columns; each swept key is one, `sweep.KEY`. Raises Unavailable without pyarrow."""
-    arrow = _arrow()
     records = []
     for row in rows:
         record = msgspec.to_builtins(row)
         swept = record.pop("sweep")
         records.append({**record, **{f"sweep.{key}": value for key, value in swept.items()}})
     beside = path.with_name(path.name + ".new")
-    arrow.parquet.write_table(arrow.Table.from_pylist(records), beside)
+    table.write_parquet(beside, records)
     beside.replace(path)
     return path
 
 
-def _read_parquet(path: Path) -> list[Row]:
-    arrow = _arrow()
-    try:
-        records = arrow.parquet.read_table(path).to_pylist()
-    except (OSError, arrow.ArrowException) as error:
-        raise BadInput(str(path), "rows of a study as Parquet", str(error).splitlines()[0]) from None
+def _read_parquet(path: Path) -> list[ScenarioRow]:
+    records = list(table.read_parquet(path, "rows of a study"))
     for record in records:
         keys = [key for key in record if key.startswith("sweep.")]
         record["sweep"] = {key.removeprefix("sweep."): record.pop(key) for key in keys}
-    try:
-        return msgspec.convert(records, list[Row])
-    except msgspec.ValidationError as error:
-        raise BadInput(str(path), "rows of a study as Parquet", str(error)) from None
+    return table.convert(records, list[ScenarioRow], str(path))

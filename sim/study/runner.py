@@ -18,34 +18,14 @@ from contextlib import contextmanager
 from importlib import import_module
 from multiprocessing import connection
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.sim.study import scheduler
-from tarazu.sim.study.cases import fingerprint
+from tarazu.sim.study.case import Case, fingerprint
 
 LOOK_S = 0.2
 """How often a wait for workers looks whether Ctrl-C has come."""
-
-
-class Case(Protocol):
-    """A part of a study that is computed on its own."""
-
-    @property
-    def id(self) -> str:
-        """Hash of all that its result depends on."""
-
-    @property
-    def label(self) -> str:
-        """For people: what is different from the other cases of the study."""
-
-    @property
-    def weight(self) -> float:
-        """How long it takes, in a unit of the study's own."""
-
-    @property
-    def computed_by(self) -> str:
-        """Module with `rows(case, progress)`, which computes it."""
 
 
 Rows = list[Any]

@@ -7,11 +7,10 @@ in docs/simulator.md come from them. Every error is one line: file, key, what wa
 from __future__ import annotations
 
 import math
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -19,11 +18,10 @@ from msgspec import Meta
 from tarazu.errors import BadInput, LayoutError
 from tarazu.sim.model import presets
 from tarazu.sim.model.spec import ClusterSpec, Failure, RequestCosts, ServiceCurve
+from tarazu.table import Keys, convert, placed
 from tarazu.units import parse_bytes
 
-T = TypeVar("T")
 Scalar = str | int | float | bool
-Path_ = tuple[str | int, ...]
 
 NotNegative = Annotated[float, Meta(ge=0)]
 
@@ -149,7 +147,7 @@ def parse(text: str, path: Path) -> ScenarioFile:
 
 def read(raw: Mapping[str, Any], where: str) -> Scenario:
     """The tables as structs, checked as far as can be without opening other files."""
-    from tarazu.allocate import policies
+    from tarazu.sim.allocation import policies
 
     sized = sizes(raw, where)
     _finite(sized, where)
@@ -264,14 +262,14 @@ INFINITE = {
 """Where `inf` says that there is no limit. What is infinite elsewhere gives results that no row can hold."""
 
 
-def _finite(raw: Any, where: str, keys: Path_ = ()) -> None:
+def _finite(raw: Any, where: str, keys: Keys = ()) -> None:
     entries = raw.items() if isinstance(raw, Mapping) else enumerate(raw) if isinstance(raw, list) else ()
     for key, value in entries:
         _finite(value, where, (*keys, key))
     if isinstance(raw, float) and not math.isfinite(raw):
         named = next((key for key in reversed(keys) if isinstance(key, str)), "").rpartition(".")[2]
         if math.isnan(raw) or named not in INFINITE:
-            raise BadInput(_place(where, keys), "a finite number", raw)
+            raise BadInput(placed(where, keys), "a finite number", raw)
 
 
 def put(raw: Mapping[str, Any], key: str, value: Scalar, where: str) -> dict[str, Any]:
@@ -315,63 +313,6 @@ def one_of(value: object, names: Sequence[str], place: str) -> str:
     return str(value)
 
 
-_AT = re.compile(r"(.*?)(?: - at `\$?(.*)`)?", re.DOTALL)
-_FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`")
-_GOT = re.compile(r"Expected `?(.+?)`?(?:, got `?(.+?)`?)?")
-
-
-def convert(raw: Any, kind: type[T], where: str, prefix: Path_ = ()) -> T:
-    """`raw` as a struct. Raises BadInput that names the key."""
-    try:
-        return msgspec.convert(raw, kind)
-    except msgspec.ValidationError as error:
-        matched = _AT.fullmatch(str(error))
-        text, path = matched.groups() if matched else (str(error), "")
-    keys: list[str | int] = [*prefix]
-    keys += [int(n) if n else k for k, n in re.findall(r"\.([^.\[]+)|\[(\d+)\]", path or "")]
-    field = _FIELD.fullmatch(text)
-    if field:
-        place = _place(where, [*keys, field[2]])
-        if field[1].startswith("missing"):
-            raise BadInput(place, "a value", "none") from None
-        owner = _struct_at(kind, keys[len(prefix) :])
-        known = ", ".join(f.encode_name for f in msgspec.structs.fields(owner)) if owner else "others"
-        raise BadInput(place, f"a key among {known}", field[2]) from None
-    got = _GOT.fullmatch(text)
-    expected = got[1].replace("`", "").replace("| null", "").strip() if got else text
-    raise BadInput(_place(where, keys), expected, _value_at(raw, keys[len(prefix) :])) from None
-
-
-def _place(where: str, keys: Sequence[str | int]) -> str:
-    text = ""
-    for key in keys:
-        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else key
-    return f"{where}: {text}" if text else where
-
-
-def _value_at(raw: Any, keys: Sequence[str | int]) -> Any:
-    for key in keys:
-        if key == "...":
-            return raw
-        try:
-            raw = raw[key]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return raw
-
-
-def _struct_at(kind: Any, keys: Sequence[str | int]) -> type[msgspec.Struct] | None:
-    for key in keys:
-        if isinstance(key, int):
-            kind = kind.__args__[0]
-            continue
-        found = [f.type for f in msgspec.structs.fields(kind) if f.encode_name == key]
-        if not found:
-            return None
-        kind = getattr(found[0], "__origin__", found[0]) if hasattr(found[0], "__metadata__") else found[0]
-    return kind if isinstance(kind, type) and issubclass(kind, msgspec.Struct) else None
-
-
 def sizes(raw: Any, where: str, keys: tuple[str | int, ...] = ()) -> Any:
     """The same tables with sizes as numbers: `"64M"` stands wherever a key ends in bytes or bytes_per_s."""
     if isinstance(raw, Mapping):
@@ -383,5 +324,5 @@ def sizes(raw: Any, where: str, keys: tuple[str | int, ...] = ()) -> Any:
         try:
             return parse_bytes(raw)
         except ValueError:
-            raise BadInput(_place(where, keys), "a size such as 64K, 128M or 2G", raw) from None
+            raise BadInput(placed(where, keys), "a size such as 64K, 128M or 2G", raw) from None
     return raw

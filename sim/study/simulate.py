@@ -13,21 +13,21 @@ from tarazu.allocate.bounds import utilization_of
 from tarazu.allocate.problem import build
 from tarazu.errors import BadInput, InfeasibleRequest, InsufficientResources
 from tarazu.model import CreateRequest
-from tarazu.sim.model.application import Application
+from tarazu.sim.model.application import SimulatedApplication
 from tarazu.sim.model.outcome import Outcome
 from tarazu.sim.model.simulation import Simulation, StandsStill
 from tarazu.sim.model.spec import ClusterSpec, Job
 from tarazu.sim.model.view import view_of
 from tarazu.sim.study import workloads
-from tarazu.sim.study.cases import Case
-from tarazu.sim.study.results import Row
+from tarazu.sim.study.cases import ScenarioCase
+from tarazu.sim.study.results import ScenarioRow
 from tarazu.sim.study.scenario import JobTable, job_name, put
 from tarazu.units import MIB
 
 Progress = Callable[[float, float], object]
 
 
-def rows(case: Case, progress: Progress | None = None) -> list[Row]:
+def rows(case: ScenarioCase, progress: Progress | None = None) -> list[ScenarioRow]:
     """A row for each run; one with `error` from the first run on that has no result. Raises BadInput."""
     simulation = Simulation(
         case.cluster,
@@ -37,7 +37,7 @@ def rows(case: Case, progress: Progress | None = None) -> list[Row]:
         failures=case.failures,
         resolution_s=case.resolution_s,
     )
-    found: list[Row] = []
+    found: list[ScenarioRow] = []
     for number in range(case.loop.runs):
         tables = _drifted(case, number)
         planned = [_jobs(case, table, index) for index, table in enumerate(tables)]
@@ -56,7 +56,7 @@ def rows(case: Case, progress: Progress | None = None) -> list[Row]:
     return found
 
 
-def _drifted(case: Case, run: int) -> list[JobTable]:
+def _drifted(case: ScenarioCase, run: int) -> list[JobTable]:
     """The tables of this run: numbers under `drift` have grown."""
     if not run or not case.loop.drift:
         return list(case.jobs)
@@ -84,7 +84,7 @@ def _at(raw: dict[str, Any], key: str) -> float:
     return value
 
 
-def _jobs(case: Case, table: JobTable, index: int) -> list[Job]:
+def _jobs(case: ScenarioCase, table: JobTable, index: int) -> list[Job]:
     """The table as jobs, each from node 0 on."""
     made = []
     for part in workloads.make(table.workload, f"{case.scenario}: jobs[{index}].workload", case.seed):
@@ -100,7 +100,7 @@ def _jobs(case: Case, table: JobTable, index: int) -> list[Job]:
     return made
 
 
-def _on_nodes(case: Case, tables: Sequence[JobTable], planned: Sequence[Sequence[Job]]) -> list[Job]:
+def _on_nodes(case: ScenarioCase, tables: Sequence[JobTable], planned: Sequence[Sequence[Job]]) -> list[Job]:
     placed: list[Job] = []
     node = 0
     for table, jobs in zip(tables, planned, strict=True):
@@ -117,7 +117,7 @@ def _on_nodes(case: Case, tables: Sequence[JobTable], planned: Sequence[Sequence
     return placed
 
 
-def _bound(case: Case, run: int, jobs: Sequence[Job]) -> float:
+def _bound(case: ScenarioCase, run: int, jobs: Sequence[Job]) -> float:
     """Lower bound of the OST cost of all new files that are waited for; 0 where all OSTs are given by logs."""
     key = repr((case.cluster, case.layout, case.jobs, case.inputs, case.seed, run if case.loop.drift else 0))
     if key not in _known:
@@ -137,7 +137,7 @@ def _computed_bound(cluster: ClusterSpec, jobs: Sequence[Job]) -> float:
     for job in jobs:
         if job.background:
             continue
-        application = Application(bare, job)
+        application = SimulatedApplication(bare, job)
         files = job.workload.files
         requests += [
             CreateRequest(files[n].size_bytes, application.layouts[n]) for n in application.created()
@@ -172,8 +172,8 @@ def _limits(cluster: ClusterSpec, jobs: Sequence[Job]) -> tuple[float, float]:
     )
 
 
-def _row(case: Case, run: int, error: str = "") -> Row:
-    return Row(
+def _row(case: ScenarioCase, run: int, error: str = "") -> ScenarioRow:
+    return ScenarioRow(
         case=case.id,
         scenario=case.scenario,
         sweep=case.sweep,
@@ -189,14 +189,14 @@ def _row(case: Case, run: int, error: str = "") -> Row:
 
 
 def _told(
-    case: Case,
+    case: ScenarioCase,
     number: int,
     jobs: Sequence[Job],
     outcome: Outcome,
     start_s: float,
     wait_s: float,
     bound: float,
-) -> Row:
+) -> ScenarioRow:
     waited = [job for job in jobs if not job.background]
     names = {job.workload.name for job in waited}
     own = [job for job in outcome.jobs if job.name in names]

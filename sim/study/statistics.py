@@ -10,7 +10,7 @@ import msgspec
 LEVEL = 0.95
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class MeanEstimate(msgspec.Struct, frozen=True):
     """A mean over seeds and how sure it is."""
 
     mean: float
@@ -27,18 +27,18 @@ class Estimate(msgspec.Struct, frozen=True):
         return self.mean + self.half
 
 
-def estimate(values: Sequence[float], level: float = LEVEL) -> Estimate:
+def estimate(values: Sequence[float], level: float = LEVEL) -> MeanEstimate:
     """Mean of at least one value with the interval that holds the true mean at that level."""
     count = len(values)
     mean = math.fsum(values) / count
     if count < 2:
-        return Estimate(mean, math.nan, count)
+        return MeanEstimate(mean, math.nan, count)
     from scipy.special import stdtrit  # scipy.stats takes seconds to import
 
     variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-    return Estimate(mean, float(stdtrit(count - 1, (1 + level) / 2)) * math.sqrt(variance / count), count)
+    return MeanEstimate(mean, float(stdtrit(count - 1, (1 + level) / 2)) * math.sqrt(variance / count), count)
 
 
-def ratio(ours: Sequence[float], theirs: Sequence[float], level: float = LEVEL) -> Estimate:
+def ratio(ours: Sequence[float], theirs: Sequence[float], level: float = LEVEL) -> MeanEstimate:
     """Mean and interval of ours / theirs, pair by pair: what is at one place in both had the same seed."""
     return estimate([a / b for a, b in zip(ours, theirs, strict=True)], level)

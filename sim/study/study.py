@@ -13,9 +13,10 @@ import msgspec
 
 from tarazu.errors import BadInput, Unavailable
 from tarazu.sim.study import runner
-from tarazu.sim.study.cases import Case, expand
-from tarazu.sim.study.progress import Progress
-from tarazu.sim.study.results import Journal, R, Row
+from tarazu.sim.study.case import Case
+from tarazu.sim.study.cases import ScenarioCase, expand
+from tarazu.sim.study.progress import StudyProgress
+from tarazu.sim.study.results import Journal, R, ScenarioRow
 from tarazu.sim.study.scenario import ScenarioFile
 from tarazu.sim.study.scheduler import checked
 
@@ -31,10 +32,10 @@ class Answers(msgspec.Struct, Generic[R], frozen=True):
     """Cases without rows, and why: a defect, or a worker that died twice. They are computed again next time."""
 
 
-class Computed(Answers[Row], frozen=True, kw_only=True):
+class Computed(Answers[ScenarioRow], frozen=True, kw_only=True):
     """What came of a scenario."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[ScenarioCase, ...]
 
 
 def run(
@@ -49,13 +50,13 @@ def run(
         checked(scheduler)
     cases = expand(file)
     done = answers(
-        cases, Row, folder, ("scenario.toml", file.text), jobs=jobs, scheduler=scheduler, fresh=fresh
+        cases, ScenarioRow, folder, ("scenario.toml", file.text), jobs=jobs, scheduler=scheduler, fresh=fresh
     )
     return Computed(done.rows, done.computed, done.lost, cases=cases)
 
 
 def answers(
-    cases: Sequence[runner.Case],
+    cases: Sequence[Case],
     kind: type[R],
     folder: Path,
     asked: tuple[str, str],
@@ -77,7 +78,7 @@ def answers(
             (folder / asked[0]).write_text(asked[1])
             done = journal.done
             todo = [case for case in cases if case.id not in done]
-            progress = Progress(len(todo), sum(case.weight for case in todo))
+            progress = StudyProgress(len(todo), sum(case.weight for case in todo))
             if journal.set_aside:
                 aside = f"{len(journal.set_aside)} rows of other cases are now in {folder / 'earlier.jsonl'}"
                 progress.tell(f"the scenario or the simulator has changed: {aside}")
@@ -91,7 +92,7 @@ def answers(
 
 
 def _compute(
-    todo: Sequence[runner.Case], journal: Journal[R], progress: Progress, jobs: int, scheduler: str
+    todo: Sequence[Case], journal: Journal[R], progress: StudyProgress, jobs: int, scheduler: str
 ) -> tuple[str, ...]:
     lost = []
     wanted = jobs or runner.cores()
@@ -108,9 +109,7 @@ def _compute(
     return tuple(lost)
 
 
-def _way(
-    todo: Sequence[runner.Case], jobs: int, scheduler: str, progress: Progress
-) -> Generator[runner.Done]:
+def _way(todo: Sequence[Case], jobs: int, scheduler: str, progress: StudyProgress) -> Generator[runner.Done]:
     if not todo:
         return runner.serial(())
     if scheduler:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from tarazu.sim.study.results import Row
+from tarazu.sim.study.results import ScenarioRow
 from tarazu.sim.study.scenario import Scalar
-from tarazu.sim.study.statistics import Estimate, estimate, ratio
+from tarazu.sim.study.statistics import MeanEstimate, estimate, ratio
 
 BASELINE = "lsa"
 """What a site has today: gains are over this policy, else over the first one."""
@@ -26,17 +26,17 @@ class Summary(msgspec.Struct, frozen=True):
     seeds: int
     failed: int
     """Seeds without a result, left out of the means."""
-    read: Estimate
-    write: Estimate
+    read: MeanEstimate
+    write: MeanEstimate
     read_limit: float
     write_limit: float
-    ost_cost: Estimate
+    ost_cost: MeanEstimate
     ost_cost_bound: float
-    completion_s: Estimate
-    read_gain: Estimate | None = None
+    completion_s: MeanEstimate
+    read_gain: MeanEstimate | None = None
     """Its bandwidth over that of the baseline with the same seed; None for the baseline, and for what moves nothing."""
-    write_gain: Estimate | None = None
-    speedup: Estimate | None = None
+    write_gain: MeanEstimate | None = None
+    speedup: MeanEstimate | None = None
     """The baseline's completion over its own."""
 
 
@@ -44,16 +44,16 @@ def baseline_of(policies: Sequence[str]) -> str:
     return BASELINE if BASELINE in policies else policies[0]
 
 
-def summaries(rows: Sequence[Row]) -> list[Summary]:
+def summaries(rows: Sequence[ScenarioRow]) -> list[Summary]:
     """In the order in which the combinations first stand in `rows`."""
-    groups: dict[tuple[Sweep, str, str], list[Row]] = {}
+    groups: dict[tuple[Sweep, str, str], list[ScenarioRow]] = {}
     for row in rows:
         groups.setdefault((tuple(row.sweep.items()), row.layout, row.policy), []).append(row)
     baseline = baseline_of(list(dict.fromkeys(row.policy for row in rows))) if rows else ""
     return [_summary(key, group, groups.get((key[0], key[1], baseline), [])) for key, group in groups.items()]
 
 
-def per_seed(rows: Sequence[Row], metric: Callable[[Row], float]) -> dict[int, float]:
+def per_seed(rows: Sequence[ScenarioRow], metric: Callable[[ScenarioRow], float]) -> dict[int, float]:
     """Seed → the metric's mean over the runs; seeds of which a run failed are left out."""
     values: dict[int, list[float]] = {}
     failed = {row.seed for row in rows if row.error}
@@ -63,11 +63,13 @@ def per_seed(rows: Sequence[Row], metric: Callable[[Row], float]) -> dict[int, f
     return {seed: math.fsum(found) / len(found) for seed, found in values.items()}
 
 
-def _summary(key: tuple[Sweep, str, str], rows: Sequence[Row], base: Sequence[Row]) -> Summary:
-    def of(metric: Callable[[Row], float]) -> Estimate:
+def _summary(
+    key: tuple[Sweep, str, str], rows: Sequence[ScenarioRow], base: Sequence[ScenarioRow]
+) -> Summary:
+    def of(metric: Callable[[ScenarioRow], float]) -> MeanEstimate:
         return estimate(list(per_seed(rows, metric).values()) or [math.nan])
 
-    def gain(metric: Callable[[Row], float], inverse: bool = False) -> Estimate | None:
+    def gain(metric: Callable[[ScenarioRow], float], inverse: bool = False) -> MeanEstimate | None:
         if not base or base[0].policy == key[2]:
             return None
         ours, theirs = per_seed(rows, metric), per_seed(base, metric)
@@ -76,13 +78,13 @@ def _summary(key: tuple[Sweep, str, str], rows: Sequence[Row], base: Sequence[Ro
         both = [seed for seed in ours if theirs.get(seed) and ours[seed]]
         return ratio([ours[s] for s in both], [theirs[s] for s in both]) if both else None
 
-    def read(row: Row) -> float:
+    def read(row: ScenarioRow) -> float:
         return row.read_bytes_per_s
 
-    def write(row: Row) -> float:
+    def write(row: ScenarioRow) -> float:
         return row.write_bytes_per_s
 
-    def completion(row: Row) -> float:
+    def completion(row: ScenarioRow) -> float:
         return row.completion_s
 
     whole = [row for row in rows if not row.error]
@@ -103,7 +105,7 @@ def _summary(key: tuple[Sweep, str, str], rows: Sequence[Row], base: Sequence[Ro
     )
 
 
-def gain_text(gain: Estimate | None) -> str:
+def gain_text(gain: MeanEstimate | None) -> str:
     """`+36 % (+30 to +41)`, `none (-2 to +3 %)` where the interval holds 0; empty where there is nothing to compare."""
     if gain is None:
         return ""
@@ -115,7 +117,7 @@ def gain_text(gain: Estimate | None) -> str:
     return f"{mean:+.1f} % ({low:+.1f} to {high:+.1f})"
 
 
-def axis_of(rows: Sequence[Row]) -> str:
+def axis_of(rows: Sequence[ScenarioRow]) -> str:
     """The first swept key with several values that are all numbers: what plots have below; empty without one."""
     for key in rows[0].sweep if rows else ():
         values = {row.sweep[key] for row in rows}

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple, get_type_hints
 import msgspec
 
 from tarazu.errors import BadInput
-from tarazu.sim.study.scenario import convert, one_of
+from tarazu.sim.study.scenario import one_of
 from tarazu.sim.workloads.workload import Workload
+from tarazu.table import convert
 
 
-class Kind(NamedTuple):
+class WorkloadKind(NamedTuple):
     """How a kind of workload is made."""
 
     module: str
@@ -28,11 +29,11 @@ class Kind(NamedTuple):
 
 
 KINDS = {
-    "ior": Kind("ior", "workload"),
-    "hacc-io": Kind("hacc", "workload"),
-    "genomicPrediction": Kind("stand_ins", "workload", (("name", "genomicPrediction"),)),
-    "E3SM": Kind("stand_ins", "workload", (("name", "E3SM"),)),
-    "cosmoFlow": Kind("stand_ins", "workload", (("name", "cosmoFlow"),)),
+    "ior": WorkloadKind("ior", "workload"),
+    "hacc-io": WorkloadKind("hacc", "workload"),
+    "genomicPrediction": WorkloadKind("stand_ins", "workload", (("name", "genomicPrediction"),)),
+    "E3SM": WorkloadKind("stand_ins", "workload", (("name", "E3SM"),)),
+    "cosmoFlow": WorkloadKind("stand_ins", "workload", (("name", "cosmoFlow"),)),
 }
 LOGS = ("darshan", "history")
 NAMES = (*KINDS, *LOGS)
@@ -58,7 +59,7 @@ class LogTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """Of a Darshan log: DXT's times are used where it has them."""
 
 
-class Part(NamedTuple):
+class JobPart(NamedTuple):
     """One job of a `[[jobs]]` table."""
 
     suffix: str
@@ -122,7 +123,7 @@ def parameters(table: Mapping[str, Any], where: str) -> dict[str, Any]:
     return given | fixed
 
 
-def maker(kind: Kind) -> Callable[..., Workload]:
+def maker(kind: WorkloadKind) -> Callable[..., Workload]:
     """The function that makes workloads of that kind."""
     made: Callable[..., Workload] = getattr(
         import_module(f"tarazu.sim.workloads.{kind.module}"), kind.function
@@ -130,7 +131,7 @@ def maker(kind: Kind) -> Callable[..., Workload]:
     return made
 
 
-def make(table: Mapping[str, Any], where: str, seed: int = 0) -> tuple[Part, ...]:
+def make(table: Mapping[str, Any], where: str, seed: int = 0) -> tuple[JobPart, ...]:
     """The jobs of a checked table; what is drawn is drawn with that seed unless the table has one. Raises BadInput."""
     if table["kind"] in KINDS:
         known = inspect.signature(maker(KINDS[table["kind"]])).parameters
@@ -140,22 +141,22 @@ def make(table: Mapping[str, Any], where: str, seed: int = 0) -> tuple[Part, ...
 
 
 @lru_cache(16)
-def _made(encoded: bytes, where: str) -> tuple[Part, ...]:
+def _made(encoded: bytes, where: str) -> tuple[JobPart, ...]:
     table: dict[str, Any] = msgspec.json.decode(encoded)
     if table["kind"] in LOGS:
         return _replayed(convert(table, LogTable, where), where)
     try:
-        return (Part("", maker(KINDS[table["kind"]])(**parameters(table, where)), 0.0),)
+        return (JobPart("", maker(KINDS[table["kind"]])(**parameters(table, where)), 0.0),)
     except BadInput as error:
         raise BadInput(f"{where}: {error.where}", error.expected, error.found) from None
 
 
-def _replayed(logs: LogTable, where: str) -> tuple[Part, ...]:
+def _replayed(logs: LogTable, where: str) -> tuple[JobPart, ...]:
     played = [_played(logs, Path(path), where) for path in logs.files]
     first = min(start for _, start in played)
     several = len(played) > 1
     return tuple(
-        Part(
+        JobPart(
             f"-{number}" if several else "",
             workload,
             start - first if logs.start == "logged" else 0.0,

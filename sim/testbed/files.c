@@ -97,41 +97,6 @@ static struct fd_entry *entry_of(int fd, const struct stat *st)
 }
 
 /*
- * The open handle that a client has of a file whose layout is to come: a lock of the descriptor's on a byte far beyond
- * all data, which goes with the descriptor. Another process of this client that opens the file shares the handle.
- */
-static struct flock handle_of(short type, bool any)
-{
-    off_t client = ((off_t)1 << 62) + ((off_t)tb_client() << 32);
-
-    return (struct flock){.l_type = type, .l_start = client + (any ? 0 : getpid()), .l_len = any ? 1ll << 32 : 1};
-}
-
-static void hold_handle(int fd, bool writes)
-{
-    struct flock lock = handle_of(writes ? F_WRLCK : F_RDLCK, false);
-
-    syscall(SYS_fcntl, fd, F_OFD_SETLK, &lock);
-}
-
-/* A layout was set, or refused: the next open asks the MDS, and locks of the program meet none of ours. */
-void fd_forget_handle(int fd)
-{
-    struct flock lock = handle_of(F_UNLCK, true);
-    int saved = errno;
-
-    syscall(SYS_fcntl, fd, F_OFD_SETLK, &lock);
-    errno = saved;
-}
-
-static bool client_has_handle(int fd)
-{
-    struct flock lock = handle_of(F_WRLCK, true);
-
-    return syscall(SYS_fcntl, fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-}
-
-/*
  * After a successful open. Creating opens and opens for writing make the default layout, unless it was to wait, or this
  * client has a handle of the file already: then nobody asks the MDS, and writes fail until the layout is there.
  */
@@ -150,8 +115,8 @@ int fd_opened(int fd, int flags, bool delayed)
             table[fd].ino = 0;
         entry = entry_of(fd, &st);
         if (delayed)
-            hold_handle(fd, (flags & O_ACCMODE) != O_RDONLY);
-        else if (layout_get(fd, NULL, 0) == -ENODATA && client_has_handle(fd))
+            handle_hold(fd, (flags & O_ACCMODE) != O_RDONLY);
+        else if (layout_get(fd, NULL, 0) == -ENODATA && handle_of_client(fd))
             delayed = true;
         else
             rc = layout_ensure_default(fd, &st);

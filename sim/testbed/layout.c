@@ -101,7 +101,7 @@ int layout_set(int fd, const struct stat *st, const void *data, size_t size, enu
         rc = create(fd, st, layout, false);
 out:
     tb_unlock();
-    fd_forget_handle(fd);
+    handle_forget(fd);
     return rc;
 }
 

@@ -1,5 +1,5 @@
 /* Stand-in liblustreapi: the layout object as lustre.lov, to set it and as it is read back. */
-#include "llapi.h"
+#include "tb_llapi.h"
 
 #include <errno.h>
 #include <stdlib.h>

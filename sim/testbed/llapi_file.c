@@ -1,5 +1,5 @@
 /* Stand-in liblustreapi: files. Calls plain open(), so that an interposer of open is entered again. */
-#include "llapi.h"
+#include "tb_llapi.h"
 
 #include <errno.h>
 #include <stdlib.h>

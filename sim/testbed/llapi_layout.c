@@ -1,5 +1,5 @@
 /* Stand-in liblustreapi: the layout object and its components. */
-#include "llapi.h"
+#include "tb_llapi.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Stand-in liblustreapi: what makes a layout sane, before it is sent anywhere. */
-#include "llapi.h"
+#include "tb_llapi.h"
 
 #include <errno.h>
 #include <stdio.h>

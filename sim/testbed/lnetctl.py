@@ -95,7 +95,7 @@ def show(rules: list[Rule]) -> int:
     return 0
 
 
-def add(kept: Rules, options: Options) -> int:
+def add(kept: Rules, options: LnetctlOptions) -> int:
     rule = []
     for name, text in (("src", options.src), ("dst", options.dst), ("rte", options.rte)):
         try:
@@ -122,7 +122,7 @@ def delete(kept: Rules, idx: int) -> int:
     return 0
 
 
-class Options:
+class LnetctlOptions:
     """`--name value` words."""
 
     def __init__(self, words: list[str]) -> None:
@@ -141,7 +141,7 @@ def main(words: list[str]) -> int:
     directory, *words = words
     lnet = os.path.join(directory, "lnet")
     try:
-        options = Options(words[2:])
+        options = LnetctlOptions(words[2:])
     except ValueError:
         words = []
     if words[:1] != ["udsp"] or words[1] not in ("show", "add", "del"):

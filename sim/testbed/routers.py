@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tarazu import nids
 from tarazu.errors import BadInput
-from tarazu.forwarding.routers import nids
-from tarazu.forwarding.routers.nids import Nid
+from tarazu.nids import Nid
 
 SERVER_NET, CLIENT_NET = "tcp", "tcp1"
 MAX_ROUTERS = 200
@@ -41,7 +41,7 @@ def _nid(first: int, number: int, net: str) -> Nid:
     return Nid((10, 77, first + block, host + 1), net)
 
 
-class Rule(NamedTuple):
+class RuleLine(NamedTuple):
     """A line of TB/oss/NAME/lnet/rules, as the stand-in for lnetctl keeps it."""
 
     src: str
@@ -50,15 +50,15 @@ class Rule(NamedTuple):
     priority: str
 
 
-def rules_of(oss_root: Path) -> list[Rule]:
+def rules_of(oss_root: Path) -> list[RuleLine]:
     try:
         text = (oss_root / "lnet" / "rules").read_text()
     except FileNotFoundError:
         return []
-    return [Rule(*line.split("\t")) for line in text.splitlines()]
+    return [RuleLine(*line.split("\t")) for line in text.splitlines()]
 
 
-def preferred(rules: Sequence[Rule], client: Nid, routers: Mapping[str, Nid]) -> list[str]:
+def preferred(rules: Sequence[RuleLine], client: Nid, routers: Mapping[str, Nid]) -> list[str]:
     """Names of the routers that the last rule for this client names; none without one."""
     for rule in reversed(rules):
         if rule.rte and _has(rule.dst, client):

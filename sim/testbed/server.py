@@ -58,7 +58,7 @@ class OstCounters:
         return whole + (1 if rest else 0)
 
 
-class Server:
+class StatisticsServer:
     """One testbed's statistics; `tick` brings all files up to date."""
 
     def __init__(self, testbed: Testbed) -> None:
@@ -237,7 +237,7 @@ def main(arguments: Sequence[str]) -> int:
     wanted = {signal.SIGUSR1, signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
     testbed = open_testbed(Path(arguments[0]))
-    server = Server(testbed)
+    server = StatisticsServer(testbed)
     while (testbed.directory / "testbed.json").exists():
         server.tick()
         arrived = signal.sigtimedwait(wanted, min(testbed.interval_s, server.next_s + 0.001))

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "lov.h"
+#include "tb_lov.h"
 
 #define TB_MAX_OSTS 1024
 #define TB_MAX_OSSS 256
@@ -158,11 +158,15 @@ int sidecar_default_for(int fd, struct tb_layout *layout);
 int sidecar_inherit(int fd);
 struct tb_layout *layout_scratch(unsigned slot); /* under the lock */
 
+/* handle.c */
+void handle_hold(int fd, bool writes);
+void handle_forget(int fd);
+bool handle_of_client(int fd);
+
 /* files.c */
 bool fd_in_mount(int fd, struct stat *st);
 bool path_in_mount(int dirfd, const char *path, bool parent);
 int fd_opened(int fd, int flags, bool delayed);
-void fd_forget_handle(int fd);
 bool fd_managed(int fd, struct stat *st);
 int fd_cover(int fd, const struct stat *st, uint64_t end, bool truncate);
 void fd_closing(int fd);

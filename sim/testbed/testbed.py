@@ -407,7 +407,7 @@ def up(
     if any(not 0 <= i < count or f <= 0 for i, f in factors.items()):
         raise BadInput("slow", f"OST indices below {count} and factors above 0", factors)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise BadInput(str(path), "a new or empty directory (tarazu testbed down removes a testbed)")
+        raise BadInput(str(path), "a new or empty directory (tarazu sim testbed down removes a testbed)")
     statistics, allocation = free_ports(2)
     config = Config(
         FORMAT,

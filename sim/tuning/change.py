@@ -14,7 +14,8 @@ from tarazu.sim.requests.simulate import Change, Setting, simulate
 from tarazu.sim.requests.situation import INTERVAL_S, TABLE_III, WINDOWS_S
 from tarazu.sim.requests.system import GRID5000
 from tarazu.sim.requests.workload import Workload
-from tarazu.sim.tuning.control import FIRST, Control, Manner, described, identity
+from tarazu.sim.study.case import Case
+from tarazu.sim.tuning.control import FIRST, Control, Manner, described
 
 FASTER = 4.0
 """The other disks turn, seek and transfer so many times faster."""
@@ -30,18 +31,14 @@ ENDLESS = 1 << 40
 To = Literal["faster", "slower"]
 
 
-class Replaced(NamedTuple):
-    """One run in which the disks are replaced. A case of `study.runner`."""
+class Replaced(Case, frozen=True):
+    """One run in which the disks are replaced."""
 
     to: To
     manner: Manner | None
     """None: one window for all, and the disks are the other ones from the start."""
     window: int = FIRST
     seed: int = 1
-
-    @property
-    def id(self) -> str:
-        return identity(self)
 
     @property
     def label(self) -> str:
@@ -51,10 +48,6 @@ class Replaced(NamedTuple):
     @property
     def weight(self) -> float:
         return 100.0 * (BEFORE_S + AFTER_S if self.manner else ALONE_S)
-
-    @property
-    def computed_by(self) -> str:
-        return __name__
 
 
 class Course(NamedTuple):

@@ -6,13 +6,13 @@ observations (paper, section V-E). Decisions come without delay: measured, they 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from tarazu.daemons.announcer.following import Following
-from tarazu.sim.requests.outcome import Seen
+from tarazu.sim.requests.outcome import NodeInterval
 from tarazu.sim.requests.situation import INTERVAL_S, WINDOWS, WINDOWS_S
+from tarazu.sim.tuning.learning import LEARNERS
 from tarazu.tune.council import Council
 from tarazu.tune.detect import detect
 from tarazu.tune.exchange import Decided, Observed, encode, from_council, to_council
@@ -39,11 +39,6 @@ class Manner(NamedTuple):
     """Patterns are those that the product detects, else the true ones."""
 
 
-def identity(case: object) -> str:
-    """Of a case of `study.runner`: a hash of all that its result depends on."""
-    return hashlib.sha256(repr(case).encode()).hexdigest()[:16]
-
-
 def described(manner: Manner | None, window: int) -> str:
     """How a run is controlled; None: by one window for all."""
     return manner.name if manner else WINDOWS[window]
@@ -57,7 +52,7 @@ OURS_SLOW = OURS._replace(name="ours, dwell 10 s", dwell_s=10.0)
 """As the daemons' settings are (`tune.dwell_s`)."""
 
 
-class Step(NamedTuple):
+class ControlStep(NamedTuple):
     """One interval of all I/O nodes."""
 
     second: float
@@ -75,10 +70,10 @@ class Control:
     """What `simulate` asks at the end of each interval: announcers' messages, the council's answer, what follows."""
 
     def __init__(self, manner: Manner, seed: int, interval_s: float = INTERVAL_S) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[ControlStep] = []
         self.council = Council(
             {LEVER: WINDOWS},
-            manner.learner,
+            LEARNERS[manner.learner],
             dwell_s=manner.dwell_s,
             worse=manner.worse,
             seed=seed,
@@ -86,14 +81,14 @@ class Control:
         )
         self._interval_s = interval_s
         self._following: dict[int, Following] = {}
-        self._seen: Seen | None = None
+        self._seen: NodeInterval | None = None
         self._explored = False
 
-    def __call__(self, now_s: float, seen: Sequence[Seen]) -> float:
+    def __call__(self, now_s: float, seen: Sequence[NodeInterval]) -> float:
         second = now_s / self._interval_s
         first = seen[0]
         window = WINDOWS_S.index(first.window_s)
-        self.steps.append(Step(second, first.phase, first.pattern, window, self._explored))
+        self.steps.append(ControlStep(second, first.phase, first.pattern, window, self._explored))
         for self._seen in seen:
             node = self._seen.node
             in_force = {LEVER: WINDOWS[WINDOWS_S.index(self._seen.window_s)]}

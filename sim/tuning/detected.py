@@ -24,7 +24,7 @@ from tarazu.sim.requests import situations
 from tarazu.sim.requests.simulate import Setting, simulate
 from tarazu.sim.requests.situation import INTERVAL_S, SCALE, SITUATIONS, WINDOWS, WINDOWS_S, Situation
 from tarazu.sim.study import study
-from tarazu.sim.study.cases import fingerprint
+from tarazu.sim.study.case import fingerprint
 from tarazu.sim.tuning.confusion import Confusion
 from tarazu.tune.detect import detect
 from tarazu.tune.pattern import Pattern
@@ -38,7 +38,7 @@ PART, ENOUGH = 8 * SCALE, 8
 that shows how they arrive, in a fraction of the time."""
 
 
-class Row(msgspec.Struct, frozen=True):
+class DetectedRow(msgspec.Struct, frozen=True):
     """One situation with one window."""
 
     case: Annotated[str, Meta(description="id of the case: hash of all that its result depends on")]
@@ -53,23 +53,18 @@ class Row(msgspec.Struct, frozen=True):
     nothing: Annotated[int, Meta(description="intervals with I/O in which none was")]
 
 
-class Case(situations.Case, frozen=True):
+class DetectedCase(situations.SituationCase, frozen=True):
     """One situation with all windows."""
-
-    @property
-    def computed_by(self) -> str:
-        """Module that computes its rows."""
-        return "tarazu.sim.tuning.detected"
 
 
 def cases(
     numbers: Iterable[int] = range(len(SITUATIONS)), seed: int = 1, part: int = PART
-) -> tuple[Case, ...]:
+) -> tuple[DetectedCase, ...]:
     model = fingerprint((*situations.MODEL, *DETECTED_BY))
-    return tuple(Case(number, seed, part, model) for number in numbers)
+    return tuple(DetectedCase(number, seed, part, model) for number in numbers)
 
 
-def rows(case: Case, progress: Callable[[float, float], object] | None = None) -> list[Row]:
+def rows(case: DetectedCase, progress: Callable[[float, float], object] | None = None) -> list[DetectedRow]:
     """One for each window."""
     made = []
     situation = SITUATIONS[case.situation]
@@ -86,7 +81,9 @@ def rows(case: Case, progress: Callable[[float, float], object] | None = None) -
         seen = Counter(detect(one.observation) for one in outcome.seen if one.observation.bytes)
         nothing = seen.pop(None, 0)
         found = tuple((pattern, times) for pattern, times in sorted(seen.items()) if pattern)
-        made.append(Row(case.id, window + 1, len(WINDOWS), case.situation, case.seed, window, found, nothing))
+        made.append(
+            DetectedRow(case.id, window + 1, len(WINDOWS), case.situation, case.seed, window, found, nothing)
+        )
         if progress is not None:
             progress(outcome.makespan_s, (window + 1) / len(WINDOWS))
     return made
@@ -98,24 +95,28 @@ def run(
     seed: int = 1,
     part: int = PART,
     jobs: int = 0,
-) -> study.Answers[Row]:
+) -> study.Answers[DetectedRow]:
     """Compute what `folder` has no rows of yet (`rows.jsonl`). Raises BadInput, Unavailable."""
     asked = msgspec.json.format(msgspec.json.encode({"seed": seed, "part": part})).decode() + "\n"
-    return study.answers(cases(numbers, seed, part), Row, folder, ("study.json", asked), jobs=jobs)
+    return study.answers(cases(numbers, seed, part), DetectedRow, folder, ("study.json", asked), jobs=jobs)
 
 
-def spatiality(found: Iterable[Row], matters: Callable[[Situation], bool] = lambda _: True) -> Confusion:
+def spatiality(
+    found: Iterable[DetectedRow], matters: Callable[[Situation], bool] = lambda _: True
+) -> Confusion:
     """Of the situations that matter, by interval; those that show nothing are left out."""
     return _confusion(found, matters, lambda pattern: pattern.spatiality)
 
 
-def patterns(found: Iterable[Row], matters: Callable[[Situation], bool] = lambda _: True) -> Confusion:
+def patterns(
+    found: Iterable[DetectedRow], matters: Callable[[Situation], bool] = lambda _: True
+) -> Confusion:
     """Of the whole pattern, which is what a bandit is kept for."""
     return _confusion(found, matters, lambda pattern: pattern)
 
 
 def _confusion(
-    found: Iterable[Row], matters: Callable[[Situation], bool], of: Callable[[Pattern], object]
+    found: Iterable[DetectedRow], matters: Callable[[Situation], bool], of: Callable[[Pattern], object]
 ) -> Confusion:
     counts: Counter[tuple[object, object]] = Counter()
     for row in found:
@@ -126,9 +127,9 @@ def _confusion(
     return Confusion(counts)
 
 
-def table(found: Iterable[Row]) -> str:
+def table(found: Iterable[DetectedRow]) -> str:
     """A line for each situation."""
-    rows_of: dict[int, list[Row]] = {}
+    rows_of: dict[int, list[DetectedRow]] = {}
     for row in found:
         rows_of.setdefault(row.situation, []).append(row)
     lines = [f"{'':48}{'intervals':>10}{'spatiality':>12}{'pattern':>10}{'nothing':>10}"]

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 from tarazu.errors import TarazuError
 from tarazu.sim.requests.situation import WINDOWS
 from tarazu.sim.study import runner
+from tarazu.sim.study.case import Case
 from tarazu.sim.tuning.change import BEFORE_S, Course, Replaced, To, found_again_s, good, rates_alone
 from tarazu.sim.tuning.control import OURS, PAPER, Manner
 from tarazu.sim.tuning.online import F_RUNS, MADBENCH_RUNS, Ran, Runs
@@ -100,8 +101,8 @@ Answer = TypeVar("Answer", Ran, Course)
 def evaluate(size: Size = WHOLE, jobs: int = 0, tell: Callable[[str], object] = lambda text: None) -> Found:
     """jobs: processes, 0 for one on each core, 1 for none but this. Raises TarazuError for a case without a result."""
     jobs = jobs or runner.cores()
-    cases: list[runner.Case] = [*_runs(size), *_replaced(size)]
-    ran: dict[runner.Case, Ran | Course] = {}
+    cases: list[Case] = [*_runs(size), *_replaced(size)]
+    ran: dict[Case, Ran | Course] = {}
     for case, rows in runner.serial(cases) if jobs == 1 else runner.processes(cases, jobs, tell):
         if isinstance(rows, Exception):
             raise TarazuError(f"{case.label}: {rows}") from rows

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tarazu.sim.tuning import learning
 from tarazu.sim.tuning.measured import Floats, Measured, lists
-from tarazu.tune import learning
 from tarazu.tune.learner import Learner
 
 BIN = 10

@@ -13,7 +13,8 @@ from tarazu.sim.requests.simulate import Setting, simulate
 from tarazu.sim.requests.situation import INTERVAL_S, SCALE, WINDOWS_S
 from tarazu.sim.requests.workload import Workload
 from tarazu.sim.requests.workloads import madbench2, write_and_read
-from tarazu.sim.tuning.control import FIRST, Control, Manner, Step, described, identity
+from tarazu.sim.study.case import Case
+from tarazu.sim.tuning.control import FIRST, Control, ControlStep, Manner, described
 
 F_RUNS = 120
 F_PART = 2 * SCALE
@@ -27,8 +28,8 @@ APPLICATIONS: dict[str, Callable[[int], Workload]] = {
 }
 
 
-class Runs(NamedTuple):
-    """An application, again and again. A case of `study.runner`."""
+class Runs(Case, frozen=True):
+    """An application, again and again."""
 
     application: str
     runs: int
@@ -39,10 +40,6 @@ class Runs(NamedTuple):
     seed: int = 1
 
     @property
-    def id(self) -> str:
-        return identity(self)
-
-    @property
     def label(self) -> str:
         how = described(self.manner, self.window)
         return f"{self.runs} runs of {self.application}, {how}, seed {self.seed}"
@@ -50,10 +47,6 @@ class Runs(NamedTuple):
     @property
     def weight(self) -> float:
         return self.runs * sum(p.requests * p.processes for p in APPLICATIONS[self.application](1).phases)
-
-    @property
-    def computed_by(self) -> str:
-        return __name__
 
 
 class Ran(NamedTuple):
@@ -65,7 +58,7 @@ class Ran(NamedTuple):
     times_s: tuple[tuple[float, ...], ...]
     """(phases, runs): how long each took, in the daemons' seconds."""
     begins_s: tuple[tuple[float, ...], ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ControlStep, ...]
     """Empty under one window."""
     learned: tuple[dict[str, Any], ...]
     """Rows of `Council.explain` at the end."""

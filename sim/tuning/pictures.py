@@ -4,163 +4,151 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import median
+from typing import Any
 
+from tarazu import drawing
 from tarazu.sim.requests.situation import WINDOWS
 from tarazu.sim.tuning.change import BEFORE_S, Course
 from tarazu.sim.tuning.control import OURS, PAPER
 from tarazu.sim.tuning.evaluate import Again, Compared, Found
 from tarazu.sim.tuning.online import Ran, trend
-from tarazu.sim.tuning.svg import AXIS, BEST, PAPERS, WORST, Panel, drawing, text
-from tarazu.sim.tuning.svg import OURS as OUR_COLOUR
 
-WIDTH = 860.0
+OUR_COLOUR, PAPERS, BEST, WORST, OTHER = "#4c8bd6", "#d08a2e", "#3f9b57", "#e0524a", "#8a939e"
+COLOURS = {PAPER.name: PAPERS, OURS.name: OUR_COLOUR}
 SHOWN_S = 480
 """Of the windows: at the beginning, and at the end."""
-COLOURS = {PAPER.name: PAPERS, OURS.name: OUR_COLOUR}
+DASHES = (0, (4, 3))
 
 
 def pictures(found: Found) -> dict[str, str]:
-    """File name → SVG."""
-    made = {"tuning-online.svg": _applications(found)}
+    """File name → SVG. Raises Unavailable without matplotlib."""
+    plt = drawing.pyplot()
+    made = {
+        "tuning-online.svg": drawing.svg(
+            plt,
+            "Online: times of runs, windows and estimates while the council learns",
+            lambda plt: _applications(plt, found),
+        )
+    }
     if found.again:
-        made["tuning-change.svg"] = _changes(found)
+        made["tuning-change.svg"] = drawing.svg(
+            plt, "Disks are replaced by others: bytes a second", lambda plt: _changes(plt, found)
+        )
     return made
 
 
-def _key(y: float) -> list[str]:
-    parts, x = [], 52.0
-    for words, colour in ((PAPER.name, PAPERS), (OURS.name, OUR_COLOUR)):
-        parts += [f"<circle cx='{x:.0f}' cy='{y - 4:.0f}' r='4' fill='{colour}'/>", text(x + 9, y, words)]
-        x += 120
-    for words, colour in (("best window alone", BEST), ("worst window alone", WORST)):
-        parts += [
-            f"<path d='M{x:.0f} {y - 4:.0f}h22' stroke='{colour}' stroke-width='1.5' stroke-dasharray='5 4'/>",
-            text(x + 28, y, words),
-        ]
-        x += 170
-    return parts
-
-
-def _applications(found: Found) -> str:
-    parts, y = _key(18), 24.0
-    for name in dict.fromkeys(phase.application for phase in found.phases):
+def _applications(plt: Any, found: Found) -> Any:
+    names = list(dict.fromkeys(phase.application for phase in found.phases))
+    ours = [ran for ran in found.ran if ran.case.application == "F" and ran.case.manner == OURS][:1]
+    lines = len(names) + 2 * len(ours)
+    figure = plt.figure(figsize=(9, 2.1 * lines + 0.4), layout="constrained")
+    rows = iter(figure.subfigures(lines, 1, squeeze=False).flat)
+    for name in names:
         phases = [phase for phase in found.phases if phase.application == name]
-        wide = WIDTH / len(phases)
-        for place, phase in enumerate(phases):
-            parts += _times(phase, (place * wide, y), (wide, 190.0))
-        y += 200
-        ours = [one for one in found.ran if one.case.application == name and one.case.manner == OURS]
-        if ours and name == "F":
-            parts += _windows(ours[0], y)
-            parts += _values(ours[0], y + 200)
-            y += 400
-    return drawing(WIDTH, y, "Online: times of runs, windows and estimates while the council learns", parts)
+        row = next(rows)
+        axes = row.subplots(1, len(phases), squeeze=False)
+        for axis, phase in zip(axes.flat, phases, strict=True):
+            _times(axis, phase)
+        if name == names[-1]:
+            drawing.legend(row, axes)
+    for ran in ours:
+        _windows(next(rows).subplots(1, 2, sharey=True), ran)
+        _values(next(rows).subplots(1, 2), ran)
+    return figure
 
 
-def _times(phase: Compared, at: tuple[float, float], size: tuple[float, float]) -> list[str]:
+def _times(axis: Any, phase: Compared) -> None:
     """As figures 6 and 10: each run, and the straight line through them."""
-    shown = {name: phase.times_s[name] for name in COLOURS if name in phase.times_s}
-    most = max(*phase.alone_s, *(max(times) for times in shown.values())) * 1.05
-    least = min(*phase.alone_s, *(min(times) for times in shown.values())) * 0.9
-    runs = max(len(times) for times in shown.values())
-    panel = Panel(
-        at, size, (0, runs + 1), (least, most), f"{phase.application}, {phase.phase}: seconds", "run"
-    )
-    panel.ticks(
-        [(value, f"{value:.0f}") for value in (least, (least + most) / 2, most)],
-        [(1, "1"), (runs, f"{runs}")],
-    )
-    for name, times in shown.items():
-        panel.dots(list(enumerate(times, 1)), COLOURS[name])
-        first, last = trend(times)
-        panel.line([(1, first), (len(times), last)], COLOURS[name], "stroke-width='2'")
-    panel.level(phase.alone_s[phase.best], BEST, WINDOWS[phase.best])
-    panel.level(phase.alone_s[phase.worst], WORST, WINDOWS[phase.worst])
-    return panel.parts
+    for name, colour in COLOURS.items():
+        if name in phase.times_s:
+            times = phase.times_s[name]
+            runs = range(1, len(times) + 1)
+            axis.plot(runs, times, ".", color=colour, alpha=0.75, markersize=4)
+            axis.plot([1, len(times)], trend(times), color=colour, linewidth=2, label=name)
+    for window, colour, label in ((phase.best, BEST, "best"), (phase.worst, WORST, "worst")):
+        _level(axis, phase.alone_s[window], colour, WINDOWS[window], f"{label} window alone")
+    axis.set_title(f"{phase.application}, {phase.phase}: seconds", fontsize=9)
+    axis.set_xlabel("run")
 
 
-def _windows(ran: Ran, y: float) -> list[str]:
+def _level(
+    axis: Any, value: float, colour: str, words: str, label: str, span: tuple[float, float] | None = None
+) -> None:
+    """A dashed line over the span, else from side to side."""
+    style: dict[str, Any] = {"color": colour, "linestyle": DASHES, "linewidth": 1.3, "label": label}
+    if span:
+        axis.hlines(value, *span, **style)
+    else:
+        axis.axhline(value, **style)
+    axis.annotate(
+        words,
+        (1, value),
+        xycoords=("axes fraction", "data"),
+        ha="right",
+        va="bottom",
+        color=colour,
+        fontsize=8,
+    )
+
+
+def _windows(axes: Any, ran: Ran) -> None:
     """As figure 7."""
-    parts = []
     end = ran.steps[-1].second
-    spans = ((0.0, min(SHOWN_S, end)), (max(0.0, end - SHOWN_S), end))
-    for place, (begin, until) in enumerate(spans):
-        title = f"Windows, ours: {'first' if not place else 'last'} {until - begin:.0f} s"
-        panel = Panel(
-            (place * WIDTH / 2, y), (WIDTH / 2, 190.0), (begin, until), (-0.3, len(WINDOWS) - 0.7), title, "s"
-        )
-        panel.ticks(
-            [(n, name) for n, name in enumerate(WINDOWS)], [(begin, f"{begin:.0f}"), (until, f"{until:.0f}")]
-        )
+    spans = (("first", 0.0, min(SHOWN_S, end)), ("last", max(0.0, end - SHOWN_S), end))
+    for axis, (which, begin, until) in zip(axes, spans, strict=True):
+        steps = [step for step in ran.steps if begin < step.second <= until]
         for begins in ran.begins_s:
             for at in begins:
                 if begin < at < until:
-                    panel.upright(at)
-        steps = [step for step in ran.steps if begin < step.second <= until]
-        points = [
-            point
-            for step in steps
-            for point in ((max(begin, step.second - 1), step.window), (step.second, step.window))
-        ]
-        panel.line(points, OUR_COLOUR, "stroke-width='1.2'")
-        parts += panel.parts
-    return parts
+                    axis.axvline(at, color=OTHER, linewidth=0.7, alpha=0.6)
+        seconds = [max(begin, step.second - 1) for step in steps]
+        axis.step(seconds, [step.window for step in steps], color=OUR_COLOUR, linewidth=1.2, where="post")
+        axis.set_yticks(range(len(WINDOWS)), WINDOWS)
+        axis.set_title(f"Windows, ours: {which} {until - begin:.0f} s", fontsize=9)
+        axis.set_xlabel("s")
 
 
-def _values(ran: Ran, y: float) -> list[str]:
+def _values(axes: Any, ran: Ran) -> None:
     """As figure 8: what is believed at the end, with its interval."""
-    parts = []
-    for place, operation in enumerate(("write", "read")):
+    for axis, operation in zip(axes, ("write", "read"), strict=True):
         rows = [row for row in ran.learned if row["pattern"].startswith(operation)]
-        if not rows:
-            continue
-        most = max(row["high"] or row["bytes_per_s"] for row in rows) / 1e6 * 1.05
-        title = f"Believed at the end, ours, {operation}: MB/s of a node"
-        panel = Panel(
-            (place * WIDTH / 2, y), (WIDTH / 2, 190.0), (-0.5, len(rows) - 0.5), (0.0, max(most, 1e-3)), title
-        )
-        panel.ticks([(0, "0"), (most, f"{most:.0f}")], [(n, row["value"]) for n, row in enumerate(rows)])
-        for n, row in enumerate(rows):
+        axis.set_visible(bool(rows))
+        for place, row in enumerate(rows):
             if row["seen"]:
-                colour = BEST if row["best"] else AXIS
-                high = row["high"] if row["high"] is not None else row["bytes_per_s"]
-                panel.line([(n, row["low"] / 1e6), (n, high / 1e6)], colour, "stroke-width='3' opacity='0.6'")
-                panel.dots([(n, row["bytes_per_s"] / 1e6)], colour, 4)
-        parts += panel.parts
-    return parts
+                colour = BEST if row["best"] else OTHER
+                rate = row["bytes_per_s"] / 1e6
+                high = rate if row["high"] is None else row["high"] / 1e6
+                axis.vlines(place, row["low"] / 1e6, high, color=colour, linewidth=3, alpha=0.6)
+                axis.plot(place, rate, "o", color=colour)
+        axis.set_xticks(range(len(rows)), [str(row["value"]) for row in rows])
+        axis.set_ylim(bottom=0)
+        axis.set_title(f"Believed at the end, ours, {operation}: MB/s of a node", fontsize=9)
 
 
-def _changes(found: Found) -> str:
-    parts = _key(18)
-    for place, one in enumerate(found.again):
-        parts += _change(one, found.courses, 24.0 + 220 * place)
-    return drawing(WIDTH, 24 + 220 * len(found.again), "Disks are replaced by others: bytes a second", parts)
+def _changes(plt: Any, found: Found) -> Any:
+    figure, axes = drawing.panels(plt, len(found.again), 1, width=9.0)
+    for axis, one in zip(axes.flat, found.again, strict=True):
+        _change(axis, one, found.courses)
+    drawing.legend(figure, axes)
+    return figure
 
 
-def _change(one: Again, courses: Sequence[Course], y: float) -> list[str]:
+def _change(axis: Any, one: Again, courses: Sequence[Course]) -> None:
     here = [course for course in courses if course.case.to == one.to and course.case.manner]
-    most = max(max(course.bytes_per_s) for course in here) / 1e6 * 1.05
     seconds = min(len(course.bytes_per_s) for course in here)
-    best = max(one.alone, key=lambda window: one.alone[window])
-    worst = min(one.alone, key=lambda window: one.alone[window])
-    title = f"All disks are replaced by {one.to} ones: MB/s, median of {len(one.found_s[OURS.name])} runs"
-    panel = Panel((0.0, y), (WIDTH, 210.0), (0, seconds), (0.0, most), title, "s")
-    panel.ticks(
-        [(0, "0"), (most, f"{most:.0f}")], [(0, "0"), (BEFORE_S, f"{BEFORE_S}"), (seconds, f"{seconds}")]
-    )
-    panel.upright(BEFORE_S)
     for name, colour in COLOURS.items():
         of = [course.bytes_per_s for course in here if course.case.manner and course.case.manner.name == name]
         if of:
             medians = [median(rates[second] for rates in of) / 1e6 for second in range(seconds)]
-            panel.line(list(enumerate(medians)), colour, "stroke-width='1.4'")
-    after = seconds - BEFORE_S
-    for window, colour in ((best, BEST), (worst, WORST)):
+            axis.plot(medians, color=colour, label=name)
+    axis.axvline(BEFORE_S, color=OTHER, linewidth=0.7)
+    for choose, colour, label in ((max, BEST, "best"), (min, WORST, "worst")):
+        window = choose(one.alone, key=lambda window: one.alone[window])
         rate = one.alone[window] / 1e6
-        panel.line(
-            [(BEFORE_S, rate), (BEFORE_S + after, rate)], colour, "stroke-width='1.3' stroke-dasharray='5 4'"
-        )
-        panel.parts.append(
-            text(panel.at_x(seconds), panel.at_y(rate) - 4, WINDOWS[window], 11, colour, "text-anchor='end'")
-        )
-    return panel.parts
+        _level(axis, rate, colour, WINDOWS[window], f"{label} window alone", (BEFORE_S, seconds))
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel("s")
+    axis.set_title(
+        f"All disks are replaced by {one.to} ones: MB/s, median of {len(one.found_s[OURS.name])} runs",
+        fontsize=9,
+    )

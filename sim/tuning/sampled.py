@@ -4,21 +4,19 @@ and 5. One case is a learner in one situation, with each window that it may star
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from tarazu.sim.requests import dataset
 from tarazu.sim.requests.situation import SITUATIONS, TABLE_III
 from tarazu.sim.study import runner
-from tarazu.sim.tuning import measured, offline
+from tarazu.sim.study.case import Case
+from tarazu.sim.tuning import learning, measured, offline
 from tarazu.sim.tuning.measured import WINDOWS, Floats, Measured
-from tarazu.tune import learning
 from tarazu.tune.pattern import Pattern
 
 PAPER, OURS = "epsilon-greedy", "tarazu"
@@ -38,7 +36,7 @@ GENERATED = "generated"
 Said = Callable[[str], object]
 
 
-class Case(msgspec.Struct, frozen=True):
+class SampledCase(Case, frozen=True):
     """One learner in one situation."""
 
     path: str
@@ -49,21 +47,12 @@ class Case(msgspec.Struct, frozen=True):
     repetitions: int
 
     @property
-    def id(self) -> str:
-        return hashlib.sha256(msgspec.json.encode(msgspec.structs.astuple(self))).hexdigest()[:16]
-
-    @property
     def label(self) -> str:
         return f"{self.learner}, situation {self.situation}"
 
     @property
     def weight(self) -> float:
         return self.repetitions * (5.0 if self.learner == OURS else 1.0)
-
-    @property
-    def computed_by(self) -> str:
-        """Module that computes its rows."""
-        return "tarazu.sim.tuning.sampled"
 
 
 class Curves(NamedTuple):
@@ -106,7 +95,7 @@ def data(path: str) -> tuple[Measured, ...]:
     return measured.simulated(dataset.read(Path(path)))
 
 
-def rows(case: Case, progress: object = None) -> list[offline.Curves]:
+def rows(case: SampledCase, progress: object = None) -> list[offline.Curves]:
     """By the window with which it starts."""
     one = data(case.path)[case.situation]
     more: dict[str, Any] = {} if case.epsilon is None else {"epsilon": case.epsilon}
@@ -137,13 +126,13 @@ def curves(
     on it. Raises BadInput for a data set that is none.
     """
     numbers = list(range(len(data(path))) if of is None else of)
-    cases = [Case(path, learner, epsilon, number, repetitions) for number in numbers]
+    cases = [SampledCase(path, learner, epsilon, number, repetitions) for number in numbers]
     found: dict[int, list[offline.Curves]] = {}
     jobs = jobs or runner.cores()
     for case, outcome in runner.serial(cases) if jobs == 1 else runner.processes(cases, jobs, tell):
         if isinstance(outcome, Exception):
             raise outcome
-        assert isinstance(case, Case)
+        assert isinstance(case, SampledCase)
         found[case.situation] = outcome
         what = learner if epsilon is None else f"{learner}, ε = {epsilon:g}"
         tell(f"{what}: {len(found)} of {len(cases)} situations, {repetitions} repetitions")

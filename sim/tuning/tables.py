@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tarazu import durable
+from tarazu import drawing, durable
 from tarazu.cli.output import Progress
 from tarazu.errors import TarazuError
 from tarazu.sim.requests import dataset, situations
@@ -171,6 +171,8 @@ def _figure_5(found: Evaluated) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     options = _options(argv)
     try:
+        if options.out:
+            drawing.pyplot()  # before all that is long
         path = GENERATED if options.folder == GENERATED else str(_data(Path(options.folder)))
         with Progress() as progress:
             found = sampled.evaluate(

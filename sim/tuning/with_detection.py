@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tarazu.sim.tuning.detected import Row
+from tarazu.sim.tuning.detected import DetectedRow
 from tarazu.sim.tuning.measured import Measured, lists
 from tarazu.sim.tuning.offline import BIN, Make, binned, reached
 from tarazu.tune.pattern import Pattern
@@ -25,7 +25,7 @@ Shares = Sequence[tuple[Pattern | None, float]]
 """What is detected, and in what part of the intervals; None: nothing. 1 together."""
 
 
-def shares(rows: Iterable[Row]) -> dict[tuple[int, int], Shares]:
+def shares(rows: Iterable[DetectedRow]) -> dict[tuple[int, int], Shares]:
     """(situation, window) → what is detected there."""
     found: dict[tuple[int, int], Shares] = {}
     for row in rows:
@@ -136,7 +136,7 @@ def perfect(all_: Sequence[Measured], numbers: Iterable[int]) -> dict[int, list[
     return {number: [[(all_[number].pattern, 1.0)]] * len(all_[number].samples) for number in numbers}
 
 
-def by_situation(rows: Iterable[Row], windows: int) -> dict[int, list[Shares]]:
+def by_situation(rows: Iterable[DetectedRow], windows: int) -> dict[int, list[Shares]]:
     """Of situations in which all windows were looked at."""
     of = shares(rows)
     numbers = dict.fromkeys(number for number, _ in of)

@@ -20,8 +20,8 @@ from tarazu.sim import badost
 from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import ClusterSpec, Job, ServiceCurve
 from tarazu.sim.validation.progress import Progress
-from tarazu.sim.validation.row import Row, relative
-from tarazu.sim.workloads.workload import OPERATION, File, Kind, Workload
+from tarazu.sim.validation.row import ValidationRow, relative
+from tarazu.sim.workloads.workload import OPERATION, File, OperationKind, Workload
 from tarazu.units import TIB
 
 SICK = 14
@@ -94,7 +94,7 @@ def _workload(
 ) -> Workload:
     """A rank a file, which it creates and writes where it was logged to be."""
     layout = Layout((Component(0, EOF, stripe_size_bytes, 1),))
-    kinds = np.array([Kind.CREATE, Kind.WRITE, Kind.CLOSE])
+    kinds = np.array([OperationKind.CREATE, OperationKind.WRITE, OperationKind.CLOSE])
     operations = np.zeros((len(files), len(kinds)), OPERATION)
     operations["rank"] = operations["file"] = np.arange(len(files))[:, None]
     operations["kind"] = kinds
@@ -106,7 +106,7 @@ def _workload(
     return Workload(name, len(files), 1, placed, operations.ravel())
 
 
-def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Row, ...]:
+def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[ValidationRow, ...]:
     """The healthy OSTs' median, the sick one, and in the full form every OST."""
     progress("badost: 2,048 ranks, half of them predicted")
     found = halves(badost.load())
@@ -114,8 +114,8 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Ro
     (sick,) = (half for half in found if half.ost == SICK)
     name = f"badost: {len(found) - 1} healthy OSTs, median"
     result = [
-        Row(name, "completion, |error|", 0.0, healthy, healthy, LIMIT, SOURCE),
-        Row(
+        ValidationRow(name, "completion, |error|", 0.0, healthy, healthy, LIMIT, SOURCE),
+        ValidationRow(
             f"badost: OST {SICK}", "completion, s", sick.logged_s, sick.predicted_s, sick.error, LIMIT, SOURCE
         ),
     ]

@@ -12,9 +12,9 @@ import msgspec
 
 from tarazu.errors import BadInput, Unavailable
 from tarazu.sim.validation.progress import Progress
-from tarazu.sim.validation.row import Row
+from tarazu.sim.validation.row import ValidationRow
 
-Rows = Callable[[bool, Progress], Sequence[Row]]
+Rows = Callable[[bool, Progress], Sequence[ValidationRow]]
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class Checked(msgspec.Struct, frozen=True):
 
     name: str
     about: str
-    rows: tuple[Row, ...]
+    rows: tuple[ValidationRow, ...]
     seconds: float
     peak_bytes: int
     """Most memory that this process ever had, so far."""
@@ -68,7 +68,7 @@ def chosen(names: Sequence[str] = ()) -> tuple[Check, ...]:
 def run(check: Check, full: bool = False, progress: Progress = lambda text: None) -> Checked:
     """Run one. full: as docs/validation.md reports it, which takes minutes; else its short form of seconds."""
     started, reason = time.monotonic(), ""
-    found: tuple[Row, ...] = ()
+    found: tuple[ValidationRow, ...] = ()
     try:
         module = import_module(f"tarazu.sim.validation.{check.module}")
         found = tuple(cast("Rows", module.rows)(full, progress))

@@ -9,12 +9,12 @@ import simpy
 
 from tarazu.sim.kernel.network import Network
 from tarazu.sim.validation.progress import Progress
-from tarazu.sim.validation.row import Row, relative
+from tarazu.sim.validation.row import ValidationRow, relative
 
 LIMIT = 1e-9
 
 
-def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Row, ...]:
+def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[ValidationRow, ...]:
     """The same in both forms, without anything to tell: each case run in a network of its own, exactly."""
     return tuple(
         relative(f"closed form: {name}", f"{quantity}, s", expected, found, LIMIT, formula)

@@ -22,8 +22,8 @@ from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import ClusterSpec, Failure, Job
 from tarazu.sim.model.view import view_of
 from tarazu.sim.validation.progress import Progress
-from tarazu.sim.validation.row import Row
-from tarazu.sim.workloads.workload import OPERATION, File, Kind, Workload
+from tarazu.sim.validation.row import ValidationRow
+from tarazu.sim.workloads.workload import OPERATION, File, OperationKind, Workload
 from tarazu.units import MIB
 
 RUNS, RANKS = 10, 16
@@ -41,7 +41,7 @@ LUSTRE = "Lustre's allocator in the same loop"
 BOUND = "no placement of these files ends earlier"
 
 
-class Run(msgspec.Struct, frozen=True):
+class PolicyRun(msgspec.Struct, frozen=True):
     """One run under one policy."""
 
     run: int
@@ -70,9 +70,9 @@ def application(run: int, seed: int) -> Workload:
     even = FIRST_BYTES * GROWTH**run
     sizes = (even * (1 + random.uniform(-SPREAD, SPREAD, RANKS)) // MIB * MIB).astype(np.int64).tolist()
     rows = [
-        (rank, rank, kind, 0.0, 0.0, 0, size * (kind == Kind.WRITE), size)
+        (rank, rank, kind, 0.0, 0.0, 0, size * (kind == OperationKind.WRITE), size)
         for rank, size in enumerate(sizes)
-        for kind in (Kind.CREATE, Kind.WRITE, Kind.CLOSE)
+        for kind in (OperationKind.CREATE, OperationKind.WRITE, OperationKind.CLOSE)
     ]
     files = tuple(File(f"/app/out.{rank:04d}", size) for rank, size in enumerate(sizes))
     return Workload("app", RANKS, 8, files, np.array(rows, OPERATION))
@@ -86,9 +86,9 @@ def others(osts: int, lasts_s: float, seed: int) -> Workload:
     size = 16 * MIB
     rows = []
     for rank in range(osts):
-        rows.append((rank, rank, Kind.CREATE, float(random.uniform(0, 10)), 0.0, 0, 0, 0))
+        rows.append((rank, rank, OperationKind.CREATE, float(random.uniform(0, 10)), 0.0, 0, 0, 0))
         for _ in range(int(lasts_s / 15 / 2)):
-            for kind in (Kind.WRITE, Kind.READ):
+            for kind in (OperationKind.WRITE, OperationKind.READ):
                 rows.append((rank, rank, kind, float(random.uniform(10, 20)), 0.0, 0, size, size))
     files = tuple(File(f"/others/{rank:04d}", size) for rank in range(osts))
     return Workload("others", osts, osts, files, np.array(rows, OPERATION))
@@ -105,7 +105,7 @@ def closed_loop(
     period_s: float = PERIOD_S,
     traffic: bool = True,
     progress: Progress = lambda text: None,
-) -> tuple[Run, ...]:
+) -> tuple[PolicyRun, ...]:
     """All runs under one policy, in order."""
     spec = cluster or presets.named("paper").spec
     slow = Failure(
@@ -123,14 +123,14 @@ def closed_loop(
     return tuple(found)
 
 
-def _run(simulation: Simulation, run: int, jobs: Sequence[Job], work: Workload, rule: str) -> Run:
+def _run(simulation: Simulation, run: int, jobs: Sequence[Job], work: Workload, rule: str) -> PolicyRun:
     outcome = simulation.run(jobs)
     cluster = simulation.cluster
     job = next(j for j in outcome.jobs if j.name == work.name)
     plan = simulation.plan_of(work.name)
     errors = plan.forecast_errors([f.size_bytes for f in work.files]) if plan else []
     view = view_of(cluster.osts, cluster.osses.names, simulation.now)
-    return Run(
+    return PolicyRun(
         run=run + 1,
         policy=simulation.policy,
         seed=simulation.seed,
@@ -156,7 +156,7 @@ def _links_s(spec: ClusterSpec, work: Workload) -> float:
         spec.lnet_router_count * spec.lnet_router_bytes_per_s,
         spec.osses * spec.oss_link_bytes_per_s,
     )
-    return work.moved_bytes(Kind.WRITE) / min(hops)
+    return work.moved_bytes(OperationKind.WRITE) / min(hops)
 
 
 def _requests(work: Workload, rule: str, osts: int) -> list[CreateRequest]:
@@ -165,14 +165,14 @@ def _requests(work: Workload, rule: str, osts: int) -> list[CreateRequest]:
     return [CreateRequest(s.size_bytes, layout) for s, layout in zip(sizes, layouts, strict=True)]
 
 
-def every_run(seeds: Sequence[int] = (0,), progress: Progress = lambda text: None) -> tuple[Run, ...]:
+def every_run(seeds: Sequence[int] = (0,), progress: Progress = lambda text: None) -> tuple[PolicyRun, ...]:
     """Every policy with every seed."""
     return tuple(
         run for seed in seeds for policy in POLICIES for run in closed_loop(policy, seed, progress=progress)
     )
 
 
-def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Row, ...]:
+def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[ValidationRow, ...]:
     """Completion of each run, median of the seeds: tarazu's beside that of Lustre's allocator, and the bound.
 
     Judged: nothing ends before its bound, and one run after an OST became slow tarazu waits no longer for it than
@@ -184,7 +184,7 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Ro
         found = tuple(
             run for policy in POLICIES for run in closed_loop(policy, runs=SHORT_RUNS, traffic=False)
         )
-    result: list[Row] = []
+    result: list[ValidationRow] = []
     for number in sorted({run.run for run in found}):
         completion, bound = {}, 0.0
         for policy in POLICIES:
@@ -197,10 +197,10 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Ro
         known = SLOW_FROM < number < SLOW_UNTIL
         limit = 0.0 if known else math.inf
         late = max(0.0, ours / lustre - 1) if known else ours / lustre - 1
-        result.append(Row(f"{name}: tarazu", "completion, s", lustre, ours, late, limit, LUSTRE))
+        result.append(ValidationRow(f"{name}: tarazu", "completion, s", lustre, ours, late, limit, LUSTRE))
         early = max(0.0, bound / min(lustre, ours) - 1)
         result.append(
-            Row(
+            ValidationRow(
                 f"{name}: the faster of the two",
                 "completion, s",
                 bound,

@@ -45,7 +45,7 @@ RUNS = {"lsa": 40, "tarazu": 5}
 """How often the stored result repeats it: Lustre's allocator starts anywhere, tarazu's placement hardly varies."""
 
 
-class Run(msgspec.Struct, frozen=True):
+class TestbedRun(msgspec.Struct, frozen=True):
     """Bytes that lie on each OST afterwards, read back from the files' layouts."""
 
     policy: str
@@ -53,12 +53,12 @@ class Run(msgspec.Struct, frozen=True):
     ost_bytes: tuple[int, ...]
 
 
-def stored() -> tuple[Run, ...]:
+def stored() -> tuple[TestbedRun, ...]:
     """The result of the command above."""
-    return msgspec.json.decode(STORED.read_bytes(), type=tuple[Run, ...])
+    return msgspec.json.decode(STORED.read_bytes(), type=tuple[TestbedRun, ...])
 
 
-def measure(policy: str, seed: int, directory: Path) -> Run:
+def measure(policy: str, seed: int, directory: Path) -> TestbedRun:
     """One run on a testbed in `directory`, which is removed afterwards. Raises TarazuError."""
     testbed = testbeds.up(directory, clients=len(BYTES), seed=seed)
     try:
@@ -69,7 +69,7 @@ def measure(policy: str, seed: int, directory: Path) -> Run:
             _both(testbed, 1, "off")
         else:
             _recorded_and_placed(testbed)
-        return Run(policy, seed, tuple(testbed.usage().ost_bytes))
+        return TestbedRun(policy, seed, tuple(testbed.usage().ost_bytes))
     finally:
         testbeds.down(directory)
 
@@ -115,7 +115,7 @@ def _start(
     return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
 
 
-def measure_all(progress: Progress, runs: dict[str, int] | None = None) -> tuple[Run, ...]:
+def measure_all(progress: Progress, runs: dict[str, int] | None = None) -> tuple[TestbedRun, ...]:
     """Every run of `runs` (policy → how many), in a directory for itself."""
     found = []
     with tempfile.TemporaryDirectory(prefix="tarazu-") as directory:

@@ -16,7 +16,7 @@ from tarazu.sim.model import presets
 from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import Job
 from tarazu.sim.validation.progress import Progress
-from tarazu.sim.validation.row import Row
+from tarazu.sim.validation.row import ValidationRow
 from tarazu.sim.workloads import stand_ins
 from tarazu.units import GIB
 
@@ -61,7 +61,7 @@ def cost(osts: int, names: Sequence[stand_ins.Name]) -> Cost:
     return Cost(seconds, peak, moved, sum(int(j.workload.operations["bytes"].sum()) for j in work))
 
 
-def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Row, ...]:
+def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[ValidationRow, ...]:
     """Seconds and memory over what they may be, and that every byte arrived."""
     osts, names = (OSTS, APPLICATIONS) if full else (SHORT_OSTS, APPLICATIONS[-1:])
     progress(f"{osts:,} OSTs, {', '.join(names)}, {POLICY}")
@@ -70,8 +70,8 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Ro
     name = f"{osts:,} OSTs"
     apart = abs(found.bytes / found.wanted_bytes - 1)
     return (
-        Row(name, "wall clock, s", SECONDS, found.seconds, seconds, 1.0, "may take so long"),
-        Row(
+        ValidationRow(name, "wall clock, s", SECONDS, found.seconds, seconds, 1.0, "may take so long"),
+        ValidationRow(
             name,
             "peak memory, GiB",
             PEAK_BYTES / GIB,
@@ -80,7 +80,7 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Ro
             1.0,
             "may take so much",
         ),
-        Row(name, "bytes moved", found.wanted_bytes, found.bytes, apart, 0.0, "the workloads"),
+        ValidationRow(name, "bytes moved", found.wanted_bytes, found.bytes, apart, 0.0, "the workloads"),
     )
 
 

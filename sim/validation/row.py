@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Row(msgspec.Struct, frozen=True):
+class ValidationRow(msgspec.Struct, frozen=True):
     """A line of `tarazu sim validate`."""
 
     name: str
@@ -26,7 +26,9 @@ class Row(msgspec.Struct, frozen=True):
         return self.error <= self.limit
 
 
-def relative(name: str, quantity: str, expected: float, found: float, limit: float, source: str) -> Row:
+def relative(
+    name: str, quantity: str, expected: float, found: float, limit: float, source: str
+) -> ValidationRow:
     """A row judged by |found - expected| / |expected|; by |found| where 0 is expected."""
     error = abs(found - expected) / (abs(expected) or 1.0)
-    return Row(name, quantity, expected, found, error, limit, source)
+    return ValidationRow(name, quantity, expected, found, error, limit, source)

@@ -13,7 +13,7 @@ from tarazu.sim.model import presets
 from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import Failure, Job
 from tarazu.sim.validation.progress import Progress
-from tarazu.sim.validation.row import Row
+from tarazu.sim.validation.row import ValidationRow
 from tarazu.sim.workloads import ior
 from tarazu.units import MIB
 
@@ -37,9 +37,9 @@ def digest(policy: str, seed: int) -> str:
     return hashlib.sha256(told).hexdigest()
 
 
-def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Row, ...]:
+def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[ValidationRow, ...]:
     """For each policy how many of four digests differ that must not, and of two that must."""
-    found: list[Row] = []
+    found: list[ValidationRow] = []
     for policy in POLICIES if full else POLICIES[-1:]:
         progress(f"same seed: {policy}")
         here = digest(policy, 1)
@@ -47,11 +47,13 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Ro
         again = [digest(policy, 1), *(_elsewhere(policy, hash_seed) for hash_seed in hash_seeds)]
         differ = sum(other != here for other in again)
         name = f"same seed: {policy}, {len(again)} repetitions, {len(hash_seeds)} in processes of their own"
-        found.append(Row(name, "results that differ", 0.0, differ, differ, 0.0, "the first result"))
+        found.append(ValidationRow(name, "results that differ", 0.0, differ, differ, 0.0, "the first result"))
         if policy == "random":
             other = float(digest(policy, 2) != here)
             name = f"another seed: {policy}"
-            found.append(Row(name, "results that differ", 1.0, other, 1.0 - other, 0.0, "the first result"))
+            found.append(
+                ValidationRow(name, "results that differ", 1.0, other, 1.0 - other, 0.0, "the first result")
+            )
     return tuple(found)
 
 

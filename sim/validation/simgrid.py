@@ -17,7 +17,7 @@ import simpy
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.sim.kernel.network import Network
 from tarazu.sim.validation.progress import Progress
-from tarazu.sim.validation.row import Row, relative
+from tarazu.sim.validation.row import ValidationRow, relative
 
 LIMIT = 0.02
 GB = 1_000_000_000
@@ -26,7 +26,7 @@ INTERPRETERS = ("/usr/bin/python3", sys.executable)
 INSTALL = "SimGrid for Python is not installed; Debian: apt install python3-simgrid"
 
 
-class Scenario(msgspec.Struct, frozen=True):
+class FlowScenario(msgspec.Struct, frozen=True):
     """Links by capacity in bytes/s; flows as (links, start in s, bytes)."""
 
     name: str
@@ -34,7 +34,7 @@ class Scenario(msgspec.Struct, frozen=True):
     flows: list[tuple[list[int], float, int]]
 
 
-def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Row, ...]:
+def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[ValidationRow, ...]:
     """One for each scenario, in both forms: its flow whose finish times differ most. Unavailable: no SimGrid."""
     progress("SimGrid: the scenarios' flows")
     chosen = scenarios()
@@ -58,7 +58,7 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Ro
     )
 
 
-def ours(scenario: Scenario) -> list[float]:
+def ours(scenario: FlowScenario) -> list[float]:
     """Finish time of each flow, s, by the kernel."""
     network = Network(simpy.Environment())
     links = [network.link(capacity) for capacity in scenario.links]
@@ -73,7 +73,7 @@ def ours(scenario: Scenario) -> list[float]:
     return ends
 
 
-def by_simgrid(scenario: Scenario, interpreters: tuple[str, ...] = INTERPRETERS) -> list[float]:
+def by_simgrid(scenario: FlowScenario, interpreters: tuple[str, ...] = INTERPRETERS) -> list[float]:
     """Finish time of each flow, s, by SimGrid."""
     script = str(Path(__file__).with_name("simgrid_flows.py"))
     asked = msgspec.json.encode(scenario)
@@ -93,36 +93,36 @@ def by_simgrid(scenario: Scenario, interpreters: tuple[str, ...] = INTERPRETERS)
     raise Unavailable(INSTALL)
 
 
-def scenarios() -> list[Scenario]:
+def scenarios() -> list[FlowScenario]:
     """From one link to the shape of a file system, and networks without any shape."""
     return [_shared_link(), _parking_lot(), _cross_traffic(), _staggered(), _star(), *map(_random, range(3))]
 
 
-def _shared_link() -> Scenario:
-    return Scenario("shared link", [1e9], [([0], 0.0, (n + 1) * 300_000_000) for n in range(10)])
+def _shared_link() -> FlowScenario:
+    return FlowScenario("shared link", [1e9], [([0], 0.0, (n + 1) * 300_000_000) for n in range(10)])
 
 
-def _parking_lot() -> Scenario:
+def _parking_lot() -> FlowScenario:
     hops = 6
     short = [([hop], 0.0, (hop + 1) * GB) for hop in range(hops)]
-    return Scenario("parking lot", [1e9] * hops, [(list(range(hops)), 0.0, 4 * GB), *short])
+    return FlowScenario("parking lot", [1e9] * hops, [(list(range(hops)), 0.0, 4 * GB), *short])
 
 
-def _cross_traffic() -> Scenario:
+def _cross_traffic() -> FlowScenario:
     """A grid of 4 rows and 5 columns of links, all different: flows along each, twice, of different size."""
     rows, columns = range(4), range(4, 9)
     flows = [([row, column], 0.0, (1 + (3 * row + column) % 7) * GB) for row in rows for column in columns]
-    return Scenario(
+    return FlowScenario(
         "cross traffic", [(1 + n % 4) * 8e8 for n in range(9)], [*flows, ([0, 1, 2, 3], 0.0, 2 * GB)]
     )
 
 
-def _staggered() -> Scenario:
+def _staggered() -> FlowScenario:
     flows = [([n % 3, 3], 0.35 * n, (1 + n % 4) * GB) for n in range(30)]
-    return Scenario("staggered arrivals", [2e9, 1e9, 5e8, 2.5e9], flows)
+    return FlowScenario("staggered arrivals", [2e9, 1e9, 5e8, 2.5e9], flows)
 
 
-def _star() -> Scenario:
+def _star() -> FlowScenario:
     """16 writers with 8 stripes of 256 MiB each: NIC, 4 routers, 7 OSSs with 5 OSTs each of other speeds."""
     writers, routers, osses, osts = 16, 4, 7, 35
     nic, router = range(writers), range(writers, writers + routers)
@@ -135,10 +135,10 @@ def _star() -> Scenario:
         for w in range(writers)
         for o in rng.choice(osts, 8, replace=False)
     ]
-    return Scenario("35 OSTs, 16 writers", links, flows)
+    return FlowScenario("35 OSTs, 16 writers", links, flows)
 
 
-def _random(seed: int) -> Scenario:
+def _random(seed: int) -> FlowScenario:
     rng = np.random.default_rng(seed)
     links = rng.uniform(2e8, 4e9, 30).tolist()
     flows = [
@@ -149,4 +149,4 @@ def _random(seed: int) -> Scenario:
         )
         for _ in range(60)
     ]
-    return Scenario(f"random topology {seed + 1}", links, flows)
+    return FlowScenario(f"random topology {seed + 1}", links, flows)

@@ -22,15 +22,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tarazu.allocate.baselines.lsa import Lsa
+from tarazu.allocate.lsa import Lsa
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout, Ost, SystemView
 from tarazu.sim.model import presets
 from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import ClusterSpec, Job, ServiceCurve
 from tarazu.sim.validation.progress import Progress
-from tarazu.sim.validation.row import Row, relative
-from tarazu.sim.workloads.workload import OPERATION, File, Kind, Workload
+from tarazu.sim.validation.row import ValidationRow, relative
+from tarazu.sim.workloads.workload import OPERATION, File, OperationKind, Workload
 from tarazu.units import GIB, MIB
 
 Array = NDArray[np.float64]
@@ -74,7 +74,7 @@ TABLE = (
 )
 
 
-class Parameter(msgspec.Struct, frozen=True):
+class CalibratedParameter(msgspec.Struct, frozen=True):
     """A physical quantity that is calibrated, and what is known of it beforehand."""
 
     name: str
@@ -85,13 +85,13 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 PARAMETERS = (
-    Parameter(
+    CalibratedParameter(
         "phase, s", 0.3, 3.0, "a barrier, the slowest open and close of thousands of clients: 0.1 to 1 s"
     ),
-    Parameter(
+    CalibratedParameter(
         "creates/s", 8400.0, 4.0, "one MDS: 2,000 with objects on loaded OSTs to 35,000 (Lustre manual)"
     ),
-    Parameter(
+    CalibratedParameter(
         "OST, MB/s",
         245.0,
         2.06,
@@ -138,7 +138,7 @@ def costs(parameters: Sequence[float]) -> Array:
 
 def calibrate(
     rows: Sequence[Measured],
-    known: Sequence[Parameter] = PARAMETERS,
+    known: Sequence[CalibratedParameter] = PARAMETERS,
     stripes: dict[int, float] = FULLEST,
     noise: float = NOISE,
 ) -> tuple[float, ...]:
@@ -170,7 +170,9 @@ def predicted(
 
 
 def errors(
-    known: Sequence[Parameter] = PARAMETERS, stripes: dict[int, float] = FULLEST, noise: float = NOISE
+    known: Sequence[CalibratedParameter] = PARAMETERS,
+    stripes: dict[int, float] = FULLEST,
+    noise: float = NOISE,
 ) -> Array:
     """Relative errors, 84 choices x 9 rows; NaN for the rows on which that choice was calibrated."""
     result = np.full((84, len(TABLE)), np.nan)
@@ -185,13 +187,13 @@ def errors(
 def workload(row: Measured, phase_s: float) -> Workload:
     """A file per node: all are created, all wait for one another, all write; `phase_s` goes by before."""
     size, layout = row.file_mb * MB, Layout((Component(0, EOF, MIB, STRIPES),))
-    kinds = np.array([Kind.CREATE, Kind.BARRIER, Kind.WRITE, Kind.CLOSE])
+    kinds = np.array([OperationKind.CREATE, OperationKind.BARRIER, OperationKind.WRITE, OperationKind.CLOSE])
     operations = np.zeros((row.nodes, len(kinds)), OPERATION)
     operations["rank"] = np.arange(row.nodes)[:, None]
-    operations["file"] = np.where(kinds == Kind.BARRIER, -1, operations["rank"])
+    operations["file"] = np.where(kinds == OperationKind.BARRIER, -1, operations["rank"])
     operations["kind"] = kinds
     operations["delay_s"][:, 0] = phase_s
-    operations["bytes"] = operations["span_bytes"] = np.where(kinds == Kind.WRITE, size, 0)
+    operations["bytes"] = operations["span_bytes"] = np.where(kinds == OperationKind.WRITE, size, 0)
     files = tuple(File(f"/atlas/ior/{rank:08}", size, layout=layout) for rank in range(row.nodes))
     return Workload(f"ior-{row.file_mb}mb-{row.nodes}", row.nodes, 1, files, operations.ravel())
 
@@ -218,7 +220,7 @@ def simulated(row: Measured, parameters: Sequence[float], seed: int) -> tuple[fl
     return row.nodes * row.file_mb * MB / outcome.end_s / GB, held
 
 
-def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Row, ...]:
+def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[ValidationRow, ...]:
     """The judged median first, then what it is made of."""
     stripes, found = FULLEST, []
     if full:
@@ -226,12 +228,18 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Ro
             progress(f"table 6: Lustre's allocator places {nodes:,} files, {SEEDS} times")
             drawn = float(median(fullest(nodes, seed) for seed in range(SEEDS)))
             name = f"table 6: {nodes:,} nodes, stripes on the fullest OST"
-            found.append(Row(name, "stripes", expected, drawn, abs(drawn - expected), 0.5, "stored draw"))
+            found.append(
+                ValidationRow(name, "stripes", expected, drawn, abs(drawn - expected), 0.5, "stored draw")
+            )
     progress("table 6: 84 calibrations")
     each = np.abs(errors(stripes=stripes))
     means = np.nanmean(each, axis=1)
     name = "table 6: six rows from three, median of 84"
-    result = [Row(name, "mean |error|", 0.0, float(np.median(means)), float(np.median(means)), LIMIT, SOURCE)]
+    result = [
+        ValidationRow(
+            name, "mean |error|", 0.0, float(np.median(means)), float(np.median(means)), LIMIT, SOURCE
+        )
+    ]
     everything = calibrate(TABLE, stripes=stripes)
     for row, value, error in zip(
         TABLE, predicted(TABLE, everything, stripes), np.nanmedian(each, axis=0), strict=True

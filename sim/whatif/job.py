@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from tarazu.allocate.problem import Array
 from tarazu.errors import TraceError
 from tarazu.model import Layout
-from tarazu.trace.darshan.log import Log, LoggedLayout
+from tarazu.trace.darshan.log import DarshanLog, LoggedLayout
 from tarazu.units import human_bytes
 
 MOST_UNKNOWN = 0.01
@@ -47,9 +48,11 @@ class WrittenFile(msgspec.Struct, frozen=True):
     """Time spent in all its writes, added up over processes."""
     existed: bool = False
     """There before: it was read before it was written, or beyond what was written. No allocator would place it."""
+    writers: int = 1
+    """Processes that wrote it, as far as the log tells them apart."""
 
 
-class Job(msgspec.Struct, frozen=True):
+class LoggedJob(msgspec.Struct, frozen=True):
     """One job on one Lustre file system."""
 
     log: str
@@ -84,7 +87,7 @@ class Job(msgspec.Struct, frozen=True):
         return tuple(f for f in self.files if not f.existed)
 
 
-def jobs(log: Log, assumed: Layout | None = None) -> tuple[list[Job], list[str]]:
+def jobs(log: DarshanLog, assumed: Layout | None = None) -> tuple[list[LoggedJob], list[str]]:
     """One job for each Lustre file system that the log's job wrote to, and what is to be said of the log as a whole.
 
     assumed: layout of the files of a log without Lustre records, whose OSTs stay unknown.
@@ -127,7 +130,7 @@ def jobs(log: Log, assumed: Layout | None = None) -> tuple[list[Job], list[str]]
     return [job for job in made if job.written_bytes], notes
 
 
-def _by_record(log: Log) -> list[dict[str, Any]]:
+def _by_record(log: DarshanLog) -> list[dict[str, Any]]:
     """The accesses of each record, summed up over ranks and modules, in the order of their first access."""
     rows = log.accesses
     if not len(rows):
@@ -156,6 +159,7 @@ def _by_record(log: Log) -> list[dict[str, Any]]:
         "end_bytes": edge(np.maximum, "written_end_bytes", every, 0).astype(np.int64),
         "read_end_bytes": edge(np.maximum, "read_end_bytes", every, 0).astype(np.int64),
         "mmaps": total("mmaps").astype(np.int64),
+        "writers": _distinct(place[wrote], rows["rank"][wrote], count),
         "write_s": total("write_s"),
         "start_s": edge(np.minimum, "write_start_s", wrote, np.inf),
         "end_s": edge(np.maximum, "write_end_s", wrote, 0.0),
@@ -169,7 +173,13 @@ def _by_record(log: Log) -> list[dict[str, Any]]:
     ]
 
 
-def _job(log: Log, mount: str, records: Sequence[dict[str, Any]]) -> Job:
+def _distinct(place: Array, of: Array, count: int) -> Array:
+    """(count,) how many different values there are at each place."""
+    pairs = np.unique(np.column_stack([place, of]), axis=0)
+    return np.bincount(pairs[:, 0], minlength=count)
+
+
+def _job(log: DarshanLog, mount: str, records: Sequence[dict[str, Any]]) -> LoggedJob:
     odd = log.affected(("odd-layout", "mirrored", "no-osts"))
     files, unknown, osts = [], Counter[str](), set[int]()
     untimed = again = mapped = summed = 0
@@ -202,10 +212,11 @@ def _job(log: Log, mount: str, records: Sequence[dict[str, Any]]) -> Job:
                 record["end_s"],
                 record["write_s"],
                 _existed(record),
+                log.ranks if record["record"] in of_all else max(1, record["writers"]),
             )
         )
     return _with_words(
-        Job(
+        LoggedJob(
             log.path, log.application, log.ranks, log.run_time_s, mount, tuple(files), tuple(sorted(osts)),
             sum(unknown.values()), untimed,
         ),
@@ -240,7 +251,9 @@ def _why_unknown(record: dict[str, Any], layout: LoggedLayout | None, odd: bool)
     return ""
 
 
-def _with_words(job: Job, log: Log, unknown: Counter[str], again: int, mapped: int, summed: int) -> Job:
+def _with_words(
+    job: LoggedJob, log: DarshanLog, unknown: Counter[str], again: int, mapped: int, summed: int
+) -> LoggedJob:
     """The job with what is to be said of it, and which figures it cannot have."""
     notes = []
     total = job.written_bytes

@@ -1,4 +1,4 @@
-"""Pictures: one job's OSTs, bytes and time, as logged and as placed again; the applications of a report."""
+"""A picture of one job's OSTs: bytes and time, as logged and as placed again."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tarazu.errors import BadInput, TarazuError, Unavailable
-from tarazu.sim.whatif.comparison import NAMES
-from tarazu.sim.whatif.report import Report
+from tarazu.errors import BadInput
+from tarazu.report.picture import LUSTRE, OURS, SEEN, pyplot_for, saved
+from tarazu.report.placed import NAMES
 from tarazu.sim.whatif.study import AS_LOGGED, WhatIf
 from tarazu.units import GIB
 
-COLOURS = {AS_LOGGED: "#444444", "lsa": "#c0504d", "tarazu": "#1f6fb4"}
-FORMATS = (".png", ".svg", ".pdf")
+COLOURS = {AS_LOGGED: SEEN, "lsa": LUSTRE, "tarazu": OURS}
 MOST_JOBS = 20
-MOST_APPLICATIONS = 40
 MOST_MARKERS = 200
 
 
@@ -26,7 +24,7 @@ def draw(results: Sequence[WhatIf], path: Path) -> Path:
     """
     if len(results) > MOST_JOBS:
         raise BadInput(str(path), f"at most {MOST_JOBS} jobs in one picture", len(results))
-    plt = _pyplot(path)
+    plt = pyplot_for(path)
     figure, axes = plt.subplots(
         len(results), 2, figsize=(13, 3.4 * len(results)), squeeze=False, layout="constrained"
     )
@@ -34,55 +32,7 @@ def draw(results: Sequence[WhatIf], path: Path) -> Path:
         _bytes(left, of)
         _seconds(right, of)
     axes[0][0].legend(fontsize=8)
-    return _saved(plt, figure, path)
-
-
-def draw_report(found: Report, path: Path) -> Path:
-    """OST cost of each application: as seen, under Lustre's allocator, under tarazu, and the bound. As `draw`."""
-    plt = _pyplot(path)
-    shown = [of for of in found.applications if of.compared][:MOST_APPLICATIONS]
-    if not shown:
-        raise TarazuError(f"{path}: expected a run that could be compared, found none: nothing to draw")
-    figure, axis = plt.subplots(figsize=(9, 1.5 + 0.7 * len(shown)), layout="constrained")
-    series = {
-        "as seen": ("#444444", [of.seen_cost for of in shown]),
-        NAMES["lsa"]: (COLOURS["lsa"], [of.lustre_cost for of in shown]),
-        "tarazu": (COLOURS["tarazu"], [of.tarazu_cost for of in shown]),
-        "bound": ("#aaaaaa", [of.bound_cost for of in shown]),
-    }
-    for number, (name, (colour, values)) in enumerate(series.items()):
-        places = [row + 0.2 * number for row, value in enumerate(values) if value is not None]
-        axis.barh(places, [v for v in values if v is not None], 0.18, color=colour, label=name)
-    axis.set_yticks(
-        [row + 0.3 for row in range(len(shown))], [f"{of.application} ({of.fs_name})" for of in shown]
-    )
-    axis.invert_yaxis()
-    axis.set_xlabel("OST cost: max / mean of the bytes per OST, median over the runs")
-    axis.legend(fontsize=8)
-    return _saved(plt, figure, path)
-
-
-def _pyplot(path: Path) -> Any:
-    if path.suffix.lower() not in FORMATS:
-        raise BadInput(str(path), f"a picture's name that ends in one of {', '.join(FORMATS)}", path.suffix)
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise Unavailable("picture: expected matplotlib (pip install 'tarazu[viz]'), found none") from None
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    return plt
-
-
-def _saved(plt: Any, figure: Any, path: Path) -> Path:
-    try:
-        figure.savefig(path, dpi=110)
-    except OSError as error:
-        raise BadInput(str(path), "a file that can be written", error.strerror) from None
-    finally:
-        plt.close(figure)
-    return path
+    return saved(plt, figure, path)
 
 
 def _bytes(axis: Any, of: WhatIf) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tarazu.sim.whatif.objects import Array, Objects
+from tarazu.report.objects import Array, Objects
 
 LEAST_SHARE = 0.05
 """An OST that was written less than this share of what the usual one was says nothing about its speed."""

@@ -9,7 +9,7 @@ import msgspec
 
 from tarazu.allocate.eligible import unfit
 from tarazu.config import LayoutSettings, Weights
-from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
+from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, UsableOsts
 from tarazu.lustre import EOF, LOV_MAX_STRIPE_COUNT
 from tarazu.model import ANY_RANK, Component, CreateRequest, FileName, Forecast, Layout, SystemView
 
@@ -55,7 +55,7 @@ def auto(
     """
     pools = Counter(pool for ost in view.osts for pool in ost.pools)
     share = sum(r.size_bytes for r in requests) / max(1, len(view.osts))
-    targets = Targets(len(view.osts), pools, unfit(view.osts, Weights(), share))
+    targets = UsableOsts(len(view.osts), pools, unfit(view.osts, Weights(), share))
     default = Counter(r.layout for r in requests).most_common(1)[0][0]
     policy = LayoutPolicy("auto", "raid0", (), settings.min_size)
     forecasts = [Forecast(_NAMELESS, r.size_bytes) for r in requests]

@@ -9,13 +9,14 @@ import numpy as np
 
 from tarazu.config import LayoutSettings
 from tarazu.model import CreateRequest, SystemView
+from tarazu.report.objects import Objects, objects
+from tarazu.report.placed import Placed, judged
+from tarazu.report.times import TimeModel
 from tarazu.sim.whatif import stripe_counts
-from tarazu.sim.whatif.comparison import Comparison, Placed, Progress, compare, judged
-from tarazu.sim.whatif.job import Job
-from tarazu.sim.whatif.objects import Objects, objects
+from tarazu.sim.whatif.comparison import Comparison, Progress, compare
+from tarazu.sim.whatif.job import LoggedJob
 from tarazu.sim.whatif.speeds import ObjectRates, Writing, ost_speeds, phases, union_s
-from tarazu.sim.whatif.system import System, known_osts, system
-from tarazu.sim.whatif.times import TimeModel
+from tarazu.sim.whatif.system import LoggedSystem, known_osts, system
 
 AS_LOGGED = "as logged"
 
@@ -90,7 +91,7 @@ class WhatIf(msgspec.Struct, frozen=True):
 
 
 def study(
-    job: Job,
+    job: LoggedJob,
     *,
     osts: int = 0,
     view: SystemView | None = None,
@@ -100,11 +101,11 @@ def study(
     """osts, view: what is known of the file system beside the log; layout: settings of `auto`."""
     new, there = job.new_files, tuple(f for f in job.files if f.existed)
     ordered = (*new, *there)
-    requests = [CreateRequest(f.size_bytes, f.layout) for f in new]
+    requests = [CreateRequest(f.size_bytes, f.layout, writers=f.writers) for f in new]
     sent = [f.written_bytes for f in new]
     placed = objects(requests, [f.osts for f in new], sent)
     fixed = objects(
-        [CreateRequest(f.size_bytes, f.layout) for f in there],
+        [CreateRequest(f.size_bytes, f.layout, writers=f.writers) for f in there],
         [f.osts for f in there],
         [f.written_bytes for f in there],
         first=len(new),
@@ -162,7 +163,7 @@ def _writing_s(writing: Writing) -> float:
 
 
 def _wider(
-    around: System,
+    around: LoggedSystem,
     requests: list[CreateRequest],
     sent: list[int],
     times: TimeModel | None,
@@ -190,7 +191,7 @@ def _wider(
     return tuple(found)
 
 
-def _rows(around: System, actual: Placed | None, compared: Comparison | None) -> tuple[OstRow, ...]:
+def _rows(around: LoggedSystem, actual: Placed | None, compared: Comparison | None) -> tuple[OstRow, ...]:
     every = [*([actual] if actual else []), *(compared.placed if compared else ())]
     shown = [p for p in every if p.ost_bytes]
     return tuple(
@@ -204,7 +205,7 @@ def _rows(around: System, actual: Placed | None, compared: Comparison | None) ->
     )
 
 
-def _about(job: Job, indices: list[int], osts: int, view: SystemView | None) -> list[str]:
+def _about(job: LoggedJob, indices: list[int], osts: int, view: SystemView | None) -> list[str]:
     """What is to be said of the OSTs that are known."""
     if osts or view:
         return []

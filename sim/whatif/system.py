@@ -8,18 +8,17 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tarazu.errors import BadInput
-from tarazu.malformed import MALFORMED
+from tarazu import ranges
 from tarazu.model import Ost, SystemView
-from tarazu.sim.whatif.job import Job
-from tarazu.sim.whatif.objects import Array
+from tarazu.report.objects import Array
+from tarazu.sim.whatif.job import LoggedJob
 from tarazu.units import TIB
 
 ROOM = 1000
 """Where space is not known, an OST has so many times the job's bytes, 100 TiB at least: space decides nothing."""
 
 
-class System(msgspec.Struct, frozen=True):
+class LoggedSystem(msgspec.Struct, frozen=True):
     """One file system for the comparison."""
 
     view: SystemView
@@ -39,7 +38,7 @@ class System(msgspec.Struct, frozen=True):
         return np.where(np.isnan(seen), np.median(known) if len(known) else np.nan, seen)
 
 
-def known_osts(job: Job, osts: int = 0, view: SystemView | None = None) -> list[int]:
+def known_osts(job: LoggedJob, osts: int = 0, view: SystemView | None = None) -> list[int]:
     """Indices of all OSTs that are known to exist: of the log, of 0 to osts − 1, of the view."""
     return sorted(
         {*job.osts, *range(osts), *(o.index for o in view.osts if view)}
@@ -48,7 +47,7 @@ def known_osts(job: Job, osts: int = 0, view: SystemView | None = None) -> list[
     )
 
 
-def system(job: Job, seen: Array, osts: int = 0, view: SystemView | None = None) -> System:
+def system(job: LoggedJob, seen: Array, osts: int = 0, view: SystemView | None = None) -> LoggedSystem:
     """seen: bytes/s of each of `known_osts`, NaN where not known.
 
     Space, servers and pools are the view's; without one they are equal, one each, and as far as the log's layouts
@@ -74,24 +73,26 @@ def system(job: Job, seen: Array, osts: int = 0, view: SystemView | None = None)
             )
         )
     made = SystemView(view.fs_name if view else job.mount, 0.0, tuple(listed), view.osses if view else ())
-    return System(made, seen, tuple(_notes(job, indices, seen, found)))
+    return LoggedSystem(made, seen, tuple(_notes(job, indices, seen, found)))
 
 
-def _notes(job: Job, indices: Sequence[int], seen: Array, found: dict[int, Ost]) -> list[str]:
+def _notes(job: LoggedJob, indices: Sequence[int], seen: Array, found: dict[int, Ost]) -> list[str]:
     notes = []
     gone = [i for i in job.osts if found and i not in found]
     if gone:
-        notes.append(f"OSTs of the log that the file system has no more: {fold(gone)}; they get nothing")
+        notes.append(
+            f"OSTs of the log that the file system has no more: {ranges.fold(sorted(gone))}; they get nothing"
+        )
     unseen = [i for i, rate in zip(indices, seen.tolist(), strict=True) if np.isnan(rate)]
     if unseen and len(unseen) < len(indices):
         notes.append(
-            f"the speed of {len(unseen)} OSTs is not known, the job wrote little or nothing there: {fold(unseen)}; "
-            "times take the median of the others for it"
+            f"the speed of {len(unseen)} OSTs is not known, the job wrote little or nothing there: "
+            f"{ranges.fold(sorted(unseen))}; times take the median of the others for it"
         )
     return notes
 
 
-def _pools(job: Job) -> defaultdict[int, set[str]]:
+def _pools(job: LoggedJob) -> defaultdict[int, set[str]]:
     """OST → pools in which the log shows it."""
     pools: defaultdict[int, set[str]] = defaultdict(set)
     for layout, osts in {(f.layout, f.osts) for f in job.files if any(c.pool for c in f.layout)}:
@@ -99,36 +100,3 @@ def _pools(job: Job) -> defaultdict[int, set[str]]:
             for index in chosen if component.pool else ():
                 pools[index].add(component.pool)
     return pools
-
-
-def read_view(path: str, document: bytes) -> SystemView:
-    """A SystemView from JSON: one itself, or what `tarazu explain --costs --json` or `tarazu status --json` prints.
-
-    Raises BadInput.
-    """
-    expected = "a SystemView in JSON, or the output of `tarazu status --json`"
-    try:
-        value = msgspec.json.decode(document)
-    except MALFORMED as error:
-        raise BadInput(path, expected, str(error)) from None
-    if isinstance(value, dict) and "mdsd" in value:
-        systems = value["mdsd"].get("file_systems", {}) if isinstance(value["mdsd"], dict) else {}
-        if len(systems) != 1:
-            raise BadInput(path, "the status of one file system", ", ".join(systems) or "none")
-        ((name, known),) = systems.items()
-        value = {"fs_name": name, "taken_s": 0.0, "osts": known.get("osts")}
-    try:
-        view = msgspec.convert(value, SystemView)
-    except msgspec.ValidationError as error:
-        raise BadInput(path, expected, str(error)) from None
-    indices = [o.index for o in view.osts]
-    if not indices or indices != sorted(set(indices)) or indices[0] < 0:
-        raise BadInput(path, "OSTs sorted by index, each once", f"{len(indices)} OSTs")
-    return view
-
-
-def fold(indices: Sequence[int]) -> str:
-    """OST indices as people write them, `0-3,7`."""
-    from tarazu.trace.records import fold_ranks
-
-    return fold_ranks(sorted(indices))

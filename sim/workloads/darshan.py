@@ -21,7 +21,7 @@ from tarazu.errors import BadInput
 from tarazu.sim.workloads.operations import at_least
 from tarazu.sim.workloads.uses import Timed, by_counters, by_trace, merge, spread, window
 from tarazu.sim.workloads.workload import File, Workload
-from tarazu.trace.darshan.log import SEGMENT, Log
+from tarazu.trace.darshan.log import SEGMENT, DarshanLog
 from tarazu.trace.darshan.read import segments
 
 REQUESTS = 8
@@ -41,7 +41,7 @@ class _Chosen(NamedTuple):
 
 
 def workload(
-    log: Log,
+    log: DarshanLog,
     *,
     requests: int = REQUESTS,
     mount: str = "",
@@ -89,7 +89,7 @@ def workload(
 # Which files
 
 
-def _choose(log: Log, mount: str) -> _Chosen:
+def _choose(log: DarshanLog, mount: str) -> _Chosen:
     moved = log.accesses["read_bytes"] + log.accesses["written_bytes"] > 0
     accesses = log.accesses[moved]
     wanted = _wanted(log, mount, accesses["record"].tolist())
@@ -108,7 +108,7 @@ def _choose(log: Log, mount: str) -> _Chosen:
     return _Chosen(accesses[order], number[inverse.ravel()], ids[by_first].tolist())
 
 
-def _wanted(log: Log, mount: str, moved: list[int]) -> Callable[[int], bool]:
+def _wanted(log: DarshanLog, mount: str, moved: list[int]) -> Callable[[int], bool]:
     """By record id: is it played? `moved`: the records that moved bytes."""
     root = mount.rstrip("/") + "/"
     streams = ("<STDIN>", "<STDOUT>", "<STDERR>")
@@ -128,7 +128,7 @@ def _wanted(log: Log, mount: str, moved: list[int]) -> Callable[[int], bool]:
     return on_lustre if any(map(on_lustre, moved)) else any_file
 
 
-def _files(log: Log, chosen: _Chosen, placement: bool, assumed: list[str]) -> tuple[File, ...]:
+def _files(log: DarshanLog, chosen: _Chosen, placement: bool, assumed: list[str]) -> tuple[File, ...]:
     count, rows_ = len(chosen.records), chosen.accesses
     read_end, written_end = np.zeros(count, np.int64), np.zeros(count, np.int64)
     np.maximum.at(read_end, chosen.file, rows_["read_end_bytes"])

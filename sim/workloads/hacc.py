@@ -6,7 +6,7 @@ import numpy as np
 
 from tarazu.errors import BadInput
 from tarazu.sim.workloads.operations import at_least, in_order, rows
-from tarazu.sim.workloads.workload import File, Kind, Workload
+from tarazu.sim.workloads.workload import File, OperationKind, Workload
 from tarazu.units import MIB
 
 PARTICLE_BYTES, HEADER_BYTES = 38, 24 * MIB
@@ -57,24 +57,24 @@ def workload(
         file = repetition * number + everyone // per_file
         step = 20 * repetition
         if write:
-            created = rows(Kind.CREATE, everyone[leads], file[leads])
-            header = rows(Kind.WRITE, everyone[leads], file[leads], bytes=HEADER_BYTES)
+            created = rows(OperationKind.CREATE, everyone[leads], file[leads])
+            header = rows(OperationKind.WRITE, everyone[leads], file[leads], bytes=HEADER_BYTES)
             parts += [
                 (created, step),
-                (rows(Kind.BARRIER, everyone, -1), step + 1),
-                (rows(Kind.OPEN, everyone[~leads], file[~leads]), step + 2),
-                (rows(Kind.WRITE, everyone, file, bytes=mine, offset=offset), step + 3),
+                (rows(OperationKind.BARRIER, everyone, -1), step + 1),
+                (rows(OperationKind.OPEN, everyone[~leads], file[~leads]), step + 2),
+                (rows(OperationKind.WRITE, everyone, file, bytes=mine, offset=offset), step + 3),
                 (header, step + 4),
-                (rows(Kind.CLOSE, everyone, file), step + 5),
-                (rows(Kind.BARRIER, everyone, -1), step + 6),
+                (rows(OperationKind.CLOSE, everyone, file), step + 5),
+                (rows(OperationKind.BARRIER, everyone, -1), step + 6),
             ]
         if read:
-            header = rows(Kind.READ, everyone[leads], file[leads], bytes=HEADER_BYTES)
+            header = rows(OperationKind.READ, everyone[leads], file[leads], bytes=HEADER_BYTES)
             parts += [
-                (rows(Kind.OPEN, everyone, file), step + 10),
+                (rows(OperationKind.OPEN, everyone, file), step + 10),
                 (header, step + 11),
-                (rows(Kind.READ, everyone, file, bytes=mine, offset=offset), step + 12),
-                (rows(Kind.CLOSE, everyone, file), step + 13),
-                (rows(Kind.BARRIER, everyone, -1), step + 14),
+                (rows(OperationKind.READ, everyone, file, bytes=mine, offset=offset), step + 12),
+                (rows(OperationKind.CLOSE, everyone, file), step + 13),
+                (rows(OperationKind.BARRIER, everyone, -1), step + 14),
             ]
     return Workload(name, ranks, ranks_per_node, files, in_order(*parts))

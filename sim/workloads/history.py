@@ -10,7 +10,7 @@ import numpy as np
 from tarazu.errors import BadInput, LayoutError
 from tarazu.native import decode_lov
 from tarazu.sim.workloads.operations import at_least, even_parts, in_order, rows, within
-from tarazu.sim.workloads.workload import File, Kind, Workload
+from tarazu.sim.workloads.workload import File, OperationKind, Workload
 from tarazu.trace.records import FileRecord, RunRecord
 
 
@@ -39,13 +39,18 @@ def workload(run: RunRecord, *, ranks_per_node: int = 0, placement: bool = False
     offset, span = even_parts(sizes[file], counts[file], part)
     at_s = np.maximum(np.array([of.at_s for of in run.files]), 0.0)[file]
     there = np.array([of.existed for of in run.files])[file]
-    opens = rows(Kind.OPEN, rank, file, earliest_s=at_s)
-    opens["kind"][(part == 0) & ~there] = Kind.CREATE
+    opens = rows(OperationKind.OPEN, rank, file, earliest_s=at_s)
+    opens["kind"][(part == 0) & ~there] = OperationKind.CREATE
     some = written > 0
     writes = rows(
-        Kind.WRITE, rank, file, bytes=written, offset=offset, span_bytes=np.where(span, span, written)
+        OperationKind.WRITE,
+        rank,
+        file,
+        bytes=written,
+        offset=offset,
+        span_bytes=np.where(span, span, written),
     )
-    closes = rows(Kind.CLOSE, rank, file)
+    closes = rows(OperationKind.CLOSE, rank, file)
     step = 3 * file
     operations = in_order((opens, step), (writes[some], step[some] + 1), (closes, step + 2))
     return Workload(

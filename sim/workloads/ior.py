@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tarazu.errors import BadInput
 from tarazu.sim.workloads.operations import at_least, even_parts, in_order, rows, within
-from tarazu.sim.workloads.workload import File, Kind, Workload
+from tarazu.sim.workloads.workload import File, OperationKind, Workload
 from tarazu.units import MIB
 
 REQUESTS = 16
@@ -79,18 +79,18 @@ def workload(
     parts: list[tuple[NDArray[np.void], int]] = []
     for repetition in range(repetitions):
         first = (repetition % rounds) * (1 if shared else ranks)
-        for phase, kind in enumerate((Kind.WRITE, Kind.READ)):
+        for phase, kind in enumerate((OperationKind.WRITE, OperationKind.READ)):
             if not (write, read)[phase]:
                 continue
             step = (2 * repetition + phase) * _STEPS
-            shift = ranks_per_node if reorder and kind is Kind.READ else 0
+            shift = ranks_per_node if reorder and kind is OperationKind.READ else 0
             of = (everyone + shift) % ranks
             file = np.full(ranks, first) if shared else first + of
-            pause = interval_s if repetition and (kind is Kind.WRITE or not write) else 0.0
-            opens = rows(Kind.OPEN, everyone, file, delay_s=pause)
-            creates = kind is Kind.WRITE and (new_files or not repetition)
+            pause = interval_s if repetition and (kind is OperationKind.WRITE or not write) else 0.0
+            opens = rows(OperationKind.OPEN, everyone, file, delay_s=pause)
+            creates = kind is OperationKind.WRITE and (new_files or not repetition)
             if creates:
-                opens["kind"][: 1 if shared else ranks] = Kind.CREATE
+                opens["kind"][: 1 if shared else ranks] = OperationKind.CREATE
             if creates and shared and interface == "MPIIO":
                 parts += [(opens[:1], step), (_barrier(ranks), step + 1), (opens[1:], step + 2)]
             else:
@@ -102,19 +102,19 @@ def workload(
                     kind, everyone, of, file, block_bytes, segments, ranks if shared else 1, operations
                 )
                 parts.append((moves, step + 4))
-            parts += [(rows(Kind.CLOSE, everyone, file), step + 5), (_barrier(ranks), step + 6)]
+            parts += [(rows(OperationKind.CLOSE, everyone, file), step + 5), (_barrier(ranks), step + 6)]
     played = in_order(*parts)
-    moving = (played["kind"] == Kind.WRITE) | (played["kind"] == Kind.READ)
+    moving = (played["kind"] == OperationKind.WRITE) | (played["kind"] == OperationKind.READ)
     calls = np.where(moving, 0 if collected else transfer_bytes, 0).astype(np.int64)
     return Workload(name, ranks, ranks_per_node, files, played, call_bytes=calls)
 
 
 def _barrier(ranks: int) -> NDArray[np.void]:
-    return rows(Kind.BARRIER, np.arange(ranks), -1)
+    return rows(OperationKind.BARRIER, np.arange(ranks), -1)
 
 
 def _blocks(
-    kind: Kind,
+    kind: OperationKind,
     ranks: NDArray[np.int64],
     of: NDArray[np.int64],
     file: NDArray[np.int64],
@@ -138,7 +138,7 @@ def _blocks(
     )
 
 
-def _collective(kind: Kind, file: int, size: int, ranks: int, aggregators: int) -> NDArray[np.void]:
+def _collective(kind: OperationKind, file: int, size: int, ranks: int, aggregators: int) -> NDArray[np.void]:
     """Each aggregator's part of the file; they lie evenly among the ranks."""
     number = min(aggregators, ranks, size)
     turn = np.arange(number)

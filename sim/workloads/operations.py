@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarazu.errors import BadInput
-from tarazu.sim.workloads.workload import OPERATION, Kind
+from tarazu.sim.workloads.workload import OPERATION, OperationKind
 
 Integers = NDArray[np.int64]
 
 
-def rows(kind: Kind, rank: Any, file: Any, **columns: Any) -> NDArray[np.void]:
+def rows(kind: OperationKind, rank: Any, file: Any, **columns: Any) -> NDArray[np.void]:
     """Operations of one kind; columns are as long as the longest of them, or one value for all.
 
     `span_bytes` is `bytes` unless given; what else is not given is 0.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tarazu.errors import BadInput
 from tarazu.sim.workloads.operations import at_least, even_parts, in_order, rows, within
-from tarazu.sim.workloads.workload import File, Kind, Workload
+from tarazu.sim.workloads.workload import File, OperationKind, Workload
 
 RANKS_PER_NODE = 6
 GB = 10**9
@@ -94,16 +94,16 @@ def workload(
     write_file = len(held) + np.arange(ranks * steps)
     at = 10 * step
     parts = [
-        (rows(Kind.OPEN, rank, read_file), at),
-        (rows(Kind.READ, rank, read_file, bytes=read_bytes), at + 1),
-        (rows(Kind.CLOSE, rank, read_file), at + 2),
-        (rows(Kind.CREATE, rank, write_file, delay_s=pause_s), at + 4),
-        (rows(Kind.WRITE, rank, write_file, bytes=written), at + 5),
-        (rows(Kind.CLOSE, rank, write_file), at + 6),
-        (rows(Kind.BARRIER, rank, -1), at + 7),
+        (rows(OperationKind.OPEN, rank, read_file), at),
+        (rows(OperationKind.READ, rank, read_file, bytes=read_bytes), at + 1),
+        (rows(OperationKind.CLOSE, rank, read_file), at + 2),
+        (rows(OperationKind.CREATE, rank, write_file, delay_s=pause_s), at + 4),
+        (rows(OperationKind.WRITE, rank, write_file, bytes=written), at + 5),
+        (rows(OperationKind.CLOSE, rank, write_file), at + 6),
+        (rows(OperationKind.BARRIER, rank, -1), at + 7),
     ]
     if not of.training:
-        parts.append((rows(Kind.BARRIER, rank, -1), at + 3))
+        parts.append((rows(OperationKind.BARRIER, rank, -1), at + 3))
     return Workload(name, ranks, ranks_per_node, files, in_order(*parts), stand_in=_stand_in(name, of))
 
 

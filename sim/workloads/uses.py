@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tarazu.model import ANY_RANK
 from tarazu.sim.workloads.operations import even_parts, rows, within
-from tarazu.sim.workloads.workload import Kind
+from tarazu.sim.workloads.workload import OperationKind
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -137,9 +137,12 @@ def by_counters(uses: NDArray[np.void]) -> Timed:
     number = of["requests"]
     begin_s = of["open_s"] + span_s[use] * turn / number + (span_s - io_s)[use] / number
     parts = []
-    for kind, name, time_name in ((Kind.WRITE, "written", "write_s"), (Kind.READ, "read", "read_s")):
-        other = "read_s" if kind is Kind.WRITE else "write_s"
-        second = of["read_first"] if kind is Kind.WRITE else ~of["read_first"]
+    for kind, name, time_name in (
+        (OperationKind.WRITE, "written", "write_s"),
+        (OperationKind.READ, "read", "read_s"),
+    ):
+        other = "read_s" if kind is OperationKind.WRITE else "write_s"
+        second = of["read_first"] if kind is OperationKind.WRITE else ~of["read_first"]
         # Not after the close by a rounding error.
         start_s = np.minimum(begin_s + np.where(second, of[other] / number, 0.0), ends_s[use])
         _, size = even_parts(of[f"{name}_bytes"], number, turn)
@@ -154,7 +157,9 @@ def by_counters(uses: NDArray[np.void]) -> Timed:
             span_bytes=length[some],
         )
         parts.append((made, start_s[some], (start_s + of[time_name] / number)[some]))
-    opens, closes = (rows(kind, uses["rank"], uses["file"]) for kind in (Kind.OPEN, Kind.CLOSE))
+    opens, closes = (
+        rows(kind, uses["rank"], uses["file"]) for kind in (OperationKind.OPEN, OperationKind.CLOSE)
+    )
     parts = [(opens, uses["open_s"], uses["open_s"]), *parts, (closes, ends_s, ends_s)]
     operations, started, ended = (np.concatenate([part[i] for part in parts]) for i in range(3))
     return Timed(operations, started, ended, False)
@@ -174,12 +179,16 @@ def by_trace(
     first, last = np.array(known).reshape(-1, 2).T.copy()
     np.minimum.at(first, inverse, segments["start_s"])
     np.maximum.at(last, inverse, segments["end_s"])
-    kinds = np.where(segments["write"], Kind.WRITE, Kind.READ)
+    kinds = np.where(segments["write"], OperationKind.WRITE, OperationKind.READ)
     calls = rows(
-        Kind.WRITE, segments["rank"], file, bytes=segments["bytes"], offset=np.maximum(segments["offset"], 0)
+        OperationKind.WRITE,
+        segments["rank"],
+        file,
+        bytes=segments["bytes"],
+        offset=np.maximum(segments["offset"], 0),
     )
     calls["kind"] = kinds
-    opens, closes = (rows(kind, pairs[1], pairs[0]) for kind in (Kind.OPEN, Kind.CLOSE))
+    opens, closes = (rows(kind, pairs[1], pairs[0]) for kind in (OperationKind.OPEN, OperationKind.CLOSE))
     return Timed(
         np.concatenate([opens, calls, closes]),
         np.concatenate([first, segments["start_s"], last]),
@@ -197,12 +206,14 @@ def merge(timed: list[Timed], exists: NDArray[np.bool_]) -> NDArray[np.void]:
     start_s = np.concatenate([of.start_s for of in timed])
     end_s = np.concatenate([of.end_s for of in timed])
     traced = np.concatenate([np.full(len(of.operations), of.traced) for of in timed])
-    opens = np.flatnonzero((operations["kind"] == Kind.OPEN) & ~exists[operations["file"]])
+    opens = np.flatnonzero((operations["kind"] == OperationKind.OPEN) & ~exists[operations["file"]])
     opens = opens[np.lexsort((operations["rank"][opens], start_s[opens], operations["file"][opens]))]
     _, first = np.unique(operations["file"][opens], return_index=True)
-    operations["kind"][opens[first]] = Kind.CREATE
+    operations["kind"][opens[first]] = OperationKind.CREATE
     # At one moment: opens before requests before closes, each file's together.
-    step = np.select([operations["kind"] <= Kind.OPEN, operations["kind"] == Kind.CLOSE], [0, 2], 1)
+    step = np.select(
+        [operations["kind"] <= OperationKind.OPEN, operations["kind"] == OperationKind.CLOSE], [0, 2], 1
+    )
     order = np.lexsort((step, start_s, operations["rank"]))
     operations, start_s, end_s, traced = operations[order], start_s[order], end_s[order], traced[order]
     operations["delay_s"] = np.where(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tarazu.model import Layout
 
 
-class Kind(IntEnum):
+class OperationKind(IntEnum):
     """What an operation does. A barrier waits for all ranks of the job; it has no file (-1) and no bytes."""
 
     CREATE = 0
@@ -75,7 +75,7 @@ class Workload(msgspec.Struct, frozen=True):
     def nodes(self) -> int:
         return -(-self.ranks // self.ranks_per_node)
 
-    def moved_bytes(self, kind: Kind) -> int:
+    def moved_bytes(self, kind: OperationKind) -> int:
         """Bytes of all operations of that kind."""
         of_kind = self.operations["kind"] == kind
         return int(self.operations["bytes"][of_kind].sum())

@@ -1,5 +1,5 @@
 /* The testbed's codec of lustre.lov: lov_user_md_v1, v3 and SPECIFIC, and lov_comp_md_v1 around them. */
-#include "lov.h"
+#include "tb_lov.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,15 +1,15 @@
 """An emulated Lustre on one machine, with tarazu's real daemons, without root and without Lustre.
 
-tarazu testbed up /tmp/tb                     1 MDS, 7 OSSs x 5 OSTs x 10 GiB, and the daemons
-tarazu testbed exec /tmp/tb -- dd if=/dev/zero of=/tmp/tb/clients/client1/mnt/f bs=1M count=100
-tarazu testbed exec /tmp/tb -- lfs getstripe /tmp/tb/clients/client1/mnt/f
-tarazu testbed exec /tmp/tb --mds -- lctl pool_new lustre.fast
-tarazu testbed usage /tmp/tb                  bytes per OST and OSS, max/mean
-tarazu testbed kill /tmp/tb oss2              a power cut; tarazu testbed revive /tmp/tb oss2
-tarazu testbed up /tmp/tb --routers 2         clients behind two LNet routers; kill and revive take router1 too
-tarazu testbed down /tmp/tb
+tarazu sim testbed up /tmp/tb                     1 MDS, 7 OSSs x 5 OSTs x 10 GiB, and the daemons
+tarazu sim testbed exec /tmp/tb -- dd if=/dev/zero of=/tmp/tb/clients/client1/mnt/f bs=1M count=100
+tarazu sim testbed exec /tmp/tb -- lfs getstripe /tmp/tb/clients/client1/mnt/f
+tarazu sim testbed exec /tmp/tb --mds -- lctl pool_new lustre.fast
+tarazu sim testbed usage /tmp/tb                  bytes per OST and OSS, max/mean
+tarazu sim testbed kill /tmp/tb oss2              a power cut; tarazu sim testbed revive /tmp/tb oss2
+tarazu sim testbed up /tmp/tb --routers 2         clients behind two LNet routers; kill and revive take router1 too
+tarazu sim testbed down /tmp/tb
 
-eval "$(tarazu testbed env /tmp/tb)"          this shell becomes a client; its mount is $TESTBED_MOUNT
+eval "$(tarazu sim testbed env /tmp/tb)"          this shell becomes a client; its mount is $TESTBED_MOUNT
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ def _client(testbed: beds.Testbed, number: int) -> int:
 def _exec(arguments: argparse.Namespace) -> int:
     program = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
     if not program:
-        raise BadInput("tarazu testbed exec", "a program after --")
+        raise BadInput("tarazu sim testbed exec", "a program after --")
     testbed = beds.open_testbed(arguments.directory)
     client = _client(testbed, arguments.client)
     sys.stdout.flush()

@@ -8,7 +8,7 @@
 #ifndef TB_LLAPI_H
 #define TB_LLAPI_H
 
-#include "lov.h"
+#include "tb_lov.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
