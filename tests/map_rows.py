@@ -15,7 +15,7 @@ def map_row(
     *osts: Sequence[int],
     layout: Layout | None = None,
     explicit: Sequence[bool] | None = None,
-    names: native.Names | None = None,
+    names: native.Templates | None = None,
     rank: int = -1,
     n: int = 0,
     row_id: int = 7,

@@ -59,12 +59,12 @@ def test_a_setting_of_an_earlier_version_is_passed_over_with_a_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """After an upgrade no daemon of the site started, and `tarazu run` did nothing, for a number without effect."""
-    path = write(tmp_path, "[allocate]\ntime = 1.0\nfill = 0.4\n[layout]\nshared_stripe_bytes = '1G'\n")
+    path = write(tmp_path, "[allocate]\ntime = 1.0\nfill_budget = 0.4\n[tune]\nlearner = 'ucb'\n")
     with caplog.at_level(logging.INFO):
-        assert config.load(path, {}).allocate.fill == 0.4
+        assert config.load(path, {}).allocate.fill_budget == 0.4
     assert [record.getMessage().partition("tarazu.toml")[2] for record in caplog.records] == [
-        ":2: [allocate] time: no setting any more, passed over",
-        ":5: [layout] shared_stripe_bytes: no setting any more, passed over",
+        ":2: [allocate] time: no longer a setting: it has no effect",
+        ":5: [tune] learner: no longer a setting: there is one; those to compare with are the simulator's",
     ]
     assert not any(
         name in config.SECTIONS[section].__dataclass_fields__
@@ -196,7 +196,7 @@ def test_every_mistake_is_found_at_once(tmp_path: Path) -> None:
         ":6: [run] wait_s",
         "$TARAZU_RUN_ALIVE_S",
     ]
-    assert found.settings.run.mode == "place" and found.settings.run.wait_s == config.Run().wait_s
+    assert found.settings.run.mode == "place" and found.settings.run.wait_s == config.RunSettings().wait_s
     assert found.origins == {"run.mode": f"{path}:7: [run] mode"}
 
 
@@ -223,7 +223,6 @@ def test_every_mistake_is_found_at_once(tmp_path: Path) -> None:
             "expected what may be set, where tune.mode is apply",
         ),
         ("[bursts]\nstatistics = 'tcp://m:1'\n", "expected ossd.exports = true or bursts.job_ids"),
-        ("[forwarding]\nrouters = 'apply'\nrules = 0\n", "expected more than 0 where routers are applied"),
     ],
 )
 def test_what_cannot_work_together_is_named(tmp_path: Path, text: str, message: str) -> None:
@@ -238,13 +237,18 @@ def test_the_defaults_work_together() -> None:
 
 
 def test_a_section_behaves_as_a_frozen_dataclass() -> None:
-    one, other = config.Run(wait_s=1.0), config.Run(wait_s=1.0)
-    assert one == other and hash(one) == hash(other) and one != config.Run() and one != config.Ossd()
+    one, other = config.RunSettings(wait_s=1.0), config.RunSettings(wait_s=1.0)
+    assert (
+        one == other
+        and hash(one) == hash(other)
+        and one != config.RunSettings()
+        and one != config.OssdSettings()
+    )
     assert "wait_s=1.0" in repr(one) and pickle.loads(pickle.dumps(one)) == one
     assert dataclasses.replace(one, wait_s=2.0).wait_s == 2.0 and dataclasses.asdict(one)["wait_s"] == 1.0
-    assert config.Weights(0.5) == config.Weights(fill=0.5)
-    assert config.Settings(run=one).run == one and config.Settings().run == config.Run()
-    for wrong in (lambda: config.Run(unheard_of=1), lambda: config.Ossd(*range(100))):
+    assert config.Weights(0.5) == config.Weights(fill_budget=0.5)
+    assert config.Settings(run=one).run == one and config.Settings().run == config.RunSettings()
+    for wrong in (lambda: config.RunSettings(unheard_of=1), lambda: config.OssdSettings(*range(100))):
         with pytest.raises(TypeError, match="no setting"):
             wrong()
     with pytest.raises(dataclasses.FrozenInstanceError):

@@ -16,7 +16,7 @@ import pytest
 
 import tarazu
 from tarazu import statx
-from tarazu.sim.whatif.replay import size_on_disk
+from tarazu.report.replay import size_on_disk
 
 ON_LUSTRE = ("tarazu/rebalance", "sim/whatif", "tarazu/cli/explain.py")
 """Look at users' files."""
@@ -75,8 +75,8 @@ def test_a_dead_server_is_waited_for_for_a_while_and_not_for_each_file(
 
 
 def test_a_process_ends_while_a_look_hangs(tmp_path: Path) -> None:
-    """A thread that waits for a dead server is ended by nothing, and the shell waits for the process: `tarazu report`
-    hung for as long as a server was down."""
+    """A thread that waits for a dead server is ended by nothing, and the shell waits for the process: `tarazu history
+    report` hung for as long as a server was down."""
     source = (
         "import sys\nfrom tarazu import statx\n"
         "statx.COMMAND = [sys.executable, '-c', 'import sys, time; sys.stdin.readline(); time.sleep(20)']\n"
@@ -107,7 +107,7 @@ def test_a_look_in_a_forked_process_is_its_own(tmp_path: Path) -> None:
 
 
 def test_commands_look_at_users_files_in_no_other_way() -> None:
-    """`stat` asks each OST of a file: `tarazu report` hung so for as long as a server was down."""
+    """`stat` asks each OST of a file: `tarazu history report` hung so for as long as a server was down."""
     top = Path(tarazu.__file__).parents[1]
     other = re.compile(r"os\.l?stat\(|\.l?stat\(\)|getsize\(|\.(exists|is_file)\(")
     for place in ON_LUSTRE:

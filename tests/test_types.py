@@ -1,4 +1,4 @@
-"""mypy sees what is installed under another path than it has here."""
+"""mypy sees the daemons and the simulator, which lie beside the package that they are part of."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PLANTED = {
-    "daemons/mdsd.py": 'planted: int = parser("", "")\n',
-    "sim/demo.py": 'planted: int = testbeds.up("")\n',
+    "tarazu/daemons/mdsd/service.py": 'planted: int = parser("", "")\n',
+    "tarazu/sim/demo.py": 'planted: int = testbeds.up("")\n',
 }
 """File → a wrong line, that only who knows the other files of the room finds."""
 

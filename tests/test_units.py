@@ -1,10 +1,21 @@
 """Byte sizes as text."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.units import exact_bytes, human_bytes, parse_bytes
+from tarazu.units import (
+    exact_bytes,
+    figure,
+    human_bytes,
+    human_duration,
+    human_rate,
+    human_speed,
+    parse_bytes,
+    percent,
+)
 
 
 @given(st.integers(0, 1 << 62))
@@ -25,3 +36,10 @@ def test_anything_else_is_refused(text: str) -> None:
 
 def test_human() -> None:
     assert human_bytes(2254857830) == "2.1 GiB"
+    assert human_rate(2254857830) == "2.1 GiB/s" and human_rate(None) == "-"
+    assert [human_duration(s) for s in (0.5, 119, 120, 90_000, 302_400)] == [
+        *("0.5 s", "119 s", "2 min", "25 h", "3.5 days")
+    ]
+    assert [human_speed(s) for s in (None, 0, 0.25, 1.5)] == ["-", "1", "1/4.0", "1"]
+    assert [percent(s) for s in (None, math.nan, 0.1234)] == ["-", "-", "12.3 %"]
+    assert [figure(v, ".1f") for v in (None, math.nan, 2.04)] == ["-", "-", "2.0"]

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import median
 
-from tarazu.allocate import policies, quality
-from tarazu.allocate.policies import Policy
+from tarazu.allocate import quality
 from tarazu.model import SystemView
 from tarazu.sim import badost
+from tarazu.sim.allocation import policies
+from tarazu.sim.allocation.policies import Policy
 from tarazu.stats.view import ViewBuilder
 from tarazu.units import TIB
 from tarazu.wire.messages import IoCounters, OssReport, OstReport

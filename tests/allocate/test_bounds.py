@@ -8,10 +8,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from tarazu.allocate import bounds, dealing, packing, policies, quality, speeds
+from tarazu.allocate import bounds, dealing, eligible, packing, quality
 from tarazu.allocate.problem import build
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, FilePlacement, Layout, Ost, SystemView
+from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB
 
 
@@ -166,8 +167,8 @@ def test_costs_by_hand(make) -> None:
 
 def test_unknown_speeds_are_the_median_of_the_known(make) -> None:
     view = make.view(4, each=lambda i: {"write_bytes_per_s": [1e8, None, 3e8, 9e8][i]})
-    assert speeds.speeds(view.osts) == [1e8, 3e8, 3e8, 9e8]
-    assert speeds.speeds(make.view(2).osts) == [1, 1]
+    assert eligible.speeds(view.osts) == [1e8, 3e8, 3e8, 9e8]
+    assert eligible.speeds(make.view(2).osts) == [1, 1]
 
 
 def test_time_and_its_bound_take_unknown_speeds_from_the_same_osts(make) -> None:

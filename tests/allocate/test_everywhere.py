@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tarazu.allocate import policies
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
+from tarazu.sim.allocation import policies
 from tarazu.units import MIB
 
 OSTS, FILES = 64, 512

@@ -7,9 +7,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from tarazu.allocate import policies, quality, solvers
-from tarazu.errors import InsufficientResources
+from tarazu import flows
+from tarazu.allocate import quality
+from tarazu.allocate.pipeline import Tarazu
+from tarazu.config.sections import Allocate
+from tarazu.errors import ConfigError, InsufficientResources
 from tarazu.model import Ost, SystemView
+from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB
 
 
@@ -36,7 +40,7 @@ def test_networkx_and_ortools_find_the_same_optimum(seed: int) -> None:
     tails, heads, capacities, costs, supplies = network(seed)
     totals = []
     for solver in ("networkx", "ortools"):
-        found = solvers.min_cost_flow(tails, heads, capacities, costs, supplies, solver)
+        found = flows.min_cost_flow(tails, heads, capacities, costs, supplies, solver)
         assert ((found >= 0) & (found <= capacities)).all()
         out = np.bincount(tails, found, len(supplies)) - np.bincount(heads, found, len(supplies))
         assert (out == supplies).all()
@@ -49,7 +53,7 @@ def test_too_little_capacity_is_later(solver: str) -> None:
     tails, heads, capacities, costs, supplies = network(1)
     supplies = supplies * 4
     with pytest.raises(InsufficientResources, match="capacity for 120 stripes"):
-        solvers.min_cost_flow(tails, heads, capacities, costs, supplies, solver)  # type: ignore[arg-type]
+        flows.min_cost_flow(tails, heads, capacities, costs, supplies, solver)  # type: ignore[arg-type]
 
 
 def test_both_solvers_give_placements_of_the_same_level(make, monkeypatch) -> None:
@@ -64,9 +68,38 @@ def test_both_solvers_give_placements_of_the_same_level(make, monkeypatch) -> No
         ]
         costs = []
         for arcs in (10**9, 0):
-            monkeypatch.setattr(solvers, "NETWORKX_ARCS", arcs)
+            monkeypatch.setattr(flows, "NETWORKX_ARCS", arcs)
             policy = policies.make("tarazu")
             placed = quality.ost_bytes(view, requests, policy.allocate(view, requests).files)
             costs.append(quality.ost_cost(placed))
         # Ties may be broken differently, and the exchanges start from there.
         assert costs[0] == pytest.approx(costs[1], rel=0.05)
+
+
+def test_without_ortools_a_site_loses_no_balance(make, monkeypatch) -> None:
+    """35 OSTs of unequal speed: networkx and the exchanges alone, beside OR-tools and its exact search."""
+    random, ratios = Random(3), []
+    for _ in range(8):
+        speeds = [random.uniform(2e8, 8e8) for _ in range(35)]
+        view = make.view(35, each=lambda i, speeds=speeds: {"write_bytes_per_s": speeds[i]})
+        requests = [make.plain(8, random.choice((GIB, 2 * GIB)), MIB) for _ in range(32)]
+        time_s = []
+        for there in (True, False):
+            monkeypatch.setattr(flows, "has_ortools", lambda there=there: there)
+            files = policies.make("tarazu").allocate(view, requests).files
+            placed = quality.ost_bytes(view, requests, files)
+            time_s.append(max(placed[i] / speeds[i] for i in range(35)))
+        ratios.append(time_s[1] / time_s[0])
+    assert max(ratios) <= 1.02
+
+
+def test_a_solver_that_is_not_installed_is_named(monkeypatch) -> None:
+    monkeypatch.setattr(flows, "has_ortools", lambda: False)
+    with pytest.raises(ConfigError, match=r"tarazu\[scale\]"):
+        flows.min_cost_flow(*network(1), "ortools")
+    with pytest.raises(ConfigError, match=r"allocate.solver: .*tarazu\[scale\]"):
+        Tarazu.of_site(Allocate(solver="ortools"))
+
+
+def test_a_site_chooses_its_solver() -> None:
+    assert Tarazu.of_site(Allocate(solver="networkx")).solver == "networkx"

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tarazu.allocate import policies, quality
-from tarazu.allocate.baselines.lsa import Lsa
+from tarazu.allocate import quality
+from tarazu.allocate.lsa import Lsa
 from tarazu.errors import InsufficientResources
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
+from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB
 
 DATA = Path(__file__).parents[1] / "data" / "lsa"

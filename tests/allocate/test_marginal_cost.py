@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from tarazu import config
-from tarazu.allocate import marginal_cost, policies, quality
-from tarazu.allocate.explain import costs
+from tarazu.allocate import marginal_cost, quality
+from tarazu.allocate.explain import costs, fill_cost
 from tarazu.allocate.problem import build
 from tarazu.config import Weights
 from tarazu.model import Oss, SystemView
+from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB
 
 
@@ -38,15 +37,30 @@ def halves(make, weights: Weights, each, servers: tuple[Oss, ...] = ()) -> tuple
     ids=("fill", "promise", "latency", "degraded"),
 )
 def test_a_term_moves_stripes(make, each) -> None:
-    first, second = halves(make, Weights(fill=1.0), each)
+    first, second = halves(make, Weights(fill_budget=0.2), each)
     assert first < second
-    first, second = halves(make, Weights(fill=1.0), lambda i: {})
+    first, second = halves(make, Weights(fill_budget=0.2), lambda i: {})
     assert first == second
 
 
-def test_a_fill_of_0_leaves_used_bytes_out(make) -> None:
-    first, second = halves(make, Weights(fill=0.0), lambda i: {"used": 10 * GIB if i < 4 else 0})
+def test_a_budget_of_0_leaves_used_bytes_out(make) -> None:
+    first, second = halves(make, Weights(fill_budget=0.0), lambda i: {"used": 10 * GIB if i < 4 else 0})
     assert first == second
+
+
+def test_fill_costs_no_more_than_its_budget(make) -> None:
+    for used in (10, 90):
+        first, second = halves(make, Weights(), lambda i, used=used: {"used": used * GIB if i < 4 else 0})
+        most = Weights().fill_budget * max(1.0, used / 17)  # beyond what Lustre minds it may cost more
+        assert first <= second <= 64 * 128 * MIB / 2 * (1 + most)
+
+
+def test_what_evening_out_the_fill_costs_is_said(make) -> None:
+    def cost(used: int) -> float:
+        return fill_cost(make.view(8, each=lambda i: {"used": used * GIB if i < 4 else 0}), Weights())
+
+    assert cost(0) == 0
+    assert cost(17) == pytest.approx(Weights().fill_budget / 2, rel=0.02)  # half of the OSTs are fuller
 
 
 def test_the_weight_of_the_oss_load(make) -> None:
@@ -60,20 +74,10 @@ def test_the_weight_of_the_oss_load(make) -> None:
     assert first(0.9, 0.5) == shares[0]
 
 
-def test_the_ceiling_and_its_tolerance(make) -> None:
-    def on_the_fullest(tolerance: float) -> int:
-        view = make.view(8, each=lambda i: {"used": (40 if i == 0 else 10) * GIB})
-        requests = [make.plain(1, GIB)] * 240
-        policy = policies.make("tarazu", weights=Weights(fill=0.0, fill_tolerance=tolerance))
-        return quality.ost_bytes(view, requests, policy.allocate(view, requests).files)[0]
-
-    assert on_the_fullest(0.0) < on_the_fullest(1.0)
-
-
 def test_the_reserve_is_left_free(make) -> None:
     view = make.view(4, each=lambda i: {"used": (60 if i == 0 else 10) * GIB})
     requests = [make.plain(4, 40 * GIB)] * 2
-    policy = policies.make("tarazu", weights=Weights(reserve_share=0.2, fill=0.0))
+    policy = policies.make("tarazu", weights=Weights(reserve_share=0.2, fill_budget=0.0))
     placed = quality.ost_bytes(view, requests, policy.allocate(view, requests).files)
     assert placed[0] == 20 * GIB
 
@@ -90,7 +94,7 @@ def test_what_is_shown_is_what_the_policy_uses(make) -> None:
 
     view = make.view(8, each=each)
     view = SystemView("lustre", 0.0, view.osts, (Oss("oss0", cpu_load=0.9), Oss("oss1", lnet_load=0.6)))
-    requests = [make.plain(4, GIB)] * 40
+    requests = [make.plain(4, GIB)] * 400  # objects so small that fill moves some
     problem = build(view, requests)
     level = marginal_cost.build(problem, Weights())
     shown = costs(view, Weights(), problem.total_bytes)
@@ -141,16 +145,14 @@ def test_who_is_excluded_and_why(make) -> None:
     ]
     shown = costs(make.view(7, each=lambda i: states[i]), Weights())
     assert [c.excluded for c in shown] == [
-        "", "inactive", "read-only", "no_create", "stale", "out of inodes", "full",
+        "", "refusing: inactive", "refusing: read-only", "refusing: no_create", "silent: no report from oss1",
+        "full: no inodes", "no room",
     ]  # fmt: skip
     assert shown[0].share == 1.0
     assert costs(make.view(2, each=lambda i: {"active": False}), Weights())[0].share == 0
 
 
-def test_every_weight_is_a_setting() -> None:
-    weights = {f.name for f in dataclasses.fields(Weights)}
-    assert weights | {"policy"} == {f.name for f in dataclasses.fields(config.Allocate)}
-    assert all(f"`allocate.{name}`" in config.table() for name in weights)
-    settings = config.load(None, {"TARAZU_ALLOCATE_FILL": "2.5"})
-    assert policies.make("tarazu", weights=settings.allocate).weights.fill == 2.5
-    assert settings.allocate.reserve_share == Weights().reserve_share
+def test_weights_that_are_settings() -> None:
+    settings = config.load(None, {"TARAZU_ALLOCATE_FILL_BUDGET": "0.25"})
+    assert policies.make("tarazu", weights=settings.allocate.weights).weights.fill_budget == 0.25
+    assert settings.allocate.weights.reserve_share == Weights().reserve_share

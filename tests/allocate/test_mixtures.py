@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tarazu.allocate import policies
+from tarazu.sim.allocation import policies
 from tests.benchmarks.allocate.mixtures import reached, unequal
 
 

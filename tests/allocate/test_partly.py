@@ -8,11 +8,12 @@ from random import Random
 import pytest
 from hypothesis import given
 
-from tarazu.allocate import partly, policies, quality
+from tarazu.allocate import partly, quality
 from tarazu.allocate.eligible import room_bytes
 from tarazu.config import Weights
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.model import Allocation, CreateRequest, Left, SystemView
+from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB
 from tests.allocate.test_contract import DISTINCT, PROFILE, check, problems
 
@@ -102,7 +103,7 @@ def test_osts_that_are_out_leave_only_what_is_too_wide_and_not_for_ever(make) ->
     allocation = partly.place(Counted(), view, [make.plain(8, GIB), make.plain(7, GIB)])
     assert placed(allocation) == [1] and not allocation.left[0].never
     assert (
-        "expected 8 usable OSTs for one component, found 7; not usable: 5 (no_create)"
+        "expected 8 usable OSTs for one component, found 7; not usable: 5 (refusing: no_create)"
         in allocation.left[0].why
     )
 

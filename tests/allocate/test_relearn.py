@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tarazu.allocate import bounds, policies, quality
+from tarazu.allocate import bounds, quality
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout
 from tarazu.sim import badost
+from tarazu.sim.allocation import policies
 from tarazu.units import MIB
 from tests.allocate import relearn
 

@@ -7,16 +7,19 @@ from statistics import median
 
 import pytest
 
-from tarazu.allocate import policies, quality
+from tarazu.allocate import quality, timing
+from tarazu.config import Weights
 from tarazu.lustre import EOF
 from tarazu.sim import badost, scenarios
+from tarazu.sim.allocation import policies
 from tarazu.sim.workloads.hacc import hacc_bytes
 from tarazu.units import GIB, MIB
 
 SEEDS = range(3)
 IDS = [f"{s.name}/{s.variant}" for s in scenarios.scenarios()]
-LIMIT = {"ost-cost": 1.005, "final-fill": 1.005, "completion-time": 1.15}
-OSS_LIMIT = 1.02
+LIMIT = {"ost-cost": 1.005, "completion-time": 1.15}
+LIMIT_S = 1.25
+OSS_LIMIT, OSS_ALIKE = 1.02, 1.002
 
 
 def test_names_of_the_design() -> None:
@@ -36,14 +39,27 @@ def test_names_of_the_design() -> None:
     ],
     ids=IDS,
 )
-def test_at_the_bound_and_never_worse_than_others(scenario: scenarios.Scenario) -> None:
+def test_at_the_bound_and_never_worse_than_others(scenario: scenarios.PaperScenario) -> None:
+    """Files whose parts are written one after another, or OSTs that differ in fill, are judged by the time alone."""
+    view, requests = scenario.view, scenario.requests
+    times = {
+        name: [
+            timing.time_s(view, requests, policies.make(name, seed).allocate(view, requests).files, Weights())
+            for seed in SEEDS
+        ]
+        for name in ("tarazu", "lsa", "greedy")
+    }
+    assert max(times["tarazu"]) <= LIMIT_S * timing.bound_s(view, requests, Weights())
+    assert max(times["tarazu"]) <= min(*times["lsa"], *times["greedy"]) * (1 + 1e-9)
+    if scenario.metric == "final-fill" or any(r.layout.composite for r in requests):
+        return
     ours, lsa, greedy = (scenarios.run(scenario, policy, SEEDS) for policy in ("tarazu", "lsa", "greedy"))
     assert ours.lowest >= ours.bound * (1 - 1e-9)
     assert ours.gap <= LIMIT[scenario.metric]
     assert ours.highest <= greedy.lowest * (1 + 1e-9)
     assert ours.highest <= lsa.lowest * (1 + 1e-9)
     if scenario.metric == "ost-cost":
-        assert ours.oss_highest <= lsa.oss_cost * (1 + 1e-9)
+        assert ours.oss_highest <= lsa.oss_cost * OSS_ALIKE
         assert ours.oss_highest <= OSS_LIMIT * ours.oss_bound
 
 
@@ -97,12 +113,12 @@ def test_unknown_scenario_is_named() -> None:
 
 
 @pytest.fixture(scope="module")
-def sick() -> badost.Study:
+def sick() -> badost.BadOstStudy:
     pytest.importorskip("darshan")
     return badost.study(seeds=SEEDS)
 
 
-def test_the_log_of_the_sick_ost(sick: badost.Study) -> None:
+def test_the_log_of_the_sick_ost(sick: badost.BadOstStudy) -> None:
     assert sick.logged_s == pytest.approx(728, abs=1)
     assert [row.ost for row in sick.rows] == list(range(24))
     assert sum(row.logged_bytes for row in sick.rows) == 2048 * 256 * MIB
@@ -113,7 +129,7 @@ def test_the_log_of_the_sick_ost(sick: badost.Study) -> None:
             assert 1.4e9 < row.write_bytes_per_s < 2.0e9
 
 
-def test_the_same_job_placed_again(sick: badost.Study) -> None:
+def test_the_same_job_placed_again(sick: badost.BadOstStudy) -> None:
     assert median(sick.lsa_s) == pytest.approx(sick.logged_s, rel=0.02)
     assert max(sick.tarazu_s) <= 1.15 * sick.bound_s
     assert max(sick.tarazu_s) <= 20
@@ -122,7 +138,7 @@ def test_the_same_job_placed_again(sick: badost.Study) -> None:
     assert slow.tarazu_bytes < 0.05 * slow.lsa_bytes
 
 
-def test_the_readmes_picture_says_what_was_measured(sick: badost.Study) -> None:
+def test_the_readmes_picture_says_what_was_measured(sick: badost.BadOstStudy) -> None:
     drawn = (Path(__file__).parents[2] / "docs" / "sick-ost.svg").read_text()
     said = (
         f"as logged: {sick.logged_s:.0f} s",

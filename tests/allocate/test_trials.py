@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from tarazu.allocate.policies import make as policy
 from tarazu.model import Allocation, SystemView
+from tarazu.sim.allocation.policies import make as policy
 from tarazu.units import GIB, KIB, MIB
 
 from .conftest import Make

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.allocate import bounds, policies, quality
+from tarazu.allocate import bounds, quality
 from tarazu.allocate.waves import alternating
 from tarazu.errors import TarazuError
 from tarazu.model import CreateRequest, FilePlacement, Oss, Ost, SystemView
+from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB, TIB
 from tests.allocate.test_contract import PROFILE, check, problems
 
@@ -96,7 +97,7 @@ def test_components_of_progressive_files(make) -> None:
     assert quality.ost_bytes(view, requests, before) == quality.ost_bytes(view, requests, after)
     check(view, requests, policies.make("tarazu").allocate(view, requests, STEPS), distinct=True)
     cost = [quality.wave_cost(of_waves(view, requests, f, STEPS)) for f in (before, after)]
-    assert cost[1] < cost[0]
+    assert cost[1] <= cost[0]
     shared = sum(len({*a} & {*b}) for f in after for a, b in [f.osts])
     assert shared <= len(after) * 8 / 120
 

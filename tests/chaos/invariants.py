@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tarazu.allocate.records import BESIDE
-from tarazu.daemons.book import Book
-from tarazu.daemons.ledger_clock import LedgerClock
+from tarazu.daemons.mdsd.book import Book
+from tarazu.daemons.mdsd.ledger_clock import LedgerClock
 from tarazu.errors import Unavailable
 from tarazu.store.journal import Content
 from tarazu.wire.messages import StatusReply, StatusRequest, StepEnded, ViewReply, ViewRequest

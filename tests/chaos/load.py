@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tarazu.daemons.allocation_requests import promises
+from tarazu.daemons.mdsd.allocation_requests import promises
 from tarazu.errors import Unavailable
 from tarazu.lustre import EOF
 from tarazu.model import Allocation, Component, CreateRequest, FilePlacement, Layout

@@ -52,7 +52,7 @@ def site(tmp_path: Path) -> Path:
     return tmp_path
 
 
-DAEMONS = ["tarazu.daemons.clientd", "tarazu.daemons.mdsd", "tarazu.daemons.ossd"]
+DAEMONS = ["tarazu.daemons.clientd.service", "tarazu.daemons.mdsd.service", "tarazu.daemons.ossd.service"]
 SECRETS = ["client.key", "server.key", "oss.key"]
 
 
@@ -114,7 +114,7 @@ def test_a_home_that_cannot_be_written_to_keeps_no_program_from_running(site: Pa
 def test_pfl_file(site: Path, text: str) -> None:
     (site / "pfl.ini").write_bytes(GARBAGE if text == "garbage" else text.encode())
     before = digest(site)
-    one_line(command("tarazu.daemons.clientd", "--config", site / "tarazu.toml"), site / "pfl.ini")
+    one_line(command("tarazu.daemons.clientd.service", "--config", site / "tarazu.toml"), site / "pfl.ini")
     assert digest(site) == before
 
 
@@ -143,7 +143,7 @@ def test_database(site: Path, content: bytes) -> None:
     path.write_bytes(content)
     before = digest(site)
     if content == GARBAGE:  # a damaged database is set aside by clientd, which goes on
-        one_line(command("tarazu.daemons.clientd", "--config", site / "tarazu.toml"), path)
+        one_line(command("tarazu.daemons.clientd.service", "--config", site / "tarazu.toml"), path)
     one_line(command("tarazu", "db", "show", "--database", path), path)
     assert digest(site) == before
 

@@ -1,4 +1,4 @@
-"""`tarazu bursts report` of files as sites have them: days of traffic, sacct's dump, a machine's file."""
+"""`tarazu change bursts report` of files as sites have them: days of traffic, sacct's dump, a machine's file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from tarazu.batch import jobs
 from tarazu.cli import main
-from tarazu.daemons.bursts.jobs import Jobs
+from tarazu.daemons.burstd.jobs import Jobs
 from tarazu.forwarding.bursts.report import VERSION, Report
-from tarazu.forwarding.traffic import days, slurm
+from tarazu.forwarding.traffic import days
 from tarazu.forwarding.traffic.machine import regular
 from tarazu.forwarding.traffic.traffic import Traffic
 
@@ -165,7 +166,7 @@ def test_jobs_that_the_daemon_noted_and_when_it_did_not_count(
 ) -> None:
     (site / "tarazu.toml").write_text(f'[bursts]\ndirectory = "{site}"\nmachine = "{site}/machine"\n')
     with contextlib.closing(Jobs(site / "jobs.db")) as kept:
-        kept.put(slurm.read(site / "jobs").jobs)
+        kept.put(jobs.read(site / "jobs").jobs)
         kept.gap(0, DAY)
         kept.gap(DAY + 86_400 + 650, DAY + 86_400 + 660)  # the second job ran then
     assert main(["bursts", "report", "--json", "--config", str(site / "tarazu.toml")]) == 0
@@ -188,7 +189,7 @@ def test_all_of_it_by_the_settings(site: Path, capsys: pytest.CaptureFixture[str
     [
         (
             ["--traffic", "nowhere"],
-            "expected traffic, which tarazu-burstd or `tarazu bursts import` puts there",
+            "expected traffic, which tarazu-burstd or `tarazu change bursts import` puts there",
         ),
         (["--from", "2024-01-01"], "expected days from 2023-11-15 00:00 to 2023-11-16 01:00 UTC"),
         (["--from", "2023-11-16", "--to", "2023-11-15"], "found '2023-11-16 00:00 to 2023-11-16 00:00'"),

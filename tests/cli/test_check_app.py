@@ -1,4 +1,4 @@
-"""`tarazu check-app`: what it says of a program is what happens to it."""
+"""`tarazu job check-app`: what it says of a program is what happens to it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 
 from tarazu import native
 from tarazu.cli import main
-from tarazu.elf import libraries, read_elf
 from tarazu.errors import BadInput
-from tarazu.escapes import ESCAPES, MAY, NOTE, Report, check
+from tarazu.escapes import ESCAPES, MAY, NOTE, EscapeReport, check, libraries, read_elf
 
 PROGRAMS = Path(__file__).parents[1] / "preload" / "programs"
 Build = Callable[..., Path]
@@ -40,7 +39,7 @@ def build(tmp_path: Path) -> Build:
     return compiled
 
 
-def levels(report: Report, text: str) -> list[str]:
+def levels(report: EscapeReport, text: str) -> list[str]:
     return [f.level for f in report.findings if text in f.what]
 
 
@@ -62,13 +61,18 @@ def test_symbols_are_those_of_nm(path: str) -> None:
     assert elf.interpreter.startswith("/lib")
 
 
-@pytest.mark.parametrize("path", [p for p in SOME if p], ids=lambda p: Path(p).name)
-def test_libraries_are_those_of_ldd(path: str) -> None:
-    listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
-    expected = {real(p) for p in re.findall(r"=> (/\S+) \(0x", listed)}
-    found, missing = libraries(read_elf(path), os.environ)
+def test_libraries_are_those_that_are_mapped_when_it_runs() -> None:
+    program = shutil.which("dd") or ""
+    maps = subprocess.run([program, "if=/proc/self/maps"], capture_output=True, text=True, check=True).stdout
+    loaded, missing = libraries(read_elf(program), os.environ)
     assert missing == ()
-    assert {real(e.path) for e in found} - {real(read_elf(path).interpreter)} == expected
+    assert {real(e.path) for e in loaded} == set(re.findall(r" (/\S+\.so[.\d]*)$", maps, re.M))
+
+
+def test_a_program_whose_libraries_cannot_be_listed(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "defpath", "/nonexistent")
+    report = check(str(build("every.c")), {"PATH": "/bin"})
+    assert levels(report, "libraries were not checked") == [MAY] and report.libraries == ()
 
 
 @pytest.mark.parametrize("style", ["sysv", "gnu", "both"])
@@ -202,8 +206,22 @@ def test_exit_status_and_output(build: Build, capsys: Any, tmp_path: Path) -> No
     text.chmod(0o755)
     for bad in (str(text), "/nonexistent", str(tmp_path)):
         assert main(["check-app", bad]) == 2
-        assert len(capsys.readouterr().err.splitlines()) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("tarazu job check-app: ")
     assert main(["check-app", good]) == 1  # a library is no program: it has no loader
+
+
+def test_a_node_without_pyelftools_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "tarazu.escapes")
+    for name in [name for name in sys.modules if name.startswith("elftools")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "elftools", None)
+    assert main(["job", "check-app", "dd"]) == 1
+    assert capsys.readouterr().err == (
+        "tarazu job check-app: expected pyelftools (pip install 'tarazu[client]'), found no elftools.elf\n"
+    )
 
 
 SMALL = native.library_path("libtarazu.so").read_bytes()

@@ -1,4 +1,4 @@
-"""`tarazu collect`: what a node gives, as root and as an ordinary user, and on a node without Lustre."""
+"""`tarazu doctor collect`: what a node gives, as root and as an ordinary user, and on a node without Lustre."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tarazu db show --paper` prints tables 1 and 2 of the paper for two processes that write 8 GiB each."""
+"""`tarazu history db show --paper` prints tables 1 and 2 of the paper for two processes that write 8 GiB each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tarazu.cli import main
 from tarazu.layout import pfl
-from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
+from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, UsableOsts
 from tarazu.model import JobStep
 from tarazu.predict import aipa
 from tarazu.store.database import open_database
@@ -45,7 +45,7 @@ def database(path: Path, rules: str) -> Path:
     runs = [RunRecord(step, start, 10.0, "full", files, 2, 2, 2) for start in (1e9, 2e9)]
     forecasts = aipa.forecast(runs, step).files
     policy = LayoutPolicy("paper", "auto", pfl.parse(rules) if rules else ())
-    choices = ConfigurationManager(policy, Targets(35)).choose(forecasts)
+    choices = ConfigurationManager(policy, UsableOsts(35)).choose(forecasts)
     with open_database(path) as opened:
         plan = opened.new_plan(step)
         opened.add_files(plan, [NewFile(f, *choice) for f, choice in zip(forecasts, choices, strict=True)])

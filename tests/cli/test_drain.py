@@ -1,4 +1,4 @@
-"""`tarazu drain`, `explain --costs` and `status` on a system with a sick OST, with the real daemons."""
+"""`tarazu change drain`, `explain --costs` and `status` on a system with a sick OST, with the real daemons."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def test_costs_of_the_live_view(sick: Testbed, capsys: pytest.CaptureFixture[str
     assert shown["osts"][SICK]["speed"] == pytest.approx(1 / 20, rel=0.3)
     assert shown["osts"][SICK]["share"] < 0.2
     assert {o["source"] for o in shown["osts"]} == {"brw_stats"}
-    assert shown["weights"]["fill"] == 0.5
+    assert shown["weights"]["fill_budget"] == 0.02
     assert main(["explain", "--costs", "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
     table = capsys.readouterr().out
-    assert "oss2" in table and "weights ([allocate]): fill 0.5" in table
+    assert "oss2" in table and "weights ([allocate]): fill_budget 0.02" in table
     assert "speed by" in table and table.count(" brw_stats") == 12
 
 

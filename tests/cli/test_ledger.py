@@ -1,4 +1,4 @@
-"""`tarazu ledger` reads what mdsd left, and says what is damaged."""
+"""`tarazu doctor ledger` reads what mdsd left, and says what is damaged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tarazu.allocate.ledger import pack
 from tarazu.allocate.records import Closed, Promised, packed
 from tarazu.cli import main
-from tarazu.daemons.book import Book
+from tarazu.daemons.mdsd.book import Book
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`tarazu phases`, and tables 2, 5 and 7 of the paper in form."""
+"""`tarazu history phases`, and tables 2, 5 and 7 of the paper in form."""
 
 from __future__ import annotations
 

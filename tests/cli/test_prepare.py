@@ -1,4 +1,4 @@
-"""`tarazu prepare`: its command line; and the application comes first, whatever fails around it."""
+"""`tarazu change prepare`: its command line; and the application comes first, whatever fails around it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from typing import Any
 import pytest
 
 from tarazu.cli import command
+from tarazu.cli import prepare as cli_prepare
 from tarazu.errors import BadInput
+from tarazu.model import Ost, SystemView
 from tarazu.sim.testbed import Testbed
 from tarazu.sim.testbed.library import library_directory
 from tarazu.wire import local
+from tarazu.wire.messages import ViewReply
 from tests.testbed.conftest import bed, memory_directory, shared_bed  # noqa: F401
 
 STATIC = library_directory() / "testbed" / "iorlike-static"
@@ -35,7 +38,7 @@ STATIC = library_directory() / "testbed" / "iorlike-static"
     ],
 )
 def test_options_stand_before_or_behind_the_application(words: str, expected: Any) -> None:
-    parser, _ = command("prepare")
+    parser = command("change prepare")
     found = parser.parse_args(words.split())
     assert (found.application, found.apply, found.directory, found.command) == expected
 
@@ -58,9 +61,9 @@ def test_without_daemons_the_program_runs_as_it_would_have(bed: Testbed, tmp_pat
 def test_switched_off_it_is_not_there(bed: Testbed, tmp_path: Path) -> None:  # noqa: F811
     done = prepare(bed, tmp_path, "--apply", "--", "sh", "-c", "kill -TERM $$", TARAZU_DISABLE="1")
     assert done.returncode == -15 and "$TARAZU_DISABLE" in done.stderr
-    parser, execute = command("prepare")
+    parser = command("change prepare")
     with pytest.raises(BadInput, match="a program to run after --"):
-        execute(parser.parse_args(["app", "--apply"]))
+        cli_prepare.execute(parser.parse_args(["app", "--apply"]))
 
 
 def test_whatever_is_wrong_with_its_state_the_program_runs_and_its_status_is_handed_on(
@@ -74,13 +77,13 @@ def test_whatever_is_wrong_with_its_state_the_program_runs_and_its_status_is_han
     def broken(*_: object, **__: object) -> object:
         raise RuntimeError("nobody has thought of this")
 
-    parser, execute = command("prepare")
+    parser = command("change prepare")
     options = parser.parse_args(["app", "--directory", "d", "--apply", "--", "sh", "-c", "echo ran; exit 7"])
     monkeypatch.setattr("tarazu.cli.prepare._prepared", lambda *_: [])
     monkeypatch.setattr("tarazu.prepare.directories.take_back", broken)
     monkeypatch.setattr("tarazu.run.program.restore_environment", lambda: None)
     monkeypatch.setenv("TARAZU_RUN_STATE_DIR", str(tmp_path))
-    assert execute(options) == 7
+    assert cli_prepare.execute(options) == 7
     said = capfd.readouterr()
     assert said.out == "ran\n" and said.err.count("RuntimeError: nobody has thought of this") == 2
     started: list[list[str]] = []
@@ -91,33 +94,22 @@ def test_whatever_is_wrong_with_its_state_the_program_runs_and_its_status_is_han
 
     monkeypatch.setattr("tarazu.cli.prepare._prepared", broken)
     monkeypatch.setattr("tarazu.run.program.become", become)
-    assert execute(options) == 127 and started == [["sh", "-c", "echo ran; exit 7"]]
+    assert cli_prepare.execute(options) == 127 and started == [["sh", "-c", "echo ran; exit 7"]]
 
 
 GB = 10**9
 
 
-def _ost(index: int, **of: Any) -> dict[str, Any]:
-    space = {"total_bytes": 100 * GB, "free_bytes": 90 * GB, "avail_bytes": 90 * GB}
-    return {"index": index, "oss": "oss1", "usable": True, "relative_speed": 1.0, **space, **of}
-
-
-def _status() -> dict[str, Any]:
+def _views() -> dict[str, SystemView]:
     """mdsd's: of two file systems; in the testbed's OST 3 is sick and OST 6 full, of the other's all but these two."""
-    here, there = [_ost(i) for i in range(8)], [_ost(i, relative_speed=0.05) for i in range(8)]
-    sick = {str(i): {"health": "sick", "why": "slow", "since_s": 1.0} for i in range(8)}
-    here[3]["relative_speed"] = 0.05
-    here[6] |= {"free_bytes": 0, "avail_bytes": 0}
-    for i in (3, 6):
-        there[i]["relative_speed"] = 1.0
-        del sick[str(i)]
-    return {
-        "osses": {},
-        "file_systems": {
-            "flash": {"osts": there, "health": sick},
-            "lustre": {"osts": here, "health": {"3": {"health": "sick", "why": "slow", "since_s": 1.0}}},
-        },
-    }
+    space = 100 * GB, 90 * GB, 90 * GB
+    well = [Ost(i, "oss1", *space, relative_speed=1.0) for i in range(8)]
+    sick = [Ost(i, "oss1", *space, relative_speed=0.05) for i in range(8)]
+    full = Ost(6, "oss1", 100 * GB, 0, 0, relative_speed=1.0)
+    here = (*well[:3], sick[3], *well[4:6], full, well[7])
+    there = (*sick[:3], well[3], *sick[4:6], well[6], sick[7])
+    views = {"flash": there, "lustre": here}
+    return {fs_name: SystemView(fs_name, 0.0, osts) for fs_name, osts in views.items()}
 
 
 @contextlib.contextmanager
@@ -131,8 +123,10 @@ def clientd(path: Path) -> Iterator[None]:
             with contextlib.suppress(OSError):
                 while True:
                     with local.Channel(listener.accept()[0]) as channel:
-                        assert isinstance(channel.receive(), local.StatusQuery)
-                        channel.send(local.StatusAnswer({"clientd": {}, "mdsd": _status()}))
+                        query, views = channel.receive(), _views()
+                        assert isinstance(query, local.ViewQuery)
+                        view = views.get(query.fs_name)
+                        channel.send(ViewReply("1", view, fs_names=tuple(views), stopped=""))
 
         thread = threading.Thread(target=answer)
         thread.start()

@@ -1,4 +1,4 @@
-"""`tarazu rebalance` on a testbed: its script moves files with the stand-in for `lfs migrate`, and takes them back."""
+"""`tarazu change rebalance` on a testbed: its script moves files with a stand-in for `lfs migrate`, and back."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def on_client(bed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Testbed:
 
 
 def advised(bed: Testbed, *words: str) -> Any:
-    """What `tarazu rebalance --advise --json` prints on the client."""
+    """What `tarazu change rebalance --advise --json` prints on the client."""
     program: list[str | Path] = [
         "-m",
         "tarazu",
@@ -236,7 +236,7 @@ def test_advice_as_text(on_client: Testbed, capsys: pytest.CaptureFixture[str]) 
         (["{set}", "--rate", "1K"], "1M or more"),
         (["{set}", "--pool", "none"], "a pool of lustre with OSTs"),
         (["{set}/f0"], "a directory"),
-        (["{set}", "--view", "/nonexistent"], "a file"),
+        (["{set}", "--view", "/nonexistent"], "a readable file"),
     ],
 )
 def test_bad_questions_are_one_line(

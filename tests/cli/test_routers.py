@@ -1,4 +1,4 @@
-"""What `tarazu routers` prints of mdsd's plan, to root and to others."""
+"""What `tarazu change routers` prints of mdsd's plan, to root and to others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tarazu.cli import routers
-from tarazu.daemons.clientd import of_user
+from tarazu.daemons.clientd.service import of_user
 
 
 def job(uid: int, **more: Any) -> dict[str, Any]:

@@ -7,29 +7,26 @@ from typing import Any
 import pytest
 
 from tarazu.cli import status
-
-OST: dict[str, Any] = {
-    "stale": False,
-    "degraded": False,
-    "no_create": False,
-    "readonly": False,
-    "usable": True,
-}
+from tarazu.ost_state import Verdict
+from tarazu.wire.overview import Target
 
 
 @pytest.mark.parametrize(
-    ("more", "words"),
+    ("of", "also", "words"),
     [
-        ({}, "ok"),
-        ({"usable": False}, "unusable"),
-        ({"stale": True, "degraded": True}, "stale degraded"),
-        ({"health": "dead: DISCONN", "usable": False}, "dead: DISCONN"),
-        ({"no_create": True}, "no_create"),
-        ({"also_reported_by": ["oss2", "oss3"]}, "also reported by oss2,oss3"),
+        ({}, (), "ok"),
+        ({"verdict": Verdict.SILENT, "why": "no report from oss1"}, (), "SILENT (no report from oss1)"),
+        (
+            {"verdict": Verdict.DEAD, "why": "DISCONN", "since_s": 86400.0},
+            (),
+            "DEAD (DISCONN) since 1970-01-02",
+        ),
+        ({}, ("oss2", "oss3"), "ok also reported by oss2,oss3"),
     ],
 )
-def test_the_state_of_an_ost(more: dict[str, Any], words: str) -> None:
-    assert status._state({**OST, **more}) == words
+def test_the_state_of_an_ost(of: dict[str, Any], also: tuple[str, ...], words: str) -> None:
+    target = Target("fs", 1, "oss1", 10, 5, 5, True, **of)
+    assert status._state(target, also).startswith(words)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +39,7 @@ def test_the_state_of_an_ost(more: dict[str, Any], words: str) -> None:
     ],
 )
 def test_the_source_of_a_speed(more: dict[str, Any], words: str) -> None:
-    assert status._source({**OST, **more}) == words
+    assert status._source(more) == words
 
 
 def test_the_load_of_an_mds(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What `tarazu tune` does where there is no daemon: on the council's node, on an announcer's, on neither."""
+"""What `tarazu change tune` does where there is no daemon: on the council's node, on an announcer's, on neither."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Tune = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def tune(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Tune:
-    """`tarazu tune WORDS`: status, standard output, standard error. `mode`: the node's; `more`: settings of [tune]."""
+    """`tarazu change tune WORDS`: status, standard output, standard error. `mode`: the node's; `more`: of [tune]."""
 
     def run(*words: str, mode: str = "observe", more: str = "") -> tuple[int, str, str]:
         configuration = tmp_path / "tarazu.toml"
@@ -53,7 +53,7 @@ def node(tmp_path: Path) -> Path:
 
 def learned() -> bytes:
     """Of a council that has seen strided reads under two quanta."""
-    council = Council({"nrs": ("fifo", "crrn 8")}, "epsilon-greedy", mode="observe")
+    council = Council({"nrs": ("fifo", "crrn 8")}, mode="observe")
     read = Direction(8 << 20, 256, 1, (), 0.9)
     for second, value in enumerate(("fifo", "fifo", "crrn 8")):
         elapsed_s = 0.5 if value == "crrn 8" else 1.0
@@ -72,7 +72,7 @@ def test_the_councils_mode_is_ordered_and_undone(tune: Tune, council: Kept) -> N
     status, out, _ = tune("--apply")
     ordered = council.ordered()
     assert status == 0 and ordered is not None and ordered.mode == "apply"
-    assert "mode is apply (it was observe)" in out and "undo: tarazu tune --observe" in out
+    assert "mode is apply (it was observe)" in out and "undo: tarazu change tune --observe" in out
     status, out, _ = tune("--undo")
     ordered = council.ordered()
     assert status == 0 and ordered is not None and ordered.mode == "observe"
@@ -82,17 +82,17 @@ def test_the_councils_mode_is_ordered_and_undone(tune: Tune, council: Kept) -> N
 
 def test_what_was_learned_is_shown_without_a_daemon(tune: Tune, council: Kept) -> None:
     council.write_knowledge(learned())
-    more = 'learner = "epsilon-greedy"\nlevers = ["nrs=fifo | crrn 8"]'
+    more = 'levers = ["nrs=fifo | crrn 8"]'
     status, out, error = tune("show", more=more)
     assert (status, error) == (0, "")
     assert "it has never run here" in out and "does not answer (tune.council is empty" in out
     lines = out.splitlines()
     at = lines.index("read strided, 1 file, 32768 B (nrs)")
-    assert lines[at + 1].split()[:3] == ["fifo", "8.4", "MB/s"] and "2 intervals" in lines[at + 1]
+    assert lines[at + 1].split()[:3] == ["fifo", "8.4", "MB/s"] and "1 interval" in lines[at + 1]
     assert lines[at + 2].startswith("  crrn 8       16.8 MB/s") and lines[at + 2].endswith("1 interval  best")
     rows = json.loads(tune("show", "--json", more=more)[1])["council"]["learned"]
     assert [(row["value"], row["seen"], row["best"]) for row in rows] == [
-        ("fifo", 2, False),
+        ("fifo", 1, False),
         ("crrn 8", 1, True),
     ]
     assert "learned" not in json.loads(tune("--json", more=more)[1])["council"]
@@ -108,7 +108,7 @@ def test_an_order_that_cannot_be_read_is_replaced_in_need(tune: Tune, council: K
 def test_undo_on_a_node_holds_until_apply_there(tune: Tune, node: Path) -> None:
     status, out, _ = tune("--undo", mode="apply")
     assert status == 0 and "nothing to restore" in out and "nothing is set here until" in out
-    assert "held by tarazu tune --undo" in tune(mode="apply")[1]
+    assert "held by tarazu change tune --undo" in tune(mode="apply")[1]
     assert "values may be set here again" in tune("--apply", mode="apply")[1]
     assert "were not held back" in tune("--apply", mode="apply")[1]
     found: dict[str, Any] = json.loads(tune("--json", mode="apply")[1])
@@ -136,8 +136,8 @@ def test_status_says_what_is_on_this_node(
     tune("--undo")
     main(["status", "--config", str(tmp_path / "tarazu.toml")])
     out = capsys.readouterr().out
-    assert "a council of parameters that learn: observe (tarazu tune --undo)" in out
-    assert "nothing is set here: held by tarazu tune --undo" in out
+    assert "a council of parameters that learn: observe (tarazu change tune --undo)" in out
+    assert "nothing is set here: held by tarazu change tune --undo" in out
 
 
 def test_notes_that_cannot_be_read_are_said(tune: Tune, node: Path) -> None:

@@ -1,4 +1,4 @@
-"""`tarazu tune` on a council's node and on a node of its group, with their daemons."""
+"""`tarazu change tune` on a council's node and on a node of its group, with their daemons."""
 
 from __future__ import annotations
 
@@ -41,7 +41,11 @@ def test_an_administrator_orders_looks_and_undoes(
     ]
     group.until(lambda: "MB/s [" in tune("node1", "show"), client)
     shown = tune("node1", "show")
-    assert "council " in shown and "apply (tarazu tune --apply)" in shown and "max_rpcs_in_flight" in shown
+    assert (
+        "council " in shown
+        and "apply (tarazu change tune --apply)" in shown
+        and "max_rpcs_in_flight" in shown
+    )
     assert "\nwrite " in shown and "(max_rpcs_in_flight" in shown
 
     assert "restored: max_rpcs_in_flight" in tune("node1", "--undo")

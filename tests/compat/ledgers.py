@@ -19,8 +19,8 @@ from tarazu.allocate.records import (
     Revoked,
     packed,
 )
-from tarazu.daemons.book import Book
-from tarazu.daemons.ledger_clock import LedgerClock, Sources
+from tarazu.daemons.mdsd.book import Book
+from tarazu.daemons.mdsd.ledger_clock import LedgerClock, Sources
 
 MIB = 1 << 20
 START_S = 1_700_000_000.0

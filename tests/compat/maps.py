@@ -117,7 +117,7 @@ def writing(case: str) -> dict[str, Any]:
 def found(path: Any, row: MapRow) -> dict[str, Any] | None:
     """What the C core finds under the row's name: plain values."""
     name = row.name
-    names = native.Names(name.precise, name.loose, name.volatile)
+    names = native.Templates(name.precise, name.loose, name.volatile)
     hit = native.map_lookup(path, row.fs_name, name.key, names, name.rank, name.nth_precise, name.nth_loose)
     if hit is None:
         return None

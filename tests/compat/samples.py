@@ -49,6 +49,8 @@ def _value(info: inspect.Type, turn: int, full: bool) -> Any:
         return _value(info.types[turn % len(info.types)], turn, full)
     if isinstance(info, inspect.LiteralType):
         return sorted(info.values)[turn % len(info.values)]
+    if isinstance(info, inspect.EnumType):
+        return list(info.cls)[turn % len(info.cls)]
     if isinstance(info, inspect.VarTupleType):
         return tuple(_value(info.item_type, turn + i, full) for i in range(1 + turn % 3 if full else 0))
     if isinstance(info, inspect.TupleType):

@@ -50,6 +50,8 @@ def _type(info: inspect.Type, structs: dict[str, Any]) -> dict[str, Any]:
         return {"struct": name}
     if isinstance(info, inspect.UnionType):
         return {"any_of": [_type(each, structs) for each in info.types]}
+    if isinstance(info, inspect.EnumType):
+        return {"plain": "StrType"}  # with a member for words that it does not know
     if isinstance(info, inspect.LiteralType):
         return {"literal": sorted(info.values)}
     if isinstance(info, inspect.VarTupleType | inspect.ListType):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tarazu.daemons.book import Book
+from tarazu.daemons.mdsd.book import Book
 from tarazu.store.journal import Content
 from tests.compat import ledgers
 from tests.compat.old_tree import versions

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu import cli
-from tarazu.config import Run
+from tarazu.batch import environment
+from tarazu.config import RunSettings
 from tarazu.config.taking_part import Who, matches, user_of, why_not, why_not_key
-from tarazu.daemons.user_lists import UserLists
-from tarazu.run.command_line import batch_system
+from tarazu.daemons.mdsd.user_lists import UserLists
 
 ALICE = Who(1000, "alice", "chem", "batch", "ior")
 
@@ -43,25 +43,25 @@ ALICE = Who(1000, "alice", "chem", "batch", "ior")
     ],
 )
 def test_who_takes_part(lists: dict[str, Any], why: str) -> None:
-    found = why_not(Run(**lists), ALICE)
+    found = why_not(RunSettings(**lists), ALICE)
     assert found.startswith(why) and bool(found) == bool(why)
 
 
 def test_what_is_not_known_of_a_job_is_in_no_list() -> None:
-    assert why_not(Run(only_projects=("chem",)), Who(1000)) != ""
-    assert why_not(Run(exclude_programs=("*",)), Who(1000)) == ""
+    assert why_not(RunSettings(only_projects=("chem",)), Who(1000)) != ""
+    assert why_not(RunSettings(exclude_programs=("*",)), Who(1000)) == ""
 
 
 def test_of_whom_it_is_not_known_who_he_is_a_list_of_names_may_mean_him() -> None:
     nobody_says = Who(1000, None)
-    assert "does not say who uid 1000 is" in why_not(Run(exclude_users=("bob",)), nobody_says)
-    assert why_not(Run(exclude_users=("1001",)), nobody_says) == ""
-    assert why_not(Run(only_users=("bob",)), nobody_says) != ""
-    assert why_not(Run(only_users=("bob", "1000")), nobody_says) == ""
+    assert "does not say who uid 1000 is" in why_not(RunSettings(exclude_users=("bob",)), nobody_says)
+    assert why_not(RunSettings(exclude_users=("1001",)), nobody_says) == ""
+    assert why_not(RunSettings(only_users=("bob",)), nobody_says) != ""
+    assert why_not(RunSettings(only_users=("bob", "1000")), nobody_says) == ""
 
 
 def test_directories() -> None:
-    run = Run(include=("/data/*",), exclude=("*/tmp/*",))
+    run = RunSettings(include=("/data/*",), exclude=("*/tmp/*",))
     assert [why_not_key(run, key) for key in ("/data/a", "/data/x/tmp/a", "/home/a")] == [
         "",
         "run.exclude names it",
@@ -81,17 +81,21 @@ def test_globs_are_judged_as_the_library_does(glob: str, text: str) -> None:
 
 def test_what_batch_systems_say_of_project_and_partition() -> None:
     slurm = {"SLURM_JOB_ACCOUNT": "chem", "SLURM_JOB_PARTITION": "batch", "QUEUE": "x"}
-    assert (batch_system.project(slurm), batch_system.partition(slurm)) == ("chem", "batch")
-    assert batch_system.partition({"PBS_QUEUE": "workq"}) == "workq"
-    assert (batch_system.project({}), batch_system.partition({})) == ("", "")
+    assert (environment.project(slurm), environment.partition(slurm)) == ("chem", "batch")
+    assert environment.partition({"PBS_QUEUE": "workq"}) == "workq"
+    assert (environment.project({}), environment.partition({})) == ("", "")
 
 
 def test_mdsd_judges_only_whom_it_knows(caplog: pytest.LogCaptureFixture) -> None:
-    assert UserLists(Run(exclude_users=("root", "4711"))).why_not(0) == "run.exclude_users names uid 0"
-    assert UserLists(Run(only_users=("root",))).why_not(4711) == "run.only_users does not name uid 4711"
-    unknown = UserLists(Run(only_users=("root", "nobody-of-this-name")))
+    assert (
+        UserLists(RunSettings(exclude_users=("root", "4711"))).why_not(0) == "run.exclude_users names uid 0"
+    )
+    assert (
+        UserLists(RunSettings(only_users=("root",))).why_not(4711) == "run.only_users does not name uid 4711"
+    )
+    unknown = UserLists(RunSettings(only_users=("root", "nobody-of-this-name")))
     assert unknown.why_not(4711) == "" and "nobody-of-this-name" in caplog.text
-    with_projects = UserLists(Run(only_users=("root",), only_projects=("chem",)))
+    with_projects = UserLists(RunSettings(only_users=("root",), only_projects=("chem",)))
     assert with_projects.why_not(4711) == ""
 
 
@@ -108,7 +112,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
     monkeypatch.setattr("pwd.getpwuid", look_up)
     monkeypatch.setattr("pwd.getpwnam", look_up)
     monkeypatch.setattr("tarazu.config.users.WAIT_S", 0.1)
-    monkeypatch.setattr("tarazu.daemons.user_lists.LOOK_UP_S", 0.1)
+    monkeypatch.setattr("tarazu.daemons.mdsd.user_lists.LOOK_UP_S", 0.1)
     yield asked
     over.set()
     for thread in threading.enumerate():  # else the next test's question would be answered by this one's
@@ -117,17 +121,17 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
 
 
 def test_a_hanging_directory_of_users_delays_nobody_and_is_asked_once(hanging: list[object]) -> None:
-    run = Run(exclude_users=("bob", "4711"))
+    run = RunSettings(exclude_users=("bob", "4711"))
     began = time.monotonic()
     assert [user_of(run, 1000), user_of(run, 1000)] == [None, None]
     assert UserLists(run).why_not(4711) == "run.exclude_users names uid 4711"
     assert time.monotonic() - began < 5 and hanging == [1000, "bob"]
-    assert user_of(Run(only_users=("1000",)), 1000) == "" and len(hanging) == 2, "no name is needed"
+    assert user_of(RunSettings(only_users=("1000",)), 1000) == "" and len(hanging) == 2, "no name is needed"
 
 
 def test_a_user_without_a_name_is_not_one_of_whom_nothing_is_known() -> None:
-    assert user_of(Run(exclude_users=("bob",)), 2**31 - 7) == ""
-    assert user_of(Run(exclude_users=("bob",)), 0) == "root"
+    assert user_of(RunSettings(exclude_users=("bob",)), 2**31 - 7) == ""
+    assert user_of(RunSettings(exclude_users=("bob",)), 0) == "root"
 
 
 @pytest.mark.parametrize("of", ["TARAZU_RUN_ONLY_USERS", "TARAZU_RUN_EXCLUDE_USERS"])

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tarazu.daemons.notices import Notices
+from tarazu.daemons.clientd.notices import Notices
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.sim.testbed.ports import free_port
@@ -57,7 +57,7 @@ class Site:
         self.config.write_text(
             f"[keys]\ndirectory = '{self.keys}'\n"
             f"[ossd]\ninterval_s = 0.1\n"
-            f"[allocate]\npolicy = 'greedy'\n"
+            f"[allocate]\nleast_gain = -1.0\n"
             f"[mdsd]\nstatistics = '{self.statistics}'\nrequests = '{self.requests}'\n"
             f"root = '{self.mds_root}'\naudit_log = '{self.audit}'\nstate = '{self.state}'\n"
             + "".join(f"{name} = {value}\n" for name, value in lines.items())
@@ -68,7 +68,14 @@ class Site:
     ) -> subprocess.Popen[str]:
         log = (self.directory / f"{daemon}.log").open("a")
         process = subprocess.Popen(
-            [sys.executable, "-m", f"tarazu.daemons.{daemon}", "--config", str(self.config), *arguments],
+            [
+                sys.executable,
+                "-m",
+                f"tarazu.daemons.{daemon}.service",
+                "--config",
+                str(self.config),
+                *arguments,
+            ],
             stdout=log,
             stderr=log,
             text=True,

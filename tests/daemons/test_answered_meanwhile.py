@@ -8,11 +8,11 @@ from typing import Any
 
 from tarazu.allocate.records import Replied
 from tarazu.config import Settings
-from tarazu.daemons.allocating import Allocating
-from tarazu.daemons.audit import Audit
-from tarazu.daemons.book import Book
-from tarazu.daemons.ledger_clock import LedgerClock
-from tarazu.daemons.outbox import Outbox
+from tarazu.daemons.mdsd.allocating import Allocating
+from tarazu.daemons.mdsd.audit import Audit
+from tarazu.daemons.mdsd.book import Book
+from tarazu.daemons.mdsd.ledger_clock import LedgerClock
+from tarazu.daemons.mdsd.outbox import Outbox
 from tarazu.stats.gate import Gate
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from tarazu.allocate.policies import make
 from tarazu.config import Settings
-from tarazu.daemons import batch
-from tarazu.daemons.batch import Part, Placed, Refused, place, waves_of
-from tarazu.daemons.request_rate import BURST, RequestRate
+from tarazu.daemons.mdsd import batch
+from tarazu.daemons.mdsd.batch import BatchPart, Placed, Refused, place, waves_of
+from tarazu.daemons.mdsd.request_rate import BURST, RequestRate
 from tarazu.lustre import EOF
 from tarazu.model import Allocation, Component, CreateRequest, Layout, Ost, SystemView
+from tarazu.sim.allocation.policies import make
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationRequest, FileSpec
 
@@ -22,7 +22,7 @@ OSTS = 40
 VIEW = SystemView(
     "scratch", 0.0, tuple(Ost(i, f"oss{i // 8}", 100 * GIB, 90 * GIB, 90 * GIB) for i in range(OSTS))
 )
-WEIGHTS = Settings().allocate
+WEIGHTS = Settings().allocate.weights
 
 
 def ask(id: str, files: int = 4, stripes: int = 4, size: int = GIB, waves: int = 1) -> AllocationRequest:
@@ -33,7 +33,7 @@ def ask(id: str, files: int = 4, stripes: int = 4, size: int = GIB, waves: int =
 
 def placed(requests: Sequence[AllocationRequest], policy: str = "tarazu") -> list[batch.Outcome]:
     made = make(policy, seed=0, weights=WEIGHTS)
-    return place(made, VIEW, [Part(request, {}) for request in requests], WEIGHTS, 1.5)
+    return place(made, VIEW, [BatchPart(request, {}) for request in requests], WEIGHTS, 1.5)
 
 
 def used(outcome: batch.Outcome) -> Counter[int]:
@@ -91,7 +91,7 @@ def test_a_fault_of_the_allocator_with_one_request_costs_the_others_nothing(
             return make("greedy", seed=0, weights=WEIGHTS).allocate(view, requests, of_wave)
 
     requests = [ask("a"), ask("bad", size=13), ask("b")]
-    first, bad, last = place(Faulty(), VIEW, [Part(r, {}) for r in requests], WEIGHTS, 0.0)  # type: ignore[arg-type]
+    first, bad, last = place(Faulty(), VIEW, [BatchPart(r, {}) for r in requests], WEIGHTS, 0.0)  # type: ignore[arg-type]
     assert bad == Refused("declined", "the allocator failed") and "planted" in caplog.text
     # The last one knows what the first one got.
     assert not set(used(first)) & set(used(last))

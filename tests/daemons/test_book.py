@@ -26,9 +26,9 @@ from tarazu.allocate.records import (
     Revoked,
     packed,
 )
-from tarazu.daemons import book as books
-from tarazu.daemons.book import Book
-from tarazu.daemons.ledger_clock import UNSEEN_S, LedgerClock, Sources
+from tarazu.daemons.mdsd import book as books
+from tarazu.daemons.mdsd.book import Book
+from tarazu.daemons.mdsd.ledger_clock import UNSEEN_S, LedgerClock, Sources
 from tarazu.errors import StoreError
 from tarazu.store import frames
 from tests.hostile.ledger import mutate_ledger, write_ledger

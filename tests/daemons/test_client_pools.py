@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons import client_pools
-from tarazu.daemons.client_pools import ClientPools
+from tarazu.daemons import questions
+from tarazu.daemons.questions import ClientPools
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.wire.messages import StatusRequest, ViewRequest
@@ -41,7 +41,7 @@ def test_a_client_reads_the_pools_of_what_is_mounted(
     assert pools() == {"lustre": {"flash": (1, 3), "new": ()}}
     put(client_root / "proc/fs/lustre/lov/lustre-clilov-ffff8a1c/pools/new", "lustre-OST000a_UUID\n")
     assert pools()["lustre"]["new"] == (), "not read again at once"
-    monkeypatch.setattr(client_pools, "KEEP_S", 0.0)
+    monkeypatch.setattr(questions, "KEEP_POOLS_S", 0.0)
     assert pools()["lustre"]["new"] == (10,)
     assert ClientPools(str(client_root / "nowhere"))() == {}
 

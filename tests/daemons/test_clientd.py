@@ -22,15 +22,16 @@ import pytest
 from tarazu import config
 from tarazu.cli.db import from_clientd
 from tarazu.config import without_password
-from tarazu.daemons import stored_plans
-from tarazu.daemons.clientd import Clientd, check_ids, listen
-from tarazu.daemons.left_to_lustre import as_the_site_wants
-from tarazu.daemons.process import Wakeup
-from tarazu.daemons.reports import read_history
+from tarazu.daemons.clientd import stored_plans
+from tarazu.daemons.clientd.reports import read_history
+from tarazu.daemons.clientd.service import Clientd, check_ids, listen
+from tarazu.daemons.service import Wakeup
 from tarazu.daemons.shares import Share
 from tarazu.errors import Busy, ConfigError, TraceError, Unavailable, WireError
 from tarazu.lustre import EOF
 from tarazu.model import Component, FileName, Forecast, JobStep, Layout
+from tarazu.plan.left_to_lustre import as_the_site_wants
+from tarazu.predict import RUNS
 from tarazu.store.rows import NewFile
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run
@@ -158,7 +159,6 @@ def clientd(tmp_path: Path) -> Iterator[Clientd]:
     fields = {"socket": str(tmp_path / "s"), "database": str(tmp_path / "i.db")}
     settings = config.override(config.override(config.Settings(), "clientd", **fields), "keys", insecure=True)
     settings = config.override(settings, "layout", min_size=0)
-    settings = config.override(settings, "predict", runs=4)
     wakeup = Wakeup()
     found = Clientd(settings, wakeup)
     thread = threading.Thread(target=found.loop)
@@ -257,15 +257,17 @@ def test_whom_the_site_does_not_want_gets_no_plan_whatever_his_own_settings_say(
 def test_files_that_the_site_does_not_want_placed_are_left_to_lustre_and_it_is_said_why() -> None:
     name = FileName("/d/tmp/a", "/d/tmp/a", "/d/tmp/a", False, 0, 0, 0)
     file = NewFile(Forecast(name, 1 << 30), Layout((Component(0, EOF, 1 << 20, 4),)))
-    (left,) = as_the_site_wants(config.Run(exclude=("*/tmp/*",)), [file])
+    (left,) = as_the_site_wants(config.RunSettings(exclude=("*/tmp/*",)), [file])
     assert (left.layout, left.left_because) == (None, "run.exclude names it")
-    assert as_the_site_wants(config.Run(include=("/d/*",)), [file]) == [file]
+    assert as_the_site_wants(config.RunSettings(include=("/d/*",)), [file]) == [file]
 
 
-def test_histories_beyond_the_setting_are_not_even_looked_at(clientd: Clientd, tmp_path: Path) -> None:
+def test_histories_beyond_what_a_forecast_takes_are_not_even_looked_at(
+    clientd: Clientd, tmp_path: Path
+) -> None:
     bad = tmp_path / "bad.run"
     bad.write_bytes(b"nothing")
-    good = [history_file(tmp_path / f"{n}.run", 1e9 + n) for n in range(4)]
+    good = [history_file(tmp_path / f"{n}.run", 1e9 + n) for n in range(RUNS)]
     reply = plan(clientd, [bad, *good])
     assert reply.warnings == () and reply.forecast_files == 1
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tarazu import errors
-from tarazu.daemons import clientd
+from tarazu.daemons.clientd import service as clientd
 from tarazu.model import JobStep
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run
@@ -160,7 +160,7 @@ def test_a_user_who_never_answers_does_not_hold_all_turns(crowded: Site) -> None
 
 @as_root
 def test_descriptors_and_frames_that_are_sent_in_masses_are_bounded(crowded: Site) -> None:
-    pid = next(p.pid for p in crowded.processes if "tarazu.daemons.clientd" in p.args)
+    pid = next(p.pid for p in crowded.processes if "tarazu.daemons.clientd.service" in p.args)
     before = len(os.listdir(f"/proc/{pid}/fd"))
     flooded: list[local.Channel] = []
     with tempfile.TemporaryFile() as file:

@@ -11,9 +11,9 @@ from typing import Never
 import msgspec
 import pytest
 
-from tarazu.daemons.forecasts.curves import profile_of
-from tarazu.daemons.forecasts.work import limited
-from tarazu.forwarding.estimate import Benchmarks, Measurement, Pattern
+from tarazu.daemons.clientd.forecasts.curves import profile_of
+from tarazu.daemons.clientd.forecasts.work import limited
+from tarazu.forwarding.estimate import BenchmarkPattern, Benchmarks, Measurement
 from tarazu.forwarding.estimate.database import save
 from tarazu.model import JobStep
 from tarazu.trace.phases.phase import Phase
@@ -70,7 +70,7 @@ def test_a_name_without_a_measured_curve(curves: str) -> None:
 
 
 def test_a_curve_estimated_from_benchmarks(tmp_path: Path) -> None:
-    pattern = Pattern("ost", "write", "POSIX", "shared", "contiguous", 1 << 20, 1 << 30, 8, 4)
+    pattern = BenchmarkPattern("ost", "write", "POSIX", "shared", "contiguous", 1 << 20, 1 << 30, 8, 4)
     rates = {1: 1e9, 2: 1.9e9, 4: 3.5e9, 8: 3e9}
     path = tmp_path / "benchmarks.csv"
     save(
@@ -137,14 +137,14 @@ def test_a_search_that_takes_too_long_or_fails_or_eats_memory_is_given_up() -> N
     profile, why = limited(lambda: (time.sleep(20), (None, ""))[1], 0.4)
     assert profile is None and "longer than 0.2 s" in why and time.monotonic() - begin < 10
     assert limited(fails, 10) == (None, "looking for its curve failed: OverflowError: absurd")
-    assert "forecast_bytes" in limited(eats, 10)[1]
+    assert "more memory" in limited(eats, 10)[1]
     assert limited(lambda: (None, "found"), 10) == (None, "found")
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0 and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
 
 
 def test_of_recorded_phases_what_is_unknown_is_no_hindrance(tmp_path: Path) -> None:
     """A light recording: no requests, no order."""
-    pattern = Pattern("ost", "write", "POSIX", "shared", "contiguous", 1 << 20, 1 << 30, 8, 4)
+    pattern = BenchmarkPattern("ost", "write", "POSIX", "shared", "contiguous", 1 << 20, 1 << 30, 8, 4)
     path = tmp_path / "benchmarks.csv"
     save(Benchmarks([Measurement(pattern, 2, 1e9, "ior-4.0.0", "", "id")]), path)
     light = msgspec.structs.replace(PHASE, requests=0, spatiality="unknown", io_s=0.0)

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tarazu.daemons.health import Health, Verdict, of_report
+from tarazu.daemons.mdsd.health import Health, of_report, word
 from tarazu.model import Ost, SystemView
 from tarazu.rebalance.targets import targets
 from tarazu.stats import drain, osp
@@ -15,7 +15,7 @@ from tarazu.stats import drain, osp
 FS = "lustre"
 OSTS = tuple(Ost(index, f"oss{index // 2}", 1 << 40, 1 << 39, 1 << 39) for index in range(4))
 VIEW = SystemView(FS, 0.0, OSTS)
-WELL = osp.Seen(frozenset((FS, i) for i in range(4)), {}, frozenset(), {})
+WELL = osp.TargetTrouble(frozenset((FS, i) for i in range(4)), {}, frozenset(), {})
 LOST = WELL._replace(lost={(FS, 2): "CONNECTING", (FS, 3): "DISCONN"})
 
 
@@ -26,12 +26,12 @@ class Clocked:
         self.health = Health(str(root))
         self.view = VIEW
 
-    def at(self, now: float, seen: osp.Seen) -> dict[int, str]:
+    def at(self, now: float, seen: osp.TargetTrouble) -> dict[int, str]:
         """What changes of it: index → kind."""
         self.health.looker.seen = seen
         self.health.looker.count += 1
         changes = self.health.update(lambda: [self.view], now, promised=True)
-        return {change.target[1]: change.now.kind for change in changes}
+        return {change.target[1]: word(change.now) for change in changes}
 
     def usable(self) -> list[int]:
         return [ost.index for ost in self.health.apply(self.view).osts if ost.usable]
@@ -101,7 +101,7 @@ def test_what_the_administrator_closes_or_is_full_counts_at_once(clocked: Clocke
 def test_all_who_ask_whether_an_ost_is_sick_hear_the_same() -> None:
     for speed, sick in ((None, False), (0.6, False), (0.4, True), (0.002, True)):
         ost = msgspec.structs.replace(OSTS[0], relative_speed=speed)
-        assert (of_report(ost, connected=True).kind == "sick") is sick
+        assert (of_report(ost, connected=True).verdict == "sick") is sick
         view = SystemView(FS, 0.0, (ost, *OSTS[1:]))
         assert [c.ost for c in drain.candidates(view, 1.0)] == [ost.index] * sick
         assert bool(targets(view).room[0] == 0) is sick, "nothing is moved to it"
@@ -109,8 +109,8 @@ def test_all_who_ask_whether_an_ost_is_sick_hear_the_same() -> None:
 
 def test_silence_of_an_ossd_is_no_death_where_the_mds_is_connected() -> None:
     stale = msgspec.structs.replace(OSTS[0], stale=True)
-    assert of_report(stale, connected=True) == Verdict("")
-    assert of_report(stale, connected=False).kind == "silent"
+    assert of_report(stale, connected=True).well
+    assert of_report(stale, connected=False).verdict == "silent"
 
 
 def test_a_look_that_hangs_holds_up_one_plan_for_half_a_second_and_no_other(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_look_that_hangs_holds_up_one_plan_for_half_a_second_and_no_other(tmp_
     release = threading.Event()
 
     class Hanging(osp.Osps):
-        def look(self) -> osp.Seen:
+        def look(self) -> osp.TargetTrouble:
             release.wait(10)
             return WELL
 

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from tarazu.allocate.ledger import Ledger
-from tarazu.daemons import limits
-from tarazu.daemons.exclusions import Exclusions
-from tarazu.daemons.limits import PromiseLimits, ReportLimits
+from tarazu.daemons.mdsd import limits
+from tarazu.daemons.mdsd.exclusions import Exclusions
+from tarazu.daemons.mdsd.limits import PromiseLimits, ReportLimits
 from tarazu.errors import ConfigError
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout, Ost, SystemView

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.log_lines import LineFormatter, to_the_journal
+from tarazu.daemons.service_manager import LineFormatter, to_the_journal
 from tarazu.names import one_line
 
 HOSTILE = "scratch\n<0>kernel: panic \x1b[2J\r\u2028\x9b\u202e\udc80\0"
@@ -62,7 +62,13 @@ def test_a_daemon_that_cannot_start_says_one_line(tmp_path: Path, journal: bool)
     with (tmp_path / "log").open("w") as log:
         found = os.fstat(log.fileno())
         stream = {"JOURNAL_STREAM": f"{found.st_dev}:{found.st_ino}"} if journal else {}
-        command = [sys.executable, "-m", "tarazu.daemons.ossd", "--config", str(tmp_path / "site.toml")]
+        command = [
+            sys.executable,
+            "-m",
+            "tarazu.daemons.ossd.service",
+            "--config",
+            str(tmp_path / "site.toml"),
+        ]
         done = subprocess.run(command, stderr=log, env={**os.environ, **stream}, check=False)
     expected = f"{tmp_path}/site.toml:2: [ossd] interval_s: expected a number above 0, found -1"
     line = (tmp_path / "log").read_text()

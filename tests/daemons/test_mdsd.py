@@ -70,7 +70,7 @@ def test_reports_flow_into_the_status(running: Site) -> None:
 def test_a_request_is_answered_promised_and_audited(running: Site) -> None:
     client = running.client()
     reply = ask(client, allocation())
-    assert reply.status == "allocated" and reply.policy == "greedy"
+    assert reply.status == "allocated" and reply.policy == "tarazu"
     assert len(reply.osts) == 2
     assert all(len(set(file[0])) == 2 and set(file[0]) <= {0, 1, 2, 3, 4} for file in reply.osts)
     assert reply.ost_cost >= reply.ost_cost_bound > 0
@@ -81,7 +81,7 @@ def test_a_request_is_answered_promised_and_audited(running: Site) -> None:
     assert re.search(
         r'status=allocated id="a1" fs="lustre" uid=1000 job="4711" files=2 bytes=16777216 ', line
     )
-    assert re.search(r"policy=greedy cost=\d\.\d+ bound=\d\.\d+ elapsed_s=\d", line)
+    assert re.search(r"policy=tarazu cost=\d\.\d+ bound=\d\.\d+ elapsed_s=\d", line)
 
 
 def test_a_resent_request_gets_the_same_answer_and_no_second_promise(running: Site) -> None:
@@ -241,7 +241,7 @@ def test_sigterm_ends_it_cleanly_and_sighup_does_not(running: Site) -> None:
 
 def run_mdsd(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "tarazu.daemons.mdsd", *arguments],
+        [sys.executable, "-m", "tarazu.daemons.mdsd.service", *arguments],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -265,7 +265,7 @@ def run_mdsd(*arguments: str) -> subprocess.CompletedProcess[str]:
 )
 def test_bad_configuration_is_one_line_and_status_2(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "tarazu.toml"
-    path.write_text(f"[keys]\ndirectory = '{tmp_path}'\n[allocate]\npolicy = 'greedy'\n{text}")
+    path.write_text(f"[keys]\ndirectory = '{tmp_path}'\n[allocate]\nleast_gain = -1.0\n{text}")
     statistics = () if "statistics" in text else ("--statistics", "tcp://127.0.0.1:*")
     result = run_mdsd("--config", str(path), *statistics)
     assert result.returncode == 2

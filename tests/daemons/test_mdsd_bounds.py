@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tarazu.daemons.per_user import QUEUE_OF_USER, REPLIES_OF_USER_BYTES
+from tarazu.daemons.mdsd.per_user import QUEUE_OF_USER, REPLIES_OF_USER_BYTES
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.units import MIB

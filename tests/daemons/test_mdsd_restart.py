@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tarazu.daemons.book import Book
+from tarazu.daemons.mdsd.book import Book
 from tarazu.store.journal import Content
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply, FileClosed, StepAlive, StepEnded

@@ -17,13 +17,14 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.errors import Unavailable
 from tarazu.sim.testbed.ports import free_port
-from tarazu.wire.messages import RouterLoad
+from tarazu.wire.messages import OssReport, RouterLoad
 from tests.daemons.dashboards import expressions
 from tests.stats.conftest import Series
 
@@ -161,7 +162,7 @@ def test_nothing_listens_and_nothing_is_loaded_by_default(site: Site) -> None:
     loaded = Path(f"/proc/{ossd.pid}/maps").read_text()
     assert "prometheus" not in loaded
     code = (
-        "import sys, tarazu.daemons.ossd, tarazu.daemons.mdsd\n"
+        "import sys, tarazu.daemons.ossd.service, tarazu.daemons.mdsd.service\n"
         "print([name for name in sys.modules if name in ('prometheus_client', 'http.server')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -217,6 +218,7 @@ def test_a_loop_that_hangs_costs_the_scrape_and_nothing_else(monkeypatch: pytest
         yield ask(lambda: gauge("seven", "Seven.", 7))
 
     exporter = Exporter(str(port), loop.woken.set, families)
+    exporter.start()
     thread = threading.Thread(target=loop.run, args=(exporter,))
     thread.start()
     try:
@@ -254,8 +256,9 @@ def test_an_answer_that_never_comes_is_not_waited_for(monkeypatch: pytest.Monkey
 
 def test_what_a_router_forwards_is_a_figure_and_of_a_server_that_is_none_there_is_none() -> None:
     load = RouterLoad(("10.77.0.11@tcp",), 5e6, 10.0)
-    rows = [("router1", 1.0, None, 0, load), ("oss1", 1.0, None, 0, None)]
-    from tarazu.daemons.metrics import mdsd
+    oss = OssReport("oss1", 1, 0.0, 1.0, 0.1, 0.1, 0.0, ())
+    rows = [(1.0, None, msgspec.structs.replace(oss, oss="router1", router=load)), (1.0, None, oss)]
+    from tarazu.daemons.mdsd import metrics as mdsd
 
     (routed,) = (f for f in mdsd._servers(rows) if f.name == "tarazu_server_routed_bytes_per_second")
     assert [(s.labels["target"], s.value) for s in routed.samples] == [("router1", 5e6)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tarazu.daemons import node_notices as noticing
-from tarazu.daemons.notices import Notices
+from tarazu.daemons.clientd import node_notices as noticing
+from tarazu.daemons.clientd.notices import Notices
 from tarazu.daemons.shares import Share
 from tarazu.wire.messages import StepEnded, StepNodes
 from tests.daemons.listening import Mdsd, until

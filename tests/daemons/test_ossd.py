@@ -26,7 +26,7 @@ def rss_kib(pid: int) -> int:
 
 def run_ossd(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "tarazu.daemons.ossd", *arguments],
+        [sys.executable, "-m", "tarazu.daemons.ossd.service", *arguments],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -47,7 +47,7 @@ def test_it_stays_below_40_mb_while_publishing(site: Site) -> None:
 
 def test_it_loads_nothing_heavy() -> None:
     code = (
-        "import sys, tarazu.daemons.ossd, tarazu.daemons.routers.service\n"
+        "import sys, tarazu.daemons.ossd.service, tarazu.daemons.routers.service\n"
         "heavy = {'numpy', 'networkx', 'ortools', 'pandas', 'statsmodels', 'scipy', 'matplotlib'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tarazu.daemons.outbox import MOST_NOTICES, Outbox
+from tarazu.daemons.mdsd.outbox import MOST_NOTICES, Outbox
 
 
 class Sent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.daemons.per_user import QUEUE_LIMITS, Limits, PerUser
+from tarazu.daemons.mdsd.per_user import QUEUE_LIMITS, Limits, PerUser
 
 WIDE = Limits(1000, 1000, 1000, 1000)
 

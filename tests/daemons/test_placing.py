@@ -14,8 +14,8 @@ import pytest
 
 from tarazu.allocate.pipeline import Tarazu
 from tarazu.config import Settings
-from tarazu.daemons.batch import Part, Placed, Refused, place
-from tarazu.daemons.placing import Placing
+from tarazu.daemons.mdsd.batch import BatchPart, Placed, Refused, place
+from tarazu.daemons.mdsd.placing import Placing
 from tarazu.model import CreateRequest
 from tarazu.stats.gate import Gate
 from tarazu.wire.messages import AllocationReply, StepAlive, ViewReply, ViewRequest
@@ -23,12 +23,12 @@ from tarazu.wire.messages import AllocationReply, StepAlive, ViewReply, ViewRequ
 from .conftest import PATIENCE_S, Site, allocation
 from .test_batch import VIEW, ask
 
-SETTINGS = Settings().allocate
+SETTINGS = dataclasses.replace(Settings().allocate, least_gain=-1.0)
 
 
 @pytest.fixture
 def placing() -> Iterator[Placing]:
-    placing = Placing("greedy")
+    placing = Placing()
     yield placing
     placing.close()
 
@@ -43,22 +43,21 @@ def computing(pid: int) -> int:
                 parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except (OSError, IndexError, ValueError):
                 continue
-            if parent == pid and b"tarazu.daemons.placing" in words:
+            if parent == pid and b"tarazu.daemons.mdsd.placing" in words:
                 return int(entry.name)
         time.sleep(0.05)
     raise AssertionError("it has no such process")
 
 
 def test_it_places_as_the_policy_does_and_a_process_that_was_killed_is_replaced(placing: Placing) -> None:
-    settings = dataclasses.replace(SETTINGS, policy="greedy")
-    parts = [Part(ask("a", files=3), {}), Part(ask("wide", stripes=99), {})]
-    found, refused = placing.place(settings, VIEW, parts, 1.5)
+    parts = [BatchPart(ask("a", files=3), {}), BatchPart(ask("wide", stripes=99), {})]
+    found, refused = placing.place(SETTINGS, VIEW, parts, 1.5)
     assert isinstance(found, Placed) and found.reply.view_age_s == 1.5 and len(found.reply.osts) == 3
     assert isinstance(refused, Refused) and refused.status == "never"
     child = computing(os.getpid())
     assert os.getpriority(os.PRIO_PROCESS, child) > os.getpriority(os.PRIO_PROCESS, 0) or os.nice(0) > 14
     os.kill(child, signal.SIGKILL)
-    outcomes = [placing.place(settings, VIEW, parts[:1], 1.5)[0] for _ in range(2)]
+    outcomes = [placing.place(SETTINGS, VIEW, parts[:1], 1.5)[0] for _ in range(2)]
     assert isinstance(outcomes[1], Placed)
 
 
@@ -126,7 +125,9 @@ def test_a_limit_of_all_processors_never_closes_the_gate(tmp_path: Path) -> None
 
 
 def test_place_is_the_same_in_the_process_and_outside(placing: Placing) -> None:
-    (inside,) = placing.place(SETTINGS, VIEW, [Part(ask("a", files=5), {})], 0.0)
-    (outside,) = place(Tarazu(weights=SETTINGS), VIEW, [Part(ask("a", files=5), {})], SETTINGS, 0.0)
+    (inside,) = placing.place(SETTINGS, VIEW, [BatchPart(ask("a", files=5), {})], 0.0)
+    (outside,) = place(
+        Tarazu(weights=SETTINGS.weights), VIEW, [BatchPart(ask("a", files=5), {})], SETTINGS.weights, 0.0
+    )
     assert isinstance(inside, Placed) and isinstance(outside, Placed)
     assert inside.reply.osts == outside.reply.osts and inside.stripes == outside.stripes

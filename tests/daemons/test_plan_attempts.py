@@ -14,7 +14,7 @@ import pytest
 
 from tarazu import config
 from tarazu.daemons import questions
-from tarazu.daemons.planner import Planner
+from tarazu.daemons.clientd.planner import Planner
 from tarazu.errors import StoreError
 from tarazu.model import JobStep
 from tarazu.store.database import InteractionDatabase, open_database

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tarazu import config
-from tarazu.daemons.planner import Planner
+from tarazu.daemons.clientd.planner import Planner
 from tarazu.model import JobStep, Ost, SystemView
 from tarazu.store.database import open_database
 from tarazu.trace.records import FileRecord, RunRecord

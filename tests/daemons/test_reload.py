@@ -35,17 +35,17 @@ def test_mdsd_takes_over_what_may_change(site: Site, tmp_path: Path) -> None:
     assert ask(client, allocation("a1")).status == "allocated"
     text = site.config.read_text().replace(str(site.audit), str(audit))
     text = text.replace("cpu_limit = 1.0", "cpu_limit = 0.9\nexclude = ['lustre:0-2']\nstale_after_s = 77")
-    text = text.replace("policy = 'greedy'", "policy = 'round-robin'\nfill = 0.25")
+    text = text.replace("least_gain = -1.0", "least_gain = -1.0\nfill_budget = 0.25")
     text += "[run]\nonly_users = ['1000']\n"
     assert told(site, "mdsd", mdsd, text) == ["tarazu-mdsd: INFO: settings read again"]
     after = ask(client, allocation("a2"))
     assert {ost for file in after.osts for component in file for ost in component} == {3, 4}
-    assert after.policy == "round-robin" and 'id="a2"' in audit.read_text()
+    assert 'id="a2"' in audit.read_text()
     assert ask(client, allocation("a1")).osts, "kept replies outlive it"
     unwanted = ask(client, allocation("a3", uid=1001))
     assert (unwanted.status, unwanted.reason) == ("never", "run.only_users does not name uid 1001")
     status = site.status()
-    assert status["gate"]["cpu_limit"] == 0.9 and status["weights"]["fill"] == 0.25
+    assert status["gate"]["cpu_limit"] == 0.9 and status["weights"]["fill_budget"] == 0.25
 
 
 def test_mdsd_keeps_its_settings_when_the_new_ones_cannot_be(site: Site) -> None:
@@ -94,7 +94,7 @@ def test_clientd_keeps_its_settings_when_the_layouts_cannot_be_read(site: Site, 
     text = site.config.read_text()
     bad = told(site, "clientd", clientd, f"{text}[layout]\npfl_file = '{tmp_path}/none.pfl'\n")
     assert len(bad) == 1 and "settings stay as they were" in bad[0] and "none.pfl" in bad[0]
-    good = told(site, "clientd", clientd, f"{text}[clientd]\nuser_plan_bytes = 7\n")
+    good = told(site, "clientd", clientd, f"{text}[layout]\nmin_size = 7\n")
     assert good == ["tarazu-clientd: INFO: settings read again"]
 
 

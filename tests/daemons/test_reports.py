@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons import reports as reporting
-from tarazu.daemons.clientd import check_plans
-from tarazu.daemons.notices import Notices
-from tarazu.daemons.reports import Reports
-from tarazu.daemons.stored_plans import StoredPlans
+from tarazu.daemons.clientd import reports as reporting
+from tarazu.daemons.clientd.notices import Notices
+from tarazu.daemons.clientd.reports import ReportWorkers
+from tarazu.daemons.clientd.service import check_plans
+from tarazu.daemons.clientd.stored_plans import StoredPlans
 from tarazu.errors import WireError
 from tarazu.lustre import EOF
 from tarazu.model import Component, FileName, FilePlacement, Forecast, JobStep, Layout
@@ -109,11 +109,13 @@ def test_a_report_of_another_users_plan_stores_nothing(plans: StoredPlans) -> No
 
 
 @pytest.fixture
-def reports(plans: StoredPlans, notices: Notices) -> Reports:
-    return Reports(plans, notices)
+def reports(plans: StoredPlans, notices: Notices) -> ReportWorkers:
+    return ReportWorkers(plans, notices)
 
 
-def put(reports: Reports, directory: Path, name: str, plan_ids: tuple[int, ...] = (), uid: int = UID) -> None:
+def put(
+    reports: ReportWorkers, directory: Path, name: str, plan_ids: tuple[int, ...] = (), uid: int = UID
+) -> None:
     path = directory / f"{name}.run"
     path.write_bytes(encode_run(run_of(name)))
     reports.put(uid, local.StepReport("lustre", plan_ids, (name,)), os.open(path, os.O_RDONLY))
@@ -124,7 +126,7 @@ def has_ended(*names: str) -> Callable[[list[Request]], bool]:
 
 
 def test_a_report_that_finds_the_database_locked_is_stored_later_and_mdsd_does_not_wait(
-    plans: StoredPlans, reports: Reports, mdsd: Mdsd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plans: StoredPlans, reports: ReportWorkers, mdsd: Mdsd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan_id = stored(plans, "a")
     monkeypatch.setattr(sqlite, "BUSY_S", 0.1)
@@ -146,7 +148,7 @@ def test_a_report_that_finds_the_database_locked_is_stored_later_and_mdsd_does_n
 
 
 def test_a_database_that_stays_locked_does_not_keep_reports_for_ever(
-    plans: StoredPlans, reports: Reports, mdsd: Mdsd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plans: StoredPlans, reports: ReportWorkers, mdsd: Mdsd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan_id = stored(plans, "a")
     monkeypatch.setattr(sqlite, "BUSY_S", 0.05)
@@ -164,7 +166,7 @@ def test_a_database_that_stays_locked_does_not_keep_reports_for_ever(
 
 
 def test_a_report_whose_descriptor_blocks_stops_no_other_and_its_step_ends(
-    reports: Reports, mdsd: Mdsd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reports: ReportWorkers, mdsd: Mdsd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free, read = threading.Event(), reporting.read_history
 
@@ -185,7 +187,9 @@ def test_a_report_whose_descriptor_blocks_stops_no_other_and_its_step_ends(
     until(lambda: reports.waiting == 0)
 
 
-def test_what_is_no_run_ends_its_step_all_the_same(reports: Reports, mdsd: Mdsd, tmp_path: Path) -> None:
+def test_what_is_no_run_ends_its_step_all_the_same(
+    reports: ReportWorkers, mdsd: Mdsd, tmp_path: Path
+) -> None:
     reports.start()
     reports.put(UID, local.StepReport("lustre", (), ("a",)), os.open(tmp_path, os.O_RDONLY))
     mdsd.take(has_ended("a"))
@@ -193,7 +197,7 @@ def test_what_is_no_run_ends_its_step_all_the_same(reports: Reports, mdsd: Mdsd,
 
 
 def test_very_many_reports_of_one_user_do_not_delay_those_of_another(
-    reports: Reports, tmp_path: Path
+    reports: ReportWorkers, tmp_path: Path
 ) -> None:
     for number in range(50):
         put(reports, tmp_path, f"a{number}")

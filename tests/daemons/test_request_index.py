@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tarazu.daemons.left_to_lustre import checked
-from tarazu.daemons.planner import planned_files
+from tarazu.daemons.clientd.planner import planned_files
 from tarazu.lustre import EOF
 from tarazu.model import Component, FileName, FilePlacement, Forecast, JobStep, Layout
+from tarazu.plan.left_to_lustre import checked
 from tarazu.store.database import open_database
 from tarazu.store.rows import NewFile
 

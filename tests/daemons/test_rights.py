@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tarazu.daemons.rights import Rights
+from tarazu.daemons.mdsd.rights import Rights
 from tarazu.errors import Unavailable
 from tarazu.wire import keys
 from tarazu.wire.admission import Admission
@@ -87,7 +87,7 @@ def test_a_target_that_two_keys_report_at_a_time_is_noticed(caplog: pytest.LogCa
 
 
 def test_a_node_asks_mdsd_for_its_own_users_only(site: Site, tmp_path: Path) -> None:
-    """With a key of its own, as `tarazu keys create client --name login1 --uids 1000-1999` makes it."""
+    """With a key of its own, as `tarazu config keys create client --name login1 --uids 1000-1999` makes it."""
     node = tmp_path / "login1"
     keys.write_list(site.keys, "client-login1.uids", "1000-1999")
     secret, _ = keys.create(site.keys, "client", name="login1")

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tarazu import nids
 from tarazu.cli.routers import mapping_line
-from tarazu.daemons.router_plan.planner import RETURNS_S
+from tarazu.daemons.mdsd.router_plan.planner import RETURNS_S
 from tarazu.forwarding.mapping import mapping_file
-from tarazu.forwarding.routers import nids, udsp
+from tarazu.forwarding.routers import udsp
 from tests.daemons.test_router_plan import NAMES, Planner
 
 RULES = {

@@ -11,11 +11,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tarazu import config
-from tarazu.daemons.audit import Audit
-from tarazu.daemons.router_plan.planner import RETURNS_S, Result, RouterPlan
+from tarazu import config, nids
+from tarazu.daemons.mdsd.audit import Audit
+from tarazu.daemons.mdsd.router_plan.planner import RETURNS_S, Result, RouterPlan
 from tarazu.errors import ConfigError
-from tarazu.forwarding.routers import nids
 from tarazu.wire.messages import RouterRule, RouterRules, RouterState, RulesRequest, StepNodes, StepProfile
 
 BEST_WITH_ONE = StepProfile(4, 100.0, 1e12, ((1, 1e9), (2, 5e8), (4, 2e8)))
@@ -191,12 +190,9 @@ def test_the_sites_stop_and_other_modes(planner: Planner) -> None:
     assert planner.ask().mode == "learning", "leaders have to speak first"
 
 
-def test_an_unknown_policy_is_refused_where_it_is_wanted(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"forwarding\.policy: expected one of"):
-        Planner(tmp_path / "audit.log", policy="no-such")
+def test_nids_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"forwarding\.nids: expected a network"):
         Planner(tmp_path / "audit.log", nids="@nonsense")
-    Planner(tmp_path / "audit.log", policy="no-such", routers="observe").plan.close()
 
 
 def test_many_steps_on_many_routers_are_planned_soon(planner: Planner) -> None:

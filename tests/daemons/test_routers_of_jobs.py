@@ -12,9 +12,9 @@ import pytest
 
 from tarazu import config
 from tarazu.run.nodes.telling import NodeTelling
-from tarazu.run.plan.reports import Reports
+from tarazu.run.plan.reports import StepReports
 from tarazu.run.problems import Problems
-from tarazu.store.stop_watch import SiteWatch
+from tarazu.store.stop import SiteWatch
 from tarazu.wire import keys
 from tarazu.wire.messages import (
     Acknowledged,
@@ -129,9 +129,9 @@ def test_a_leaders_word_comes_by_clientd(routed: Routed, tmp_path: Path) -> None
     site.start("clientd", "--socket", socket, "--database", str(tmp_path / "interaction.db"))
     (tmp_path / "nids").write_text("n[1-9] 10.88.0.[1-9]@tcp1\n")
     settings = config.Settings(
-        clientd=config.Clientd(socket=socket),
+        clientd=config.ClientdSettings(socket=socket),
         forwarding=config.Forwarding(routers="apply", nids=str(tmp_path / "nids")),
-        run=config.Run(alive_s=1.0),
+        run=config.RunSettings(alive_s=1.0),
     )
     over, lines = threading.Event(), tmp_path / "tarazu.log"
     telling = NodeTelling(settings, "4711", over, SiteWatch(""), Problems(lines, "test", over))
@@ -143,7 +143,7 @@ def test_a_leaders_word_comes_by_clientd(routed: Routed, tmp_path: Path) -> None
     assert rule.dst == "10.88.0.[1-4]@tcp1"
     over.set()
     thread.join()
-    Reports(tmp_path, socket, "run").nodes_ended(telling.ids)
+    StepReports(tmp_path, socket, "run").nodes_ended(telling.ids)
     assert patiently(lambda: not [r for r in routed.rules().rules if "10.88" in r.dst])
     assert not lines.exists()
     # A step of which nobody knows the nodes tells nothing.

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.router_plan import nodes as told_of
-from tarazu.daemons.router_plan import scheduler as schedulers
-from tarazu.daemons.router_plan.confirmed import Hosts, by_leaders, by_scheduler
-from tarazu.daemons.router_plan.nodes import Nodes, Step
-from tarazu.daemons.router_plan.scheduler import Listed, Scheduler, parse
-from tarazu.errors import BadInput
-from tarazu.forwarding.routers import nids
+from tarazu import nids
+from tarazu.batch.jobs import JobNodes, nodes_of_jobs
+from tarazu.batch.slurm import Slurm
+from tarazu.daemons.hosts import Hosts
+from tarazu.daemons.mdsd.router_plan import nodes as told_of
+from tarazu.daemons.mdsd.router_plan import scheduler as schedulers
+from tarazu.daemons.mdsd.router_plan.confirmed import by_leaders, by_scheduler
+from tarazu.daemons.mdsd.router_plan.nodes import Nodes, RoutedStep
+from tarazu.daemons.mdsd.router_plan.scheduler import Scheduler
+from tarazu.errors import BadInput, Unavailable
 from tarazu.wire.messages import StepNodes
 from tests.loop import slurm as private_slurm
 
@@ -26,19 +29,23 @@ SQUEUE = """\
 """Slurm 22.05.8: a job on two nodes, two tasks of an array (whose ids here are those of their environments)."""
 
 
-def told(id: str, job_id: str, uid: int, text: str) -> Step:
+def told(id: str, job_id: str, uid: int, text: str) -> RoutedStep:
     nodes = Nodes()
     assert not nodes.take(StepNodes(id, "m", job_id, uid, "lustre", text), 0.0)
     return nodes.steps()[0]
 
 
 def test_what_squeue_prints_and_a_sites_file_are_of_one_form() -> None:
-    assert parse(SQUEUE, "squeue") == {"1": Listed(0, "n[1-2]"), "4": Listed(0, "n3"), "2": Listed(0, "n3")}
+    assert nodes_of_jobs(SQUEUE, "squeue") == {
+        "1": JobNodes(0, "n[1-2]"),
+        "4": JobNodes(0, "n3"),
+        "2": JobNodes(0, "n3"),
+    }
     text = "# prolog\n4711.pbs 1000 a\n4711.pbs 1000 b # more\n12 1001\n\n"
-    assert parse(text, "f") == {"4711.pbs": Listed(1000, "a,b")}
+    assert nodes_of_jobs(text, "f") == {"4711.pbs": JobNodes(1000, "a,b")}
     for wrong in ("a b c", "1 2 3 4", "1", "1 1000 a\n1 1001 b", f"1 {'9' * 5000} a"):
         with pytest.raises(BadInput, match="f:"):
-            parse(wrong, "f")
+            nodes_of_jobs(wrong, "f")
 
 
 def test_what_was_said_last_holds_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,14 +63,15 @@ def test_what_was_said_last_holds_for_a_while(tmp_path: Path, monkeypatch: pytes
 
 def test_a_batch_system_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(BadInput, match="a command that can be run"):
-        schedulers.squeue()
+    monkeypatch.setattr("tarazu.batch.slurm.PATH", "")
+    with pytest.raises(Unavailable, match="squeue: "):
+        Slurm().nodes_of_jobs()
     (tmp_path / "squeue").write_text(
         "#!/bin/sh\necho 'slurm_load_jobs error: Unable to contact' >&2; exit 1\n"
     )
     (tmp_path / "squeue").chmod(0o755)
     with pytest.raises(BadInput, match="1: slurm_load_jobs error: Unable to contact"):
-        schedulers.squeue()
+        Slurm().nodes_of_jobs()
 
 
 def test_the_leaders_word_counts_as_far_as_the_scheduler_agrees(tmp_path: Path) -> None:
@@ -75,7 +83,7 @@ def test_the_leaders_word_counts_as_far_as_the_scheduler_agrees(tmp_path: Path) 
         told("c", "4", 1000, "10.77.0.3@tcp1"),
         told("d", "9", 0, "10.77.0.3@tcp1"),
     ]
-    jobs = parse(SQUEUE, "squeue")
+    jobs = nodes_of_jobs(SQUEUE, "squeue")
     found = by_scheduler(steps, jobs, Hosts(str(file)))
     assert [nids.text(nids.fold(one.nodes)) for one in found] == [
         "10.77.0.[1-2]@tcp1",
@@ -91,13 +99,13 @@ def test_the_leaders_word_counts_as_far_as_the_scheduler_agrees(tmp_path: Path) 
     ]
     # Without a file addresses are compared; names are asked for once.
     asked: list[str] = []
-    book = {"n1": "10.77.0.1", "n2": "10.77.0.2"}
+    book = {"n1": (10, 77, 0, 1), "n2": (10, 77, 0, 2)}
     known = Hosts("", lambda name: asked.append(name) or book.get(name))  # type: ignore[func-returns-value]
     for _ in range(2):
         found = by_scheduler(steps[:1], jobs, known)
         assert found[0].nodes == frozenset(nids.unfold("10.77.0.[1-2]@tcp1"))
     assert asked == ["n1", "n2"]
-    by_net = by_scheduler(steps[1:2], jobs, Hosts("@tcp1", {"n3": "10.77.0.3"}.get))
+    by_net = by_scheduler(steps[1:2], jobs, Hosts("@tcp1", {"n3": (10, 77, 0, 3)}.get))
     assert by_net[0].nodes == frozenset(nids.unfold("10.77.0.3@tcp1"))
 
 
@@ -149,4 +157,4 @@ def test_a_real_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ).strip()
         one = Scheduler("slurm")
         slurm._wait(lambda one=one: one.look() or len(one.jobs) == 2, "both jobs")  # type: ignore[misc]
-        assert one.jobs == {first: Listed(0, "n[1-2]"), second: Listed(0, "n3")}
+        assert one.jobs == {first: JobNodes(0, "n[1-2]"), second: JobNodes(0, "n3")}

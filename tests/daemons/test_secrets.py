@@ -58,7 +58,7 @@ def test_a_password_on_the_command_line_is_refused_and_not_repeated() -> None:
         check_option("mysql://u:secret@db/t")
     assert "secret" not in str(caught.value)
     check_option("mysql://u@db/t")
-    command = [sys.executable, "-m", "tarazu.daemons.clientd", "--database", "mysql://u:secret@db/t"]
+    command = [sys.executable, "-m", "tarazu.daemons.clientd.service", "--database", "mysql://u:secret@db/t"]
     refused = subprocess.run(command, check=False, capture_output=True, text=True)
     assert refused.returncode == 2 and "secret" not in refused.stdout + refused.stderr
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tarazu.daemons.book import Book
+from tarazu.daemons.mdsd.book import Book
 from tarazu.sim.testbed.ports import free_port
 from tarazu.wire.messages import (
     Acknowledged,
@@ -106,7 +106,7 @@ class TwoMdsds(Site):
         arguments = ["--config", str(self.directory / f"{name}.toml"), "--state", str(self.directory / name)]
         with (self.directory / f"{name}.log").open("a") as log:
             self.running[name] = subprocess.Popen(
-                [sys.executable, "-m", "tarazu.daemons.mdsd", *arguments]
+                [sys.executable, "-m", "tarazu.daemons.mdsd.service", *arguments]
                 + ["--standby"] * (name == "second"),
                 stdout=log,
                 stderr=log,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tarazu.daemons.mdsd_status import LONGEST_S, MOST_ASKERS, SHARE, Statuses
+from tarazu.daemons.mdsd.status import LONGEST_S, MOST_ASKERS, SHARE, Statuses
 from tarazu.wire import messages
 from tarazu.wire.messages import StatusReply, StatusRequest
 from tarazu.wire.transport import Peer

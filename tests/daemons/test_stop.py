@@ -18,14 +18,12 @@ SETS_NOTHING = {"tarazu-ossd": "its rules of routers are mdsd's", "tarazu-page":
 
 
 def settings_of(module: str) -> tuple[str, ...]:
-    """Its `USED`, without the time that importing a daemon takes."""
-    parts = module.removeprefix("tarazu.daemons.").split(".")
-    path = (ROOT / "daemons").joinpath(*parts)
-    text = (path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py").read_text()
-    for node in ast.parse(text).body:
+    """Its service's `USED`, without the time that importing a daemon takes."""
+    path = (ROOT / "daemons").joinpath(*module.removeprefix("tarazu.daemons.").split(".")[:-1]) / "service.py"
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "USED":
             return tuple(ast.literal_eval(node.value))
-    raise AssertionError(f"{module}: expected USED")
+    raise AssertionError(f"{path}: expected USED")
 
 
 @pytest.mark.parametrize("name", sorted(SCRIPTS))

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tarazu.allocate.ledger import Ledger
-from tarazu.daemons.leaders import Leaders
-from tarazu.daemons.target_news import TargetNews
+from tarazu.daemons.clientd.leaders import Leaders
+from tarazu.daemons.mdsd.target_news import TargetNews
 from tarazu.errors import Busy
 from tarazu.wire import local
 from tarazu.wire.messages import TargetsChanged

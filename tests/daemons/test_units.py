@@ -14,7 +14,7 @@ from urllib.request import urlopen
 import pytest
 
 from tarazu import config
-from tarazu.daemons.bursts.kept import Kept
+from tarazu.daemons.burstd.kept import Kept
 from tarazu.daemons.council import here
 from tarazu.sim.testbed.ports import free_port
 from tarazu.wire import local
@@ -111,7 +111,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     page = f"127.0.0.1:{free_port()}"
     oss = ["--name", "oss1", "--root", str(ROOT / "tests/data/lustre/oss")]
     with site.config.open("a") as file:
-        file.write("[forwarding]\nrouters = 'advise'\npolicy = 'ta-gc'\n")
+        file.write("[forwarding]\nrouters = 'advise'\n")
         file.write(
             f"[tune]\nmode = 'apply'\nlevers = ['nrs']\ncouncil = 'tcp://127.0.0.1:{free_port()}'\n"
             f"state = '{site.directory}/levers'\nknowledge = '{site.directory}/knowledge'\n"
@@ -121,17 +121,17 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
             f"[pool]\nmode = 'advise'\ninterval_s = 0.5\nlctl = '/nowhere/lctl'\nstate = '{site.directory}/pool'\n"
         )
     for unit_name, daemon, options in (
-        ("mdsd", "mdsd", []),
-        ("ossd", "ossd", oss),
-        ("ossd-routers", "ossd", ["--routers", *oss]),
+        ("mdsd", "mdsd.service", []),
+        ("ossd", "ossd.service", oss),
+        ("ossd-routers", "ossd.service", ["--routers", *oss]),
         (
             "clientd",
-            "clientd",
+            "clientd.service",
             ["--socket", str(socket), "--database", str(site.directory / "interaction.db")],
         ),
         ("council", "council.service", []),
         ("announcer", "announcer.start", oss),
-        ("burstd", "bursts.service", []),
+        ("burstd", "burstd.service", []),
         ("page", "page.service", []),
         ("pool", "pool.service", []),
     ):

@@ -83,7 +83,6 @@ class Group:
             "interval_s": 0.1,
             "dwell_s": 0.3,
             "silent_s": 0.9,
-            "learner": "epsilon-greedy",
             "levers": ["max_rpcs_in_flight=4|8|16"],
             **tune,
         }

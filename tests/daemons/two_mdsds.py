@@ -16,9 +16,9 @@ import msgspec
 
 from tarazu.allocate.ledger import pack
 from tarazu.allocate.records import Closed, Ended, Promised, packed
-from tarazu.daemons.book import Book
-from tarazu.daemons.ledger_clock import LedgerClock, Sources
-from tarazu.daemons.standby.roles import Pair
+from tarazu.daemons.mdsd.book import Book
+from tarazu.daemons.mdsd.ledger_clock import LedgerClock, Sources
+from tarazu.daemons.mdsd.standby.roles import Pair
 from tarazu.model import Ost, SystemView
 from tarazu.wire.replication import Said, decode
 from tarazu.wire.transport import Counts

@@ -1,7 +1,7 @@
 """Whether what the pages let one type could be typed: programs, verbs, options, units, modules that exist.
 
-A command in a block of code must be complete. In the prose it may be a mention, such as `tarazu db show`: then what is
-there must exist, and something may be missing.
+A command in a block of code must be complete. In prose it may be a mention, such as `tarazu history db show`: then what
+is there must exist, and something may be missing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib.metadata import distribution
 
-from tarazu.cli import COMMANDS, command
+from tarazu.cli import below, command
 from tests.docs.reading import ROOT, Typed
 
 SYSTEMD = ROOT / "daemons" / "systemd"
@@ -74,7 +74,7 @@ def _daemons() -> dict[str, str]:
 @cache
 def _parser(program: str, name: str) -> argparse.ArgumentParser:
     if program == "tarazu":
-        return command(name)[0]
+        return command(name)
     parser: argparse.ArgumentParser = importlib.import_module(_daemons()[program]).command_line()
     return parser
 
@@ -86,7 +86,7 @@ def _program(words: tuple[str, ...]) -> str:
     if words[0] == "tarazu":
         if rest in (("--help",), ("--version",)):
             return ""
-        if not rest or rest[0] not in COMMANDS:
+        if not rest or rest[0] not in below(""):
             return f"no command of tarazu: {' '.join(rest[:1])!r}"
         name, rest = rest[0], rest[1:]
     errors = io.StringIO()
@@ -104,7 +104,7 @@ def _mention(words: tuple[str, ...]) -> str:
     rest = list(words[1:])
     if words[0] == "tarazu" and (not rest or rest[0] == "COMMAND"):
         return ""
-    if words[0] == "tarazu" and rest[0] not in COMMANDS:
+    if words[0] == "tarazu" and rest[0] not in below(""):
         return f"no command of tarazu: {rest[0]!r}"
     parser = _parser(words[0], rest.pop(0) if words[0] == "tarazu" else "")
     while rest and (verbs := _verbs(parser)):

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.cli import COMMANDS
-from tarazu.cli import command as named
+from tarazu.cli import COMMANDS, description
 from tests.docs.grammar import problem
 from tests.docs.reading import LANGUAGES, PAGES, Typed, blocks, simple_commands, typed
 
@@ -27,7 +26,7 @@ def test_every_command_is_one_of_its_program(page: Path) -> None:
 def test_examples_of_the_help_are_commands_of_it() -> None:
     wrong = []
     for name in COMMANDS:
-        for line in (named(name)[0].description or "").splitlines():
+        for line in description(name).splitlines():
             found = re.match(r"\s*(tarazu [a-z-]+( -| [a-z]+ -|.* {3,}|$).*)", line)
             if found is None:
                 continue
@@ -51,7 +50,7 @@ def command(*words: str, in_prose: bool = False) -> Typed:
         (("python", "-m", "tests.benchmarks.burst"), "no module tests.benchmarks.burst"),
         (("tarazu-ossd", "--onec"), "tarazu-ossd: error: unrecognized arguments: --onec"),
         (("trazu", "status"), "an unknown program: trazu"),
-        (("tarazu", "ledger", "show"), ""),
+        (("tarazu", "doctor", "ledger", "show"), ""),
         (("tarazu", "history", "show", "APP", "[RUN]"), ""),
         (("/usr/bin/systemctl", "enable", "tarazu-mdsd"), ""),
     ],
@@ -66,7 +65,7 @@ def test_what_is_no_command_is_found(words: tuple[str, ...], expected: str) -> N
     [
         ("tarazu history show", ""),  # a mention: the application is missing
         ("tarazu history shwo", "no verb of tarazu history: 'shwo'"),
-        ("tarazu tune --applly", "no option of tarazu tune: '--applly'"),
+        ("tarazu change tune --applly", "no option of tarazu change tune: '--applly'"),
         ("tarazu run --mode place -- …", ""),
         ("trazu", ""),  # no command: a piece of code
     ],

@@ -23,7 +23,7 @@ SETTINGS = {
 SECTIONS = {name.partition(".")[0] for name in SETTINGS}
 VARIABLES = {"TARAZU_CONFIG", "TARAZU_DISABLE", "TARAZU_MOUNTS", "TARAZU_LUSTRE_MOUNT", "TARAZU_TUNE_DATA"}
 """Of the environment, beside those of settings."""
-FILES = {"toml", "service", "sysusers", "py", "json", "sql", "sock", "svg", "log", "db", "path"}
+FILES = {"c", "h", "toml", "service", "sysusers", "py", "json", "sql", "sock", "svg", "log", "db", "path"}
 """`mdsd.service`, `bursts.sql`: files, no settings."""
 
 

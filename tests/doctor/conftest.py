@@ -12,8 +12,7 @@ import pytest
 
 from tarazu import config
 from tarazu.doctor.examine import TOPICS
-from tarazu.doctor.finding import Finding
-from tarazu.doctor.node import Node
+from tarazu.doctor.node import Finding, Node
 from tarazu.errors import Unavailable
 from tarazu.wire import keys
 
@@ -32,16 +31,16 @@ class Tree:
         self.keys = directory / "node-keys"
         self.settings = config.Settings(
             keys=config.Keys(directory=str(self.keys)),
-            ossd=config.Ossd(state=str(directory / "rules")),
-            clientd=config.Clientd(
+            ossd=config.OssdSettings(state=str(directory / "rules")),
+            clientd=config.ClientdSettings(
                 database=str(directory / "interaction.db"), socket=str(directory / "clientd.sock")
             ),
-            mdsd=config.Mdsd(state=str(directory / "ledger")),
+            mdsd=config.MdsdSettings(state=str(directory / "ledger")),
             tune=config.Tune(state=str(directory / "levers"), knowledge=str(directory / "knowledge")),
             bursts=config.Bursts(directory=str(directory / "bursts")),
             pool=config.Pool(state=str(directory / "pool")),
-            page=config.Page(state=str(directory / "page")),
-            run=config.Run(
+            page=config.PageSettings(state=str(directory / "page")),
+            run=config.RunSettings(
                 state_dir=str(directory / "state"),
                 map_dir=str(directory / "maps"),
                 spool_dir="/dev/shm",

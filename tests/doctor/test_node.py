@@ -13,7 +13,7 @@ import pytest
 
 from tarazu import config, native
 from tarazu.doctor.examine import TOPICS, Topic, _guarded
-from tarazu.doctor.roles import roles_of
+from tarazu.doctor.node import roles_of
 from tarazu.errors import ConfigError
 from tarazu.prepare import notes
 from tarazu.store import schema
@@ -27,7 +27,7 @@ def test_roles_are_seen_by_what_lustre_shows_by_keys_and_by_units(tree: Tree) ->
     assert roles_of(tree.root, tree.root, tree.settings) == set()
     tree.with_keys("server.key")
     assert roles_of(tree.root, tree.root, tree.settings) == {"mdsd"}
-    tree.with_keys("server.key", "oss.key", "client.key")  # where `tarazu keys create` was run
+    tree.with_keys("server.key", "oss.key", "client.key")  # where `tarazu config keys create` was run
     assert roles_of(tree.root, tree.root, tree.settings) == {"mdsd"}
     tree.write("sys/kernel/debug/lnet/routes", "Routing enabled\nnet hops priority state router\n")
     tree.write("proc/fs/lustre/mgs/MGS/uuid", "MGS\n")
@@ -191,14 +191,14 @@ def test_what_former_versions_left(tree: Tree) -> None:
     (rules / "rules.json").touch()
     found = tree.look("former versions")
     assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "ossd.state": "warn"}
-    assert found["ossd.state"].mend == "tarazu routers --undo"
+    assert found["ossd.state"].mend == "tarazu change routers --undo"
     state = notes.Notes(Path(tree.settings.run.state_dir))
     with state.locked():
         set_here = notes.Set("/scratch/me/out", 1, 2, "-c 4", 0.0)
         dead = msgspec.structs.replace(notes.mine("ior"), started="1", directories=(set_here,))
         state.write(state.new(), dead)
     found = tree.look("former versions")["prepare"]
-    assert found.mend == "tarazu prepare --undo" and "/scratch/me/out" in found.found
+    assert found.mend == "tarazu change prepare --undo" and "/scratch/me/out" in found.found
     tree.write("proc/77/cmdline", "/usr/bin/python3\0/usr/bin/tarazu-ossd\0--routers\0")
     assert "ossd.state" not in tree.look("former versions")
 

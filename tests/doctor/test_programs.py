@@ -11,8 +11,8 @@ import pytest
 from tarazu import native
 from tarazu.doctor import preload
 from tarazu.errors import TarazuError
+from tarazu.run import directories as run_directories
 from tarazu.run import leftovers
-from tarazu.run.nodes import shared
 from tests.doctor.conftest import Tree, as_nobody, verdicts
 
 REAL = native.library_path("libtarazu.so")
@@ -107,7 +107,7 @@ def test_a_recorder_of_another_version_and_no_library(tree: Tree, monkeypatch: p
 
 def test_directories_on_file_systems_of_the_network(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stood in for: no such mount can be made here."""
-    monkeypatch.setattr(shared, "kind", lambda _: "nfs4")
+    monkeypatch.setattr(run_directories, "file_system_type", lambda _: "nfs4")
     Path(tree.settings.mdsd.state).mkdir()
     found = tree.look("directories", "launch")
     assert found["run.map_dir"].verdict == "ok" and found["run.spool_dir"].verdict == "fail"

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
 from tarazu.forwarding import curve_csv
-from tarazu.forwarding.curve import curve
-from tarazu.forwarding.curve_sets import CurveSet, NamedCurve
+from tarazu.forwarding.curve import CurveSet, NamedCurve, curve
 
 ROWS = "application,resources,bytes_per_s\n"
 NAMES = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), min_size=1).filter(
@@ -32,25 +31,26 @@ def test_repeated_rows_are_repetitions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "",
-            r"c\.csv: expected the columns application,resources,bytes_per_s and rows of them, found 'none'",
-        ),
-        (ROWS, r"c\.csv: expected the columns .*found 'none'"),
+        ("", r"c\.csv:1: expected the columns application,resources,bytes_per_s, found ''"),
+        (ROWS, r"c\.csv: expected rows of application,resources,bytes_per_s, found 'none'"),
         ("app,n,b\n", r"c\.csv:1: expected the columns application,resources,bytes_per_s, found 'app,n,b'"),
+        ("application,application\n", r"c\.csv:1: expected each column once"),
         (ROWS + "ior,1\n", r"c\.csv:2: expected 3 columns, found 'ior,1'"),
         (ROWS + "ior,1,1e9,x\n", r"c\.csv:2: expected 3 columns"),
-        (ROWS + ",1,1e9\n", r"c\.csv:2: expected the name of an application"),
-        (ROWS + "ior,0,1e9\n", r"c\.csv:2: expected 1 to 1000000 resources, found '0'"),
+        (ROWS + ",1,1e9\n", r"c\.csv:2: application: expected text that is not empty, found ''"),
+        (
+            ROWS + "ior,0,1e9\n",
+            r"c\.csv:2: resources: expected a whole number, 1 to 1000000, found '0'",
+        ),
         (ROWS + "ior,1.5,1e9\n", r"c\.csv:2: .*found '1\.5'"),
         (ROWS + "ior,1_0,1e9\n", r"c\.csv:2: .*found '1_0'"),
         (
             ROWS + "ior,1,1e9\nior,2,nan\n",
-            r"c\.csv:3: expected bytes a second from 0\.001 to 1e18, found 'nan'",
+            r"c\.csv:3: bytes_per_s: expected a number, 0\.001 to 1e\+18, found 'nan'",
         ),
-        (ROWS + "ior,1,inf\n", r"c\.csv:2: expected bytes"),
-        (ROWS + "ior,1,-5\n", r"c\.csv:2: expected bytes"),
-        (ROWS + "ior,1,fast\n", r"c\.csv:2: expected bytes a second .*found 'fast'"),
+        (ROWS + "ior,1,inf\n", r"c\.csv:2: bytes_per_s: expected"),
+        (ROWS + "ior,1,-5\n", r"c\.csv:2: bytes_per_s: expected"),
+        (ROWS + "ior,1,fast\n", r"c\.csv:2: bytes_per_s: expected a number.* found 'fast'"),
         (ROWS + 'ior,1,"1e9\n', r"c\.csv:2: expected a row of CSV"),
     ],
 )

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tarazu.forwarding import curve_sets, policies
 from tarazu.forwarding.application import Application, Kind, Resources
 from tarazu.forwarding.curve import curve
-from tarazu.forwarding.families import profile_level, regressions
 from tarazu.forwarding.joint.congestion import Modelled, system
 from tarazu.forwarding.joint.objective import Objective
 from tarazu.forwarding.joint.policy import starts
-from tarazu.sim.forwarding import levels
+from tarazu.sim.forwarding import curve_sets, levels, policies
 from tarazu.sim.forwarding.evaluate import evaluate, means
+from tarazu.sim.forwarding.families import profile_level, regressions
 from tarazu.sim.forwarding.metrics import measure
 from tests.forwarding.strategies import systems
 

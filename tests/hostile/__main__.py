@@ -48,7 +48,7 @@ TARGETS = {
     "requests": Target("mdsd", flood.requests, lambda site: site.requests),
     "statistics": Target("mdsd", flood.statistics, lambda site: site.statistics),
     "clientd": Target("clientd", flood.clientd, lambda site: str(site.socket)),
-    "council": Target("council.service", flood.council, lambda site: site.council),
+    "council": Target("council", flood.council, lambda site: site.council),
     # A connection for each message: a tenth as many take as long.
     "tcp-requests": Target("mdsd", flood.tcp, lambda site: site.requests, 0.1),
     "tcp-statistics": Target("mdsd", flood.tcp, lambda site: site.statistics, 0.1),

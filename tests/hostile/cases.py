@@ -14,43 +14,45 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from tarazu import config, elf, escapes, native
+from tarazu import config, escapes, native
 from tarazu.allocate.records import Ended
-from tarazu.cli import rebalance as cli_rebalance
-from tarazu.cli import whatif as cli_whatif
+from tarazu.batch import jobs as batch_jobs
+from tarazu.batch.environment import small_text
+from tarazu.batch.jobs import Job
 from tarazu.cli.job import own as own_jobs
 from tarazu.daemons import ordered
-from tarazu.daemons.book import Book
-from tarazu.daemons.bursts.batch import Batch
-from tarazu.daemons.bursts.jobs import Jobs
-from tarazu.daemons.bursts.kept import Kept as BurstsKept
-from tarazu.daemons.bursts.pins import Pin, Pins
+from tarazu.daemons.asking import view_in
+from tarazu.daemons.burstd.batch import Batch
+from tarazu.daemons.burstd.jobs import Jobs
+from tarazu.daemons.burstd.kept import Kept as BurstsKept
+from tarazu.daemons.burstd.pins import Pin, Pins
 from tarazu.daemons.council import here as council_here
 from tarazu.daemons.council.kept import Kept as CouncilKept
 from tarazu.daemons.levers.kept import Kept as LeversKept
+from tarazu.daemons.mdsd.book import Book
+from tarazu.daemons.mdsd.filling import Filling
+from tarazu.daemons.mdsd.router_plan import scheduler
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.ring import Moment, Ring
 from tarazu.daemons.pool import notes as pool_notes
-from tarazu.daemons.router_plan import scheduler
 from tarazu.daemons.routers.kept import Kept as RoutersKept
 from tarazu.doctor import capacity
 from tarazu.doctor.node import Node
-from tarazu.doctor.unit_files import values
-from tarazu.forwarding import curve_csv, jobs
+from tarazu.doctor.units import values
+from tarazu.forwarding import curve_csv, reading
 from tarazu.forwarding.estimate import database as benchmarks
-from tarazu.forwarding.estimate import ior
 from tarazu.forwarding.mapping import mapping_file
 from tarazu.forwarding.routers import hosts, udsp
-from tarazu.forwarding.traffic import days, imports, machine_file, slurm
-from tarazu.forwarding.traffic.batch_job import BatchJob
+from tarazu.forwarding.traffic import days, imports, machine_file
 from tarazu.layout import pfl
 from tarazu.model import Ost, SystemView
 from tarazu.prepare.notes import Notes, mine
-from tarazu.run.command_line.batch_system import small_text
+from tarazu.run import job_log
+from tarazu.run.command_line.launchers import _in_files
 from tarazu.run.handed import _read as handed_spools
-from tarazu.run.nodes.openmpi import _in_files
 from tarazu.run.plan import reports
-from tarazu.store import about, control, stop
+from tarazu.sim.forwarding import ior, jobs
+from tarazu.store import control, stop
 from tarazu.store.placement_map import read_map, write_map
 from tarazu.trace import exchange, history, past, runfile, spool
 from tarazu.trace.follow import LiveSpool
@@ -167,7 +169,7 @@ def _exported(format: str) -> Callable[[Path], Path]:
         from tests.trace.test_history import sample
 
         path = directory / f"x.{format}"
-        exchange.write_file([exchange.Kept("one", sample())], format, path)
+        exchange.write_file([exchange.NamedRun("one", sample())], format, path)
         return path
 
     return make
@@ -182,7 +184,9 @@ def _view(directory: Path) -> Path:
 
 def _report(directory: Path) -> Path:
     path = directory / "one.report"
-    path.write_bytes(msgspec.json.encode(reports.Kept(local.StepReport("fs", (1,), ("a",)), "/nowhere")))
+    path.write_bytes(
+        msgspec.json.encode(reports.KeptReport(local.StepReport("fs", (1,), ("a",)), "/nowhere"))
+    )
     return path
 
 
@@ -194,7 +198,7 @@ def _prepared(directory: Path) -> Path:
 
 
 def _council() -> Council:
-    return Council({name: list(values) for name, values in LEVERS.items()}, "tarazu")  # type: ignore[arg-type]
+    return Council({name: list(values) for name, values in LEVERS.items()})  # type: ignore[arg-type]
 
 
 def _knowledge(directory: Path) -> Path:
@@ -232,9 +236,11 @@ def _pool(directory: Path) -> Path:
 
 def _levers(directory: Path) -> Path:
     from tarazu.daemons.levers.kept import Note
-    from tarazu.tune.lever import Parameter
+    from tarazu.tune.lever import LeverParameter
 
-    LeversKept(directory).note({"a": Note(Before((Parameter("osc.a.max_rpcs_in_flight", "8"),)), ("8",))})
+    LeversKept(directory).note(
+        {"a": Note(Before((LeverParameter("osc.a.max_rpcs_in_flight", "8"),)), ("8",))}
+    )
     return directory / "levers.json"
 
 
@@ -260,7 +266,7 @@ def _jobs(directory: Path) -> Path:
     path = directory / "jobs.db"
     kept = Jobs(path)
     kept.begin(100.0, 100.0)
-    job = BatchJob("1", "ann", "io", ("n1", "n2"), 110.0, 120.0)
+    job = Job("1", "ann", "io", ("n1", "n2"), 110.0, 120.0)
     kept.put([job])
     from tarazu.forwarding.bursts.characteristics import JobBytes
 
@@ -279,7 +285,7 @@ def _use_jobs(path: Path) -> None:
         for application in kept.applications(0, 0.0, 1e9):
             kept.moved(application, 1e9, 10)
         kept.gaps()
-        kept.put([BatchJob("2", "ann", "io", ("n1",), 110.0, 120.0)])
+        kept.put([Job("2", "ann", "io", ("n1",), 110.0, 120.0)])
         kept.forget()
     finally:
         kept.close()
@@ -344,9 +350,9 @@ def _control(directory: Path) -> Path:
 
 def _about(directory: Path) -> Path:
     values: dict[type, Any] = {str: "a", int: 1, float: 1.0}
-    made = {f.name: values.get(f.type, 1) for f in msgspec.structs.fields(about.About)}
-    about.write(directory, about.About(**made))
-    return directory / about.NAME
+    made = {f.name: values.get(f.type, 1) for f in msgspec.structs.fields(control.RunningStep)}
+    control.write_about(directory, control.RunningStep(**made))
+    return directory / control.ABOUT
 
 
 def _results(directory: Path) -> Path:
@@ -372,6 +378,12 @@ def _unpack(path: Path) -> None:
     descriptor = os.open(path, os.O_RDWR)
     frames._senders[b"a"] = _Sender(path, descriptor, {1})
     frames._whole(b"a", 1, path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest(), "gz")
+
+
+def _filling(directory: Path) -> Path:
+    osts = tuple(Ost(n, "oss", 10**12, 10**11 * n, 10**11 * n) for n in range(1, 4))
+    Filling(str(directory)).take(SystemView("scratch", 0.0, osts), 1.8e9)
+    return directory / "filling.msgpack"
 
 
 def _ended(directory: Path) -> Path:
@@ -458,14 +470,14 @@ CASES = (
         "notes of rules", ("tarazu.daemons.noted:Noted.read",), _rules, lambda p: RoutersKept(p.parent).load()
     ),
     Case("mapping in force", ("tarazu.forwarding.mapping.mapping_file:read",), _mapping, mapping_file.read),
-    Case("pins", ("tarazu.daemons.bursts.pins:Pins._read",), _pins, lambda p: Pins(p.parent)),
+    Case("pins", ("tarazu.daemons.burstd.pins:Pins._read",), _pins, lambda p: Pins(p.parent)),
     Case(
         "status of burstd",
-        ("tarazu.daemons.bursts.kept:Kept.status", "tarazu.daemons.bursts.kept:Kept.told"),
+        ("tarazu.daemons.burstd.kept:Kept.status", "tarazu.daemons.burstd.kept:Kept.told"),
         _status,
         lambda p: BurstsKept(p.parent).told(),
     ),
-    Case("jobs of burstd", ("tarazu.daemons.bursts.jobs:Jobs._open",), _jobs, _use_jobs, 100),
+    Case("jobs of burstd", ("tarazu.daemons.burstd.jobs:Jobs._open",), _jobs, _use_jobs, 100),
     Case(
         "knowledge",
         (
@@ -491,7 +503,7 @@ CASES = (
     ),
     Case(
         "ledger's snapshot",
-        ("tarazu.store.frames:read", "tarazu.daemons.book:Book._decoded"),
+        ("tarazu.store.frames:read", "tarazu.daemons.mdsd.book:Book._decoded"),
         _ledger("snapshot"),
         _open_book,
         30,
@@ -531,7 +543,9 @@ CASES = (
         _text("stop", "repair until noon\n"),
         lambda p: stop._first_line(str(p)),
     ),
-    Case("what a step is", ("tarazu.store.about:read",), _about, lambda p: about.read(p.parent)),
+    Case(
+        "what a step is", ("tarazu.store.control:read_about",), _about, lambda p: control.read_about(p.parent)
+    ),
     Case("spool", (SPOOL, "tarazu.trusted:open_file"), _spool, spool.read_spools, 300),
     Case("spool that grows", (), _spool, _follow, 300),
     Case("spools handed over", (SPOOL,), _spool, lambda p: handed_spools([p]), 100),
@@ -542,7 +556,7 @@ CASES = (
         (
             "tarazu.trace.runfile:_Bounded.__init__",
             "tarazu.trace.runfile:read_header",
-            "tarazu.trace.table:convert_rows",
+            "tarazu.table:Csv.__init__",
         ),
         _run,
         runfile.read_run,
@@ -565,7 +579,7 @@ CASES = (
     ),
     Case(
         "exported Parquet",
-        ("tarazu.trace.exchange:_read_parquet",),
+        ("tarazu.table:read_parquet",),
         _exported("parquet"),
         lambda p: list(exchange.read(p)),
         100,
@@ -579,9 +593,12 @@ CASES = (
     ),
     Case(
         "jobs.log",
-        ("tarazu.cli.job.own:_log",),
-        _text("jobs.log", "2026-11-22T10:00:00Z a-b ior place files=3\n"),
-        lambda p: own_jobs.lines(config.Settings(run=config.Run(state_dir=str(p.parent))), "4711"),
+        ("tarazu.run.job_log:numbered", "tarazu.run.job_log:_unquoted"),
+        _text("jobs.log", "2026-11-22T10:00:00 a-b app=ior mode=place job=4711 problem='none' exit=0\n"),
+        lambda p: (
+            own_jobs.lines(config.Settings(run=config.RunSettings(state_dir=str(p.parent))), "4711"),
+            job_log.steps(p, 0, 1e12),
+        ),
     ),
     Case(
         "kept report",
@@ -597,21 +614,21 @@ CASES = (
     ),
     Case(
         "curves",
-        ("tarazu.forwarding.reading:content", "tarazu.forwarding.curve_csv:parse"),
+        ("tarazu.forwarding.reading:content", "tarazu.table:Csv.__init__"),
         _text("curves.csv", "application,resources,bytes_per_s\nior,1,1e9\nior,4,4e9\n"),
         curve_csv.read,
     ),
     Case(
         "jobs to place",
-        ("tarazu.forwarding.jobs:read", "tarazu.forwarding.jobs:parse"),
+        (),
         _text("jobs.toml", TOML),
         jobs.read,
         100,
     ),
-    Case("benchmarks", ("tarazu.forwarding.estimate.database:_rows",), _measured, benchmarks.load),
+    Case("benchmarks", ("tarazu.table:Csv.__init__",), _measured, benchmarks.load),
     Case(
         "IOR's output",
-        ("tarazu.forwarding.estimate.ior:read",),
+        (),
         _copy(DATA / "ior" / "4.0.0-posix-unique.json"),
         ior.read,
         150,
@@ -620,12 +637,12 @@ CASES = (
     Case("hosts' NIDs", (), _text("nids", "n[1-3] 10.77.0.[1-3]@tcp1 # ours\nr1 10.1.0.1@tcp\n"), hosts.read),
     Case(
         "Slurm's list",
-        ("tarazu.forwarding.traffic.slurm:read",),
+        ("tarazu.batch.jobs:read",),
         _text(
             "sacct",
             "JobID|JobIDRaw|JobName|User|NodeList|Submit|Start|End|State|Partition\n10|10|wrf|ann|n[001-003,7]|1795358000|1795358860|1795359000|COMPLETED|long\n",
         ),
-        slurm.read,
+        batch_jobs.read,
     ),
     Case(
         "traffic of a day",
@@ -636,25 +653,24 @@ CASES = (
     ),
     Case(
         "traffic in CSV",
-        ("tarazu.forwarding.traffic.imports:_batches",),
+        ("tarazu.table:csv_blocks",),
         _text("t.csv", "time,host,read,written\n1700000000,n1,1,2\n1700000010,n2,3,4\n"),
         _imported,
         60,
     ),
     Case(
         "file system in JSON",
-        ("tarazu.cli.whatif:read_view_file",),
+        ("tarazu.daemons.asking:view_in",),
         _view,
-        lambda p: cli_whatif.read_view_file(str(p)),
+        lambda p: view_in(str(p)),
     ),
     Case(
-        "file system to even out",
-        ("tarazu.cli.rebalance:_view",),
-        _view,
-        lambda p: cli_rebalance._view(config.Settings(), str(p), "scratch"),
-        60,
+        "program",
+        ("tarazu.escapes:read_elf",),
+        _copy(native.library_path("libtarazu.so")),
+        escapes.read_elf,
+        400,
     ),
-    Case("program", ("tarazu.elf:read_elf",), _copy(native.library_path("libtarazu.so")), elf.read_elf, 400),
     Case(
         "script",
         ("tarazu.escapes:_interpreter",),
@@ -668,22 +684,28 @@ CASES = (
         _append,
         30,
     ),
-    Case("jobs that have ended", ("tarazu.daemons.bursts.batch:Batch._take_ends",), _ended, _take_ends),
+    Case(
+        "samples of fill",
+        ("tarazu.daemons.mdsd.filling:Filling.__init__",),
+        _filling,
+        lambda p: Filling(str(p.parent)),
+    ),
+    Case("jobs that have ended", ("tarazu.daemons.burstd.batch:Batch._take_ends",), _ended, _take_ends),
     Case(
         "jobs of routers",
-        ("tarazu.daemons.router_plan.scheduler:_read",),
+        (),
         _text("jobs", "4711 1000 n[1-3]\n4712 1001 n4 # ours\n"),
-        lambda p: scheduler.parse(scheduler._read(p), str(p)),
+        lambda p: batch_jobs.nodes_of_jobs(reading.text(p, scheduler.MAX_BYTES), str(p)),
     ),
     Case(
         "Open MPI's settings",
-        ("tarazu.run.nodes.openmpi:_in_files",),
+        ("tarazu.run.command_line.launchers:_in_files",),
         _text(".openmpi/mca-params.conf", "# ours\nplm = slurm\nplm_rsh_agent = ssh -q\n"),
         lambda p: _in_files("mpirun", {"HOME": str(p.parents[1])}),
     ),
     Case(
         "launcher's file",
-        ("tarazu.run.command_line.batch_system:small_text",),
+        ("tarazu.batch.environment:small_text",),
         _text("hosts", "n1 slots=4\nn2\n"),
         lambda p: small_text(str(p)),
     ),
@@ -696,15 +718,8 @@ CASES = (
     ),
     Case(
         "unit file",
-        ("tarazu.doctor.unit_files:values",),
+        ("tarazu.doctor.units:values",),
         _text("etc/systemd/system/a.service", "[Service]\nUser=slurm\nAmbientCapabilities=CAP_SYS_ADMIN\n"),
         lambda p: values(Node(config.Settings(), system=p.parents[3]), "a", "User"),
-    ),
-    Case(
-        "loader's cache",
-        ("tarazu.elf:loader_cache",),
-        _copy(Path("/etc/ld.so.cache")),
-        lambda p: elf.loader_cache(str(p)),
-        60,
     ),
 )

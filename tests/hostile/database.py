@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from tarazu.daemons.stored_plans import StoredPlans
+from tarazu.daemons.clientd.stored_plans import StoredPlans
 from tarazu.errors import TarazuError
 from tarazu.model import FilePlacement
 from tarazu.store.database import open_database

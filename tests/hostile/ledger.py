@@ -12,8 +12,8 @@ import msgspec
 
 from tarazu.allocate.ledger import pack
 from tarazu.allocate.records import Closed, Died, Ended, Passed, Promised, Record, Replied, packed
-from tarazu.daemons.book import Book
-from tarazu.daemons.ledger_clock import LedgerClock, Sources
+from tarazu.daemons.mdsd.book import Book
+from tarazu.daemons.mdsd.ledger_clock import LedgerClock, Sources
 from tarazu.errors import StoreError
 from tarazu.store import frames
 from tarazu.store.frames import Frame

@@ -44,7 +44,7 @@ class Attacked(Site):
                 f"[tune]\ncouncil = '{self.council}'\ngroup = 'hostile'\nmode = 'apply'\ndwell_s = 1.0\n"
                 f"knowledge = '{directory}/knowledge'\n"
             )
-        self.daemons["council.service"] = self.start("council.service")
+        self.daemons["council"] = self.start("council")
         self.wait_status(lambda status: status["osses"])
         # The first allocation loads what all need: that is no growth, and no wait that an attack caused.
         mdsd = self.client()

@@ -37,7 +37,7 @@ PACKAGES = {"tarazu": "", "daemons": "tarazu."}
 
 
 def sites() -> set[str]:
-    """`tarazu.store.about:read` for each."""
+    """`tarazu.store.control:read_about` for each."""
     top = Path(tarazu.__file__).resolve().parents[1]
     found: set[str] = set()
     for folder, before in PACKAGES.items():

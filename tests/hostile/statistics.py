@@ -122,7 +122,7 @@ CHANGES: tuple[Callable[[bytearray, random.Random], None], ...] = (
 
 
 def mutate_statistics(n: int, seed: int = 0) -> Result:
-    """Change `n` files, a few at a time, and look at the node as ossd, mdsd and `tarazu collect` do after each.
+    """Change `n` files, a few at a time, and look at the node as ossd, mdsd and `tarazu doctor collect` do after each.
 
     Raises what the product raises, which is to be nothing; and AssertionError when a look takes too long.
     """

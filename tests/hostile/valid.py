@@ -62,7 +62,7 @@ def of_replication() -> list[bytes]:
     said: list[Any] = [
         replication.Here("p", False, "active", 3, 10, 5.0),
         replication.Follow("s", 0, True, 5.0, (replication.Handed("h1", (b"r",), 1.0),), (b"t",)),
-        replication.Part("s", 0, True, b"data"),
+        replication.SnapshotPart("s", 0, True, b"data"),
         replication.Records("s", 1, b"data"),
         replication.Taken("s", 1, 4),
     ]

@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tarazu import native
-from tarazu.allocate import policies
-from tarazu.daemons.left_to_lustre import checked, within_a_request
-from tarazu.layout.explicit import explicit_components
-from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
+from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, UsableOsts
+from tarazu.layout.objects import explicit_components
 from tarazu.layout.setstripe import parse_layout
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, FileName, Forecast, Layout, Ost, SystemView
+from tarazu.plan.left_to_lustre import checked, within_a_request
+from tarazu.sim.allocation import policies
 from tarazu.store.placement_map import MapRow, check_layout, check_osts, write_map
 from tarazu.units import GIB, KIB, MIB, TIB
 
@@ -63,7 +63,7 @@ def defaults(draw: st.DrawFn) -> Layout:
 
 def rows_of(files: list[Forecast], default: Layout | None, policy: LayoutPolicy) -> list[MapRow]:
     """What a plan holds of these files."""
-    choices = ConfigurationManager(policy, Targets(OSTS, POOLS), default).choose(files)
+    choices = ConfigurationManager(policy, UsableOsts(OSTS, POOLS), default).choose(files)
     placeable = [(i, f, choice.layout) for i, (f, choice) in enumerate(zip(files, choices)) if choice.layout]
     assert all(choice.layout or choice.left_because for choice in choices)
     if not placeable:
@@ -103,7 +103,7 @@ def test_a_map_takes_what_is_planned_and_the_library_reads_it(
     write_map(path, generation=1, hash_key=KEY, ost_counts={"lustre": OSTS}, rows=rows)
     path.chmod(0o600)
     for row in rows:
-        names = native.Names(row.name.precise, row.name.loose, False)
+        names = native.Templates(row.name.precise, row.name.loose, False)
         hit = native.map_lookup(path, "lustre", row.name.key, names, 0, 0, 0)
         assert hit is not None
         assert (hit.row_id, hit.layout, hit.osts) == (row.row_id, row.layout, row.osts)
@@ -153,5 +153,7 @@ def test_a_self_extending_component_is_asked_for_with_a_start_hint() -> None:
 @pytest.mark.parametrize("text", ["-E 64M -c 1 -S 1M -z 64M -E -1 -c 2 -S 1M", "-E -1 -c 2 -S 64M -z 96M"])
 def test_an_extension_that_lustre_would_not_take_is_left_alone(text: str) -> None:
     forecast = Forecast(FileName("/f", "/f", "/f", False, 0, 0, 0), GIB)
-    (choice,) = ConfigurationManager(LayoutPolicy(), Targets(OSTS), parse_layout(text)[0]).choose([forecast])
+    (choice,) = ConfigurationManager(LayoutPolicy(), UsableOsts(OSTS), parse_layout(text)[0]).choose(
+        [forecast]
+    )
     assert choice.layout is None and "extension size" in choice.left_because

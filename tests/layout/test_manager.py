@@ -6,19 +6,18 @@ from hypothesis import strategies as st
 
 from tarazu.errors import LayoutError
 from tarazu.layout import pfl, rules
-from tarazu.layout.explicit import explicit_components
 from tarazu.layout.manager import (
-    Choice,
     ConfigurationManager,
+    LayoutChoice,
     LayoutPolicy,
-    Targets,
+    UsableOsts,
 )
-from tarazu.layout.objects import object_bytes
+from tarazu.layout.objects import explicit_components, object_bytes
 from tarazu.layout.stripe_size import contiguous_stripe_size, raid0_stripe_size
 from tarazu.lustre import EOF
 from tarazu.model import ANY_RANK, Component, FileName, Forecast, Layout
 
-MIB, GIB = 1 << 20, 1 << 30
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 PFL_1 = pfl.parse("[c1]\nmatch = /ior/*\ncomponents = 0-128M:1, 128M-512M:3, 512M-2G:8, 2G-EOF:16\n")
 
 
@@ -36,13 +35,13 @@ def one(
 
 def choice(
     policy: LayoutPolicy, forecast: Forecast, default: Layout | None = None, usable: int = 35
-) -> Choice:
-    return ConfigurationManager(policy, Targets(usable, {"flash": 5}), default).choose([forecast])[0]
+) -> LayoutChoice:
+    return ConfigurationManager(policy, UsableOsts(usable, {"flash": 5}), default).choose([forecast])[0]
 
 
 def test_files_of_many_sizes_share_the_layout_that_they_all_get() -> None:
     """Whoever counts, sends or stores layouts meets each one once, and its hash is known."""
-    manager = ConfigurationManager(LayoutPolicy("8", rules=PFL_1), Targets(35))
+    manager = ConfigurationManager(LayoutPolicy("8", rules=PFL_1), UsableOsts(35))
     choices = manager.choose([file((64 + n) * GIB, key) for n in range(40) for key in ("/ior/x", "/y")])
     assert len({c.layout for c in choices}) == len({id(c.layout) for c in choices}) <= 4
 
@@ -83,7 +82,7 @@ def test_every_layout_is_one_that_lustre_accepts(
 @pytest.mark.parametrize("factor", [0.1, 1, 10])
 def test_raid0_uses_all_stripes_evenly_when_the_forecast_is_wrong(factor: float) -> None:
     layout = one(LayoutPolicy("paper", "raid0"), file(2 * GIB, key="/x"))
-    assert layout is not None and layout.components[0].stripe_size_bytes == 32 * MIB
+    assert layout is not None and layout.components[0].stripe_size_bytes == 4 * MIB
     sizes = object_bytes(layout, int(2 * GIB * factor))[0]
     assert max(sizes) <= 2 * sum(sizes) / len(sizes)
 
@@ -94,7 +93,18 @@ def test_contiguous_only_for_shared_files_with_one_segment_per_rank() -> None:
     shared = one(LayoutPolicy(), file(size, rank=ANY_RANK, writers=16, contiguous=True))
     strided = one(LayoutPolicy(), file(size, rank=ANY_RANK, writers=16))
     assert shared is not None and shared.components[0].stripe_size_bytes == segment
-    assert strided is not None and strided.components[0].stripe_size_bytes == 8 * MIB
+    assert strided is not None and strided.components[0].stripe_size_bytes == 4 * MIB
+
+
+def test_contiguous_is_for_components_too() -> None:
+    rule = pfl.parse("[a]\nmatch = *\ncomponents = 0-128M:1, 128M-512M:3, 512M-2G:8, 2G-EOF:16\n")
+    layout = one(LayoutPolicy(striping="contiguous", rules=rule), file(10 * GIB))
+    assert layout is not None
+    # 1.5 GiB on 8 OSTs: of 192 MiB the end, 2 GiB, is no multiple, and of 256 two OSTs would get nothing.
+    assert [c.stripe_size_bytes // MIB for c in layout.components] == [128, 128, 4, 512]
+    for component, sizes in zip(layout.components, object_bytes(layout, 10 * GIB)):
+        assert component.end_bytes == EOF or component.end_bytes % component.stripe_size_bytes == 0
+        assert min(sizes) > 0, "an OST without a byte"
 
 
 def test_dom_and_pools_of_the_site_default_are_kept() -> None:
@@ -146,8 +156,28 @@ def test_the_paper_s_file_of_766_175_mb_grows_by_a_thousandth() -> None:
 
 
 def test_stripe_sizes_divide_component_ends() -> None:
-    assert raid0_stripe_size(2 * GIB, 8) == 32 * MIB
     assert raid0_stripe_size(1600 * GIB, 1, end_bytes=65536 * 3) == 65536
+    assert raid0_stripe_size(256 * MIB, 8, end_bytes=256 * MIB, own_bytes=3 * MIB) == 2 * MIB
+
+
+@pytest.mark.parametrize(
+    ("length", "count", "own", "expected"),
+    [
+        (2 * GIB, 8, MIB, MIB),
+        (2 * GIB, 8, 4 * MIB, 4 * MIB),
+        (2 * MIB, 20, 64 * KIB, 64 * KIB),  # `-C 20 -S 64K` became 1 MiB: two of 20 stripes
+        (2 * GIB, 3, 3 * MIB, 3 * MIB),  # no power of two, and even
+        (3 * MIB, 2, MIB, 512 * KIB),
+        (64 * MIB, 8, 64 * MIB, 8 * MIB),
+    ],
+)
+def test_the_stripe_size_of_the_site_is_kept_where_it_keeps_objects_even(
+    length: int, count: int, own: int, expected: int
+) -> None:
+    assert raid0_stripe_size(length, count, own_bytes=own) == expected
+    default = Layout((Component(0, EOF, own, count),))
+    layout = one(LayoutPolicy("site", min_size_bytes=0), file(length, key="/x"), default)
+    assert layout is not None and layout.components[0].stripe_size_bytes == expected
 
 
 def test_the_layout_of_the_papers_table_1_is_refused() -> None:
@@ -156,10 +186,10 @@ def test_the_layout_of_the_papers_table_1_is_refused() -> None:
         rules.check_component(table_1, "table 1")
 
 
-@given(length=st.integers(64 * MIB, 1 << 44), count=st.integers(1, 160))
-def test_stripes_are_as_even_as_a_size_in_the_range_allows(length: int, count: int) -> None:
-    size = raid0_stripe_size(length, count)
-    assert size in [MIB << shift for shift in range(7)]
+@given(length=st.integers(64 * MIB, 1 << 44), count=st.integers(1, 160), own=st.integers(0, 10))
+def test_stripes_are_as_even_as_a_size_in_the_range_allows(length: int, count: int, own: int) -> None:
+    size = raid0_stripe_size(length, count, own_bytes=64 * KIB << own)
+    assert size in [64 * KIB << shift for shift in range(11)]
     shares = object_bytes(Layout((Component(0, EOF, size, count),)), length)[0]
-    smallest = object_bytes(Layout((Component(0, EOF, MIB, count),)), length)[0]
-    assert max(shares) <= max(1.01 * length / count, *smallest)
+    smallest = object_bytes(Layout((Component(0, EOF, 64 * KIB, count),)), length)[0]
+    assert max(shares) <= max(1.1 * length / count, *smallest)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarazu.errors import LayoutError
-from tarazu.layout.setstripe import fold, format_layout, parse_layout, unfold
+from tarazu.layout.setstripe import format_layout, parse_layout, unfold
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 
@@ -53,13 +53,11 @@ def test_dom_first_component_round_trips() -> None:
     assert parse_layout(format_layout(layout))[0] == layout
 
 
-@given(st.sets(st.integers(0, 200)))
-def test_fold_round_trip(indices: set[int]) -> None:
-    assert not indices or set(unfold(fold(indices))) == indices
-
-
-def test_folded_form() -> None:
-    assert fold([0, 1, 2, 3, 7]) == "0-3,7"
+def test_ost_lists_keep_their_order_and_are_bounded() -> None:
+    assert unfold("7,0-3") == (7, 0, 1, 2, 3)
+    for text in ("", "a-b", "3-1", "0-70000", "0-99999999999", "0-3,"):
+        with pytest.raises(LayoutError, match="indices such as 0-3,7"):
+            unfold(text)
 
 
 @pytest.mark.parametrize("text", ["-Q 1", "-c", "-S 1X -c 1", "-c 1 -o a-b"])

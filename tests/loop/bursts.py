@@ -17,22 +17,23 @@ from typing import Any
 import numpy as np
 
 from tarazu import config
-from tarazu.daemons.bursts.asked import VERSION, AboutAll, AboutJob, Answer, Told
-from tarazu.daemons.bursts.asking import ask
-from tarazu.daemons.bursts.history import ALIVE
-from tarazu.daemons.bursts.jobs import UNTIL, Jobs
-from tarazu.daemons.bursts.node_part import set_mode
+from tarazu.batch.jobs import Job
+from tarazu.batch.node_set import unfold
+from tarazu.daemons.burstd.asked import VERSION, AboutAll, AboutJob, Answer, Told
+from tarazu.daemons.burstd.asking import ask
+from tarazu.daemons.burstd.history import ALIVE
+from tarazu.daemons.burstd.jobs import UNTIL, Jobs
+from tarazu.daemons.burstd.node_part import set_mode
 from tarazu.daemons.ordered import Mode
 from tarazu.daemons.slurm import Kind, plugin
 from tarazu.errors import TarazuError
 from tarazu.forwarding.bursts.characteristics import JobBytes
-from tarazu.forwarding.routers import hosts
-from tarazu.forwarding.traffic.batch_job import BatchJob
 from tarazu.units import GIB
 from tests.loop.slurm import Slurm
 
 LEAVES, NODES = 4, 16
 PATIENCE_S = 20.0
+READ_AGAIN = "settings read again"
 """Only how long a test may hang before it fails."""
 NO_PLUGIN = (
     "function slurm_job_submit() return slurm.SUCCESS end\nslurm_job_modify = slurm_job_submit\nreturn 0\n"
@@ -55,7 +56,7 @@ def remember(directory: Path, user: str, shares: Mapping[str, list[float]], jobs
         nodes = tuple(f"n{i + 1}" for i in range(len(gib)))
         for i in range(jobs):
             begin = now - 7200 + 600 * i
-            job = BatchJob(f"{90000 + 100 * number + i}", user, name, nodes, begin, begin + 300, begin)
+            job = Job(f"{90000 + 100 * number + i}", user, name, nodes, begin, begin + 300, begin)
             moved.append(JobBytes(job, (np.array(gib) * GIB).astype(np.int64), network=0))
     kept.put(each.job for each in moved)
     kept.add_moved(moved)
@@ -90,8 +91,7 @@ class Bursts:
 
     def install(self, kind: Kind, answer_s: float) -> str:
         """The plugin's text."""
-        settings = config.load(str(self.config))
-        return plugin(kind, config.override(settings, "bursts", answer_s=answer_s).bursts)
+        return plugin(kind, config.load(str(self.config)).bursts, answer_s)
 
     def plugin(self, answer_s: float, more: str = "") -> None:
         """Of slurmctld, which looks at its file at each submission; 0: one that does nothing.
@@ -110,7 +110,7 @@ class Bursts:
         """Returns when it knows Slurm's nodes and applications."""
         with (self.directory / "burstd.log").open("a") as log:
             self.daemon = subprocess.Popen(
-                [sys.executable, "-m", "tarazu.daemons.bursts.service", "--config", str(self.config)],
+                [sys.executable, "-m", "tarazu.daemons.burstd.service", "--config", str(self.config)],
                 env=self.env,
                 stdout=log,
                 stderr=log,
@@ -157,14 +157,18 @@ class Bursts:
         return next((row for row in rows if row["name"] == name), {"asked": 0, "why": ""})
 
     def order(self, mode: Mode) -> None:
-        """As `tarazu bursts nodes --MODE`; returns when the daemon does so."""
+        """As `tarazu change bursts nodes --MODE`; returns when the daemon does so."""
         set_mode(config.load(str(self.config)), mode, "a test")
         if self.daemon is not None:
             self.until(lambda: self.status()["mode"] == mode)
 
     def reload(self, **own: object) -> None:
+        """Until the daemon has read its settings again: what comes next may be asked at once."""
+        log = self.directory / "burstd.log"
+        before = log.read_text().count(READ_AGAIN)
         self.configure(**own)
         self.signal(signal.SIGHUP)
+        self.until(lambda: log.read_text().count(READ_AGAIN) > before)
 
     def submit(self, *options: str, runs_s: float = 60, program: str = "sbatch") -> str:
         """The job's id. It must be taken."""
@@ -186,7 +190,7 @@ class Bursts:
 
     def leaves(self, id: str) -> int:
         """On how many leaf switches it runs, or ran."""
-        nodes = hosts.unfold(self.started(id)["NodeList"])
+        nodes = unfold(self.started(id)["NodeList"])
         return len({math.ceil(int(node[1:]) / self.of_leaf) for node in nodes})
 
     def give_features(self) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.bursts.batch import Answer, Batch, machine_of, run
+from tarazu.batch import slurm as programs
+from tarazu.daemons.burstd.batch import Answer, Batch, machine_of
 from tarazu.errors import BadInput
-from tarazu.forwarding.traffic.slurm import sacct
 from tests.loop import slurm as private_slurm
 from tests.loop.slurm import Slurm
 
@@ -41,7 +41,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slurm]:
 
 def test_sacct_takes_our_options(slurm: Slurm) -> None:
     with pytest.raises(BadInput, match="accounting storage is disabled"):
-        run(sacct(time.time(), "0f3a"))
+        programs.Slurm().ended(time.time())
 
 
 def test_a_jobs_nodes_start_and_end(slurm: Slurm, tmp_path: Path) -> None:

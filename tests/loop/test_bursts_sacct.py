@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from tarazu.daemons.bursts.batch import run
-from tarazu.forwarding.traffic import slurm
+from tarazu.batch import jobs
+from tarazu.batch.slurm import Slurm
 from tarazu.sim.testbed.ports import free_port
 from tests.store.conftest import INSTALL, SERVER, Server
 
@@ -98,12 +98,14 @@ def test_sacct_of_a_database(database: Any) -> None:
         whole = {**dict.fromkeys(needed, 0), "time_eligible": now - 100, **row}
         columns, marks = ",".join(f"`{name}`" for name in whole), ",".join(["%s"] * len(whole))
         database.execute(f"INSERT INTO test_job_table ({columns}) VALUES ({marks})", list(whole.values()))
-    listed = slurm.answered(run(slurm.sacct(now - 3600, "0f3a9c")), "0f3a9c", "sacct")
+    listed = Slurm().ended(now - 3600)
     assert [(j.id, j.user, j.name, j.nodes, j.start_s, j.end_s) for j in listed.jobs] == [
         ("7", "root", NAME, ("n1", "n2"), now - 90, now - 30),
         ("8", "root", "run", ("n1", "n2"), now - 90, math.inf),
     ]
     assert not listed.left
-    text = run(("sacct", "--allusers", "--allocations", "--parsable2", f"--format={','.join(slurm.COLUMNS)}"))
-    dumped = slurm.parse(text.splitlines(keepends=True), "dump")
+    text = Slurm().call(
+        "sacct", "--allusers", "--allocations", "--parsable2", f"--format={','.join(jobs.COLUMNS)}"
+    )
+    dumped = jobs.parse(text.splitlines(keepends=True), "dump")
     assert [(j.id, j.end_s) for j in dumped.jobs] == [("7", now - 30), ("8", math.inf)] and dumped.left == 2

@@ -146,7 +146,7 @@ def test_a_job_whose_curve_says_4_gets_4_stripes_beside_auto(pfl_loop: Loop, ior
             assert (phase["bytes"], phase["sharing"], phase["rank_count"]) == (RANKS * GIB, "shared", RANKS)
     of = {app: pfl_loop.testbed.layout(f"{app}/run2/data").layout for app in ("curved", "uncurved")}
     assert [c.stripe_count for c in of["curved"].components] == [4]
-    assert [c.stripe_count for c in of["uncurved"].components] == [35], "one file on all OSTs, as with auto"
+    assert [c.stripe_count for c in of["uncurved"].components] == [8 * RANKS], "8 a process, as with auto"
     told = pfl_loop.tarazu("explain", pfl_loop.mount() / "curved/run2/data").stdout
     assert "stripes: 4 by joint among 1 running step on 35 OSTs; the curve of curved" in told
     first, second = (pfl_loop.home / "jobs.log").read_text().splitlines()[-2:]

@@ -117,7 +117,7 @@ def test_one_job_is_switched_off_and_on_again(steady: Loop) -> None:
     none = steady.tarazu("job", "show", "4712")
     assert (none.returncode, none.stderr.partition(", found none")[0]) == (
         1,
-        "tarazu job: 4712: expected a job of yours that tarazu led",
+        "tarazu job show: 4712: expected a job of yours that tarazu led",
     )
     newest = steady.json("history", "list", "steady")[-1]
     assert newest["outcomes"]["hit"] >= 2 and not newest["complete"], "a run with a gap is no whole one"

@@ -1,4 +1,4 @@
-"""A mapping of nodes to routers: from `tarazu bursts remap` by mdsd to rules on the server, and away again."""
+"""A mapping of nodes to routers: from `tarazu change bursts remap` by mdsd to rules on the server, and away again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tarazu report` on a testbed with the real daemons, after real runs in observe mode."""
+"""`tarazu history report` on a testbed with the real daemons, after real runs in observe mode."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tarazu.sim.whatif.replay import FIRST_RUN
+from tarazu.report.replay import FIRST_RUN
 from tarazu.units import MIB
 from tests.loop.conftest import make_loop
 

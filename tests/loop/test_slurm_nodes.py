@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.bursts.jobs import Jobs
-from tarazu.forwarding.traffic.batch_job import BatchJob
+from tarazu.batch.jobs import Job
+from tarazu.daemons.burstd.jobs import Jobs
 from tests.loop import slurm as private_slurm
 from tests.loop.bursts import ANSWER_S, LEAVES, NO_PLUGIN, NODES, Bursts, remember
 from tests.loop.bursts_troubles import TROUBLES
@@ -120,7 +120,7 @@ def test_what_has_run_is_history_at_once(bursts: Bursts) -> None:
     began = time.time()
     bursts.run("srun", "-N3", "-J", "told\n", "--exclusive", "true")
 
-    def known() -> list[BatchJob]:
+    def known() -> list[Job]:
         with contextlib.closing(Jobs(bursts.kept / "jobs.db", read_only=True)) as jobs:
             found = jobs.overlapping(began - 1, time.time() + 1)
         return [job for job in found if job.name.startswith("told") and job.end_s < float("inf")]

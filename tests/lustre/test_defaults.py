@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tarazu.daemons.left_to_lustre import default_layout, names_osts
-from tarazu.layout.explicit import asked_osts, explicit_components
-from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
+from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, UsableOsts
+from tarazu.layout.objects import asked_osts, explicit_components
 from tarazu.model import FileName, Forecast, Layout
+from tarazu.plan.left_to_lustre import default_layout, names_osts
 from tarazu.run.plan import default_layouts
 from tarazu.stats.client import Mount
 from tarazu.units import MIB
@@ -48,7 +48,7 @@ def test_a_file_is_placed_below_a_default_of_any_kind(lustre: LustreMount, defau
     layout = default_layout(found[key])
     assert isinstance(layout, Layout)
     forecast = Forecast(FileName(key, key, key, False, 0, 0, 0), SIZE)
-    targets = Targets(len(lustre.osts))
+    targets = UsableOsts(len(lustre.osts))
     (choice,) = ConfigurationManager(LayoutPolicy(min_size_bytes=0), targets, layout).choose([forecast])
     planned = choice.layout
     assert planned is not None, choice.left_because

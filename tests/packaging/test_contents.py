@@ -11,6 +11,7 @@ import tree
 
 import tarazu
 from tarazu import native
+from tests.test_imports import Imports, parsed, product
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -56,6 +57,18 @@ def test_a_unit_lies_in_the_package_of_the_program_that_it_starts(unit: str) -> 
         ("lib/tarazu/bin/tarazu-mdsd", "tarazu"),
         ("lib/tarazu/lib/python3.11/site-packages/tarazu/cli/run.py", "tarazu-oss"),
         ("lib/tarazu/lib/python3.11/site-packages/tarazu/lib/libtarazu_core.so", "tarazu"),
+        ("lib/tarazu/lib/python3.11/site-packages/tarazu/lib/libtestbed.so", "tarazu-analysis"),
+        ("lib/tarazu/lib/python3.11/site-packages/tarazu/lib/testbed/iorlike", "tarazu-analysis"),
+        ("lib/tarazu/lib/python3.11/site-packages/tarazu/sim/demo.py", "tarazu-analysis"),
+        (
+            "lib/tarazu/lib/python3.11/site-packages/tarazu/sim/cli/__pycache__/sim.c-311.pyc",
+            "tarazu-analysis",
+        ),
+        ("lib/tarazu/lib/python3.11/site-packages/tarazu/daemons/burstd/kept.py", "tarazu-oss"),
+        (
+            "lib/tarazu/lib/python3.11/site-packages/tarazu/daemons/burstd/__pycache__/jobs.c-311.pyc",
+            "tarazu-analysis",
+        ),
         ("lib/tarazu/lib/python3.11/site-packages/ortools/init.py", "tarazu"),
         ("lib/tarazu/lib/python3.11/dist-packages/ortools/init.py", "tarazu"),
         ("share/man/man8/tarazu-burstd.8.gz", "tarazu-analysis"),
@@ -65,9 +78,30 @@ def test_where_a_file_belongs(path: str, package: str) -> None:
     assert contents.package_of(PurePosixPath(path), {"ortools": "tarazu"}) == package
 
 
+def modules() -> dict[str, PurePosixPath]:
+    """Module → its file below site-packages."""
+    found = {name: PurePosixPath(path.relative_to(ROOT)) for name, path in product().items()}
+    return {name: path if path.parts[0] == "tarazu" else "tarazu" / path for name, path in found.items()}
+
+
+def test_nothing_imports_what_only_analysis_has() -> None:
+    files = product()
+    analysis = {name for name, path in modules().items() if contents.is_of_analysis(path)}
+    for name in files.keys() - analysis:
+        visitor = Imports(files, types=False)
+        visitor.visit(parsed(files[name]))
+        assert not visitor.found & analysis, name
+
+
+@pytest.mark.parametrize("folder", sorted(contents.ANALYSIS.keys() - {"lib"}))
+def test_what_only_analysis_has_exists(folder: str) -> None:
+    there = {path.stem for path in (ROOT / "tarazu" / folder).iterdir()}
+    assert set(contents.ANALYSIS[folder].split()) <= there
+
+
 def test_an_oss_gets_little() -> None:
-    assert set(tree.closure(["oss"])) == {"msgspec", "pyzmq"}
-    assert set(tree.closure(["oss", "metrics"])) == {"msgspec", "pyzmq", "prometheus-client"}
+    assert set(tree.closure(["oss"])) == {"msgspec", "psutil", "pyzmq"}
+    assert set(tree.closure(["oss", "metrics"])) == {"msgspec", "psutil", "pyzmq", "prometheus-client"}
 
 
 def test_jobs_preload_the_path_that_compute_nodes_have(

@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from tarazu.model import JobStep
-from tarazu.predict.accuracy import Accuracy, match, mean_size_error, score, walk_forward
-from tarazu.predict.aipa import forecast
-from tarazu.predict.explain import explain_prediction
+from tarazu.predict.accuracy import PredictionAccuracy, match, mean_size_error, score, walk_forward
+from tarazu.predict.aipa import explain_prediction, forecast
 from tarazu.trace.darshan.imports import import_log
 from tarazu.trace.records import RunRecord
 
@@ -34,12 +33,12 @@ def without_arguments(name: str) -> tuple[RunRecord, ...]:
     )
 
 
-def count_error(scored: Accuracy) -> float:
+def count_error(scored: PredictionAccuracy) -> float:
     """Above 0: more files were promised than came."""
     return scored.forecast_files / scored.files - 1
 
 
-def report(name: str, kind: str, ours: list[Accuracy], last: list[Accuracy]) -> None:
+def report(name: str, kind: str, ours: list[PredictionAccuracy], last: list[PredictionAccuracy]) -> None:
     for i, (a, b) in enumerate(zip(ours, last, strict=True), 1):
         print(
             f"{name} run {i} ({kind}): size error {a.size_error:.2%} (last value {b.size_error:.2%}), "

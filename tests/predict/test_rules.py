@@ -26,27 +26,17 @@ def test_late_creates_are_managed_but_no_misses() -> None:
     assert miss_rate({}) == 0.0
 
 
-def test_ten_percent_predict_again_and_the_third_time_retrain() -> None:
+def test_ten_percent_predict_again_however_often() -> None:
     tracker = MissTracker()
-    assert not tracker.observe({"hit": 91, "miss": 9}).predict
-    counts, actions = {"hit": 90, "miss": 10}, []
-    for _ in range(3):
-        actions.append(tracker.observe(counts))
-        counts = {"hit": counts["hit"] + 90, "miss": counts["miss"] + 10}
-    assert [a.predict for a in actions] == [True] * 3
-    assert [a.retrain for a in actions] == [False, False, True]
-    assert tracker.predictions == 0
+    assert not tracker.predicts({"hit": 91, "miss": 9})
+    for times in range(1, 6):
+        assert tracker.predicts({"hit": 90 * times, "miss": 10 * times})
 
 
 def test_misses_are_counted_anew_after_a_prediction() -> None:
     tracker = MissTracker()
-    assert tracker.observe({"hit": 80, "miss": 20}).predict
-    assert not tracker.observe({"hit": 180, "miss": 21}).predict
-
-
-def test_more_than_half_not_found_asks_for_a_recording() -> None:
-    assert MissTracker().observe({"hit": 4, "miss": 6}).record
-    assert not MissTracker().observe({"hit": 5, "miss": 5}).record
+    assert tracker.predicts({"hit": 80, "miss": 20})
+    assert not tracker.predicts({"hit": 180, "miss": 21})
 
 
 def test_first_run_is_recorded_in_full() -> None:

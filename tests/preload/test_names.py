@@ -57,17 +57,17 @@ TABLE = [
 
 @pytest.mark.parametrize(("key", "precise", "loose", "volatile"), TABLE, ids=[t[0] for t in TABLE])
 def test_templates(key: str, precise: str, loose: str, volatile: bool) -> None:
-    assert native.template(key, **WHO) == native.Names(precise, loose, volatile)  # type: ignore[arg-type]
+    assert native.template(key, **WHO) == native.Templates(precise, loose, volatile)  # type: ignore[arg-type]
 
 
 def test_what_is_not_known_matches_nothing() -> None:
-    assert native.template("/a.0.1/b12") == native.Names("/a.0.1/b12", "/a.#.#/b#", False)
+    assert native.template("/a.0.1/b12") == native.Templates("/a.0.1/b12", "/a.#.#/b#", False)
 
 
 def test_flux_and_array_job_ids() -> None:
-    assert native.template("/f3xYz9/a", job_id="f3xYz9") == native.Names("/{job}/a", "/{job}/a", True)
+    assert native.template("/f3xYz9/a", job_id="f3xYz9") == native.Templates("/{job}/a", "/{job}/a", True)
     assert native.template("/f3xYz99/a", job_id="f3xYz9").precise == "/f3xYz99/a"
-    assert native.template("/777[3]/a", job_id="777[3]") == native.Names("/{job}/a", "/{job}/a", True)
+    assert native.template("/777[3]/a", job_id="777[3]") == native.Templates("/{job}/a", "/{job}/a", True)
 
 
 def test_names_of_job_arrays() -> None:

@@ -18,7 +18,7 @@ from tarazu.errors import TarazuError
 from tarazu.lustre import EOF
 from tarazu.model import Component, FileName, JobStep, Layout
 from tarazu.run.plan.accepted import Plans
-from tarazu.run.plan.asking import Asking
+from tarazu.run.plan.asking import PlanQuestion
 from tarazu.run.plan.map_writer import MapWriter
 from tarazu.sim.testbed import Testbed
 from tarazu.stats import client
@@ -76,7 +76,7 @@ class Here:
         step = JobStep(fs_name=bed.fs_name, uid=0, application="x", job_id="", ranks=1, nodes=1, start_s=0.0)
         directory.mkdir()
         write_control(directory)
-        asking = Asking(Settings(), step, [mount], str(bed.client_root()), place=True)
+        asking = PlanQuestion(Settings(), step, [mount], str(bed.client_root()), place=True)
         self.plans = Plans(asking, MapWriter(directory))
         self.fs = client.file_system(bed.fs_name, str(bed.client_root()))
 

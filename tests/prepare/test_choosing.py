@@ -9,29 +9,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarazu.lustre import EOF
-from tarazu.model import Component, Layout
-from tarazu.prepare.choosing import AMISS, Choice, Expected, choose
+from tarazu.model import Component, Layout, Ost
+from tarazu.ost_state import AVOIDED, UNKNOWN, OstState, Verdict, judge
+from tarazu.prepare.choosing import DirectoryChoice, Expected, choose
 from tarazu.prepare.directories import words_of
 from tarazu.units import GIB, MIB
-from tarazu.wire.overview import Target, Verdict
 
 PLAIN = Layout((Component(0, EOF, 4 * MIB, 1),))
 PFL = Layout((Component(0, 128 * MIB, 4 * MIB, 1), Component(128 * MIB, EOF, 4 * MIB, 4)), composite=True)
 MANY = Expected(64, 64 * GIB)
 
 
-def targets(osts: int, speed: float = 0.1, **verdicts: Verdict) -> list[Target]:
+def targets(osts: int, speed: float = 0.1, **verdicts: str) -> list[Ost]:
     named = {int(name[1:]): verdict for name, verdict in verdicts.items()}
     return [
-        Target(
-            "scratch", i, "oss1", 1000 * GIB, 900 * GIB, 900 * GIB, True,
-            verdict=named.get(i, "ok"), relative_speed=speed if named.get(i) == "sick" else 1.0,
+        Ost(
+            i, "oss1", 1000 * GIB, 900 * GIB, 900 * GIB,
+            relative_speed=speed if named.get(i) == "sick" else 1.0, state=OstState(Verdict(named.get(i, "ok"))),
         )
         for i in range(osts)
     ]  # fmt: skip
 
 
-def words(choice: Choice) -> str:
+def words(choice: DirectoryChoice) -> str:
     start = choice.method == "start"
     return words_of(choice.layout, choice.osts, start=start) if choice.layout else choice.why
 
@@ -98,7 +98,7 @@ VERDICTS = st.lists(
 def test_no_ost_that_is_amiss_is_ever_named(verdicts: Any, base: Layout, files: int, lists: bool) -> None:
     seen = targets(len(verdicts), **{f"_{i}": v for i, v in enumerate(verdicts)})
     chosen = choose(base, Expected(files, files * GIB), seen, "", [], lists=lists)
-    amiss = {i for i, v in enumerate(verdicts) if v in AMISS}
+    amiss = {i for i, v in enumerate(verdicts) if v in AVOIDED | UNKNOWN}
     for component, named in zip(chosen.layout.components if chosen.layout else (), chosen.osts, strict=True):
         run = range(named[0], named[0] + component.stripe_count)
         osts = tuple(run) if chosen.method == "start" else named
@@ -108,5 +108,6 @@ def test_no_ost_that_is_amiss_is_ever_named(verdicts: Any, base: Layout, files: 
 def test_one_that_is_drained_and_slow_by_it_is_avoided_all_the_same() -> None:
     seen = targets(8, _3="slow")
     assert "no OST is amiss" in words(choose(PLAIN, MANY, seen, "good", []))
-    seen[3] = msgspec.structs.replace(seen[3], degraded=True, relative_speed=0.1)
+    drained = judge(msgspec.structs.replace(seen[3], degraded=True, relative_speed=0.6))
+    seen[3] = msgspec.structs.replace(seen[3], relative_speed=0.1, state=drained)
     assert "OST 3" in choose(PLAIN, MANY, seen, "good", []).why

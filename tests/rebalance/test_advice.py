@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.rebalance.advice import Advice, Options, advise
+from tarazu.rebalance.advice import Advice, RebalanceOptions, advise
 from tarazu.rebalance.commands import widening
 from tarazu.rebalance.datasets import Dataset, of_directories
 from tarazu.rebalance.files import Files
 from tarazu.rebalance.targets import Targets, targets
 from tests.rebalance.made import NOW_S, add, view_of
 
-FOR_EVER = Options(days=1e9)
+FOR_EVER = RebalanceOptions(days=1e9)
 GB = 10**9
 
 
@@ -78,11 +78,11 @@ def test_moving_stops_where_it_costs_more_than_it_saves() -> None:
         Dataset(d.name, d.files, d.times, rate, "told")
         for d, rate in zip(all_of(files), (24.0, 0.001), strict=True)
     )
-    advice = advise(files, to, [often, seldom], Options(days=1.0, bytes_per_s=1e9))
+    advice = advise(files, to, [often, seldom], RebalanceOptions(days=1.0, bytes_per_s=1e9))
     assert advice.outlooks[0].after_s < 0.2 * advice.outlooks[0].before_s
     assert advice.outlooks[1].after_s == advice.outlooks[1].before_s
     assert {w.dataset for w in advice.unpaid} == {1}
-    assert not advise(files, to, [seldom], Options(days=1.0, bytes_per_s=1e9)).steps
+    assert not advise(files, to, [seldom], RebalanceOptions(days=1.0, bytes_per_s=1e9)).steps
 
 
 def test_what_is_never_read_is_never_moved_for_time() -> None:
@@ -120,13 +120,13 @@ def test_the_fullest_ost_is_lowered_to_near_the_mean() -> None:
     for i in range(400):
         add(files, f"/scratch/set/{i}", 5 * GB, [2])
     to = targets(view_of(8, used=[0.3, 0.3, 0.85, 0.3, 0.3, 0.3, 0.3, 0.3]))
-    advice = advise(files, to, all_of(files), Options(goal="space"))
+    advice = advise(files, to, all_of(files), RebalanceOptions(goal="space"))
     assert advice.fill_before == pytest.approx(0.85)
     assert advice.fill_after == pytest.approx(0.65, abs=0.01), (
         "all 2 TB are gone, the rest is not of these files"
     )
     assert advice.fill_bound == pytest.approx(0.65)
-    told = advise(files, to, all_of(files), Options(goal="space", until_fill=0.75))
+    told = advise(files, to, all_of(files), RebalanceOptions(goal="space", until_fill=0.75))
     assert told.fill_after == pytest.approx(0.75, abs=0.02) and told.size_bytes < advice.size_bytes
 
 
@@ -182,7 +182,7 @@ def test_all_that_is_said_holds(
         add(files, f"/scratch/{directory}/{i}", size * 10**7, on)
     to = targets(view_of(osts, slow=slow, total=2 * 10**10))
     sets = all_of(files)
-    advice = advise(files, to, sets, Options(goal=goal, days=1e9))  # type: ignore[arg-type]
+    advice = advise(files, to, sets, RebalanceOptions(goal=goal, days=1e9))  # type: ignore[arg-type]
     moves = [m for w in advice.steps for m in w.step.moves]
     assert len({m.file for m in moves}) == len(moves)
     room = to.room.copy()

@@ -11,7 +11,7 @@ import pytest
 from tarazu.layout.setstripe import parse_layout
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
-from tarazu.rebalance.commands import Order, command, options, script, throttle, write_script
+from tarazu.rebalance.commands import MoveOrder, command, options, script, throttle, write_script
 from tarazu.rebalance.files import Shape
 
 
@@ -30,7 +30,7 @@ def test_a_lustre_without_the_option_is_not_given_it(tmp_path: Path, version: st
     place.mkdir(parents=True)
     (place / "version").write_text(version)
     assert throttle(100 * 2**20, tmp_path) == expected
-    shown = command(Order("/f o", 1, 1, "-c 1", "-c 2"), expected)
+    shown = command(MoveOrder("/f o", 1, 1, "-c 1", "-c 2"), expected)
     assert shown == " ".join(["lfs migrate -n", *([expected] if expected else []), "-c 2 '/f o'"])
 
 
@@ -47,7 +47,7 @@ def test_components_without_objects_get_no_list() -> None:
 def test_a_name_that_a_terminal_would_obey_is_printed_as_bash_reads_it(tmp_path: Path) -> None:
     """Whoever made the file is not who reads the advice, as root."""
     name = "a\x1b]0;owned\x07 '$(id)'\\\n\udcff"
-    printed = command(Order(name, 1, 1, "-c 1", "-c 2"), "")
+    printed = command(MoveOrder(name, 1, 1, "-c 1", "-c 2"), "")
     assert printed.replace("\udcff", "").isprintable()
     script = os.fsencode(printed.replace("lfs migrate", "printf %s\\\\n", 1))
     words = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout
@@ -69,7 +69,7 @@ def test_the_script_limits_the_rate_wherever_lfs_can(
         f"help-*|migrate--*help) echo 'usage: migrate {helps}';;\nmigrate-*) echo \"$@\";;\nesac\n"
     )
     lfs.chmod(0o755)
-    order = Order(str(moved), 1, int(moved.stat().st_mtime), "-c 1 -o 1", "-c 1 -o 2")
+    order = MoveOrder(str(moved), 1, int(moved.stat().st_mtime), "-c 1 -o 1", "-c 1 -o 2")
     write_script(path, script([order], 100 * 2**20, [], str(tmp_path / "stop")))
     env = {"LFS": str(lfs), "PATH": os.environ["PATH"]}
     done = subprocess.run(["bash", str(path)], env=env, capture_output=True, text=True, check=True)
@@ -90,7 +90,7 @@ def test_a_file_whose_lease_could_not_be_had_does_not_stand_as_begun(tmp_path: P
     for name in "ab":
         (tmp_path / name).write_text("x")
         modified_s = int((tmp_path / name).stat().st_mtime)
-        orders.append(Order(str(tmp_path / name), 1, modified_s, "-c 1 -o 1", "-c 1 -o 2"))
+        orders.append(MoveOrder(str(tmp_path / name), 1, modified_s, "-c 1 -o 1", "-c 1 -o 2"))
     write_script(path, script(orders, 100 * 2**20, [], str(tmp_path / "stop")))
 
     def run(what: str, busy_file: str = "") -> list[str]:

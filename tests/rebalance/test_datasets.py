@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from tarazu.model import JobStep
-from tarazu.rebalance.datasets import Use, of_directories, of_runs
+from tarazu.rebalance.datasets import Use, of_directories, of_history, of_log, of_runs
 from tarazu.rebalance.files import Files, Stat
-from tarazu.rebalance.uses import of_history, of_log
-from tarazu.trace.darshan.log import Mount
+from tarazu.trace.darshan.log import DarshanMount
 from tarazu.trace.darshan.read import read
 from tarazu.trace.records import FileRecord, RunRecord
 from tests.rebalance.made import NOW_S, add, plain
@@ -81,7 +80,7 @@ def test_a_log_says_what_was_read_on_lustre() -> None:
     rows = zip(log.accesses["record"].tolist(), log.accesses["read_bytes"].tolist(), strict=True)
     read_ = {log.names[record]: size for record, size in rows if size}
     assert read_, "it reads what it wrote"
-    use = of_log(msgspec.structs.replace(log, mounts=(Mount("/", "lustre"),)))
+    use = of_log(msgspec.structs.replace(log, mounts=(DarshanMount("/", "lustre"),)))
     assert use.moved.keys() == read_.keys() and sum(use.moved.values()) == log.accesses["read_bytes"].sum()
     assert use.application == "ior" and use.start_s == log.start_s
-    assert not of_log(msgspec.structs.replace(log, mounts=(Mount("/", "nfs"),))).moved
+    assert not of_log(msgspec.structs.replace(log, mounts=(DarshanMount("/", "nfs"),))).moved

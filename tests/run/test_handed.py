@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.config import Run, Settings
+from tarazu.config import RunSettings, Settings
 from tarazu.errors import TarazuError
 from tarazu.run import handed
 from tarazu.trace.history import History
@@ -20,7 +20,7 @@ NAME = "slurm-4711-0-0-2"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    run = Run(state_dir=str(tmp_path / "state"), history_dir=str(tmp_path / "history"))
+    run = RunSettings(state_dir=str(tmp_path / "state"), history_dir=str(tmp_path / "history"))
     return dataclasses.replace(Settings(), run=run)
 
 
@@ -49,7 +49,7 @@ def test_nodes_of_a_step_become_one_run(settings: Settings) -> None:
     assert (run.step.application, run.step.job_id, run.step.ranks, run.step.nodes) == ("ior", "4711", 2, 2)
     history = History(settings.run.history_dir)
     assert history.runs("lustre", "ior") == [run] and not folder.exists()
-    assert handed.gather(settings) == handed.Gathered()
+    assert handed.gather(settings) == handed.HandedRuns()
 
 
 def test_a_step_of_which_a_node_is_missing_is_incomplete(settings: Settings) -> None:

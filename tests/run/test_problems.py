@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tarazu.cli.job import own
-from tarazu.config import Run, Settings
+from tarazu.config import RunSettings, Settings
 from tarazu.run import problems
 
 
@@ -24,7 +24,7 @@ def test_logs_of_jobs_do_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.M
     assert sum(path.stat().st_size for path in log.parent.iterdir()) < 2 * (1000 + 100)
     assert log.stat().st_mode & 0o777 == problems.before(log).stat().st_mode & 0o777 == 0o600
     # What is read of them is one log.
-    lines = own.lines(Settings(run=Run(state_dir=str(log.parent))), "4711")
+    lines = own.lines(Settings(run=RunSettings(state_dir=str(log.parent))), "4711")
     numbers = [int(line.run.removeprefix("run")) for line in lines]
     assert numbers == list(range(numbers[0], 100)) and len(numbers) > 11
 

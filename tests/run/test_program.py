@@ -11,9 +11,9 @@ import pytest
 
 SCRIPT = """
 import os, sys
-from tarazu.run.program import Program, end_like, status_of_error
+from tarazu.run.program import StartedProgram, end_like, status_of_error
 try:
-    program = Program(sys.argv[1:], os.environ)
+    program = StartedProgram(sys.argv[1:], os.environ)
 except OSError as error:
     sys.exit(status_of_error(error))
 print("started", file=sys.stderr, flush=True)
@@ -100,7 +100,7 @@ CODE = "import os, sys; from tarazu.run.program import *; restore_environment();
 
 
 @pytest.mark.parametrize(
-    "way", ["become(sys.argv[1:])", "end_like(Program(sys.argv[1:], os.environ).wait())"]
+    "way", ["become(sys.argv[1:])", "end_like(StartedProgram(sys.argv[1:], os.environ).wait())"]
 )
 @pytest.mark.parametrize("given", [{}, {"LC_CTYPE": "C"}, {"LC_CTYPE": "C.UTF-8"}])
 def test_what_python_does_at_its_start_does_not_reach_the_program(way: str, given: dict[str, str]) -> None:

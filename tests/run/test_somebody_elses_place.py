@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tarazu import trusted
-from tarazu.config import Run
+from tarazu.config import RunSettings
 from tarazu.daemons import slurm
 from tarazu.errors import TarazuError
 from tarazu.run import leftovers
 from tarazu.run.nodes import gather
-from tarazu.run.nodes.enter import ENTER
+from tarazu.trusted import ENTER
 from tests.somebody_else import KINDS, SOMEBODY, STEP, USER, SharedNode, as_root, shared_node
 
 __all__ = ["shared_node"]
@@ -129,7 +129,9 @@ def test_an_epilog_hands_over_what_lies_beside_somebody_elses_place(
     shared_node.occupy(kind)
     assert shared_node.record("touch", shared_node.mount / "a").returncode == 0
     Path(f"{shared_node.place}.{STEP}").rename(f"{shared_node.place}.{name}")
-    run = Run(spool_dir=f"{shared_node.memory}/tarazu-{{uid}}", state_dir=str(shared_node.home / ".local"))
+    run = RunSettings(
+        spool_dir=f"{shared_node.memory}/tarazu-{{uid}}", state_dir=str(shared_node.home / ".local")
+    )
     env = {"SLURM_JOB_ID": "4711", "SLURM_JOB_UID": str(USER), "SLURMD_NODENAME": "n7"}
     done = shared_node.run(USER, "sh", "-c", slurm.script("node_epilog", run), **env)
     assert done.returncode == 0

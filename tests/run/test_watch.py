@@ -12,7 +12,7 @@ import pytest
 
 from tarazu.model import JobStep
 from tarazu.run import watch as watching
-from tarazu.run.watch import Watch
+from tarazu.run.watch import SpoolWatch
 from tests.trace.conftest import close_record, create_record, end_record, spool
 
 STEP = JobStep("lustre", os.getuid(), "app", "1")
@@ -22,8 +22,8 @@ def create(key: str, row_id: int, at_s: float = 1.0) -> bytes:
     return create_record(key, key, key, row_id=row_id, at_s=at_s)
 
 
-def look(directory: Path, pattern: str = "", step: JobStep = STEP) -> watching.Seen:
-    watch = Watch(pattern or str(directory), directory, step, threading.Event())
+def look(directory: Path, pattern: str = "", step: JobStep = STEP) -> watching.SpoolNews:
+    watch = SpoolWatch(pattern or str(directory), directory, step, threading.Event())
     seen, again = watch.look(), watch.look()
     return dataclasses.replace(seen, files=seen.files | again.files)
 
@@ -58,12 +58,12 @@ def test_files_without_a_row_are_not_told_but_counted(tmp_path: Path) -> None:
 def test_two_looks_in_a_row_must_find_a_file_closed(tmp_path: Path) -> None:
     records = [create("/a", 1)]
     (tmp_path / "0.tzs").write_bytes(spool(records))
-    watch = Watch(str(tmp_path), tmp_path, STEP, threading.Event())
+    watch = SpoolWatch(str(tmp_path), tmp_path, STEP, threading.Event())
     assert watch.look().files == {1: None}
     (tmp_path / "0.tzs").write_bytes(spool([*records, close_record("/a", 9)]))
     assert watch.look().files == {}
     assert watch.look().files == {1: 9}
-    assert watch.look() == watching.Seen(everywhere=True), "without news nothing is told"
+    assert watch.look() == watching.SpoolNews(everywhere=True), "without news nothing is told"
 
 
 def test_a_step_of_very_many_files_does_not_fill_the_memory(
@@ -73,7 +73,7 @@ def test_a_step_of_very_many_files_does_not_fill_the_memory(
     monkeypatch.setattr(watching, "MOST_FILES", 3)
     records = [record for n in range(4) for record in (create(f"/{n}", n + 1), close_record(f"/{n}", 9))]
     (tmp_path / "0.tzs").write_bytes(spool(records))
-    watch = Watch(str(tmp_path), tmp_path, STEP, threading.Event())
+    watch = SpoolWatch(str(tmp_path), tmp_path, STEP, threading.Event())
     assert not watch.full and watch.look().everywhere
     assert watch.full and watch.look().files == dict.fromkeys(range(1, 5), 9)
     (tmp_path / "1.tzs").write_bytes(spool([create("/more", 9), close_record("/more", 9)], rank=1))
@@ -83,7 +83,7 @@ def test_a_step_of_very_many_files_does_not_fill_the_memory(
 
 def test_shared_files_are_told_again_when_all_nodes_have_come(tmp_path: Path) -> None:
     (tmp_path / "0.tzs").write_bytes(spool([create("/a", 1), close_record("/a", 5)], ranks=2))
-    watch = Watch(str(tmp_path), tmp_path, STEP, threading.Event())
+    watch = SpoolWatch(str(tmp_path), tmp_path, STEP, threading.Event())
     assert not watch.look().everywhere and watch.look().files == {1: 5}
     (tmp_path / "1.tzs").write_bytes(spool([create("/b", 2), close_record("/b", 6)], rank=1, ranks=2))
     assert watch.look().everywhere
@@ -106,7 +106,7 @@ def test_other_nodes_are_looked_at_where_they_are_visible(tmp_path: Path) -> Non
 def test_a_look_at_many_records_is_followed_by_a_long_pause(tmp_path: Path) -> None:
     records = [part for n in range(20_000) for part in (create(f"/{n}", n + 1), close_record(f"/{n}", n))]
     (tmp_path / "0.tzs").write_bytes(spool(records))
-    watch = Watch(str(tmp_path), tmp_path, STEP, threading.Event())
+    watch = SpoolWatch(str(tmp_path), tmp_path, STEP, threading.Event())
     started = time.monotonic()
     seen = watch.look()
     took_s = time.monotonic() - started
@@ -129,4 +129,4 @@ def test_a_look_ends_with_the_step(tmp_path: Path) -> None:
     (tmp_path / "0.tzs").write_bytes(spool([create("/a", 1)]))
     over = threading.Event()
     over.set()
-    assert Watch(str(tmp_path), tmp_path, STEP, over).look() == watching.Seen()
+    assert SpoolWatch(str(tmp_path), tmp_path, STEP, over).look() == watching.SpoolNews()

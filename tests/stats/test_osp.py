@@ -81,12 +81,12 @@ def test_what_lod_has_given_up_is_inactive_and_used_again_at_the_next_look(tmp_p
     assert osps.look().refusing == {("scratch", 31): "inactive", ("scratch", 3): "inactive"}
     lod.write_text("0: scratch-OST0000_UUID ACTIVE\n3: scratch-OST0003_UUID ACTIVE\n")
     write(tmp_path, "scratch-OST001f-osc-MDT0000", active=1, state=FULL)
-    assert osps.look() == osp.Seen(frozenset({("scratch", 31)}), {}, frozenset(), {})
+    assert osps.look() == osp.TargetTrouble(frozenset({("scratch", 31)}), {}, frozenset(), {})
 
 
 def test_the_captured_connections(data: Path) -> None:
     seen = osp.Osps(data / "mds").look()
-    assert ("lustre", 1) in seen.known and seen == osp.Seen(seen.known, {}, frozenset(), {})
+    assert ("lustre", 1) in seen.known and seen == osp.TargetTrouble(seen.known, {}, frozenset(), {})
 
 
 @pytest.mark.parametrize("version", ["2.12", "2.15", "2.16"])

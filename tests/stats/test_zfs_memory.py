@@ -63,3 +63,11 @@ def test_what_zfs_does_not_say_is_no_cache(tmp_path: Path, text: str, reclaimabl
 def test_an_arc_that_seems_larger_than_all_memory_is_no_negative_load(zfs_root: Path) -> None:
     put(zfs_root / "proc/spl/kstat/zfs/arcstats", f"1\nname type data\nsize 4 {2**50}\nc_min 4 0\n")
     assert host.read(zfs_root).memory_load == 0.0
+
+
+def test_this_node_is_seen_by_psutil_as_below_a_root(tmp_path: Path) -> None:
+    (tmp_path / "proc").symlink_to("/proc")
+    ours, before = host.read("/"), host.read(tmp_path)
+    assert abs(ours.memory_load - before.memory_load) < 0.02
+    assert 0 <= ours.cpu.total - before.cpu.total + 100 < 10_000
+    assert 0 < ours.cpu.busy <= ours.cpu.total

@@ -18,9 +18,9 @@ from tarazu.lustre import EOF
 from tarazu.model import ANY_RANK, Component, FileName, FilePlacement, Forecast, JobStep, Layout
 from tarazu.names import from_text, to_text
 from tarazu.store import files, sqlite
+from tarazu.store.connection import write
 from tarazu.store.database import PLAN_BYTES, InteractionDatabase, open_database
 from tarazu.store.rows import FileRow, NewFile, from_builtins, to_builtins
-from tarazu.store.transaction import write
 from tarazu.trace.records import FileRecord, RunRecord
 
 MIB = 1 << 20

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.stored_plans import StoredPlans
+from tarazu.daemons.clientd.stored_plans import StoredPlans
 from tarazu.errors import StoreError
 from tarazu.store.connection import Damaged
 from tarazu.store.database import open_database

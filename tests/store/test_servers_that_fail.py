@@ -15,7 +15,7 @@ import pytest
 
 from tarazu.errors import StoreError
 from tarazu.model import FilePlacement
-from tarazu.store import mysql, transaction
+from tarazu.store import connection, mysql
 from tarazu.store.connection import BrokenOff, Lost
 from tarazu.store.database import InteractionDatabase, open_database
 from tests.store.test_database import PFL, STEP, TABLES, count, planned
@@ -90,7 +90,7 @@ def test_a_commit_whose_answer_is_lost_is_not_done_twice(killed: Server) -> None
 def test_reading_is_done_again_and_a_server_that_stays_away_is_one_line(
     killed: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transaction, "RETRY_S", (0.01, 0.01))
+    monkeypatch.setattr(connection, "RETRY_S", (0.01, 0.01))
     monkeypatch.setattr(mysql, "AGAIN_S", (0.01, 2.0, 8.0, 8.0))
     with open_database(url_on(killed.socket)) as database:
         plan_id = database.new_plan(STEP)
@@ -171,10 +171,10 @@ def test_deadlocks_are_broken_off_and_done_again(mariadb: Path) -> None:
                     both.wait()
 
         thread = threading.Thread(
-            target=lambda: transaction.write(two._db, lambda: body(1, two, (second, first)))
+            target=lambda: connection.write(two._db, lambda: body(1, two, (second, first)))
         )
         thread.start()
-        transaction.write(one._db, lambda: body(0, one, (first, second)))
+        connection.write(one._db, lambda: body(0, one, (first, second)))
         thread.join(20)
         assert sorted(calls) == [1, 2] and len(seen) == 1
         assert one._db.query("SELECT SUM(bytes) FROM plans")[0][0] == 2 * 4096 + 4

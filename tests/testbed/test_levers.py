@@ -1,4 +1,4 @@
-"""NRS of a testbed's OSS, set by real daemons with the stand-in for lctl while a client writes; and `tarazu tune`."""
+"""NRS of a testbed's OSS, set by daemons with a stand-in for lctl while a client writes; and `tarazu change tune`."""
 
 from __future__ import annotations
 

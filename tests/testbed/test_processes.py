@@ -203,7 +203,7 @@ def test_command_line(tmp_path):
     again = cli("up", directory)
     assert (
         again.returncode == 2
-        and again.stderr.startswith("tarazu testbed: ")
+        and again.stderr.startswith("tarazu sim testbed: ")
         and again.stderr.count("\n") == 1
     )
     ran = cli(

@@ -17,7 +17,7 @@ from tarazu.errors import TarazuError, TraceError
 from tarazu.names import from_text
 from tarazu.trace import exchange
 from tarazu.trace.exchange import read, write_file, write_tables
-from tarazu.trace.flat import FILE_COLUMNS, RUN_COLUMNS, Kept
+from tarazu.trace.flat import FILE_COLUMNS, RUN_COLUMNS, NamedRun
 from tarazu.trace.records import RunRecord
 from tarazu.trace.table import COLUMNS
 from tests.trace.test_history import RUNS, sample
@@ -29,8 +29,8 @@ ODD = '/a\udcff\udcfe/b,"c"\nd\re ü {rank}\u2028.0'
 @given(RUNS, RUNS)
 def test_any_run_comes_back_from_any_format(one: RunRecord, other: RunRecord) -> None:
     kept = [
-        Kept("20261120T090823.900772-d1b8f4c52d940704", one),
-        Kept("20010909T014640.000000-00000001", other),
+        NamedRun("20261120T090823.900772-d1b8f4c52d940704", one),
+        NamedRun("20010909T014640.000000-00000001", other),
     ]
     with tempfile.TemporaryDirectory() as directory:
         for format in exchange.FORMATS:
@@ -60,7 +60,7 @@ def odd_run() -> RunRecord:
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_pandas_reads_one_row_for_each_file_with_the_runs_columns(tmp_path: Path, format: str) -> None:
     path = tmp_path / f"x.{format}"
-    kept = [Kept("a-0001", odd_run()), Kept("b-0002", sample(2e9))]
+    kept = [NamedRun("a-0001", odd_run()), NamedRun("b-0002", sample(2e9))]
     write_file(kept, format, path)
     frame = pandas.read_csv(path) if format == "csv" else pandas.read_parquet(path)
     assert list(frame.columns) == [*RUN_COLUMNS, *FILE_COLUMNS] and len(frame) == 3
@@ -72,7 +72,7 @@ def test_pandas_reads_one_row_for_each_file_with_the_runs_columns(tmp_path: Path
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_tables_join_by_run_id(tmp_path: Path, format: str) -> None:
-    write_tables([Kept("a-0001", odd_run()), Kept("b-0002", sample(2e9))], format, tmp_path)
+    write_tables([NamedRun("a-0001", odd_run()), NamedRun("b-0002", sample(2e9))], format, tmp_path)
     load = pandas.read_csv if format == "csv" else pandas.read_parquet
     runs, files = load(tmp_path / f"runs.{format}"), load(tmp_path / f"files.{format}")
     joined = files.merge(runs, on="run_id")
@@ -81,7 +81,7 @@ def test_tables_join_by_run_id(tmp_path: Path, format: str) -> None:
 
 
 def test_json_is_one_document_with_a_run_a_line(tmp_path: Path) -> None:
-    write_file([Kept("a-0001", odd_run())], "json", tmp_path / "x.json")
+    write_file([NamedRun("a-0001", odd_run())], "json", tmp_path / "x.json")
     text = (tmp_path / "x.json").read_text()
     (run,) = json.loads(text)
     assert len(text.splitlines()) >= 3 and [f["size_bytes"] for f in run["files"]] == [4096, 4096]
@@ -91,7 +91,7 @@ def test_json_is_one_document_with_a_run_a_line(tmp_path: Path) -> None:
 
 def as_text(**changes: object) -> str:
     out = io.StringIO(newline="")
-    exchange.write_text([Kept("a-0001", sample())], "csv", out)
+    exchange.write_text([NamedRun("a-0001", sample())], "csv", out)
     (row,) = csv.DictReader(io.StringIO(out.getvalue(), newline=""))
     again = io.StringIO(newline="")
     writer = csv.DictWriter(again, row | changes)
@@ -103,15 +103,15 @@ def as_text(**changes: object) -> str:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (as_text(size_bytes="-1"), r"x\.csv, row 1: expected a file of a run"),
+        (as_text(size_bytes="-1"), r"x\.csv, row 1: size_bytes: expected a whole number, 0 to"),
         (as_text(ranks="many"), r"x\.csv, row 1: expected a run, found .*int"),
         (as_text(start_s="1e300"), r"x\.csv, row 1: expected a run, found .*times"),
         (as_text(mode="wild"), r"x\.csv, row 1: expected a run"),
         (as_text(ranks="99999999999"), r"x\.csv, row 1: expected a run"),
-        (as_text(creators="0-99999999999"), r"x\.csv, row 1: expected a file of a run"),
+        (as_text(creators="0-99999999999"), r"x\.csv, row 1: creators: expected a file of a run"),
         (as_text().replace("outcome", "result"), r"x\.csv, row 1: expected the column 'outcome'"),
         (as_text().replace("application", "program"), r"x\.csv, row 1: expected the columns"),
-        (as_text() + "1,2\n", r"x\.csv: expected as many cells"),
+        (as_text() + "1,2\n", r"x\.csv:3: expected 45 columns, found '1,2'"),
         (
             as_text() + as_text(run_id="b-1").splitlines()[1] + "\n" + as_text().splitlines()[1],
             "one after another",
@@ -141,11 +141,11 @@ def test_any_nonsense_is_refused_in_one_line(tmp_path: Path, name: str, content:
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    write_file([Kept("a-0001", sample())], "csv", path)
+    write_file([NamedRun("a-0001", sample())], "csv", path)
     before = path.read_bytes()
 
     def broken() -> object:
-        yield Kept("a-0001", sample())
+        yield NamedRun("a-0001", sample())
         raise TraceError("b.run", "a run")
 
     with pytest.raises(TraceError):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.model import JobStep
-from tarazu.run.watch import Watch
+from tarazu.run.watch import SpoolWatch
 from tarazu.trace import follow
 from tarazu.trace.follow import EndedSpools, LiveSpool
 from tests.trace.conftest import START_NS, close_record, create_record, end_record, spool
@@ -71,7 +71,7 @@ def test_what_is_followed_is_what_a_new_look_sees(
 ) -> None:
     directory = tmp_path_factory.mktemp("follow")  # type: ignore[attr-defined]
     recorder = Recorder(directory / "n1.100.1.tzs")
-    watch = Watch(str(directory), directory, STEP, threading.Event())
+    watch = SpoolWatch(str(directory), directory, STEP, threading.Event())
     files: dict[int, int | None] = {}
     for what, number, size in [*steps, ("look", 0, 0), ("look", 0, 0)]:
         key = f"/run/{'long' * 20}.{number}"
@@ -82,7 +82,7 @@ def test_what_is_followed_is_what_a_new_look_sees(
         else:
             recorder.write()
             files |= watch.look().files
-    fresh = Watch(str(directory), directory, STEP, threading.Event())
+    fresh = SpoolWatch(str(directory), directory, STEP, threading.Event())
     seen, again = fresh.look(), fresh.look()
     now = seen.files | again.files
     assert {row: files.get(row) for row in now} == now, "what is empty at last is not told anew"

@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.errors import TraceError
-from tarazu.layout.setstripe import fold
 from tarazu.model import JobStep
 from tarazu.trace.history import History, file_name
-from tarazu.trace.records import FOUND, OUTCOMES, FileRecord, RunRecord, fold_ranks, unfold_ranks
+from tarazu.trace.records import FOUND, OUTCOMES, FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run, read_run
 from tarazu.trace.table import COLUMNS, read_rows, to_csv
 from tests.trace.conftest import decoded
@@ -111,28 +110,21 @@ def test_any_damage_to_a_run_is_a_trace_error_or_another_run(noise: bytes, at: i
         assert str(error).startswith("descriptor ") and "\n" not in str(error)
 
 
-@given(st.sets(st.integers(0, 60)))
-def test_folded_ranks_round_trip(ranks: set[int]) -> None:
-    ordered = tuple(sorted(ranks))
-    assert unfold_ranks(fold_ranks(ordered)) == ordered
-    assert fold_ranks(ordered) == fold(ranks), "as OST lists"
-
-
-def test_ranks_fold_into_ranges_and_absurd_ranges_are_refused() -> None:
-    assert fold_ranks((0, 1, 2, 3, 7)) == "0-3,7"
-    for text in ("3-1", "0-99999999999", "x", "-1"):
-        with pytest.raises(ValueError):
-            unfold_ranks(text)
-
-
 def test_the_csv_is_readable_and_names_line_and_problem() -> None:
     text = to_csv(sample().files)
     assert text.splitlines()[0] == ",".join(COLUMNS)
     assert text.splitlines()[1].startswith("/a/f.0,/a/f.{rank},/a/f.#,0,0,0,0,1.5,4096,")
     for old, new, expected in (
-        ("4096", "-1", "t.csv:2: expected a file of a run"),
-        ("unmanaged", "great", "t.csv:2: expected a file of a run"),
-        (",1.5,", ",nan,", "t.csv:2: expected a file of a run"),
+        ("4096", "-1", "t.csv:2: size_bytes: expected a whole number, 0 to"),
+        ("unmanaged", "great", "t.csv:2: outcome: expected one of unmanaged, hit"),
+        (",1.5,", ",nan,", "t.csv:2: at_s: expected a number, 0 to 1e+09, found 'nan'"),
+        ("/a/f.0", "a/f.0", "t.csv:2: key: expected a path from /"),
+        (
+            ",0,0,0,0,1.5",
+            ",0,0,0,18446744073709551616,1.5",
+            "t.csv:2: nth_loose: expected a whole number, 0 to 18",
+        ),
+        (",0,0,0,0,1.5", ",0,3-1,0,0,1.5", "t.csv:2: creators: expected a file of a run"),
         ("precise", "exact", "t.csv:1: expected the columns"),
         (",1.5,", ",1.5,7,", "t.csv:2: expected 21 columns"),
     ):

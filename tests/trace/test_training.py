@@ -15,11 +15,11 @@ from tarazu.predict import aipa
 from tarazu.predict.accuracy import walk_forward
 from tarazu.run.command_line import job_step
 from tarazu.trace.darshan.imports import run_of
-from tarazu.trace.darshan.log import Log, Mount
+from tarazu.trace.darshan.log import DarshanLog, DarshanMount
 from tarazu.trace.darshan.read import read
 from tarazu.trace.history import History
-from tarazu.trace.places import Keys, Place, find_places
-from tarazu.trace.training import Importer, Rules, Taken, sources, tally
+from tarazu.trace.places import Place, PlaceKeys, find_places
+from tarazu.trace.training import Importer, TakenRun, TrainingRules, sources, tally
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
 UID = read(DATA / "series_ckpt_0_b2048k.darshan").uid
@@ -33,11 +33,11 @@ def logs(series: str) -> list[Path]:
 
 
 def importer(history: Path, **changes: object) -> Importer:
-    rules = msgspec.structs.replace(Rules(uid=UID, keep_runs=100, named=NAMED), **changes)
+    rules = msgspec.structs.replace(TrainingRules(uid=UID, keep_runs=100, named=NAMED), **changes)
     return Importer(History(history), rules, job_step.logged)
 
 
-def take(history: Path, paths: Sequence[Path], **changes: object) -> list[Taken]:
+def take(history: Path, paths: Sequence[Path], **changes: object) -> list[TakenRun]:
     one = importer(history, **changes)
     return one.settle([taken for path in paths for taken in one.take(path)])
 
@@ -150,7 +150,7 @@ def test_directories_are_searched_for_logs(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def on_lustre() -> Log:
+def on_lustre() -> DarshanLog:
     """A real log as a site with three Lustre file systems would have it; `/lustre/b/home` is another type."""
     log = read(logs("ckpt")[0])
     mounts = [
@@ -163,21 +163,23 @@ def on_lustre() -> Log:
         record: name.replace("/scratch/run/ckpt", "/lustre/a/me/x" if "log." in name else "/lustre/b/../b/me")
         for record, name in log.names.items()
     }
-    return msgspec.structs.replace(log, mounts=(*(Mount(*m) for m in mounts), *log.mounts), names=names)
+    return msgspec.structs.replace(
+        log, mounts=(*(DarshanMount(*m) for m in mounts), *log.mounts), names=names
+    )
 
 
-def test_file_systems_are_found_by_the_mounts_of_log_and_node(on_lustre: Log) -> None:
+def test_file_systems_are_found_by_the_mounts_of_log_and_node(on_lustre: DarshanLog) -> None:
     here = (Place("/lustre/a", "alpha"), Place("/lustre/b", "beta", "/projects"), Place("/lustre/c", "gamma"))
     places = find_places(on_lustre, here, ())
     assert {p.fs_name for p in places} == {"alpha", "beta"}, "nothing was written on the third"
-    assert Keys(on_lustre, places)("/lustre/a/me/x/log.0") == "/me/x/log.0"
-    assert Keys(on_lustre, places)("/lustre/b/../b/./me//f") == "/projects/me/f"
-    assert Keys(on_lustre, places)("/lustre/b/home/f") is None, "another mount lies between"
-    assert Keys(on_lustre, places)("/lustre/bb/f") is None
+    assert PlaceKeys(on_lustre, places)("/lustre/a/me/x/log.0") == "/me/x/log.0"
+    assert PlaceKeys(on_lustre, places)("/lustre/b/../b/./me//f") == "/projects/me/f"
+    assert PlaceKeys(on_lustre, places)("/lustre/b/home/f") is None, "another mount lies between"
+    assert PlaceKeys(on_lustre, places)("/lustre/bb/f") is None
     assert [p.fs_name for p in find_places(on_lustre, here, (("", "beta"),))] == ["beta"]
 
 
-def test_file_systems_without_a_name_have_to_be_named(on_lustre: Log) -> None:
+def test_file_systems_without_a_name_have_to_be_named(on_lustre: DarshanLog) -> None:
     with pytest.raises(
         TraceError, match=r"name is known: add --mount DIR --fs NAME, found '/lustre/a, /lustre/b'"
     ):
@@ -219,12 +221,12 @@ def test_command_lines_of_logs_are_read_as_those_of_tarazu_run() -> None:
 
 def test_an_exported_history_moves_to_another_home(tmp_path: Path) -> None:
     from tarazu.trace import exchange
-    from tarazu.trace.flat import Kept
+    from tarazu.trace.flat import NamedRun
 
     take(tmp_path / "old", logs("ckpt"))
     old = History(tmp_path / "old")
     kept = [
-        Kept(path.stem, run)
+        NamedRun(path.stem, run)
         for path, run in old.each("lustre", "ckpt", lambda error: pytest.fail(str(error)))
     ]
     exchange.write_file(kept, "json", tmp_path / "all.json")
@@ -247,6 +249,6 @@ def test_a_log_of_one_process_has_no_ranks_as_the_recorder_has_it(tmp_path: Path
     log = read(logs("ckpt")[0])
     alone = msgspec.structs.replace(log, ranks=1)
     step = JobStep("lustre", 0, "ckpt", "1", ranks=1)
-    run = run_of(alone, step, Keys(alone, [Place("/scratch/run", "lustre")]))
+    run = run_of(alone, step, PlaceKeys(alone, [Place("/scratch/run", "lustre")]))
     assert {(f.rank, f.creators, f.writers) for f in run.files} == {(-1, (), 1)}
     assert all("{rank}" not in f.precise for f in run.files) and len(run.files) == 56

@@ -9,8 +9,10 @@ import msgspec
 import pytest
 
 from tarazu.errors import BadInput
+from tarazu.sim.tuning.learning.bounds import Thompson, Ucb
 from tarazu.tune.council import MAX_HOSTS, Council, Decision
 from tarazu.tune.learner import Belief, Choice, Learner
+from tarazu.tune.learning.ours import Tarazu
 from tarazu.tune.observation import Direction, Observation
 from tarazu.tune.pattern import Pattern
 
@@ -21,6 +23,8 @@ READS = Pattern("read", "strided", 1, 1 << 15)
 
 class Scripted(Learner):
     """Says what it is told to say."""
+
+    name = "scripted"
 
     def __init__(self, arms: int, *script: int | Choice) -> None:
         super().__init__(arms)
@@ -75,16 +79,16 @@ class Group:
     ) -> None:
         self.learners: list[Scripted] = []
 
-        def make(name: str, arms: int, seed: int) -> Scripted:
-            self.learners.append(Scripted(arms, *script))
-            return self.learners[-1]
+        class Own(Scripted):
+            def __init__(own, arms: int, seed: int = 0) -> None:
+                super().__init__(arms, *script)
+                self.learners.append(own)
 
         self.levers = levers or {"window": VALUES}
         self.council = Council(
             self.levers,
-            "scripted",
+            Own,
             detect=lambda o: WRITES if o.write.bytes else READS,
-            make=make,
             **own,  # type: ignore[arg-type]
         )
         self.hosts = [f"ion{n}" for n in range(hosts)]
@@ -289,7 +293,7 @@ def test_another_mode_takes_everything_back() -> None:
     group = Group(1, dwell_s=0.0)
     group.second(100)
     assert group.council.decision.values
-    decision = group.council.set_mode("observe", 2.0, "tarazu tune --undo")
+    decision = group.council.set_mode("observe", 2.0, "tarazu change tune --undo")
     assert decision.values == {} and decision.generation == 2
 
 
@@ -347,7 +351,7 @@ def test_what_is_no_knowledge_is_refused(wrong: bytes) -> None:
 def test_with_the_learner_it_finds_the_best_and_what_is_bad_never_stays(seed: int) -> None:
     """Four nodes whose I/O has 10 % of noise; the real detection and learner."""
     speeds = {"a": 100.0, "b": 60.0, "c": 110.0, "d": 85.0}
-    council = Council({"nrs": tuple(speeds)}, "tarazu", seed=seed)
+    council = Council({"nrs": tuple(speeds)}, seed=seed)
     rng, found = random.Random(seed), []
     for second in range(800):
         value = council.decision.values.get("nrs", "other")
@@ -362,8 +366,8 @@ def test_with_the_learner_it_finds_the_best_and_what_is_bad_never_stays(seed: in
     assert longest_bad <= 3 and council.taken_back >= 1
 
 
-@pytest.mark.parametrize("learner", ["tarazu", "thompson", "ucb"])
-def test_a_value_that_all_nodes_refuse_does_not_hold_the_group_for_ever(learner: str) -> None:
+@pytest.mark.parametrize("learner", [Tarazu, Thompson, Ucb])
+def test_a_value_that_all_nodes_refuse_does_not_hold_the_group_for_ever(learner: type[Learner]) -> None:
     """As `max_pages_per_rpc` above what the servers take: what never came into force was never learned either."""
     speed = {"a": 80.0, "b": 100.0}
     council = Council({"window": VALUES}, learner, detect=lambda _: WRITES, seed=3)

@@ -21,7 +21,7 @@ from tarazu.tune.exchange import (
     Decided,
     Observed,
     Refused,
-    Told,
+    TuneStatus,
     encode,
     from_council,
     to_council,
@@ -45,11 +45,11 @@ def test_what_a_council_is_told_comes_whole(message: Observed | Asked) -> None:
     [
         Decided("1", "mds1", 3, "g", 9, "apply", {"nrs": "fifo"}, "why"),
         Refused("1", "why"),
-        Told("a", {"mode": "observe", "nodes": {}}),
+        TuneStatus("a", {"mode": "observe", "nodes": {}}),
     ],
     ids=["decided", "refused", "told"],
 )
-def test_what_a_council_says_comes_whole(message: Decided | Refused | Told) -> None:
+def test_what_a_council_says_comes_whole(message: Decided | Refused | TuneStatus) -> None:
     assert from_council(encode(message)) == message
     with pytest.raises(WireError):
         to_council(encode(message))

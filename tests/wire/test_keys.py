@@ -75,6 +75,15 @@ def test_a_secret_may_be_shared_with_a_group(tmp_path: Path) -> None:
         ("hello\n", r":1: expected `tarazu-key 1`, found 'hello'"),
         ("# c\ntarazu-key 1\nrole = mds\n", r":3: expected a role among server, oss, client, found 'mds'"),
         ("tarazu-key 1\nrole = oss\nsecret = short\n", r":3: expected a secret key of 40 Z85 .*5 characters"),
+        # In the alphabet of Z85, and more than its four bytes hold.
+        (
+            f"tarazu-key 1\nrole = oss\nsecret = {'#' * 40}\n",
+            r":3: expected a secret key of 40 Z85 .*40 characters",
+        ),
+        (
+            f"tarazu-key 1\nrole = oss\npublic = {'#' * 40}\n",
+            r":3: expected a public key of 40 Z85 .*40 characters",
+        ),
         ("tarazu-key 1\nrole = oss\nkey = x\n", r":3: expected `role =`.* found 'key'"),
         ("tarazu-key 1\nrole = oss\n", r": expected `role =` and either .* found 'role'"),
     ],

@@ -354,6 +354,38 @@ def test_a_client_refused_for_its_key_gets_in_once_it_is_admitted(tmp_path: Path
     server.close()
 
 
+def test_who_waits_for_long_is_woken_to_try_again_after_a_refusal(tmp_path: Path) -> None:
+    """A daemon's loop, which sleeps until its next report is due, tries its key again meanwhile."""
+    for role in keys.ROLES:
+        keys.create(tmp_path / "site", role)
+        keys.create(tmp_path / "new", role)
+    (tmp_path / "new/server.pub").write_bytes((tmp_path / "site/server.pub").read_bytes())
+    server = ZmqTransport(curve_for("server", tmp_path / "site"))
+    oss = ZmqTransport(curve_for("oss", tmp_path / "new"))
+    address = server.subscriber("tcp://127.0.0.1:*").address
+    reports = oss.publisher(address)
+    began = time.monotonic()
+    while not reports.counts.refused:
+        server.wait(0.01)
+        oss.wait(0.01)
+    (tmp_path / "new/oss.pub").rename(tmp_path / "site/oss-new.pub")
+    stop = threading.Event()
+
+    def serve() -> None:
+        while not stop.is_set():
+            server.wait(0.05)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    while not reports.wait(0.0):
+        oss.wait(PATIENCE_S)
+    assert time.monotonic() - began < PATIENCE_S
+    stop.set()
+    thread.join()
+    for transport in (oss, server):
+        transport.close()
+
+
 def test_each_role_asks_for_what_is_its_own(tmp_path: Path) -> None:
     """A server's key asks for routers' rules and nothing else; a client's for all but these."""
     sides = Sides("curve", tmp_path)

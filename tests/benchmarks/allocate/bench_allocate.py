@@ -17,9 +17,11 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from tarazu.allocate import flow, policies, quality, solvers
+from tarazu import flows
+from tarazu.allocate import flow, quality
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
+from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB, TIB
 
 PLAIN = Layout((Component(0, EOF, 16 * MIB, 7),))
@@ -157,12 +159,12 @@ def recorded(osts: int, files: int, graphs: list[tuple[Any, ...]]) -> tuple[floa
         policy.allocate(view, requests)
     finally:
         flow.min_cost_flow = original
-    return elapsed, timed(lambda: [solvers.min_cost_flow(*graph) for graph in graphs])
+    return elapsed, timed(lambda: [flows.min_cost_flow(*graph) for graph in graphs])
 
 
 def solve_all(graphs: list[tuple[Any, ...]]) -> None:
     for graph in graphs:
-        solvers.min_cost_flow(*graph, "networkx")
+        flows.min_cost_flow(*graph, "networkx")
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -16,12 +16,13 @@ from statistics import mean
 
 import numpy as np
 
-from tarazu.allocate import bounds, policies, quality
+from tarazu.allocate import bounds, quality
+from tarazu.allocate.eligible import speed_of
 from tarazu.allocate.problem import build
-from tarazu.allocate.speeds import speed_of
 from tarazu.layout.stripe_size import raid0_stripe_size
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
+from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB, TIB
 
 LIMIT = 1.005

@@ -14,7 +14,7 @@ import numpy as np
 from tarazu.sim.model import presets
 from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import Job
-from tarazu.sim.workloads.workload import OPERATION, File, Kind, Workload
+from tarazu.sim.workloads.workload import OPERATION, File, OperationKind, Workload
 
 STEPS = 10
 JOBS = (("first", 768, 10.4e6, 0), ("second", 1536, 9.8e6, 128), ("third", 384, 13.6e6, 384))
@@ -30,11 +30,11 @@ def stepped(name: str, ranks: int, file_bytes: float, seed: int) -> Workload:
             number, size = len(files), int(file_bytes * random.uniform(0.9, 1.1))
             files.append(File(f"{name}/{rank}.{step}", size))
             operations += [
-                (rank, number, Kind.CREATE, 0, 0, 0, 0, 0),
-                (rank, number, Kind.WRITE, 0, 0, 0, size, size),
-                (rank, number, Kind.READ, 0, 0, 0, size, size),
-                (rank, number, Kind.CLOSE, 0, 0, 0, 0, 0),
-                (rank, -1, Kind.BARRIER, 0, 0, 0, 0, 0),
+                (rank, number, OperationKind.CREATE, 0, 0, 0, 0, 0),
+                (rank, number, OperationKind.WRITE, 0, 0, 0, size, size),
+                (rank, number, OperationKind.READ, 0, 0, 0, size, size),
+                (rank, number, OperationKind.CLOSE, 0, 0, 0, 0, 0),
+                (rank, -1, OperationKind.BARRIER, 0, 0, 0, 0, 0),
             ]
     return Workload(name, ranks, 6, tuple(files), np.array(operations, OPERATION))
 

@@ -1,4 +1,4 @@
-"""A day of traffic of 11,392 nodes at 10 s, analysed by `tarazu bursts report`: seconds and memory.
+"""A day of traffic of 11,392 nodes at 10 s, analysed by `tarazu change bursts report`: seconds and memory.
 
 Once with every node in every interval, which no more rows can be; once as dense as what is published of CS19 makes it.
 """
@@ -18,12 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from tarazu.forwarding.routers.hosts import fold
+from tarazu.batch.node_set import fold
+from tarazu.forwarding.bursts.published import HARDWARE
 from tarazu.forwarding.traffic.day_file import write
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.forwarding.traffic.traffic import Traffic
 from tarazu.sim.bursts.generator import queue
-from tarazu.sim.bursts.published import HARDWARE
 from tarazu.sim.bursts.replay import replay
 from tarazu.sim.bursts.traffic import traffic
 from tests.benchmarks.figure import Figure
@@ -96,7 +96,7 @@ def report(folder: Path, drawn: bool) -> tuple[float, float, int, dict]:  # type
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - begin
         process.returncode = os.waitstatus_to_exitcode(status)
-        assert process.returncode == 0, f"tarazu bursts report: status {process.returncode}"
+        assert process.returncode == 0, f"tarazu change bursts report: status {process.returncode}"
         out.seek(0)
         return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, json.load(out)
 

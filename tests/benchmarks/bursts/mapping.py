@@ -1,6 +1,6 @@
 """Mappings of 11,392 nodes to 89 routers: seconds, memory, rules, hops, and when learning helps.
 
-The command is `tarazu bursts remap --advise`, on three days of files: two to learn from, one to judge on. What
+The command is `tarazu change bursts remap --advise`, on three days of files: two to learn from, one to judge on. What
 generated systems gain by mappings that stay is another benchmark's (`remap`), by one that follows the jobs this one's.
 """
 
@@ -20,23 +20,22 @@ from typing import Any
 
 import numpy as np
 
-from tarazu.daemons.router_plan.mapped import rules_of
+from tarazu.daemons.mdsd.router_plan.mapped import rules_of
+from tarazu.forwarding.bursts.published import HARDWARE, Name
 from tarazu.forwarding.mapping import follow
 from tarazu.forwarding.mapping.folded import folded, units_in
-from tarazu.forwarding.mapping.history import History
+from tarazu.forwarding.mapping.history import TrafficHistory
 from tarazu.forwarding.mapping.hops import grid, mean
 from tarazu.forwarding.mapping.mapping_file import InForce
 from tarazu.forwarding.mapping.rules import addresses, rules
 from tarazu.forwarding.mapping.simple import contiguous, round_robin
-from tarazu.forwarding.routers.difference import difference, usable
-from tarazu.forwarding.routers.nids import Nid
-from tarazu.forwarding.routers.overlap import in_the_way, others
+from tarazu.forwarding.routers.difference import difference, in_the_way, others, usable
 from tarazu.forwarding.routers.udsp import Route, Rule, Udsp
 from tarazu.forwarding.traffic import days
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.forwarding.traffic.traffic import Numbers, Traffic
+from tarazu.nids import Nid
 from tarazu.sim.bursts.generator import queue
-from tarazu.sim.bursts.published import HARDWARE, Name
 from tarazu.sim.bursts.replay import replay
 from tarazu.sim.bursts.traffic import traffic
 from tests.benchmarks.figure import Figure
@@ -44,7 +43,7 @@ from tests.benchmarks.figure import Figure
 NODES, PER_CABINET, ROUTERS, DAY_S = 11_392, 128, 89, 86_400
 DAY = 1_700_006_400
 RULES = 200
-"""`forwarding.rules` of the site."""
+"""`udsp.MOST_RULES`."""
 FOLLOW_RULES, HOUR_S = 600, 3_600
 LEAST_GAIN: dict[Name, float] = {"tianhe-1a": 0.9, "cs19": 1.0}
 """Share of the busiest routers by the mapping that follows, over that by i % n."""
@@ -87,7 +86,7 @@ def measure(short: bool) -> list[Figure]:
 
 
 def advised(folder: Path, machine: Machine) -> tuple[float, int, Any]:
-    """Seconds of CPU, most bytes of memory, and what `tarazu bursts remap --advise --json` says."""
+    """Seconds of CPU, most bytes of memory, and what `tarazu change bursts remap --advise --json` says."""
     text = "".join(
         f"{name} cabinet={machine.cabinets[machine.cabinet[i]]} io_node={machine.io_nodes[machine.served_by[i]]}\n"
         for i, name in enumerate(machine.nodes)
@@ -106,7 +105,7 @@ def advised(folder: Path, machine: Machine) -> tuple[float, int, Any]:
         process = subprocess.Popen(command, stdout=out)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        assert process.returncode == 0, f"tarazu bursts remap: status {process.returncode}"
+        assert process.returncode == 0, f"tarazu change bursts remap: status {process.returncode}"
         out.seek(0)
         return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, json.load(out)
 
@@ -185,7 +184,7 @@ def _following(name: Name, short: bool) -> list[Figure]:
         placed = done.start_s, done.end_s, done.nodes
         return traffic(name, queued, machine, *placed, int(begin_s), int(end_s))
 
-    def change(learned: History, now: Numbers) -> Numbers:
+    def change(learned: TrafficHistory, now: Numbers) -> Numbers:
         return follow.within(learned, machine, base, now, found, FOLLOW_RULES)
 
     on = follow.judged(

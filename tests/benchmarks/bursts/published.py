@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tarazu.cli.output import Progress
+from tarazu.forwarding.bursts.published import NAMES, Name
 from tarazu.sim.bursts.check import check, period
-from tarazu.sim.bursts.published import NAMES, Name
 from tarazu.sim.bursts.system import generate
 from tests.benchmarks.figure import Figure
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tarazu.cli.output import Progress
-from tarazu.sim.bursts.published import NAMES
+from tarazu.forwarding.bursts.published import NAMES
 from tarazu.sim.bursts.remap_study import CONTIGUOUS, FEW_MOVED, KNOWING, ROUND_ROBIN, study
 from tarazu.sim.bursts.system import generate
 from tests.benchmarks.figure import Figure

@@ -13,15 +13,15 @@ import time
 import numpy as np
 
 from tarazu.cli.output import Progress, table_lines
-from tarazu.forwarding.nodes.selection import Choice, Options, Wish, choose, loads
+from tarazu.forwarding.bursts.published import HARDWARE, NAMES
+from tarazu.forwarding.nodes.selection import NodeChoice, SelectionOptions, Wish, choose, loads
 from tarazu.forwarding.traffic.machine import regular
 from tarazu.sim.bursts import selection_tables
 from tarazu.sim.bursts.generator import JOBS, queue
 from tarazu.sim.bursts.io_time import NODES
-from tarazu.sim.bursts.published import HARDWARE, NAMES
 from tarazu.sim.bursts.replay import replay
-from tarazu.sim.bursts.selection_study import Outcome, Study, study
-from tarazu.sim.bursts.selectors import OWN, POLICIES, RECOMMENDED, Policy
+from tarazu.sim.bursts.selection_study import SelectionOutcome, SelectionStudy, study
+from tarazu.sim.bursts.selectors import OWN, POLICIES, RECOMMENDED, SelectorPolicy
 from tests.benchmarks.figure import Figure
 
 SEEDS = (1, 2)
@@ -52,7 +52,7 @@ def _choosing() -> list[Figure]:
         wish, times = Wish(nodes, tuple(rng.pareto(1.5, nodes).tolist()), nodes), []
         for _ in range(30):
             began = time.process_time()
-            assert isinstance(choose(machine, idle, wish, Options()), Choice)
+            assert isinstance(choose(machine, idle, wish, SelectionOptions()), NodeChoice)
             times.append((time.process_time() - began) * 1e3)
         what = f"nodes of a job of {nodes:,} chosen of 11,392 (median of 30)"
         figures.append(Figure(what, statistics.median(times), "ms", most=5))
@@ -66,12 +66,12 @@ def _uneven() -> list[Figure]:
     wish = Wish(nodes, tuple((rank + 1) / nodes for rank in range(nodes)))
     figures = []
     for name, options, most in (
-        ("even node", Options(span=False, strategy="node"), None),
-        ("even traffic, in the order of ranks", Options(span=False), 1.15),
-        ("even traffic, free", Options(span=False, free=True), 1.01),
+        ("even node", SelectionOptions(span=False, strategy="node"), None),
+        ("even traffic, in the order of ranks", SelectionOptions(span=False), 1.15),
+        ("even traffic, free", SelectionOptions(span=False, free=True), 1.01),
     ):
         choice = choose(machine, np.ones(11_392, dtype=np.bool_), wish, options)
-        assert isinstance(choice, Choice)
+        assert isinstance(choice, NodeChoice)
         busiest = float(loads(machine, choice.nodes, wish.shares).max()) * choice.io_nodes
         figures.append(Figure(f"busiest of {choice.io_nodes} I/O nodes, {name}", busiest, "x", most=most))
     return figures
@@ -87,7 +87,7 @@ def _replaying(jobs: int) -> list[Figure]:
     ]
 
 
-def _figures(system: str, own: Outcome, found: Outcome, short: bool) -> list[Figure]:
+def _figures(system: str, own: SelectionOutcome, found: SelectionOutcome, short: bool) -> list[Figure]:
     """Placed jobs gain, and others do not lose much. Limits hold of whole queues; of a short one too few applications
     are known."""
 
@@ -118,7 +118,7 @@ def _figures(system: str, own: Outcome, found: Outcome, short: bool) -> list[Fig
     ]
 
 
-def tables(seeds: int, jobs: int, carries: list[float], policies: tuple[Policy, ...]) -> None:
+def tables(seeds: int, jobs: int, carries: list[float], policies: tuple[SelectorPolicy, ...]) -> None:
     for name in NAMES:
         for nodes in carries:
             with Progress() as progress:
@@ -133,7 +133,7 @@ def tables(seeds: int, jobs: int, carries: list[float], policies: tuple[Policy, 
     print("\n" + "\n".join(selection_tables.LEGEND))
 
 
-def _heading(first: Study, nodes: float, seeds: int) -> str:
+def _heading(first: SelectionStudy, nodes: float, seeds: int) -> str:
     return (
         f"\n{first.system}: {first.jobs:,} jobs, {first.nodes:,} nodes, {first.io_nodes} I/O nodes, each carries what "
         f"{nodes:g} nodes of data-intensive jobs move; mean of {seeds} seeds"

@@ -17,16 +17,15 @@ from pathlib import Path
 
 import numpy as np
 
-from tarazu.daemons.bursts.batch import Answer
-from tarazu.daemons.bursts.gathering import Gathering
-from tarazu.daemons.bursts.history import History, Saved
-from tarazu.daemons.bursts.jobs import Jobs
-from tarazu.daemons.bursts.names import Names
-from tarazu.daemons.bursts.reports import Reports
+from tarazu.batch.jobs import Job, Listed
+from tarazu.daemons.burstd.batch import Answer
+from tarazu.daemons.burstd.gathering import Gathering
+from tarazu.daemons.burstd.history import BurstHistory, Saved
+from tarazu.daemons.burstd.jobs import Jobs
+from tarazu.daemons.burstd.names import Names
+from tarazu.daemons.burstd.reports import Reports
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.traffic import days, imports
-from tarazu.forwarding.traffic.batch_job import BatchJob
-from tarazu.forwarding.traffic.slurm import Listed
 from tarazu.wire.messages import ClientRate, OssReport
 from tests.benchmarks.figure import Figure
 
@@ -84,7 +83,7 @@ def child(minutes: int) -> dict[str, float]:
         known = Names(str(folder / "nids"))
         known.look([])
         reports = Reports(Gathering(INTERVAL_S), known, "")
-        history = History(
+        history = BurstHistory(
             folder / "traffic",
             folder / "jobs.db",
             interval_s=INTERVAL_S,
@@ -95,7 +94,7 @@ def child(minutes: int) -> dict[str, float]:
         history.until_s = float(BEGIN)
         history._tidy_at = float("inf")
         jobs = [
-            BatchJob(str(i), "u", "a", tuple(names[64 * i : 64 * i + 64]), BEGIN, end_s, state="COMPLETED")
+            Job(str(i), "u", "a", tuple(names[64 * i : 64 * i + 64]), BEGIN, end_s, state="COMPLETED")
             for i in range(JOBS)
         ]
         total = 0

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tarazu.allocate.ledger import Ledger, Stripes
-from tarazu.daemons.health import LONGEST_LOOK_S, LOOK_S
+from tarazu.daemons.mdsd.health import LONGEST_LOOK_S, LOOK_S
 from tarazu.stats.osp import Osps
 from tests.benchmarks.figure import Figure
 

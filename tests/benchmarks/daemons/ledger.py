@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tarazu.allocate.ledger import pack
 from tarazu.allocate.records import Closed, Promised, packed
-from tarazu.daemons.book import Book
-from tarazu.daemons.ledger_clock import LedgerClock
+from tarazu.daemons.mdsd.book import Book
+from tarazu.daemons.mdsd.ledger_clock import LedgerClock
 from tarazu.wire.messages import AllocationReply, encode
 from tests.benchmarks.figure import Figure
 

@@ -49,7 +49,7 @@ def _steady(directory: Path, interval_s: float, seconds: float) -> Iterator[Figu
         f'[ossd]\nroot = "{root}"\ninterval_s = {interval_s}\n[keys]\ninsecure = true\n'
         f'[mdsd]\nstatistics = "ipc://{directory}/statistics"\n'
     )
-    command = [sys.executable, "-m", "tarazu.daemons.ossd", "--config", str(config)]
+    command = [sys.executable, "-m", "tarazu.daemons.ossd.service", "--config", str(config)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as ossd:
         time.sleep(3.0)
         begin, before = time.monotonic(), cpu_s(ossd.pid)

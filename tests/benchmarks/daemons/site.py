@@ -72,7 +72,7 @@ class Site:
         return process
 
     def mdsd(self) -> subprocess.Popen[str]:
-        return self.start("tarazu.daemons.mdsd", "--config", self.config)
+        return self.start("tarazu.daemons.mdsd.service", "--config", self.config)
 
     def transport(self, sockets: int = 1) -> ZmqTransport:
         """A client's."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from tarazu.cli.top.choice import FOLDS, Choice
+from tarazu.cli.top.choice import FOLDS, TopChoice
 from tarazu.cli.top.screen import screen
 from tests.benchmarks.figure import Figure
 
@@ -25,14 +25,14 @@ def measure(short: bool) -> list[Figure]:
     overview = pictured.example()
     figures = []
     for fold in FOLDS:
-        choice = Choice(fold=fold)
+        choice = TopChoice(fold=fold)
         took_s = _cpu_s(lambda choice=choice: screen(overview, choice, 160, 50), times)  # type: ignore[misc]
         figures.append(
             Figure(f"a frame of 3,600 OSTs, a line for each {fold}", 1e3 * took_s, "ms", 1e3 * FRAME_S)
         )
     few = pictured.example(48, 4)
     figures.append(
-        Figure("a frame of 48 OSTs", 1e3 * _cpu_s(lambda: screen(few, Choice(), 100, 30), times), "ms")
+        Figure("a frame of 48 OSTs", 1e3 * _cpu_s(lambda: screen(few, TopChoice(), 100, 30), times), "ms")
     )
     return figures
 

@@ -6,10 +6,9 @@ from statistics import fmean
 
 import numpy as np
 
-from tarazu.forwarding import curve_sets, policies
 from tarazu.forwarding.application import Kind
 from tarazu.forwarding.joint.congestion import Modelled, system
-from tarazu.sim.forwarding import levels
+from tarazu.sim.forwarding import curve_sets, levels, policies
 from tarazu.sim.forwarding.metrics import measure as simulate
 from tarazu.sim.forwarding.workload import Set, resources
 from tests.benchmarks.figure import Figure

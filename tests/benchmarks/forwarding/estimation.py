@@ -7,14 +7,14 @@ import time
 
 from tarazu.cli.output import Progress, print_table
 from tarazu.forwarding.application import Kind
-from tarazu.sim.forwarding.leave_one_out import Judged, Study, Summary, study, summary
+from tarazu.sim.forwarding.leave_one_out import Judged, LeaveOneOutStudy, LeaveOneOutSummary, study, summary
 from tests.benchmarks.figure import Figure
 
 KINDS: tuple[Kind, ...] = ("ost", "io-node")
 NAMES = {"ost": "OSTs", "io-node": "I/O nodes"}
 MOST_ERROR = 0.10
 LEAST_FOUND = 0.90
-SHORT = Study("ost", 5, (4, 8), (1, 6), 1, 1, seed=6)
+SHORT = LeaveOneOutStudy("ost", 5, (4, 8), (1, 6), 1, 1, seed=6)
 
 
 def measure(short: bool) -> list[Figure]:
@@ -23,7 +23,7 @@ def measure(short: bool) -> list[Figure]:
     for kind in KINDS[:1] if short else KINDS:
         began = time.monotonic()
         with Progress() as progress:
-            found = study(SHORT if short else Study(kind), progress, jobs=1 if short else None)
+            found = study(SHORT if short else LeaveOneOutStudy(kind), progress, jobs=1 if short else None)
         took_s = time.monotonic() - began
         tell(kind, found)
         figures += judged(NAMES[kind], found, took_s, not short)
@@ -67,7 +67,7 @@ def tell(kind: Kind, found: list[Judged]) -> None:
         sys.stdout = out
 
 
-def _row(name: str, of: Summary) -> tuple[object, ...]:
+def _row(name: str, of: LeaveOneOutSummary) -> tuple[object, ...]:
     shares = (of.mean_error, of.median_error, of.exact, of.as_good, of.mean_regret, of.worst_regret)
     return (
         name,

@@ -10,12 +10,12 @@ from statistics import fmean
 
 from tarazu.forwarding.application import Application, Kind
 from tarazu.forwarding.curve import Curve, curve
-from tarazu.forwarding.curve_sets import generated
-from tarazu.forwarding.families import classify, profile_level, regressions
-from tarazu.forwarding.policies import named
 from tarazu.sim.forwarding.cases import KINDS
+from tarazu.sim.forwarding.curve_sets import generated
 from tarazu.sim.forwarding.evaluate import evaluate
+from tarazu.sim.forwarding.families import classify, profile_level, regressions
 from tarazu.sim.forwarding.levels import sets_at
+from tarazu.sim.forwarding.policies import named
 from tarazu.sim.forwarding.workload import Set
 from tests.benchmarks.figure import Figure
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from statistics import fmean, median
 
 from tarazu.forwarding.curve import Curve
-from tarazu.forwarding.curve_sets import generated
-from tarazu.forwarding.policies import named
 from tarazu.forwarding.policy import Schedule
 from tarazu.forwarding.routers import placing
-from tarazu.forwarding.routers.nids import Nid
-from tarazu.forwarding.routers.placing import Job
+from tarazu.forwarding.routers.placing import RunningJob
+from tarazu.nids import Nid
 from tarazu.sim.forwarding import levels, metrics
+from tarazu.sim.forwarding.curve_sets import generated
+from tarazu.sim.forwarding.policies import named
 from tarazu.sim.forwarding.workload import Set, resources
 from tests.benchmarks.figure import Figure
 
@@ -27,10 +27,10 @@ ROUTERS = tuple(Nid((10, 0, 0, number + 1), "tcp") for number in range(AMONG.cou
 def arrived(one: Set) -> tuple[Schedule, int]:
     """What the jobs of a set have when all have come, and how often one that ran got other routers."""
     current: placing.Placed = {}
-    jobs: list[Job] = []
+    jobs: list[RunningJob] = []
     moved = 0
     for number, application in enumerate(one.applications):
-        jobs.append(Job(f"j{number}", frozenset({Nid((10, 1, 0, number + 1), "tcp1")}), application))
+        jobs.append(RunningJob(f"j{number}", frozenset({Nid((10, 1, 0, number + 1), "tcp1")}), application))
         plan = placing.plan(jobs, ROUTERS, POLICY, current, GAIN)
         current, moved = plan.placed, moved + plan.moved
     return Schedule(tuple(tuple(map(ROUTERS.index, current[job.id])) for job in jobs)), moved

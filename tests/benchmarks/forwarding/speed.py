@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from random import Random
 
-from tarazu.forwarding import curve_sets, policies
 from tarazu.forwarding.application import Application, Kind, Resources
 from tarazu.forwarding.curve import Curve, curve
+from tarazu.sim.forwarding import curve_sets, policies
 from tarazu.sim.forwarding.workload import generate
 from tests.benchmarks.figure import Figure
 

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from tarazu.model import JobStep
-from tarazu.run.watch import Watch
+from tarazu.run.watch import SpoolWatch
 from tests.trace.conftest import START_NS, close_record, create_record, spool
 
 
@@ -66,7 +66,7 @@ class Rank:
 def measure(directory: Path, ranks: int, files: int) -> list[tuple[str, float]]:
     """(what, CPU seconds) of each look, then the reading of the whole run."""
     step = JobStep("lustre", os.getuid(), "app", "1", ranks=ranks)
-    watch = Watch(str(directory), directory, step, threading.Event())
+    watch = SpoolWatch(str(directory), directory, step, threading.Event())
     all_ranks = [Rank(directory, rank, files, ranks) for rank in range(ranks)]
     found = [("first", timed(watch.look)), ("nothing new", timed(watch.look)), ("settled", timed(watch.look))]
     for title in ("1 file more a rank", "and another"):

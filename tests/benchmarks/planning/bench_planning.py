@@ -105,7 +105,6 @@ def start(site: Site) -> tuple[Path, tuple[int, ...], subprocess.Popen[str]]:
     with site.config.open("a") as config:
         config.write(f"[clientd]\nsocket = '{socket}'\ndatabase = '{site.directory}/interaction.db'\n")
         config.write("[layout]\nmin_size = 0\n")
-    site.config.write_text(site.config.read_text().replace("'greedy'", "'tarazu'"))
     site.mdsd()
     site.ossd()
     status = site.wait_status(lambda s: s["file_systems"].get("lustre", {}).get("osts"))

@@ -6,8 +6,9 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+from tarazu import ranges
 from tarazu.model import ANY_RANK, JobStep
-from tarazu.trace.records import FileRecord, RunRecord, fold_ranks, unfold_ranks
+from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run
 
 UNIT = 100
@@ -81,7 +82,7 @@ def serial(files: int, number: int) -> Iterator[FileRecord]:
 def shared(files: int, number: int) -> Iterator[FileRecord]:
     """Files that 10,000 ranks write together, a few ranks missing in each."""
     size = sizes(number)
-    lists = [unfold_ranks(fold_ranks([r for r in range(10_000) if r % 5000 != k])) for k in range(64)]
+    lists = [ranges.unfold(ranges.fold([r for r in range(10_000) if r % 5000 != k])) for k in range(64)]
     for i in range(files):
         name = f"/scratch/field{i:06}.h5"
         yield FileRecord(

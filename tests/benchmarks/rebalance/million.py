@@ -12,7 +12,7 @@ import numpy as np
 from tarazu.lustre import EOF
 from tarazu.model import Component, Ost, SystemView
 from tarazu.native import Decoded, DecodedComponent
-from tarazu.rebalance.advice import Options, advise
+from tarazu.rebalance.advice import RebalanceOptions, advise
 from tarazu.rebalance.datasets import of_directories
 from tarazu.rebalance.files import Files, Stat
 from tarazu.rebalance.targets import targets
@@ -41,7 +41,7 @@ def one(count: int) -> tuple[float, float, float, float]:
         for i in range(OSTS)
     )
     to = targets(SystemView("scratch", float(NOW_S), osts_))
-    advice = advise(files, to, of_directories(files, 24.0, NOW_S), Options())
+    advice = advise(files, to, of_directories(files, 24.0, NOW_S), RebalanceOptions())
     moves = sum(len(w.step.moves) for w in advice.steps)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return taken - began, time.process_time() - taken, peak, moves

@@ -15,15 +15,15 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tarazu.allocate import policies
 from tarazu.allocate.problem import Array
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, FilePlacement, Ost, SystemView
 from tarazu.native import Decoded, DecodedComponent
-from tarazu.rebalance.advice import Options, advise
+from tarazu.rebalance.advice import RebalanceOptions, advise
 from tarazu.rebalance.datasets import of_directories
 from tarazu.rebalance.files import Files, Stat
 from tarazu.rebalance.targets import Targets, targets
+from tarazu.sim.allocation import policies
 from tests.benchmarks.figure import Figure
 
 OSTS, PER_SERVER, SPEED, TOTAL = 35, 5, 1e9, 10**13
@@ -88,7 +88,7 @@ class Result(NamedTuple):
     moved_bytes: float
 
 
-def ours(case: Case, options: Options) -> tuple[Result, float, float]:
+def ours(case: Case, options: RebalanceOptions) -> tuple[Result, float, float]:
     """Also the time before, and the bound."""
     advice = advise(case.files, case.to, of_directories(case.files, 1.0, NOW_S), options)
     (outlook,) = advice.outlooks
@@ -139,7 +139,7 @@ def measure(short: bool) -> list[Figure]:
     worse = 0
     over, bytes_, tool, whole, tool_bytes, whole_bytes, per_byte = ([] for _ in range(7))
     for case in cases(seeds):
-        best, before, bound = ours(case, Options(days=1e9))
+        best, before, bound = ours(case, RebalanceOptions(days=1e9))
         again = [lfs_migrate(case, seed) for seed in range(3)]
         theirs = Result(median(r.time_s for r in again), again[0].moved_bytes)
         anew = all_anew(case)

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tarazu.ost_state import SICK
 from tarazu.stats.diskstats import Device
 from tarazu.stats.outstanding import NOTHING, Watch
 from tarazu.stats.speed import SpeedEstimator
@@ -118,7 +119,7 @@ class Site:
 
     def sick(self, now: float) -> set[int]:
         found = self.estimator.estimates("lustre", now, None, self.servers)
-        return {i for i, e in found.items() if e.sick}
+        return {i for i, e in found.items() if e.relative < SICK}
 
     def run(self, begin_s: float, end_s: float) -> Iterator[tuple[float, str, set[int]]]:
         """(when, which server reported, what was sick then)."""

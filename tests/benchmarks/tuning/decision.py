@@ -60,7 +60,6 @@ def _in_step(seconds: int) -> Iterator[Figure]:
         seconds,
         "counters",
         dwell_s=0.001,
-        learner="explores",
     )
     what = f"time to decision, {ANNOUNCERS} in step"
     yield from _times(what, found["new"])

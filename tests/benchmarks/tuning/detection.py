@@ -16,13 +16,13 @@ from tarazu.sim.requests.situation import SCALE, SITUATIONS, WINDOWS, Situation
 from tarazu.sim.study import study
 from tarazu.sim.tuning import detected, streams, with_detection
 from tarazu.sim.tuning.confusion import Confusion
+from tarazu.sim.tuning.learning import named
 from tarazu.sim.tuning.measured import simulated
 from tarazu.tune.detect.classifier import spatiality, trained
 from tarazu.tune.detect.counters import Sampler
 from tarazu.tune.detect.detection import MIN_REQUESTS
 from tarazu.tune.detect.features import features
 from tarazu.tune.learner import Learner
-from tarazu.tune.learning import named
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.tuning import situations
 from tests.stats.conftest import DATA, blocks, put
@@ -66,14 +66,14 @@ def _generated(count: int) -> list[Figure]:
     ]
 
 
-def _found(short: bool) -> study.Answers[detected.Row]:
+def _found(short: bool) -> study.Answers[detected.DetectedRow]:
     chosen = range(3, len(SITUATIONS), 29) if short else range(len(SITUATIONS))
     with tempfile.TemporaryDirectory() as folder:
         kept = os.environ.get(situations.KEPT)
         return detected.run(Path(kept) / "detected" if kept else Path(folder), chosen)
 
 
-def _simulated(found: study.Answers[detected.Row], short: bool) -> list[Figure]:
+def _simulated(found: study.Answers[detected.DetectedRow], short: bool) -> list[Figure]:
     seen = detected.spatiality(found.rows)
     print(f"  simulated, by interval and I/O node:\n{seen}", file=sys.stderr)
     nothing = sum(row.nothing for row in found.rows)
@@ -119,7 +119,7 @@ def _nameless(short: bool) -> list[Figure]:
     ]
 
 
-def _lost(rows: Sequence[detected.Row], short: bool) -> list[Figure]:
+def _lost(rows: Sequence[detected.DetectedRow], short: bool) -> list[Figure]:
     """What learners lose by it: the same scenarios, with the true pattern of each observation and with the detected."""
     every = simulated(situations.data(short)[0])
     seen = with_detection.by_situation(rows, len(WINDOWS))

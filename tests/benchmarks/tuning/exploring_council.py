@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 
-from tarazu.daemons.council.service import main
-from tarazu.tune import learning
-from tarazu.tune.learning.epsilon import EpsilonGreedy
+from tarazu.daemons.council import service
+from tarazu.sim.tuning.learning.epsilon import EpsilonGreedy
+from tarazu.tune.council import Council
 
-learning.LEARNERS["explores"] = lambda arms, seed=0: EpsilonGreedy(arms, seed, epsilon=1.0)
+
+class Explores(EpsilonGreedy):
+    name = "explores"
+
+    def __init__(self, arms: int, seed: int = 0) -> None:
+        super().__init__(arms, seed, epsilon=1.0)
+
+
+service.Council = functools.partial(Council, learner=Explores)  # type: ignore[misc,assignment]
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(service.main())

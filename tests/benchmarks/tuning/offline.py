@@ -17,10 +17,11 @@ import numpy as np
 from tarazu.cli.output import Progress
 from tarazu.sim.requests import dataset
 from tarazu.sim.requests.situation import SITUATIONS, TABLE_III
-from tarazu.sim.tuning import offline, sampled
+from tarazu.sim.tuning import learning, offline, sampled
+from tarazu.sim.tuning.learning.lending import Lending
 from tarazu.sim.tuning.measured import WINDOWS, Floats, Measured
 from tarazu.sim.tuning.sampled import GENERATED, OURS, PAPER, REPETITIONS, SEED, SIX, data
-from tarazu.tune import learning
+from tarazu.tune.learner import Learner
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.tuning import situations
 
@@ -31,7 +32,7 @@ OTHERS = 3
 
 
 def concurrent(
-    path: str, name: str, repetitions: int, length: int = 600, **options: bool
+    path: str, learner_of: type[Learner], repetitions: int, length: int = 600
 ) -> tuple[float, Floats]:
     """The twelve patterns of each deployment (I/O nodes, processes) mixed, one council each, patterns of own nodes.
     Observations lost in all, mean performance of each: (length,).
@@ -45,7 +46,7 @@ def concurrent(
         shares = np.array([one.shares for one in several])
         for repetition in range(repetitions):
             seed = SEED * 1000 + index * 100 + repetition
-            learner = learning.named(name, WINDOWS, seed, **options)
+            learner = learner_of(WINDOWS, seed)
             which, windows = offline.together(several, learner, length, seed, seed % WINDOWS)
             rows.append(shares[which, windows])
     performance = np.array(rows).mean(0)
@@ -114,9 +115,12 @@ def figures(path: str, repetitions: int, others: int) -> list[Figure]:
         for name, values in lines.items():
             for letter, value in zip(TABLE_III, values[:, -3:].mean(1), strict=True):
                 found.append(Figure(f"figure {figure}, {letter}, {name}: precision, last 30", value, ""))
-    for name, options in ((PAPER, {}), (OURS, {}), (OURS, {"lend": True})):
-        lost, together = concurrent(path, name, max(2, others or 2), **options)
-        what = f"{name}, lending" if options else name
+    for what, learner_of in (
+        (PAPER, learning.LEARNERS[PAPER]),
+        (OURS, learning.LEARNERS[OURS]),
+        (f"{OURS}, lending", Lending),
+    ):
+        lost, together = concurrent(path, learner_of, max(2, others or 2))
         found.append(Figure(f"{what}: 12 patterns mixed, lost of 600 observations", lost, ""))
         found.append(
             Figure(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tarazu.sim.requests.simulate import Setting, simulate
 from tarazu.sim.requests.situation import SCALE, TABLE_III, WINDOWS, WINDOWS_S, KiB, Situation
-from tarazu.sim.requests.system import GRID5000, Disk, System
+from tarazu.sim.requests.system import GRID5000, Disk, RequestSystem
 from tests.benchmarks.figure import Figure
 
 F = TABLE_III["F"]
@@ -23,7 +23,7 @@ OTHERS = {
 }
 
 
-def rates(situation: Situation, system: System, part: int, *settings: Setting) -> list[float]:
+def rates(situation: Situation, system: RequestSystem, part: int, *settings: Setting) -> list[float]:
     """MB/s of each."""
     return [simulate(situation, one, 1, system=system, part=part).bytes_per_s / 1e6 for one in settings]
 

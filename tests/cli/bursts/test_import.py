@@ -1,4 +1,4 @@
-"""`tarazu bursts import`: jobs and traffic of before, for reports and for the daemon's history."""
+"""`tarazu change bursts import`: jobs and traffic of before, for reports and for the daemon's history."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from tarazu import config
 from tarazu.cli import main
-from tarazu.daemons.bursts import here
-from tarazu.daemons.bursts.history import History
-from tarazu.daemons.bursts.jobs import Jobs
+from tarazu.daemons.burstd import here
+from tarazu.daemons.burstd.history import BurstHistory
+from tarazu.daemons.burstd.jobs import Jobs
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.traffic import days
 
@@ -46,7 +46,7 @@ def test_what_was_imported_is_an_applications_history(
     assert days.span(here.traffic(settings)) == (T, T + 790)
     with contextlib.closing(Jobs(kept / "jobs.db", read_only=True)) as jobs:
         assert (0.0, T) in jobs.gaps()
-    history = History(
+    history = BurstHistory(
         kept / "traffic",
         kept / "jobs.db",
         interval_s=10.0,

@@ -11,7 +11,7 @@ import pytest
 from tarazu import cli
 from tarazu.cli.job.show import text
 from tarazu.model import JobStep
-from tarazu.store import about, control
+from tarazu.store import control
 from tarazu.trace.history import History, id_of
 from tarazu.trace.records import FileRecord, RunRecord
 
@@ -56,8 +56,8 @@ def home(tmp_path: Path) -> Path:
     maps = tmp_path / "maps" / RUN
     maps.mkdir(parents=True)
     control.write_control(maps)
-    step = about.About(RUN, "i\udcffor", "4711", "", None, "place", 4, 2, "login1", 17, 1e9)
-    about.write(maps, step)
+    step = control.RunningStep(RUN, "i\udcffor", "4711", "", None, "place", 4, 2, "login1", 17, 1e9)
+    control.write_about(maps, step)
     (tmp_path / "jobs.log").write_text(
         f"2026-11-22T18:31:00 {RUN} app=ior mode=place job=4711 ranks=4 files=1 bytes=1 hit=1 "
         "record=light exit=0 problem='spools of other nodes are lost: ssh: no route'\n"
@@ -129,7 +129,9 @@ def test_as_text(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_job_that_nobody_knows_is_one_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["job", "show", "1", "--config", str(home / "tarazu.toml")]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("tarazu job: 1: expected a job of yours that tarazu led, found none; plans and")
+    assert said.startswith(
+        "tarazu job show: 1: expected a job of yours that tarazu led, found none; plans and"
+    )
 
 
 def test_plans_promises_and_routers_as_text() -> None:
@@ -152,7 +154,7 @@ def test_plans_promises_and_routers_as_text() -> None:
 
 
 def test_what_is_no_about_file_is_passed_over(tmp_path: Path) -> None:
-    assert about.read(tmp_path) is None
+    assert control.read_about(tmp_path) is None
     for content in (b"", b"{}", b"\xff", b'{"run": 3}', b"[" * 10000):
-        (tmp_path / about.NAME).write_bytes(content)
-        assert about.read(tmp_path) is None
+        (tmp_path / control.ABOUT).write_bytes(content)
+        assert control.read_about(tmp_path) is None

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.cli.top.choice import FOLDS, SORTS, Choice
+from tarazu.cli.top.choice import FOLDS, SORTS, TopChoice
 from tarazu.cli.top.screen import KEYS, STYLE, screen, text_of
-from tarazu.wire.overview import LETTER, WEIGHT, Overview, overview
+from tarazu.ost_state import LETTER, WEIGHT
+from tarazu.wire.overview import Overview, overview
 
 OST: dict[str, Any] = {
     "total_bytes": 100 << 30,
@@ -30,7 +31,7 @@ OSS: dict[str, Any] = {
 }
 
 
-ALL = Choice()
+ALL = TopChoice()
 
 
 def system(*osts: dict[str, Any], **more: Any) -> Overview:
@@ -42,12 +43,12 @@ def system(*osts: dict[str, Any], **more: Any) -> Overview:
 
 
 def lines(
-    of: Overview, choice: Choice = ALL, columns: int = 100, rows: int | None = 24, **more: Any
+    of: Overview, choice: TopChoice = ALL, columns: int = 100, rows: int | None = 24, **more: Any
 ) -> list[str]:
     return [text_of(line) for line in screen(of, choice, columns, rows, **more).lines]
 
 
-def table(of: Overview, choice: Choice = ALL, columns: int = 160) -> list[list[str]]:
+def table(of: Overview, choice: TopChoice = ALL, columns: int = 160) -> list[list[str]]:
     """Words of the table's lines, below its heading."""
     text = lines(of, choice, columns, None)
     return [line.split() for line in text[text.index("") + 2 :]]
@@ -64,7 +65,7 @@ def test_one_screen_tells_of_3600_osts(large: Overview) -> None:
     assert text[0].startswith("tarazu top  scratch: 180 OSSs, 3600 OSTs") and text[0].endswith("2 s")
     assert "37 allocations" in text[1] and "MDS 1602 operations/s" in text[2]
     assert text[3].startswith("max/mean used 1.5") and "oldest report 340 s" in text[3]
-    assert text[4].startswith("OSTs     dead 1 silent 20 full 1 excluded 1 sick 1 slow 1 degraded 1 busy")
+    assert text[4].startswith("OSTs     dead 1 silent 20 full 1 excluded 1 sick 1 degraded 1 slow 1 busy")
     # Each that is amiss has its place in the strip, and its line: an OSS that is silent has one.
     assert {letter for letter in text[7][9:] if letter.isalpha() or letter == "?"} == set("SDFgl?xb")
     assert len(text[7]) == 80
@@ -74,8 +75,8 @@ def test_one_screen_tells_of_3600_osts(large: Overview) -> None:
         "full",
         "excluded",
         "sick",
-        "slow",
         "degraded",
+        "slow",
     ]
     assert text[12].startswith("scratch: 20 OSTs oss060 silent")
     assert "1-12 of 3581" in text[-1]
@@ -98,14 +99,14 @@ def test_a_line_of_the_table() -> None:
     assert table(system({}))[0][2:] == ["ok", "60.0", "0", "-", "-", "-", "-", "12.0"]
 
 
-def first_column(of: Overview, choice: Choice) -> list[str]:
+def first_column(of: Overview, choice: TopChoice) -> list[str]:
     return [words[0] for words in table(of, choice)]
 
 
 @pytest.mark.parametrize(
     ("sort", "order"),
     [
-        ("verdict", "3201"),
+        ("verdict", "2301"),
         ("target", "0123"),
         ("oss", "0123"),
         ("used", "1023"),
@@ -124,9 +125,9 @@ def test_what_it_is_sorted_by(sort: Any, order: str) -> None:
         {"promised_bytes": 7, "reading_bytes_per_s": 1e6, "writing_bytes_per_s": 4e6, "relative_speed": 0.9},
     )
     expected = [f"fs-OST000{n}" for n in order]
-    assert first_column(found, Choice(sort=sort)) == expected
+    assert first_column(found, TopChoice(sort=sort)) == expected
     if sort in ("target", "oss", "verdict"):
-        assert first_column(found, Choice(sort=sort, backwards=True)) == expected[::-1]
+        assert first_column(found, TopChoice(sort=sort, backwards=True)) == expected[::-1]
 
 
 def test_folded_by_oss_sums_are_shown_and_the_worst_of_what_cannot_be_summed() -> None:
@@ -135,7 +136,7 @@ def test_folded_by_oss_sums_are_shown_and_the_worst_of_what_cannot_be_summed() -
         {"writing_bytes_per_s": 3e6, "reading_bytes_per_s": 0.0, "latency_s": 0.3, "degraded": True},
         {"free_bytes": 100 << 30},
     )
-    first, second = table(found, Choice(fold="oss"))
+    first, second = table(found, TopChoice(fold="oss"))
     assert first[:10] == ["oss0", "2", "OSTs", "degraded", "60.0", "1.0G", "8.0", "1.0", "300", "-"]
     assert " ".join(first[11:]) == "CPU 10% mem 10% queue 0.0 ms max/mean: used 1.00, moving 1.33 1 degraded"
     assert second[:5] == ["oss1", "1", "OSTs", "ok", "0.0"]
@@ -143,13 +144,13 @@ def test_folded_by_oss_sums_are_shown_and_the_worst_of_what_cannot_be_summed() -
 
 def test_an_ost_lies_in_each_of_its_pools() -> None:
     found = system({"pools": ["a", "b"]}, {"pools": ["b"]}, {})
-    rows = table(found, Choice(fold="pool", sort="target"))
+    rows = table(found, TopChoice(fold="pool", sort="target"))
     assert [(row[0], row[2 if row[1] == "(no" else 1]) for row in rows] == [
         ("fs", "pool)"),
         ("fs.a", "1"),
         ("fs.b", "2"),
     ]
-    assert len(table(found, Choice(fold="fs"))) == 1
+    assert len(table(found, TopChoice(fold="fs"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -169,12 +170,12 @@ def test_an_ost_lies_in_each_of_its_pools() -> None:
 )
 def test_a_filter(words: str, left: str) -> None:
     found = system({"pools": ["flash"]}, {}, {}, {"avail_bytes": 0, "free_bytes": 0})
-    assert sorted(first_column(found, Choice(filter=words))) == [f"fs-OST000{n}" for n in left]
+    assert sorted(first_column(found, TopChoice(filter=words))) == [f"fs-OST000{n}" for n in left]
 
 
 @pytest.mark.parametrize("words", ["size>3", "used>much", "used>"])
 def test_a_filter_that_is_none_is_said_on_the_screen(words: str) -> None:
-    text = lines(system({}), Choice(filter=words))
+    text = lines(system({}), TopChoice(filter=words))
     assert any(line.startswith("filter: expected used promised") and words in line for line in text)
 
 
@@ -183,13 +184,13 @@ def test_only_what_is_amiss() -> None:
     idle = {"writing_bytes_per_s": 0.0, "reading_bytes_per_s": 0.0}
     found = system(busy, idle, {**idle, "degraded": True})
     assert [words[2] for words in table(found)] == ["degraded", "busy", "ok"]
-    assert [words[2] for words in table(found, Choice(amiss=True))] == ["degraded"]
+    assert [words[2] for words in table(found, TopChoice(amiss=True))] == ["degraded"]
 
 
 def test_many_osts_with_the_same_amiss_are_one_line_only_where_it_is_sorted_by_verdict() -> None:
     found = system(*[{"oss": "oss1", "stale": True}] * 5, {"oss": "oss1", "degraded": True})
     assert [words[:2] for words in table(found)] == [["fs:", "5"], ["fs-OST0005", "oss1"]]
-    assert len(table(found, Choice(sort="target"))) == 6
+    assert len(table(found, TopChoice(sort="target"))) == 6
 
 
 def test_stops_are_said() -> None:
@@ -207,8 +208,8 @@ def test_while_nothing_is_known_it_says_so() -> None:
 
 def test_the_foot_names_all_keys_or_the_filter_that_is_typed() -> None:
     assert KEYS in lines(system({}), columns=160)[-1]
-    assert lines(system({}), Choice(typing="oss"))[-1].startswith("filter: oss_")
-    text = lines(system({}), Choice(help=True), columns=80)
+    assert lines(system({}), TopChoice(typing="oss"))[-1].startswith("filter: oss_")
+    text = lines(system({}), TopChoice(help=True), columns=80)
     assert "q quit" in text[-1] and all(len(line) <= 80 for line in text) and len(text) <= 24
 
 
@@ -218,11 +219,11 @@ def test_every_verdict_has_a_letter_of_its_own_and_a_style() -> None:
 
 
 def test_scrolling_shows_what_follows_and_never_less_than_a_page(large: Overview) -> None:
-    page = screen(large, Choice(sort="target"), 100, 24).page
-    second = lines(large, Choice(sort="target", first=page))
+    page = screen(large, TopChoice(sort="target"), 100, 24).page
+    second = lines(large, TopChoice(sort="target", first=page))
     assert second[-1].startswith(f"{page + 1}-{2 * page} of 3600")
     assert second[11].split()[0] == f"scratch-OST{page:04x}"
-    assert lines(large, Choice(sort="target", first=10**6))[-1].startswith(f"{3601 - page}-3600 of 3600")
+    assert lines(large, TopChoice(sort="target", first=10**6))[-1].startswith(f"{3601 - page}-3600 of 3600")
 
 
 NAMES = st.text(st.characters(codec=None, categories=("L", "N", "P", "S", "Z", "C")), max_size=40)
@@ -250,7 +251,7 @@ def test_whatever_is_told_no_line_is_too_wide_and_none_holds_a_control_character
         }
         for name, n in osts
     ]
-    found = screen(system(*of), Choice(sort=sort, fold=fold), columns, rows, plain=plain)
+    found = screen(system(*of), TopChoice(sort=sort, fold=fold), columns, rows, plain=plain)
     assert len(found.lines) <= max(rows, 8)
     for line in found.lines:
         text = "".join(span.text for span in line)

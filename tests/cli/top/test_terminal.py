@@ -1,4 +1,4 @@
-"""A real terminal (a pty): what is written to it, which keys come from it, and that it is as before afterwards."""
+"""A real terminal (a pty): what is drawn on it, which keys come from it, and that it is as before afterwards."""
 
 from __future__ import annotations
 
@@ -6,102 +6,151 @@ import contextlib
 import fcntl
 import os
 import pty
+import select
 import signal
 import struct
+import sys
 import termios
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from tarazu.cli.top.screen import Line, Span
-from tarazu.cli.top.terminal import Terminal, split
+PATIENCE_S = 20.0
+SHOW = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("pictured", sys.argv[1])
+pictured = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pictured)
+from tarazu.cli.top import watching
+from tarazu.cli.top.choice import TopChoice
+sys.exit(watching.watch(pictured.example, TopChoice(), 0.2, plain=True))
+"""
+KEYS = """
+import curses, sys
+from tarazu.cli.top import watching
+def keys(window):
+    curses.set_escdelay(50)
+    window.timeout(100)
+    names = []
+    window.addstr("ready")
+    while "q" not in names:
+        if key := watching._key(window):
+            names.append(key)
+    return names
+print(curses.wrapper(keys))
+"""
+DOCS = Path(__file__).parents[3] / "docs" / "top.py"
 
-LINES: list[Line] = [[Span("one", "bad"), Span(" ok")], [Span("two")], [Span("three")]]
 
+class Top:
+    """`tarazu top` on a terminal of its own, of the system that the docs' picture shows."""
 
-class Pty:
-    def __init__(self) -> None:
-        self.master, self.slave = pty.openpty()
-        os.set_blocking(self.master, False)
-        self.resize(80, 24)
+    def __init__(self, program: str = SHOW, **environ: str) -> None:
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:  # pragma: no cover - another process
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+            environ = {"TERM": "xterm-256color", "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", **environ}
+            os.execve(sys.executable, [sys.executable, "-c", program, str(DOCS)], environ)
+        self.before = termios.tcgetattr(self.master)
+        self.status: int | None = None
+
+    def wait_for(self, text: str) -> str:
+        """All that came until `text` did."""
+        deadline, seen = time.monotonic() + PATIENCE_S, ""
+        while text not in seen:
+            assert select.select([self.master], [], [], max(0.0, deadline - time.monotonic()))[0], seen[
+                -2000:
+            ]
+            seen += os.read(self.master, 1 << 16).decode(errors="replace")
+        return seen
+
+    def press(self, keys: str) -> None:
+        os.write(self.master, keys.encode())
 
     def resize(self, columns: int, lines: int) -> None:
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
-    def written(self) -> str:
-        found = b""
-        with contextlib.suppress(BlockingIOError):
-            while True:
-                found += os.read(self.master, 1 << 16)
-        return found.decode()
+    def ended(self) -> int:
+        if self.status is None:
+            self.status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.status
 
 
 @pytest.fixture
-def bed() -> Iterator[Pty]:
-    bed = Pty()
-    yield bed
-    os.close(bed.master)
-    os.close(bed.slave)
+def start() -> Iterator[Callable[..., Top]]:
+    tops: list[Top] = []
+
+    def started(*program: str, **environ: str) -> Top:
+        tops.append(Top(*program, **environ))
+        return tops[-1]
+
+    yield started
+    for top in tops:
+        if top.status is None:
+            os.kill(top.pid, signal.SIGKILL)
+            top.ended()
+        with contextlib.suppress(OSError):
+            os.close(top.master)
 
 
-def test_only_lines_that_changed_are_written(bed: Pty) -> None:
-    with Terminal(bed.slave, bed.slave) as terminal:
-        terminal.show(LINES)
-        first = bed.written()
-        assert "\x1b[?1049h" in first and "\x1b[1;1H\x1b[0;1;31mone\x1b[0m ok" in first and "three" in first
-        terminal.show(LINES)
-        assert bed.written() == ""
-        terminal.show([LINES[0], [Span("other")], LINES[2]])
-        assert bed.written() == "\x1b[2;1H\x1b[0mother\x1b[0m\x1b[K"
-        terminal.show(LINES[:1])
-        assert bed.written() == "\x1b[2;1H\x1b[J"
-        bed.resize(40, 10)
-        assert terminal.size == (40, 10)
-        terminal.show(LINES[:1])
-        assert bed.written().startswith("\x1b[2J\x1b[1;1H")
-    assert bed.written().endswith("\x1b[?1049l")
+def test_keys_sort_move_filter_and_end_it_and_the_terminal_is_as_before(start: Callable[..., Top]) -> None:
+    top = start()
+    assert "\x1b[?1049h" in top.wait_for("? help")
+    assert termios.tcgetattr(top.master) != top.before
+    for keys, text in {
+        "?": "the other way round",
+        "x": "verdict",
+        "/nobody\x7fY": "Enter: take it",
+        "\r": "0 of 0",
+        "\x1b": "of 3581",
+        "c": "CPU ",
+    }.items():
+        top.press(keys)
+        top.wait_for(text)
+    top.press("q")
+    top.wait_for("\x1b[?1049l")
+    assert top.ended() == 0 and termios.tcgetattr(top.master) == top.before
 
 
-def test_the_terminal_is_as_before_also_after_an_error(bed: Pty) -> None:
-    before, handler = termios.tcgetattr(bed.slave), signal.getsignal(signal.SIGWINCH)
-    with pytest.raises(RuntimeError), Terminal(bed.slave, bed.slave):
-        assert termios.tcgetattr(bed.slave) != before
-        raise RuntimeError
-    assert termios.tcgetattr(bed.slave) == before
-    assert signal.getsignal(signal.SIGWINCH) is handler
-    assert "\x1b[?25h" in bed.written()
+def test_what_keys_are_called(start: Callable[..., Top]) -> None:
+    top = start(KEYS)
+    top.wait_for("ready")
+    top.press("\x1bOA\x1bOB\x1b[5~\x1b[6~\x1bOH\x1bOF\r\x7f\x15é")
+    top.press("\x1b")
+    time.sleep(0.2)
+    top.press("\x1b[20~q")
+    words = "up down page-up page-down home end enter backspace".split()
+    top.wait_for(str([*words, "\x15", "é", "escape", "q"]))
 
 
-def test_keys_come_as_they_are_pressed_and_waiting_ends_when_it_is_woken(bed: Pty) -> None:
-    with Terminal(bed.slave, bed.slave) as terminal:
-        os.write(bed.master, b"q\x1b[A\x1b[6~\r")
-        assert list(terminal.keys(5.0)) == ["q", "up", "page-down", "enter"]
-        os.write(bed.master, b"\x1b")
-        assert list(terminal.keys(5.0)) == ["escape"]
-        terminal.wake()
-        assert list(terminal.keys(5.0)) == []
-        os.kill(os.getpid(), signal.SIGWINCH)
-        assert list(terminal.keys(5.0)) == []
-        assert list(terminal.keys(0.0)) == []
+def test_another_size_is_drawn_anew(start: Callable[..., Top]) -> None:
+    top = start()
+    top.wait_for("pause")
+    top.resize(60, 12)
+    assert "pause" not in top.wait_for("? help  q quit")
 
 
-def test_without_colours_where_they_are_not_wanted(bed: Pty, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    with Terminal(bed.slave, bed.slave) as terminal:
-        bed.written()
-        terminal.show([[Span("x", "warn"), Span("y", "bad")]])
-        assert "\x1b[0mx\x1b[0;1my" in bed.written()
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_gives_the_terminal_back(start: Callable[..., Top], number: int) -> None:
+    top = start()
+    top.wait_for("? help")
+    os.kill(top.pid, number)
+    top.wait_for("\x1b[?1049l")
+    top.ended()
+    assert termios.tcgetattr(top.master) == top.before
 
 
-@pytest.mark.parametrize(
-    ("sent", "keys"),
-    [
-        ("\x1b[A\x1bOB\x1b[H\x1b[4~", ["up", "down", "home", "end"]),
-        ("a\x7fé\x1b", ["a", "backspace", "é", "escape"]),
-        ("\x1b[1;5Cx\x1b[99~y\x1b[", ["x", "y"]),
-        ("\x1b\x1b[B", ["escape", "down"]),
-        ("", []),
-    ],
-)
-def test_what_keys_send(sent: str, keys: list[str]) -> None:
-    assert list(split(sent)) == keys
+def test_it_ends_with_its_terminal(start: Callable[..., Top]) -> None:
+    top = start()
+    top.wait_for("? help")
+    os.close(top.master)
+    top.ended()
+
+
+def test_colours_where_they_are_wanted(start: Callable[..., Top]) -> None:
+    red = "\x1b[31m"
+    assert red in start().wait_for("? help")
+    assert red not in start(NO_COLOR="1").wait_for("? help")
+    assert red not in start(TERM="vt100").wait_for("? help")

@@ -94,7 +94,7 @@ def test_a_file_system_that_nobody_reports_is_one_line(site: Site, capsys: Captu
 def test_on_a_terminal_keys_change_the_screen_and_q_ends_it(site: Site) -> None:
     pid, master = pty.fork()
     if pid == 0:  # pragma: no cover - another process
-        os.environ["PYTHONIOENCODING"] = "utf-8"
+        os.environ |= {"PYTHONIOENCODING": "utf-8", "TERM": "xterm"}
         os.execv(TARAZU[0], [*TARAZU, "top", "--config", str(site.config), "-t", "0.2"])
     seen = wait_for(master, "", "lustre-OST0004")
     assert "\x1b[?1049h" in seen
@@ -104,6 +104,17 @@ def test_on_a_terminal_keys_change_the_screen_and_q_ends_it(site: Site) -> None:
     seen = wait_for(master, seen, "0 of 0")
     os.write(master, b"q")
     wait_for(master, seen, "\x1b[?1049l")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    os.close(master)
+
+
+@pytest.mark.parametrize("term", ["dumb", "nobody-knows-it"])
+def test_once_as_text_where_the_terminal_cannot_be_drawn_on(site: Site, term: str) -> None:
+    pid, master = pty.fork()
+    if pid == 0:  # pragma: no cover - another process
+        os.environ["TERM"] = term
+        os.execv(TARAZU[0], [*TARAZU, "top", "--config", str(site.config)])
+    assert "\x1b" not in wait_for(master, "", "lustre-OST0004")
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     os.close(master)
 

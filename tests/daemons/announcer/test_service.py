@@ -22,8 +22,8 @@ from tarazu.daemons.council import here
 from tarazu.daemons.council.service import CouncilService
 from tarazu.daemons.levers import keeper
 from tarazu.daemons.metrics.exporter import Ask
-from tarazu.daemons.process import Wakeup
-from tarazu.store import stop, stop_watch
+from tarazu.daemons.service import Wakeup
+from tarazu.store import stop
 from tarazu.tune.exchange import Decided
 from tests.daemons.tuning import BEFORE, PATIENCE_S, Client, Group
 
@@ -78,7 +78,7 @@ class Pair:
             self.announcer.transport.wait(0.01)
             if self.council:
                 self.council._hear()
-                self.council._look()
+                self.council._look(time.monotonic())
                 self.council._decide(time.monotonic())
             while said := self.announcer.end.receive():
                 self.announcer._heard(said, time.monotonic())
@@ -130,7 +130,7 @@ def test_the_node_alone_can_say_no(pair: Pair, mode: str, caplog: pytest.LogCapt
     pair.begin("mds1")
     pair.until(lambda: pair.client.in_force in VALUES)
     # As after SIGHUP.
-    pair.announcer._take_over(config.Settings(tune=dataclasses.replace(pair.announcer.options, mode=mode)))
+    pair.announcer.take_over(config.Settings(tune=dataclasses.replace(pair.announcer.options, mode=mode)))
     pair.announcer._follow(time.monotonic(), anew=True)
     assert pair.client.in_force == BEFORE and f"tune.mode is {mode}" in caplog.text
     assert pair.council
@@ -163,7 +163,7 @@ def test_a_lever_that_fails_is_said_to_the_council_and_what_was_there_stays(pair
 
 def test_how_it_is_comes_into_metrics(pair: Pair) -> None:
     pytest.importorskip("prometheus_client")
-    from tarazu.daemons.metrics.announcer import families
+    from tarazu.daemons.announcer.metrics import families
 
     def samples() -> dict[str, float]:
         ask = Ask(pair.announcer.metrics.answer_one)
@@ -195,8 +195,7 @@ def test_a_stop_file_that_hangs_holds_up_no_announcer(
         answers.wait(PATIENCE_S)
 
     monkeypatch.setattr(stop, "site_stop", hangs)
-    monkeypatch.setattr(stop_watch, "site_stop", hangs)
-    monkeypatch.setattr(stop_watch, "FIRST_S", 0.05)
+    monkeypatch.setattr(stop, "FIRST_S", 0.05)
     group = make(worse=1.0, dwell_s=0.1, silent_s=0.5)
     path = group.configuration("login1", tmp_path)
     path.write_text(path.read_text().replace("stop_file = ''", f"stop_file = '{tmp_path}/stop'"))
@@ -334,9 +333,9 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
     assert all(seen[row["pattern"], row["value"]] >= row["seen"] for row in on_disk.learned)
 
     # Ordered: all is restored at once, and stays so.
-    assert here.set_mode(group.settings(), "observe", "tarazu tune --undo") == "apply"
+    assert here.set_mode(group.settings(), "observe", "tarazu change tune --undo") == "apply"
     group.until(lambda: all_in((BEFORE,)), *clients)
-    group.until(lambda: "tarazu tune --undo" in group.log("login1"))
+    group.until(lambda: "tarazu change tune --undo" in group.log("login1"))
     group.until(lambda: group.status()["mode"] == "observe")
     here.set_mode(group.settings(), "apply", "again")
     group.until(lambda: all_in(VALUES), *clients)

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.daemons.bursts import asked
-from tarazu.daemons.bursts.answering import MOST_OF_USER, Answering
-from tarazu.daemons.bursts.asked import AboutAll, AboutJob, Answer, Question
-from tarazu.daemons.bursts.asking import ask
+from tarazu.daemons.burstd import asked
+from tarazu.daemons.burstd.answering import MOST_OF_USER, Answering
+from tarazu.daemons.burstd.asked import AboutAll, AboutJob, Answer, Question
+from tarazu.daemons.burstd.asking import ask
 from tarazu.errors import BadInput, ConfigError, Unavailable
 
 JOB = b'{"ask":"job","v":1,"name":"io","nodes":4}\n'
@@ -152,12 +152,12 @@ def test_what_is_shown_has_nothing_that_the_plugin_cannot_read() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else")
 def test_others_ask_only_about_their_own() -> None:
-    from tarazu.daemons.bursts.node_part import Nodes
+    from tarazu.daemons.burstd.node_part import NodeSelection
     from tests.daemons.bursts import test_nodes
 
     directory = Path(tempfile.mkdtemp())
     directory.chmod(0o755)
-    part = Nodes(test_nodes.settings(directory), lambda _: None)
+    part = NodeSelection(test_nodes.settings(directory), lambda _: None)
     try:
         code = (
             "import socket, sys, os\nos.setuid(65534)\n"

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.bursts.batch import Answer, Batch, machine_of, run
-from tarazu.errors import BadInput
+from tarazu.batch.slurm import Slurm
+from tarazu.daemons.burstd.batch import Answer, Batch, machine_of
+from tarazu.errors import BadInput, Unavailable
 
+PATH = os.environ["PATH"]
 _ROW = "{id}{s}ann{s}0{s}n[1-2]{s}1{s}1795358000{s}{end}{s}{state}{s}p{s}evil\\n9|x\\n"
 
 
@@ -135,12 +137,18 @@ def test_ends_that_slurms_script_tells(tmp_path: Path) -> None:
 
 
 def test_what_a_command_does_not_say(bin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarazu.daemons.bursts.batch.ANSWER_S", 0.2)
     command(bin, "squeue", "exec sleep 5")
-    with pytest.raises(BadInput, match="an answer within"):
-        run(("squeue",))
-    with pytest.raises(BadInput, match="can be run"):
-        run(("no-such-command-here",))
+    with pytest.raises(Unavailable, match="an answer within"):
+        Slurm(0.2).jobs()
+    command(bin, "squeue", "printf 123456789")
+    with pytest.raises(BadInput, match="at most 8 bytes"):
+        Slurm().call("squeue", most_bytes=8)
+    monkeypatch.setenv("PATH", str(bin))
+    monkeypatch.setattr("tarazu.batch.slurm.PATH", "")
+    with pytest.raises(Unavailable, match="sacct: "):
+        Slurm().ended(0.0)
+    monkeypatch.undo()
+    monkeypatch.setenv("PATH", f"{bin}:{PATH}")
     command(bin, "scontrol", "echo SwitchName=s1 Level=0 Nodes=n[1-2]")
     machine = machine_of("")
     assert machine is not None and machine.nodes == ("n1", "n2")

@@ -7,19 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tarazu.daemons.bursts import batch as batch_module
-from tarazu.daemons.bursts import keeping
-from tarazu.daemons.bursts.batch import Answer, Batch
-from tarazu.daemons.bursts.gathering import Gathering
-from tarazu.daemons.bursts.history import History, Saved
-from tarazu.daemons.bursts.jobs import ALIVE, UNTIL, Jobs
-from tarazu.daemons.bursts.names import Names
-from tarazu.daemons.bursts.pins import Pin, Pins
-from tarazu.daemons.bursts.reports import Reports
-from tarazu.daemons.bursts.slurm_view import NONE, Slurm
+from tarazu.batch.jobs import Job, Listed
+from tarazu.batch.slurm import NONE, Slurm
+from tarazu.daemons.burstd import batch as batch_module
+from tarazu.daemons.burstd import keeping
+from tarazu.daemons.burstd.batch import Answer, Batch
+from tarazu.daemons.burstd.gathering import Gathering
+from tarazu.daemons.burstd.history import BurstHistory, Saved
+from tarazu.daemons.burstd.jobs import ALIVE, UNTIL, Jobs
+from tarazu.daemons.burstd.names import Names
+from tarazu.daemons.burstd.pins import Pin, Pins
+from tarazu.daemons.burstd.reports import Reports
+from tarazu.errors import BadInput
 from tarazu.forwarding.bursts.characteristics import Thresholds
-from tarazu.forwarding.traffic.batch_job import BatchJob
-from tarazu.forwarding.traffic.slurm import Listed
 from tarazu.wire.messages import NodeReport
 from tests.daemons.bursts.test_history import traffic
 
@@ -43,8 +43,8 @@ def test_what_nodes_move_is_kept_again_as_soon_as_the_clock_is_right() -> None:
 
 @pytest.mark.parametrize("restarted", [False, True], ids=["live", "read"])
 def test_jobs_are_known_again_as_soon_as_the_clock_is_right(tmp_path: Path, restarted: bool) -> None:
-    def make() -> History:
-        return History(
+    def make() -> BurstHistory:
+        return BurstHistory(
             tmp_path / "traffic",
             tmp_path / "jobs.db",
             interval_s=10.0,
@@ -56,9 +56,9 @@ def test_jobs_are_known_again_as_soon_as_the_clock_is_right(tmp_path: Path, rest
         now = [T]
         patch.setattr("time.time", lambda: now[0])
         history = make()
-        running = BatchJob("1", "ann", "wrf", ("n1",), T + 10, float("inf"), 0.0, "RUNNING")
+        running = Job("1", "ann", "wrf", ("n1",), T + 10, float("inf"), 0.0, "RUNNING")
 
-        def step(at_s: float, rows: list[tuple[int, str, int]], *jobs: BatchJob) -> None:
+        def step(at_s: float, rows: list[tuple[int, str, int]], *jobs: Job) -> None:
             now[0] = at_s
             history.save(Saved(traffic(rows) if rows else None, at_s, at_s))
             history.answer(Answer(at_s, Listed(list(jobs), 0, ""), True))
@@ -71,7 +71,7 @@ def test_jobs_are_known_again_as_soon_as_the_clock_is_right(tmp_path: Path, rest
             history.close()
             now[0] = T + 120
             history = make()
-        ended = BatchJob("2", "ann", "wrf", ("n1",), T + 200, T + 250, 0.0, "COMPLETED")
+        ended = Job("2", "ann", "wrf", ("n1",), T + 200, T + 250, 0.0, "COMPLETED")
         step(T + 120, [])
         assert history.until_s <= T + 120 and history._tidy_at <= T + 120 + 600
         step(T + 300, [(int(T) + 210, "n1", 7)], ended)
@@ -98,22 +98,25 @@ def test_nodes_count_again_where_osss_reported_with_a_clock_that_was_ahead() -> 
 
 
 def test_sacct_is_asked_for_the_time_before_the_clock_was_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    asked: list[float] = []
 
-    def run(command: tuple[str, ...]) -> str:
-        asked.append(" ".join(command))
-        raise batch_module.BadInput("sacct", "an answer", "none")
+    def ended(_: Slurm, since_s: float) -> Listed:
+        asked.append(since_s)
+        raise BadInput("sacct", "an answer", "none")
 
-    monkeypatch.setattr(batch_module, "run", run)
+    def jobs(_: Slurm) -> Listed:
+        raise BadInput("squeue", "an answer", "none")
+
+    monkeypatch.setattr(Slurm, "ended", ended)
+    monkeypatch.setattr(Slurm, "jobs", jobs)
     monkeypatch.setattr(batch_module.time, "time", lambda: T)
-    monkeypatch.setattr(batch_module.secrets, "token_hex", lambda _: "x")
     one = Batch("slurm", Path("/nowhere"), lambda _: None)
     one.since_s = T + YEAR
     one.look()
     one.since_s = T - batch_module.OVERLAP_S
     one._sacct_at = 0.0
     one.look()
-    assert asked[0] == asked[2] != asked[1]
+    assert asked == [T - batch_module.OVERLAP_S] * 2
 
 
 def test_nodes_asked_for_with_a_clock_that_was_ahead_are_taken_back(tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from tarazu.batch.jobs import Application, Job, Waiting
+from tarazu.batch.node_set import unfold
+from tarazu.batch.nodes import Partition
+from tarazu.batch.slurm import View
 from tarazu.config import Bursts
-from tarazu.daemons.bursts import deciding
-from tarazu.daemons.bursts.asked import AboutJob
-from tarazu.daemons.bursts.slurm_view import Partition, View, Waiting
+from tarazu.daemons.burstd import deciding
+from tarazu.daemons.burstd.asked import AboutJob
 from tarazu.forwarding.bursts.applications import ApplicationCharacter, Trait
-from tarazu.forwarding.routers import hosts
-from tarazu.forwarding.traffic.batch_job import Application, BatchJob
 from tarazu.forwarding.traffic.machine import Machine, regular
 
 YES, NO = Trait(1.0, 6), Trait(0.0, 6)
@@ -25,7 +26,7 @@ MACHINE = regular(16, 4)
 
 def site(machine: Machine = MACHINE, idle: str = "n[00-15]", kinds: int = 1, age_s: float = 0.0) -> Any:
     nodes = frozenset(machine.nodes)
-    test = Partition(nodes, frozenset(hosts.unfold(idle)), kinds, {})
+    test = Partition(nodes, frozenset(unfold(idle)), kinds, {})
     view = View(time.monotonic() - age_s, {"test": test}, "test", ())
     return deciding.site_of(machine, True, view)
 
@@ -67,9 +68,9 @@ def test_why_a_job_is_left_to_slurm(
 
 
 def test_io_nodes_that_serve_running_data_intensive_jobs_come_last() -> None:
-    busy = BatchJob("1", "bob", "io", ("n03", "n07"), 0.0, float("inf"))
-    others = BatchJob("2", "eve", "cpu", ("n11", "n15"), 0.0, float("inf"))
-    strangers = BatchJob("3", "bob", "io", ("n08", "elsewhere"), 0.0, float("inf"))
+    busy = Job("1", "bob", "io", ("n03", "n07"), 0.0, float("inf"))
+    others = Job("2", "eve", "cpu", ("n11", "n15"), 0.0, float("inf"))
+    strangers = Job("3", "bob", "io", ("n08", "elsewhere"), 0.0, float("inf"))
 
     def knowledge(of: Application) -> ApplicationCharacter | None:
         return character(shares=None) if of.user == "bob" else character(intensive=NO)
@@ -110,7 +111,7 @@ def test_slots_and_which_of_them_a_job_that_waits_prefers() -> None:
 
     def partition(idle: str) -> Partition:
         having = {feature: frozenset(nodes) for feature, nodes in slots.items()}
-        return Partition(frozenset(MACHINE.nodes), frozenset(hosts.unfold(idle)), 1, having)
+        return Partition(frozenset(MACHINE.nodes), frozenset(unfold(idle)), 1, having)
 
     assert deciding.preference(4, partition("n[00-15]"), 1) == ("tz0", "")
     assert deciding.preference(4, partition("n[01-15]"), 1) == ("tz1", "")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.daemons.bursts import gathering as module
-from tarazu.daemons.bursts import reports as reports_module
-from tarazu.daemons.bursts.gathering import OTHERS, Gathering
-from tarazu.daemons.bursts.names import Names
-from tarazu.daemons.bursts.reports import Reports, pattern
+from tarazu.daemons.burstd import gathering as module
+from tarazu.daemons.burstd import reports as reports_module
+from tarazu.daemons.burstd.gathering import OTHERS, Gathering
+from tarazu.daemons.burstd.names import Names
+from tarazu.daemons.burstd.reports import Reports, pattern
 from tarazu.forwarding.traffic.traffic import Traffic
 from tarazu.wire.messages import ClientRate, JobRate, NodeReport, OssReport
 

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tarazu.daemons.bursts import history as module
-from tarazu.daemons.bursts.batch import Answer
-from tarazu.daemons.bursts.history import History, Saved
-from tarazu.daemons.bursts.jobs import Jobs
+from tarazu.batch.jobs import Job, Listed
+from tarazu.daemons.burstd import history as module
+from tarazu.daemons.burstd.batch import Answer
+from tarazu.daemons.burstd.history import BurstHistory, Saved
+from tarazu.daemons.burstd.jobs import Jobs
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.traffic import days
-from tarazu.forwarding.traffic.batch_job import BatchJob
-from tarazu.forwarding.traffic.slurm import Listed
 from tarazu.forwarding.traffic.traffic import Traffic
 
 T = 1_795_358_000
@@ -38,11 +37,11 @@ def traffic(rows: Iterable[tuple[int, str, int]]) -> Traffic:
     )
 
 
-def job(id: str, start_s: float, end_s: float = math.inf, nodes: tuple[str, ...] = ("n1", "n2")) -> BatchJob:
-    return BatchJob(id, "ann", "wrf", nodes, start_s, end_s, 0.0, "COMPLETED" if end_s < 1e12 else "RUNNING")
+def job(id: str, start_s: float, end_s: float = math.inf, nodes: tuple[str, ...] = ("n1", "n2")) -> Job:
+    return Job(id, "ann", "wrf", nodes, start_s, end_s, 0.0, "COMPLETED" if end_s < 1e12 else "RUNNING")
 
 
-def said(at_s: float, *jobs: BatchJob, everything: bool = False) -> Answer:
+def said(at_s: float, *jobs: Job, everything: bool = False) -> Answer:
     return Answer(at_s, Listed(list(jobs), 0, ""), everything)
 
 
@@ -52,9 +51,9 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setattr(module.time, "time", lambda: now[0])
     with contextlib.ExitStack() as stack:
 
-        def make(now_s: float = T) -> History:
+        def make(now_s: float = T) -> BurstHistory:
             now[0] = now_s
-            history = History(
+            history = BurstHistory(
                 tmp_path / "traffic",
                 tmp_path / "jobs.db",
                 interval_s=10.0,

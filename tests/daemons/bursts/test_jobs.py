@@ -9,19 +9,19 @@ import msgspec
 import numpy as np
 import pytest
 
-from tarazu.daemons.bursts.jobs import UNTIL, Jobs
+from tarazu.batch.jobs import Application, Job
+from tarazu.daemons.burstd.jobs import UNTIL, Jobs
 from tarazu.errors import StoreError
 from tarazu.forwarding.bursts.characteristics import JobBytes
-from tarazu.forwarding.traffic.batch_job import Application, BatchJob
 
-JOB = BatchJob("1", "ann", "wrf", ("n1", "n2"), 100.0, math.inf, 50.0, "RUNNING", "p")
+JOB = Job("1", "ann", "wrf", ("n1", "n2"), 100.0, math.inf, 50.0, "RUNNING", "p")
 
 
-def ended(job: BatchJob, end_s: float) -> BatchJob:
+def ended(job: Job, end_s: float) -> Job:
     return msgspec.structs.replace(job, end_s=end_s, state="COMPLETED")
 
 
-def moved(job: BatchJob, *values: int, network: int | None = None) -> JobBytes:
+def moved(job: Job, *values: int, network: int | None = None) -> JobBytes:
     return JobBytes(job, np.array(values, np.int64), network)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from tarazu import config
 from tarazu.daemons import ordered
-from tarazu.daemons.bursts.asked import AboutJob
-from tarazu.daemons.bursts.node_part import Nodes, set_mode
+from tarazu.daemons.burstd.asked import AboutJob
+from tarazu.daemons.burstd.node_part import NodeSelection, set_mode
 from tarazu.errors import StoreError
 
 
@@ -23,7 +23,7 @@ def test_without_slurm_nothing_is_asked_for_and_it_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLURM_CONF", str(tmp_path / "none"))
-    part = Nodes(settings(tmp_path, nodes="apply"), lambda _: None)
+    part = NodeSelection(settings(tmp_path, nodes="apply"), lambda _: None)
     try:
         assert part.answer(AboutJob(1, "io", 4), 0) == b'{"v":1,"nodes":"","say":""}\n'
         status = part.status()
@@ -33,14 +33,14 @@ def test_without_slurm_nothing_is_asked_for_and_it_says_why(
         assert "Slurm" in row["why"] or "scontrol" in row["why"]
         with pytest.raises(StoreError):
             (tmp_path / "pins.jsonl").write_text("?")
-            Nodes(settings(tmp_path), lambda _: None)
+            NodeSelection(settings(tmp_path), lambda _: None)
     finally:
         part.close()
 
 
 def test_for_users_whom_the_site_does_not_want_no_nodes_are_asked_for(tmp_path: Path) -> None:
     own = config.override(settings(tmp_path, nodes="apply"), "run", exclude_users=("root",))
-    part = Nodes(own, lambda _: None)
+    part = NodeSelection(own, lambda _: None)
     try:
         assert part.answer(AboutJob(1, "io", 4), 0) == b'{"v":1,"nodes":"","say":""}\n'
         assert [row["why"] for row in part.status()["applications"]] == ["run.exclude_users names root"]
@@ -51,7 +51,7 @@ def test_for_users_whom_the_site_does_not_want_no_nodes_are_asked_for(tmp_path: 
 def test_what_was_ordered_counts_but_a_stop_file_more(tmp_path: Path) -> None:
     own = settings(tmp_path, nodes="advise")
     assert set_mode(own, "apply", "a test") == "advise" and set_mode(own, "apply", "again") == "apply"
-    part = Nodes(own, lambda _: None)
+    part = NodeSelection(own, lambda _: None)
     try:
         assert (part.mode, part.why_mode) == ("apply", "again")
         (tmp_path / "nodes-mode").write_text("?")
@@ -63,7 +63,7 @@ def test_what_was_ordered_counts_but_a_stop_file_more(tmp_path: Path) -> None:
     finally:
         part.close()
     (tmp_path / "stop").write_text("")
-    stopped = Nodes(own, lambda _: None)
+    stopped = NodeSelection(own, lambda _: None)
     try:
         assert stopped.mode == "observe" and "stop" in stopped.why_mode
     finally:

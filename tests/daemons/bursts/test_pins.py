@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.daemons.bursts import keeping, pins
-from tarazu.daemons.bursts.pins import Pin, Pins
-from tarazu.daemons.bursts.slurm_view import Partition, Slurm, View, Waiting
+from tarazu.batch.jobs import Waiting
+from tarazu.batch.nodes import Partition
+from tarazu.batch.slurm import Slurm, View
+from tarazu.daemons.burstd import keeping, pins
+from tarazu.daemons.burstd.pins import Pin, Pins
 from tarazu.errors import StoreError
 
 ONE = Pin(1.0, "ann", 'io\n"é', "n[1-4]")

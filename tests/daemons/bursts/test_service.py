@@ -14,11 +14,11 @@ import pytest
 
 from tarazu import config
 from tarazu.cli.bursts.here_lines import lines
-from tarazu.daemons.bursts import here
-from tarazu.daemons.bursts.service import BurstService
+from tarazu.daemons.burstd import here
+from tarazu.daemons.burstd.service import BurstService
 from tarazu.daemons.metrics.exporter import Ask
-from tarazu.daemons.node_traffic import NodeService
-from tarazu.daemons.process import Wakeup
+from tarazu.daemons.ossd.node import NodeService
+from tarazu.daemons.service import Wakeup
 from tarazu.errors import BadInput, ConfigError, Unavailable
 from tarazu.forwarding.traffic import days
 from tarazu.sim.testbed.ports import free_port
@@ -83,7 +83,7 @@ def test_a_second_one_ends_and_the_first_tells_how_it_is(site: Site) -> None:
     service = site.service()
     with pytest.raises(Unavailable):
         BurstService(site.settings(), service.wakeup)
-    service.turn(service.started)
+    service.do_due()
     assert status(site)["history"]["jobs"] == 0
 
 
@@ -183,7 +183,7 @@ class Oss:
 def test_a_kill_loses_what_was_not_written_yet_and_no_more(site: Site) -> None:
     """Real ossd, real daemon, which writes more often here than elsewhere."""
     quick = (
-        "import sys; from tarazu.daemons.bursts import reports, service;"
+        "import sys; from tarazu.daemons.burstd import reports, service;"
         "service.SAVE_S = 0.3; service.LOOK_S = 0.05; reports.SLACK_S = 0.1; sys.exit(service.main(sys.argv[1:]))"
     )
     oss = Oss(site)
@@ -211,7 +211,7 @@ def test_a_kill_loses_what_was_not_written_yet_and_no_more(site: Site) -> None:
             time.sleep(0.05)
 
     try:
-        start("-m", "tarazu.daemons.ossd")
+        start("-m", "tarazu.daemons.ossd.service")
         daemon = start("-c", quick)
         until(lambda: on_disk() > 5000)
         daemon.kill()
@@ -231,7 +231,7 @@ def test_a_kill_loses_what_was_not_written_yet_and_no_more(site: Site) -> None:
 
 
 def test_it_has_metrics_and_a_line_in_tarazu_status(site: Site) -> None:
-    from tarazu.daemons.metrics.bursts import families
+    from tarazu.daemons.burstd.metrics import families
 
     service = site.service()
     service.reports.take(report(1, time.time(), ClientRate("10.0.0.1@tcp", 100, 10)), time.time())
@@ -241,6 +241,7 @@ def test_it_has_metrics_and_a_line_in_tarazu_status(site: Site) -> None:
     samples = {s.name: s.value for family in families(service, ask) for s in family.samples}
     assert samples["tarazu_bursts_senders"] == samples["tarazu_bursts_reports_total"] == 1
     assert samples["tarazu_bursts_unknown_nids"] == samples["tarazu_bursts_writable"] == 1
+    service.do_due()
     told = status(site)
     (line,) = lines(told)
     assert "1 senders, 1 nodes (1 NIDs unknown), 0 jobs (0 run)" in line and "with keys" in line
@@ -253,12 +254,12 @@ def test_it_has_metrics_and_a_line_in_tarazu_status(site: Site) -> None:
 def test_settings_are_read_again(site: Site) -> None:
     service = site.service()
     (site.directory / "machine").write_text("n[1-4] cabinet=a io_node=r1\n")
-    service._take_over(site.settings(machine=str(site.directory / "machine"), intensive=5, limit=7))
+    service.take_over(site.settings(machine=str(site.directory / "machine"), intensive=5, limit=7))
     assert service.machine is not None and service.history.machine is service.machine
     assert (service.history.limits.intensive, service.history.limit_bytes) == (5, 7)
     with pytest.raises(BadInput):
-        service._take_over(site.settings(machine="/nowhere"))
-    assert service.settings.bursts.intensive == 5
+        service.take_over(site.settings(machine="/nowhere"))
+    assert service.history.limits.intensive == 5
 
 
 def test_notes_that_cannot_be_read_cost_no_traffic(site: Site, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,9 @@ import pytest
 from tarazu import config
 from tarazu.daemons.council import kept as module
 from tarazu.daemons.council.here import here, set_mode
-from tarazu.daemons.council.kept import Kept, Writer
+from tarazu.daemons.council.kept import Kept
+from tarazu.daemons.service import claim
+from tarazu.daemons.writer import Writer
 from tarazu.errors import StoreError, Unavailable
 
 
@@ -22,11 +24,11 @@ def test_knowledge_is_replaced_whole_and_what_a_crash_left_goes(tmp_path: Path) 
     kept.write_knowledge(b"two")
     found = kept.knowledge()
     assert found is not None and found[0] == b"two" and found[1] < 60
-    claim = kept.claim()
+    claimed = claim(kept.directory, "another one has it")
     assert sorted(p.name for p in kept.directory.iterdir()) == ["daemon", "knowledge.json"]
-    with pytest.raises(Unavailable, match="another tarazu-council"):
-        Kept(kept.directory).claim()
-    module.os.close(claim)
+    with pytest.raises(Unavailable, match="another one has it"):
+        claim(kept.directory, "another one has it")
+    module.os.close(claimed)
 
 
 def test_too_much_is_no_knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +45,7 @@ def test_what_was_ordered_counts_until_another_order(tmp_path: Path) -> None:
     found = here(settings)
     assert found is not None and (found.mode, found.why, found.ordered) == ("apply", "by me", True)
     assert found.learned == [] and found.unread == "" and found.status == {}
-    assert set_mode(settings, "observe", "tarazu tune --undo") == "apply"
+    assert set_mode(settings, "observe", "tarazu change tune --undo") == "apply"
     (tmp_path / "k" / "mode").write_bytes(b"{}")
     with pytest.raises(StoreError, match="a mode that was ordered"):
         here(settings)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tarazu.daemons.council import nodes as module
-from tarazu.daemons.council.nodes import MOST_AT_ONCE, NODES_PER_ADDRESS, Nodes
+from tarazu.daemons.council.nodes import MOST_AT_ONCE, NODES_PER_ADDRESS, CouncilNodes
 from tarazu.tune.exchange import Observed
 from tarazu.wire.admission import Admission
 from tarazu.wire.transport import Peer
@@ -24,8 +24,8 @@ def observed(host: str = "oss1", sequence: int = 1, start: int = 1, **own: Any) 
 
 
 @pytest.fixture
-def nodes() -> Nodes:
-    return Nodes("g", 1.0, 30.0)
+def nodes() -> CouncilNodes:
+    return CouncilNodes("g", 1.0, 30.0)
 
 
 def here(_route: bytes) -> bool:
@@ -47,23 +47,23 @@ def gone(_route: bytes) -> bool:
     ],
     ids=["group", "no-name", "oss-as-client", "client-as-router", "server"],
 )
-def test_who_is_not_listened_to(nodes: Nodes, message: Observed, role: str, why: str) -> None:
+def test_who_is_not_listened_to(nodes: CouncilNodes, message: Observed, role: str, why: str) -> None:
     assert nodes.refusal(peer(role=role), message, 0.0, here).startswith(why) and not nodes.of
 
 
 @pytest.mark.parametrize(
     ("kind", "role"), [("oss", "oss"), ("router", "oss"), ("client", "client"), ("oss", "")]
 )
-def test_who_is(nodes: Nodes, kind: str, role: str) -> None:
+def test_who_is(nodes: CouncilNodes, kind: str, role: str) -> None:
     assert nodes.refusal(peer(role=role), observed(kind=kind), 0.0, here) == ""
 
 
-def test_one_connection_speaks_for_one_node(nodes: Nodes) -> None:
+def test_one_connection_speaks_for_one_node(nodes: CouncilNodes) -> None:
     assert nodes.refusal(peer(), observed("oss1"), 0.0, here) == ""
     assert "found oss2 beside oss1" in nodes.refusal(peer(), observed("oss2"), 0.0, here)
 
 
-def test_of_two_announcers_of_one_name_the_first_keeps_it_while_it_is_there(nodes: Nodes) -> None:
+def test_of_two_announcers_of_one_name_the_first_keeps_it_while_it_is_there(nodes: CouncilNodes) -> None:
     nodes.refusal(peer(b"r1"), observed(), 0.0, here)
     nodes.take(observed(), 0.0)
     second = peer(b"r2", "10.0.0.8")
@@ -73,14 +73,14 @@ def test_of_two_announcers_of_one_name_the_first_keeps_it_while_it_is_there(node
     assert nodes.refusal(peer(b"r3"), observed(start=3), 40.0, here) == "" and len(nodes) == 1
 
 
-def test_what_comes_again_or_late_is_not_learned_and_a_new_start_counts_anew(nodes: Nodes) -> None:
+def test_what_comes_again_or_late_is_not_learned_and_a_new_start_counts_anew(nodes: CouncilNodes) -> None:
     nodes.refusal(peer(), observed(), 0.0, here)
     assert nodes.take(observed(sequence=5), 1.0)
     assert not nodes.take(observed(sequence=5), 2.0) and not nodes.take(observed(sequence=4), 3.0)
     assert nodes.take(observed(sequence=1, start=2), 4.0) and nodes.stale == 2
 
 
-def test_who_says_too_much_is_not_heard(nodes: Nodes) -> None:
+def test_who_says_too_much_is_not_heard(nodes: CouncilNodes) -> None:
     nodes.refusal(peer(), observed(), 0.0, here)
     taken = sum(nodes.take(observed(sequence=n), 0.0) for n in range(1, 101))
     assert taken == MOST_AT_ONCE and nodes.too_often == 100 - MOST_AT_ONCE
@@ -88,7 +88,7 @@ def test_who_says_too_much_is_not_heard(nodes: Nodes) -> None:
 
 
 def test_a_crowd_at_one_address_is_bounded_and_all_together_too(
-    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+    nodes: CouncilNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def add(n: int, address: str) -> str:
         return nodes.refusal(peer(b"%d" % n, address), observed(f"n{n}"), 0.0, here)
@@ -102,7 +102,7 @@ def test_a_crowd_at_one_address_is_bounded_and_all_together_too(
     assert "in a group" in add(999, "10.0.0.9")
 
 
-def test_who_is_silent_is_forgotten(nodes: Nodes) -> None:
+def test_who_is_silent_is_forgotten(nodes: CouncilNodes) -> None:
     nodes.refusal(peer(), observed(), 0.0, here)
     nodes.take(observed(), 0.0)
     assert nodes.silent(30.0) == [] and nodes.silent(30.1) == ["oss1"]

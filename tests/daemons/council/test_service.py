@@ -16,9 +16,9 @@ from tarazu.daemons.council import here
 from tarazu.daemons.council import service as module
 from tarazu.daemons.council.service import CouncilService
 from tarazu.daemons.metrics.exporter import Ask
-from tarazu.daemons.process import Wakeup
+from tarazu.daemons.service import Wakeup
 from tarazu.errors import BadInput, ConfigError, Unavailable
-from tarazu.tune.exchange import MAX_BYTES, AnnouncerEnd, Asked, Decided, Observed, Refused, Told
+from tarazu.tune.exchange import MAX_BYTES, AnnouncerEnd, Asked, Decided, Observed, Refused, TuneStatus
 from tarazu.tune.observation import Direction, Observation
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
@@ -170,13 +170,13 @@ def test_an_order_counts_at_once_and_one_that_cannot_be_read_is_observe(site: Si
     site.hear(end, observed())
     assert council.council.mode == "apply"
     here.set_mode(settings, "advise", "a trial" + "!" * 1000)
-    council._look()
+    council._look(time.monotonic())
     told = site.hear(end)
     assert (told.mode, told.generation) == ("advise", 1) and "a trial!" in told.why
     here.set_mode(settings, "apply", "")
-    council._look()
+    council._look(time.monotonic())
     (site.group.knowledge / "mode").write_bytes(b"\x00")
-    council._look()
+    council._look(time.monotonic())
     assert council.council.mode == "observe"
 
 
@@ -184,7 +184,7 @@ def test_advise_says_what_would_be_decided(site: Site) -> None:
     site.council(mode="advise")
     end = site.end()
     site.hear(end, observed(mode="observe"))
-    site.services[-1]._look()
+    site.services[-1]._look(time.monotonic())
     said = site.hear(end, observed(sequence=2, mode="observe"))
     assert (said.mode, said.values) == ("advise", {"max_rpcs_in_flight": "4"})
 
@@ -220,10 +220,10 @@ def test_how_it_is_comes_over_the_wire_and_into_metrics(site: Site) -> None:
         site.hear(end, observed(sequence=sequence))
         time.sleep(0.002)
     told = site.hear(site.end("client"), Asked("how"))
-    assert isinstance(told, Told) and told.message_id == "how"
+    assert isinstance(told, TuneStatus) and told.message_id == "how"
     assert told.status["nodes"]["oss1"]["in_force"] == {"max_rpcs_in_flight": "4"}
     assert told.status["learned"][0]["value"] == "4" and told.status["learned"][0]["seen"] > 0
-    from tarazu.daemons.metrics.council import families
+    from tarazu.daemons.council.metrics import families
 
     ask = Ask(council.metrics.answer_one)
     council.metrics._ask = ask
@@ -236,7 +236,7 @@ def test_who_asks_how_it_is_again_and_again_is_answered_now_and_then(
 ) -> None:
     council, end = site.council(), site.end()
     time.sleep(module.ASKED_S)
-    assert isinstance(site.hear(end, Asked("one")), Told)
+    assert isinstance(site.hear(end, Asked("one")), TuneStatus)
     monkeypatch.setattr(module, "ASKED_S", 60.0)
     for _ in range(100):
         end.send(Asked("more"))

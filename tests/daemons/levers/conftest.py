@@ -15,7 +15,7 @@ from tarazu import config
 from tarazu.daemons.levers.keeper import Keeper
 from tarazu.daemons.levers.kept import Kept
 from tarazu.daemons.levers.lctl import Lctl
-from tarazu.daemons.program import Answer, Program
+from tarazu.program import Answer, Program
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed import tunables
 from tarazu.sim.testbed.daemons import lctl_command
@@ -101,5 +101,5 @@ def noted(node: Node) -> dict[str, list[str]]:
 
 def settings_of(node: Node, stop_file: Path | None = None) -> config.Settings:
     tune = config.Tune(levers=tuple(node.texts), lctl=lctl_command(node.root), state=str(node.state))
-    run = config.Run(stop_file=str(stop_file)) if stop_file else config.Run()
-    return config.Settings(tune=tune, ossd=config.Ossd(root=str(node.root)), run=run)
+    run = config.RunSettings(stop_file=str(stop_file)) if stop_file else config.RunSettings()
+    return config.Settings(tune=tune, ossd=config.OssdSettings(root=str(node.root)), run=run)

@@ -49,7 +49,7 @@ class Set(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """`tarazu tune --undo`, then `--apply`."""
+    """`tarazu change tune --undo`, then `--apply`."""
 
 
 Step = Apply | Set | Resume
@@ -103,7 +103,7 @@ def run(steps: Sequence[Step]) -> tuple[dict[str, str], dict[str, str]]:
                 now = in_force(node.keeper())
                 # His setting of one queue can hide the quantum of the other.
                 expected |= {n: v for n, v in now.items() if v != before[n] and "?" not in v}
-        failed = dict(node.keeper().take_back("tarazu tune --undo").failed)
+        failed = dict(node.keeper().take_back("tarazu change tune --undo").failed)
         return in_force(node.keeper()) | failed, expected
 
 

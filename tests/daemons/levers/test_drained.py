@@ -1,4 +1,4 @@
-"""`tarazu drain` on one node: what is set, that only that is undone, and that notes are trusted for nothing."""
+"""`tarazu change drain` on one node: what is set, that only that is undone, and that notes are trusted for nothing."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_an_ordinary_user_is_told_in_a_line_that_the_notes_are_not_his(server: S
     server.state.chmod(0o700)
     child = [sys.executable, "-c", f"import os, tarazu.cli.drain; os.setuid(65534); {code}"]
     done = subprocess.run(child, capture_output=True, text=True, check=True)
-    assert done.stderr.startswith("tarazu drain: ") and "Permission denied" in done.stderr
+    assert done.stderr.startswith("tarazu change drain: ") and "Permission denied" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

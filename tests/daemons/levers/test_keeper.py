@@ -177,7 +177,7 @@ def test_whoever_sets_a_lever_beside_us_has_it(oss: Node, caplog: pytest.LogCapt
     with caplog.at_level(logging.INFO, "tarazu.tune"):
         done = keeper.apply({"nrs": "trr 64"}, WHY)
     assert done == Done(left=(("nrs", f"{IO}.nrs_policies reg=delay and 1 more"),))
-    assert ' lever=nrs left="' in caplog.text and "his until tarazu tune --apply" in caplog.text
+    assert ' lever=nrs left="' in caplog.text and "his until tarazu change tune --apply" in caplog.text
     for value in ("crrn 8", "orr 64", ""):
         assert keeper.apply({"nrs": value} if value else {}, WHY) == Done()
     settings = settings_of(oss)

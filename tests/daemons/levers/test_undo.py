@@ -1,4 +1,4 @@
-"""`tarazu tune --undo`, the site's stop file, and notes or settings that are not what they should be."""
+"""`tarazu change tune --undo`, the site's stop file, and notes or settings that are not what they should be."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_notes_that_cannot_be_read_set_nothing_and_undo_holds_all_the_same(
         undo(settings)
     (client.state / "levers.json").unlink()
     assert client.keeper().apply({"max_read_ahead_mb": "64"}, WHY) == Done() and client.now() == before
-    assert set_here(settings).held == "held by tarazu tune --undo"
+    assert set_here(settings).held == "held by tarazu change tune --undo"
 
 
 def test_undo_holds_although_somebody_has_the_lock(client: Node, monkeypatch: pytest.MonkeyPatch) -> None:

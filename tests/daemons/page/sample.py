@@ -15,8 +15,8 @@ from tarazu.daemons.page.document import History
 from tarazu.daemons.page.pages import Pages
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.ring import Moment
-from tarazu.daemons.page.seen import Seen, Work
-from tarazu.daemons.page.server import Server
+from tarazu.daemons.page.seen import SystemState, Work
+from tarazu.daemons.page.server import PageServer
 from tarazu.wire.overview import Overview, overview
 
 NOW_S = 1_763_800_000.0
@@ -92,11 +92,11 @@ def status(servers: int, each: int, *, seed: int = 1, fs_name: str = "scratch", 
     }
 
 
-def seen(of: dict, at_s: float = NOW_S) -> Seen:
+def seen(of: dict, at_s: float = NOW_S) -> SystemState:
     found: Overview = overview(of, at_s)
     promised = {name: fs["promised_bytes"] for name, fs in of["file_systems"].items()}
     requests = of["requests"]
-    return Seen(
+    return SystemState(
         found,
         Work(
             of["policy"], True, "", of["uptime_s"], requests["waiting"], requests["promises"],
@@ -106,7 +106,7 @@ def seen(of: dict, at_s: float = NOW_S) -> Seen:
 
 
 @cache
-def system(servers: int, each: int) -> Seen:
+def system(servers: int, each: int) -> SystemState:
     """`status` as it is seen: made once, since thousands of OSTs take their time."""
     return seen(status(servers, each))
 
@@ -132,12 +132,12 @@ def history(fs_name: str = "scratch", at_s: float = NOW_S, seed: int = 2) -> His
 
 @contextlib.contextmanager
 def served(
-    of: Seen, past: History, results: Path | str = "", every_s: float = 0.0, now_s: float = NOW_S
+    of: SystemState, past: History, results: Path | str = "", every_s: float = 0.0, now_s: float = NOW_S
 ) -> Iterator[tuple[str, Pages]]:
     """The page of `of`, as the daemon serves it: its address, and what it shows."""
     pages = Pages(Results(str(results)), every_s, lambda: None, lambda: now_s)
     pages.show(of, past)
-    server = Server(("127.0.0.1", 0), pages)
+    server = PageServer(("127.0.0.1", 0), pages)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from tarazu.daemons.page import results as shown
 from tarazu.daemons.page.document import result as document
 from tarazu.daemons.page.results import Results
-from tarazu.sim.whatif import comparison, report, study
+from tarazu.report import report
+from tarazu.report.placed import Placed, Spread
+from tarazu.sim.whatif import comparison, study
 from tests.daemons.page.sample import HOSTILE
 
 APPLICATION = {
@@ -59,34 +61,34 @@ def test_reports_and_whatifs_are_shown_the_newest_first(tmp_path: Path) -> None:
     assert "12.5 s at most" in page and "1.250 (1.125–1.500)" in page and "bound" in page
     assert json.loads(results.raw("week") or b"") == REPORT
     put(tmp_path, "week.json", {**REPORT, "applications": []}, 3e9)
-    assert results.all()[0].report == shown.Report(
-        shown.Wanted(1.0, 2.0), (), (shown.Reason("below layout.min_size", 2, 9),)
+    assert results.all()[0].report == shown.SavedReport(
+        shown.SavedSpan(1.0, 2.0), (), (shown.SavedReason("below layout.min_size", 2, 9),)
     )
 
 
 def test_it_is_what_the_commands_print() -> None:
     """Field by field, and with the same figure for what there is to gain."""
     for ours, theirs in (
-        (shown.Report, report.Report),
-        (shown.Wanted, report.Wanted),
-        (shown.Application, report.Application),
-        (shown.Reason, report.Reason),
-        (shown.Job, study.WhatIf),
-        (shown.Compared, comparison.Comparison),
-        (shown.Placed, comparison.Placed),
-        (shown.Spread, comparison.Spread),
+        (shown.SavedReport, report.Report),
+        (shown.SavedSpan, report.ReportScope),
+        (shown.SavedApplication, report.ApplicationReport),
+        (shown.SavedReason, report.Reason),
+        (shown.SavedJob, study.WhatIf),
+        (shown.SavedComparison, comparison.Comparison),
+        (shown.SavedPlacement, Placed),
+        (shown.SavedSpread, Spread),
     ):
         assert set(ours.__struct_fields__) <= set(theirs.__struct_fields__), ours
 
-    def placed(policy: str, seconds: float) -> comparison.Placed:
-        spread = comparison.Spread(seconds, seconds, seconds)
-        return comparison.Placed(policy, 1, spread, spread)
+    def placed(policy: str, seconds: float) -> Placed:
+        spread = Spread(seconds, seconds, seconds)
+        return Placed(policy, 1, spread, spread)
 
     whole = study.WhatIf(
         "a.darshan", "ior", "/scratch", 4, 4, 4, 9, 0.0, 1.0, 1.0, 1, 8, "1", placed("logged", 9.5),
         comparison.Comparison((placed("tarazu", 3.25),), 1.0, 3.0, 4), (), (), (), "", "",
     )  # fmt: skip
-    (job,) = msgspec.json.decode(msgspec.json.encode([whole]), type=tuple[shown.Job, ...])
+    (job,) = msgspec.json.decode(msgspec.json.encode([whole]), type=tuple[shown.SavedJob, ...])
     assert job.gain_s == whole.gain_s == 6.25
 
 

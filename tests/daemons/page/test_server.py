@@ -18,7 +18,7 @@ from tarazu.daemons.page import server as http_page
 from tarazu.daemons.page.document import POLICY
 from tarazu.daemons.page.pages import Pages
 from tarazu.daemons.page.results import Results
-from tarazu.daemons.page.seen import Seen
+from tarazu.daemons.page.seen import SystemState
 from tests.daemons.page import sample
 from tests.daemons.page.test_results import REPORT, put
 
@@ -97,7 +97,7 @@ def test_names_of_servers_and_reasons_are_text(served: Served) -> None:
     for ost in of["file_systems"][sample.HOSTILE]["osts"]:
         ost["health"] = f"sick: {sample.HOSTILE}"
     found = sample.seen(of)
-    pages.show(Seen(found.overview, found.work, sample.HOSTILE, 1.0), sample.history(sample.HOSTILE))
+    pages.show(SystemState(found.overview, found.work, sample.HOSTILE, 1.0), sample.history(sample.HOSTILE))
     for path in ("/", "/osts"):
         page = ask(url, path)[2].decode()
         assert "&lt;script&gt;alert(1)" in page
@@ -109,7 +109,7 @@ def test_names_of_servers_and_reasons_are_text(served: Served) -> None:
 @pytest.mark.parametrize("path", ["/", "/osts", "/status.json"])
 def test_before_mdsd_has_answered_the_page_says_so(served: Served, path: str) -> None:
     url, pages = served
-    pages.show(Seen(problem="no answer <b>", since_s=sample.NOW_S - 600), {})
+    pages.show(SystemState(problem="no answer <b>", since_s=sample.NOW_S - 600), {})
     status, _, body = ask(url, path)
     assert status == 200 and (b"no answer &lt;b&gt;" in body or b'"no answer <b>"' in body)
     if path == "/":
@@ -119,7 +119,7 @@ def test_before_mdsd_has_answered_the_page_says_so(served: Served, path: str) ->
 def test_the_site_s_stop_and_old_figures_are_said_first(served: Served) -> None:
     url, pages = served
     of = sample.seen({**sample.status(1, 2), "stopped": "stopped by root: maintenance"}, sample.NOW_S - 900)
-    pages.show(Seen(of.overview, of.work, "timeout", sample.NOW_S - 890), {})
+    pages.show(SystemState(of.overview, of.work, "timeout", sample.NOW_S - 890), {})
     page = ask(url)[2].decode()
     assert "switched off on the whole site: stopped by root: maintenance" in page
     assert 'class="note old"' in page and "What follows is old." in page
@@ -135,7 +135,7 @@ def test_absurd_figures_are_shown_and_cost_no_page(served: Served, tmp_path: Pat
     osts[2].update(health="sick: slow", relative_speed=math.nan, latency_s=math.inf)
     of["file_systems"]["scratch"]["health"] = {"2": {"health": "sick", "why": "", "since_s": 1e300}}
     put(tmp_path, "far.json", {**REPORT, "wanted": {"since_s": -1e300, "until_s": 1e300}}, sample.NOW_S)
-    pages.take_over(Results(str(tmp_path)), 0.0)
+    pages._results = Results(str(tmp_path))
     pages.show(sample.seen(of), {})
     for path in ("/", "/osts", "/status.json", "/results/far"):
         assert ask(served[0], path)[0] == 200, path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import socket
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from tarazu import config
 from tarazu.daemons.page.ring import Ring
 from tarazu.daemons.page.service import Page
-from tarazu.daemons.process import Wakeup
+from tarazu.daemons.service import Wakeup
 from tarazu.errors import ConfigError, Unavailable
 from tarazu.sim.testbed.ports import free_port
 from tests.daemons.conftest import Site, patiently
@@ -26,16 +25,15 @@ def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_pa
     keys.mkdir()
     for name in ("client.key", "server.pub"):
         shutil.copy(site.keys / name, keys)
-    (tmp_path / "results").mkdir()
     with site.config.open("a") as file:
         file.write(
             f"[clientd]\nsocket = '{tmp_path}/none'\n"
-            f"[page]\nlisten = '{port}'\ninterval_s = 0.5\nstate = '{state}'\nkeys = '{keys}'\nresults = ''\n"
+            f"[page]\nlisten = '{port}'\ninterval_s = 0.5\nstate = '{state}'\nkeys = '{keys}'\n"
         )
     mdsd = site.mdsd()
     site.ossd()
     site.wait_status(lambda status: status["file_systems"])
-    page = site.start("page.service", environ={"TARAZU_KEYS_DIRECTORY": "/nowhere"})
+    page = site.start("page", environ={"TARAZU_KEYS_DIRECTORY": "/nowhere"})
 
     def text() -> str:
         with urlopen(f"http://127.0.0.1:{port}/") as answer:
@@ -46,17 +44,16 @@ def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_pa
         found = json.load(answer)
     assert [t["index"] for t in found["overview"]["targets"]] == [0, 1, 2, 3, 4]
     assert len(found["imbalance"]["lustre"][0]["moments"]) == 1
-    assert "page.results is empty" in text()
-    site.config.write_text(site.config.read_text().replace("results = ''", f"results = '{tmp_path}/results'"))
-    page.send_signal(signal.SIGHUP)
-    (tmp_path / "results" / "week.json").write_text("[]")
+    assert f"{state}/results/week.json" in text()
+    (state / "results").mkdir()
+    (state / "results" / "week.json").write_text("[]")
     patiently(lambda: ">week</a>" in text())
     with Wakeup() as wakeup, pytest.raises(Unavailable, match="another tarazu-page"):
         Page(config.load(str(site.config)), wakeup)
     mdsd.kill()
     patiently(lambda: "mdsd has not answered for" in text())
     assert "What follows is old." in text() and "All 5 OSTs are well" in text()
-    assert site.log("page.service").count("mdsd does not answer") == 1
+    assert site.log("page").count("mdsd does not answer") == 1
     began = time.monotonic()
     page.terminate()
     assert page.wait(20) == 0 and time.monotonic() - began < 4, "mdsd's silence is not waited for"
@@ -73,7 +70,7 @@ def test_an_address_that_is_none_or_taken_is_one_line(tmp_path: Path) -> None:
             ((f"127.0.0.1:{taken.getsockname()[1]}", Unavailable), ("nonsense", ConfigError))
         ):
             settings = config.override(
-                config.Settings(), "page", listen=listen, state=str(tmp_path / f"{number}"), results=""
+                config.Settings(), "page", listen=listen, state=str(tmp_path / f"{number}")
             )
             with pytest.raises(error, match=r"in use|host:port"):
                 Page(settings, wakeup)

@@ -18,26 +18,26 @@ import pytest
 
 from tarazu import config
 from tarazu.cli import pool as pool_command
+from tarazu.daemons.asking import Whole
 from tarazu.daemons.pool.calls import MOST_OSTS, Pools, words
 from tarazu.daemons.pool.keeper import Keeper
 from tarazu.daemons.pool.notes import NAME
 from tarazu.errors import StoreError, Unavailable
+from tarazu.model import Ost, SystemView
+from tarazu.ost_state import OstState, Verdict
 from tarazu.pools.choosing import HOUR_S
 from tarazu.sim.testbed import Testbed, lctl_pools
 from tarazu.sim.testbed.library import library_directory
-from tarazu.wire.overview import Overview, Target, Verdict
 
 STATIC = library_directory() / "testbed" / "iorlike-static"
 
 
-def system(bed: Testbed, now_s: float = 1e9, **verdicts: Verdict) -> Overview:
+def system(bed: Testbed, **verdicts: str) -> Whole:
     """All well but those that are named, as `_3="sick"`, since long."""
     named = {int(name[1:]): verdict for name, verdict in verdicts.items()}
-    targets = [
-        Target("lustre", i, oss, 10, 9, 9, True, verdict=named.get(i, "ok"), since_s=1.0 if i in named else None)
-        for i, oss in enumerate(bed.oss_of_ost)
-    ]  # fmt: skip
-    return Overview(now_s, (), tuple(targets))
+    states = {i: OstState(Verdict(verdict), since_s=1.0) for i, verdict in named.items()}
+    osts = (Ost(i, oss, 10, 9, 9, state=states.get(i, OstState())) for i, oss in enumerate(bed.oss_of_ost))
+    return Whole((SystemView("lustre", 1e9, tuple(osts)),))
 
 
 class Site:
@@ -100,7 +100,7 @@ def test_undo_removes_a_pool_that_was_not_there_and_pauses_the_keeper(site: Site
     assert keeper.undo() == [("lustre.good", "removed: it was not there before", True)]
     assert "good" not in site.bed.pools and not (Path(site.settings.pool.state) / NAME).exists()
     (done,) = site.keeper().apply(system(site.bed))
-    assert done.round.nothing == "held by tarazu pool --undo" and "good" not in site.bed.pools
+    assert done.round.nothing == "held by tarazu change pool --undo" and "good" not in site.bed.pools
 
 
 def test_a_pool_of_the_site_keeps_to_its_osts_and_is_given_back_as_it_was(site: Site) -> None:
@@ -163,8 +163,8 @@ def test_killed_between_note_and_call_it_goes_on_and_undoes(site: Site) -> None:
     site.bed.mds.add_pool("good", list(range(8)))
     script = (
         "import sys, msgspec; from tarazu import config; from tarazu.daemons.pool.keeper import Keeper\n"
-        "from tarazu.wire.overview import Overview\n"
-        "seen = msgspec.json.decode(sys.argv[3], type=Overview)\n"
+        "from tarazu.daemons.asking import Whole\n"
+        "seen = msgspec.json.decode(sys.argv[3], type=Whole)\n"
         "settings = config.override(config.Settings(), 'pool', lctl=sys.argv[1], state=sys.argv[2])\n"
         "Keeper(settings, stopped=lambda: '', clock=lambda: 1e9).apply(seen)\n"
     )
@@ -207,11 +207,11 @@ def test_without_lctl_or_off_the_mgs_nothing_is_noted(site: Site) -> None:
 
 def test_a_pool_of_another_ones_osts_is_as_lctl_says_not_as_a_client_told_mdsd(site: Site) -> None:
     """A client's key can tell mdsd of pools, where that runs away from the MDS."""
-    seen = system(site.bed, _2="sick")
+    (view,) = system(site.bed, _2="sick").views
     told = [
-        msgspec.structs.replace(t, pools=("flash", "good") if t.index in (5, 6) else ()) for t in seen.targets
+        msgspec.structs.replace(o, pools=("flash", "good") if o.index in (5, 6) else ()) for o in view.osts
     ]
-    seen = Overview(1e9, (), tuple(told))
+    seen = Whole((msgspec.structs.replace(view, osts=tuple(told)),))
     (done,) = site.keeper(of="nowhere").apply(seen)
     assert "expected a pool lustre.nowhere, found none" in done.failed and "good" not in site.bed.pools
     assert sorted(site.bed.pools["flash"]) == [1, 2, 3]
@@ -326,7 +326,7 @@ def test_a_kill_between_the_call_and_its_line_loses_no_line(site: Site, tmp_path
 
 
 def test_what_tarazu_pool_says_is_true(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    def said(keeper: Keeper, seen: Overview) -> str:
+    def said(keeper: Keeper, seen: Whole) -> str:
         for done in keeper.look(seen):
             pool_command._print(done, False)
         return capsys.readouterr().out
@@ -337,16 +337,18 @@ def test_what_tarazu_pool_says_is_true(site: Site, capsys: pytest.CaptureFixture
     assert said(keeper, seen) == "lustre.good: 8 OSTs\n  as it should be\n"
     calls.change("lustre", "good", "pool_remove", [0])
     shown = said(keeper, seen)
-    assert "somebody else has put it out" in shown and "stays so until tarazu pool --apply" in shown
+    assert "somebody else has put it out" in shown and "stays so until tarazu change pool --apply" in shown
     calls.change("lustre", "good", "pool_remove", list(range(1, 8)))
     assert "it has no OSTs: files of its directories go to any" in said(keeper, seen)
     calls.change("lustre", "good", "pool_destroy")
-    assert "somebody else has removed it: tarazu pool --apply makes it" in said(keeper, seen)
+    assert "somebody else has removed it: tarazu change pool --apply makes it" in said(keeper, seen)
     assert "noted, and not kept any more" in said(site.keeper(name="better"), seen)
     keeper.notes.hold(True)
     keeper.undo()
     shown = said(keeper, seen)
-    assert "nothing is changed now: held by tarazu pool --undo" in shown and "as it should" not in shown
+    assert (
+        "nothing is changed now: held by tarazu change pool --undo" in shown and "as it should" not in shown
+    )
 
 
 class InThisProcess(Pools):
@@ -449,9 +451,8 @@ def test_a_pool_whose_beginning_failed_half_way_is_completed_at_once(site: Site)
 def test_of_two_file_systems_each_has_its_pool_and_one_that_fails_holds_up_no_other(site: Site) -> None:
     """The other one is of another MGS, say: what is its is not done, and said."""
     audit = Path(site.settings.pool.state).parent / "audit.log"
-    seen = system(site.bed, _3="sick")
-    other = [msgspec.structs.replace(t, fs_name="flash", verdict="ok") for t in seen.targets]
-    both = Overview(1e9, (), (*other, *seen.targets))
+    (other,) = system(site.bed).views
+    both = Whole((msgspec.structs.replace(other, fs_name="flash"), *system(site.bed, _3="sick").views))
     keeper = site.keeper(audit_log=str(audit))
     flash, lustre = keeper.apply(both)
     assert flash.failed and lustre.done and site.members() == [0, 1, 2, 4, 5, 6, 7]

@@ -164,7 +164,8 @@ def test_failures_say_what_lnetctl_said(tmp_path: Path, command: str, says: str)
 
 def settings_of(server: Server, state: Path) -> config.Settings:
     return dataclasses.replace(
-        config.Settings(), ossd=dataclasses.replace(config.Ossd(), lnetctl=server.command, state=str(state))
+        config.Settings(),
+        ossd=dataclasses.replace(config.OssdSettings(), lnetctl=server.command, state=str(state)),
     )
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from tarazu import config
-from tarazu.daemons.process import Wakeup
 from tarazu.daemons.routers import service as module
 from tarazu.daemons.routers.service import RulesService
+from tarazu.daemons.service import Wakeup
+from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.udsp import Rule
 from tarazu.wire.messages import RouterRule, RouterRules, RouterState
 
@@ -30,11 +31,11 @@ def make(server: Server, tmp_path: Path) -> Iterator[Make]:
 
     def make(mode: str = "apply", lnetctl: str = server.command, **own: Any) -> RulesService:
         settings = config.Settings(
-            ossd=config.Ossd(
+            ossd=config.OssdSettings(
                 name="oss1", root=str(server.root), lnetctl=lnetctl, state=str(tmp_path / "state")
             ),
             keys=config.Keys(directory=str(tmp_path / "keys")),
-            mdsd=config.Mdsd(requests="tcp://127.0.0.1:9"),
+            mdsd=config.MdsdSettings(requests="tcp://127.0.0.1:9"),
             forwarding=config.Forwarding(routers=mode, **own),
         )
         made.append(RulesService(settings, Wakeup()))
@@ -58,13 +59,13 @@ def asked(service: RulesService) -> Any:
 
 def test_apply_sets_what_mdsd_names_and_says_so(make: Make, server: Server) -> None:
     service = make()
-    service._turn()
+    service._tick(time.monotonic())
     question = asked(service)
     assert question.routers == tuple(RouterState(gateway, True, "tcp1") for gateway in GATEWAYS)
     assert (question.oss, question.mode, question.applied, question.rules) == ("oss1", "apply", 0, ())
     answer(service, A, B, generation=7)
     assert server.rules() == [A, B]
-    service._turn()
+    service._tick(time.monotonic())
     question = asked(service)
     assert (question.applied, [rule.dst for rule in question.rules]) == (7, [str(A.dst), str(B.dst)])
     answer(service, B, generation=8)
@@ -76,7 +77,7 @@ def test_both_must_say_apply(
     make: Make, server: Server, caplog: pytest.LogCaptureFixture, own: str, mdsds: str
 ) -> None:
     service = make(own)
-    service._turn()
+    service._tick(time.monotonic())
     with caplog.at_level(logging.INFO, "tarazu.routers"):
         answer(service, A, mode=mdsds)
         answer(service, A, mode=mdsds)
@@ -87,26 +88,26 @@ def test_both_must_say_apply(
 
 def test_observe_asks_nobody_and_needs_no_lnetctl(make: Make, caplog: pytest.LogCaptureFixture) -> None:
     service = make("observe", lnetctl="/nowhere/lnetctl")
-    service._turn()
+    service._tick(time.monotonic())
     assert not service.asked and not [r for r in caplog.records if r.levelno >= logging.WARNING]
 
 
 def test_who_has_just_begun_takes_back_nothing_of_a_mdsd_that_is_learning(make: Make, server: Server) -> None:
     service = make()
-    service._turn()
+    service._tick(time.monotonic())
     answer(service, A)
-    service._turn()
+    service._tick(time.monotonic())
     answer(service, mode="learning")
-    service._turn()
+    service._tick(time.monotonic())
     assert server.rules() == [A]
 
 
 def test_another_mode_takes_back_what_was_set(make: Make, server: Server) -> None:
     service = make()
-    service._turn()
+    service._tick(time.monotonic())
     answer(service, A)
-    service._take_over(config.Settings(forwarding=config.Forwarding(routers="observe")))
-    service._turn()
+    service.take_over(config.Settings(forwarding=config.Forwarding(routers="observe")))
+    service._tick(time.monotonic())
     assert server.rules() == []
 
 
@@ -114,17 +115,17 @@ def test_a_rule_goes_with_its_router_and_comes_back_with_it(
     make: Make, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     service = make()
-    service._turn()
+    service._tick(time.monotonic())
     answer(service, A)
     server.set_routes(GATEWAYS[0])
     with caplog.at_level(logging.INFO, "tarazu.routers"):
-        service._turn()
+        service._tick(time.monotonic())
     assert server.rules() == [] and f'why="{GATEWAYS[0]} is down"' in caplog.text
     assert [state.up for state in asked(service).routers] == [False, True]
     answer(service, A)
     assert server.rules() == []
     server.set_routes()
-    service._turn()
+    service._tick(time.monotonic())
     assert server.rules() == [A]
 
 
@@ -139,17 +140,17 @@ def test_routes_are_read_without_a_right_that_the_unit_does_not_have(
     rows = [f"tcp1 -1 0 down {GATEWAYS[0]}", f"tcp1 -1 0 up {GATEWAYS[1]}", "tcp1 -1 0 up fd00::1@tcp"]
     routes.write_text("Routing disabled\nnet hops priority state router\n" + "\n".join(rows) + "\n")
     service = make(lnetctl=str(spy))
-    service._turn()
+    service._tick(time.monotonic())
     assert asked(service).routers == (
         RouterState(GATEWAYS[0], False, "tcp1"),
         RouterState(GATEWAYS[1], True, "tcp1"),
     )
     server.set_routes()
-    service._turn()
+    service._tick(time.monotonic())
     answer(service, A)
     assert server.rules() == [A] and set(calls.read_text().split()) == {"udsp"}
     routes.unlink()
-    service._turn()
+    service._tick(time.monotonic())
     answer(service, B)
     assert server.rules() == [A] and "lnet.routes: expected debugfs to be mounted" in caplog.text
 
@@ -158,20 +159,23 @@ def test_a_silent_mdsds_rules_are_taken_back(
     make: Make, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = make()
-    service._turn()
+    service._tick(time.monotonic())
     answer(service, A)
-    service._turn()
+    service._tick(time.monotonic())
     assert server.rules() == [A]
     service.heard_at -= module.SILENT_INTERVALS * service.options.interval_s + 1
-    service._turn()
+    service._tick(time.monotonic())
     assert server.rules() == []
     answer(service, A)
     assert server.rules() == [A]
 
 
-def test_no_more_rules_than_the_site_allows(make: Make, server: Server) -> None:
-    service = make(rules=1)
-    service._turn()
+def test_no_more_rules_than_a_server_takes(
+    make: Make, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(udsp, "MOST_RULES", 1)
+    service = make()
+    service._tick(time.monotonic())
     answer(service, A, B)
     assert server.rules() == [A]
 
@@ -180,7 +184,7 @@ def test_a_rule_that_is_none_is_left_out(
     make: Make, server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     service = make()
-    service._turn()
+    service._tick(time.monotonic())
     told = (
         RouterRule("tcp1", GATEWAYS[0]),
         RouterRule("$(reboot)@tcp1", "x"),
@@ -199,12 +203,12 @@ def test_a_failing_lnetctl_is_said_once_and_called_ever_less(
     failing.chmod(0o755)
     service = make(lnetctl=str(failing), interval_s=0.001)
     for _ in range(3):
-        service._turn()
+        service._tick(time.monotonic())
         answer(service, A, B)
     service.options = dataclasses.replace(service.options, interval_s=60.0)
     service._pause_until = 0.0
     for _ in range(50):
-        service._turn()
+        service._tick(time.monotonic())
         answer(service, A, B)
     lines = [r.getMessage() for r in caplog.records if "status 5" in r.getMessage()]
     assert len(lines) == 1 and lines[0].startswith("lnetctl udsp show: status 5")
@@ -213,11 +217,11 @@ def test_a_failing_lnetctl_is_said_once_and_called_ever_less(
 
 def test_a_former_runs_rules_go_before_new_ones_come(make: Make, server: Server) -> None:
     first = make()
-    first._turn()
+    first._tick(time.monotonic())
     answer(first, A, B)
     first.close()
     second = make()
-    second._turn()
+    second._tick(time.monotonic())
     assert server.rules() == []
     answer(second, B)
     assert server.rules() == [B]
@@ -226,12 +230,12 @@ def test_a_former_runs_rules_go_before_new_ones_come(make: Make, server: Server)
 def test_a_second_one_on_the_same_server_waits(make: Make, server: Server) -> None:
     """One that follows another setting would take back what the first one has set, again and again."""
     first, second = make(), make("advise")
-    first._turn()
+    first._tick(time.monotonic())
     answer(first, A)
-    second._turn()
+    second._tick(time.monotonic())
     assert not second.asked and server.rules() == [A]
     first.close()
-    second._turn()
+    second._tick(time.monotonic())
     assert second.asked and server.rules() == [], "what the first one left goes"
 
 
@@ -239,8 +243,9 @@ def test_a_mdsd_that_sends_rules_for_everything_costs_little(
     make: Make, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MAX_NUMBERS", 100_000)
-    service = make(rules=8)
-    service._turn()
+    monkeypatch.setattr(udsp, "MOST_RULES", 8)
+    service = make()
+    service._tick(time.monotonic())
     begin = time.process_time()
     everything = [RouterRule("[0-65535]@gni", "10.77.0.[0-255]@tcp")] * 4096
     service._take(RouterRules(service.asked, 1, "apply", tuple(everything)))

@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tarazu.config import Bursts
-from tarazu.daemons.bursts import asked
-from tarazu.daemons.bursts.asked import AboutJob
-from tarazu.daemons.slurm import KINDS, plugin
+from tarazu.daemons.burstd import asked
+from tarazu.daemons.burstd.asked import AboutJob
+from tarazu.daemons.slurm import ANSWER_S, KINDS, plugin
 from tests.loop.slurm import missing_lua
 
 LUA = shutil.which("lua5.1")
@@ -36,7 +36,9 @@ JOB = {
     "max_nodes": 4,
     "bitflags": 503316480,
 }
-PARTITIONS = '{ test = { nodes = "n[1-16],m[01-04]", flag_default = 1 }, other = { nodes = "k[1-9]" } }'
+PARTITIONS = (
+    '{ test = { nodes = "n[1-16],m[01-04],r[001-128]", flag_default = 1 }, other = { nodes = "k[1-9]" } }'
+)
 FINE = b'{"v":1,"nodes":"n[1-2,5-6]","say":""}\n'
 LOOP = """
 slurm = { SUCCESS = 0, log_user = function(_, text) print("say " .. text) end, log_debug = function() end }
@@ -61,12 +63,10 @@ def lua(value: object) -> str:
 
 
 class Plugin:
-    def __init__(self, directory: Path, **own: object) -> None:
+    def __init__(self, directory: Path, answer_s: float = ANSWER_S) -> None:
         self.directory = directory
         self.socket = directory / "socket"
-        (directory / "tarazu.lua").write_text(
-            plugin("library", Bursts(socket=str(self.socket), **own))  # type: ignore[arg-type]
-        )
+        (directory / "tarazu.lua").write_text(plugin("library", Bursts(socket=str(self.socket)), answer_s))
         (directory / "loop.lua").write_text(LOOP % PARTITIONS)
 
     def asked(self, *jobs: Mapping[str, object]) -> list[tuple[float, str, str, str]]:
@@ -205,6 +205,7 @@ WRONG = [
     b'{"v":1,"nodes":"n[15-18]","say":""}\n',
     b'{"v":1,"nodes":"k[1-4]","say":""}\n',
     b'{"v":1,"nodes":"n[1-4000000000]","say":""}\n',
+    b'{"v":1,"nodes":"n[1-99999999999999999999999]","say":""}\n',
     b'{"v":1,"nodes":"n[1-4","say":""}\n',
     b'{"v":1,"nodes":"n[a-d]","say":""}\n',
     b'{"v":1,"nodes":",,,,","say":""}\n',
@@ -217,7 +218,14 @@ def test_an_answer_that_cannot_be_is_none(patient: Plugin) -> None:
         with patient.service(lambda _, wrong=wrong: wrong):  # type: ignore[misc]
             ((_, nodes, say, why),) = patient.asked(JOB)
         assert (nodes, say) == ("", "") and why, wrong
-    for fine in (b"n[1-2,5],m04", b"m[03-04],n16,n1", b"n1,n2,n3,n4"):
+    for fine in (
+        b"n[1-2,5],m04",
+        b"m[03-04],n16,n1",
+        b"n1,n2,n3,n4",
+        b"n[9-12]",
+        b"r[098-101]",
+        b"r[100-103]",
+    ):
         with patient.service(lambda _, fine=fine: b'{"v":1,"nodes":"%s","say":""}\n' % fine):  # type: ignore[misc]
             assert patient.asked(JOB)[0][1] == fine.decode()
     with patient.service(lambda _: FINE):
@@ -266,7 +274,7 @@ def test_trouble_costs_little_and_soon_nothing(tmp_path: Path, how: str) -> None
 
 def test_each_plugin_loads_and_a_site_may_have_strange_paths(tmp_path: Path) -> None:
     for kind in KINDS:
-        text = plugin(kind, Bursts(socket='/a "b"\\\né/s', answer_s=0.5))
+        text = plugin(kind, Bursts(socket='/a "b"\\\né/s'), 0.5)
         (tmp_path / "x.lua").write_text(f"slurm = {{ SUCCESS = 0 }}\n{text}")
         subprocess.run([str(LUA), "x.lua"], cwd=tmp_path, check=True)
     (tmp_path / "y.lua").write_text('io.write(dofile("x.lua").socket)')

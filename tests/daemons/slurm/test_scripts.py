@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tarazu import native
-from tarazu.config import Run
+from tarazu.config import RunSettings
 from tarazu.daemons import slurm
 from tarazu.trace.spool import read_spools
 from tests.trace.conftest import spool
@@ -30,15 +30,15 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Run:
-    return Run(
+def settings(tmp_path: Path) -> RunSettings:
+    return RunSettings(
         stop_file=str(tmp_path / "stop"),
         spool_dir=f"{tmp_path}/spools-{{uid}}",
         state_dir=str(tmp_path / "state"),
     )
 
 
-def prolog(settings: Run, **environ: str) -> dict[str, str]:
+def prolog(settings: RunSettings, **environ: str) -> dict[str, str]:
     """What the task gets in addition."""
     text = slurm.script("task_prolog", settings)
     env = {"PATH": os.environ["PATH"], **TASK, **environ}
@@ -47,7 +47,7 @@ def prolog(settings: Run, **environ: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines)
 
 
-def test_a_task_that_nobody_leads_is_recorded(settings: Run, tmp_path: Path) -> None:
+def test_a_task_that_nobody_leads_is_recorded(settings: RunSettings, tmp_path: Path) -> None:
     library = str(native.library_path("libtarazu.so"))
     given = prolog(settings, LD_PRELOAD="libother.so")
     assert given["LD_PRELOAD"] == f"{library}:libother.so"
@@ -74,7 +74,7 @@ def test_a_task_that_nobody_leads_is_recorded(settings: Run, tmp_path: Path) -> 
     ],
     ids=lambda environ: "-".join(environ) + f"-{len(next(iter(environ.values())))}",
 )
-def test_others_get_nothing(settings: Run, environ: dict[str, str]) -> None:
+def test_others_get_nothing(settings: RunSettings, environ: dict[str, str]) -> None:
     assert prolog(settings) and prolog(settings, **environ) == {}
 
 
@@ -92,17 +92,17 @@ def test_others_get_nothing(settings: Run, environ: dict[str, str]) -> None:
     ],
     ids=str,
 )
-def test_the_sites_lists(settings: Run, lists: dict[str, Any], recorded: bool) -> None:
+def test_the_sites_lists(settings: RunSettings, lists: dict[str, Any], recorded: bool) -> None:
     assert bool(prolog(dataclasses.replace(settings, **lists))) == recorded
 
 
-def test_a_stopped_site_records_nothing(settings: Run) -> None:
+def test_a_stopped_site_records_nothing(settings: RunSettings) -> None:
     Path(settings.stop_file).touch()
     assert prolog(settings) == {}
 
 
 @pytest.fixture
-def user(settings: Run) -> int:
+def user(settings: RunSettings) -> int:
     """Whose job it is: somebody else than who runs the epilog, where that can be."""
     uid = NOBODY if os.geteuid() == 0 else os.geteuid()
     top = Path(settings.state_dir).parent
@@ -116,7 +116,7 @@ def user(settings: Run) -> int:
     return uid
 
 
-def step(settings: Run, uid: int, name: str, **files: bytes) -> Path:
+def step(settings: RunSettings, uid: int, name: str, **files: bytes) -> Path:
     directory = Path(settings.spool_dir.replace("{uid}", str(uid))) / name
     directory.mkdir(mode=0o700)
     os.chown(directory, uid, -1)
@@ -127,13 +127,13 @@ def step(settings: Run, uid: int, name: str, **files: bytes) -> Path:
     return directory
 
 
-def epilog(settings: Run, uid: int, job: str = "4711", text: str = "") -> None:
+def epilog(settings: RunSettings, uid: int, job: str = "4711", text: str = "") -> None:
     env = {"SLURM_JOB_ID": job, "SLURM_JOB_UID": str(uid), "SLURMD_NODENAME": "n7"}
     script = text or slurm.script("node_epilog", settings)
     subprocess.run(["sh", "-c", script], env=env, stdin=subprocess.DEVNULL, check=True, timeout=20)
 
 
-def test_the_epilog_hands_over_as_the_user(settings: Run, user: int) -> None:
+def test_the_epilog_hands_over_as_the_user(settings: RunSettings, user: int) -> None:
     one = step(settings, user, "slurm-4711-0-0-2", a=spool([]), b=spool([], pid=200))
     other = step(settings, user, "slurm-47110-0-0-2", a=spool([]))
     epilog(settings, user)
@@ -147,7 +147,7 @@ def test_the_epilog_hands_over_as_the_user(settings: Run, user: int) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for somebody else's files")
 def test_the_epilog_follows_no_link_and_reads_nothing_that_the_user_may_not(
-    settings: Run, user: int, tmp_path: Path
+    settings: RunSettings, user: int, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(b"TZSPOOL1 of root")
@@ -168,7 +168,7 @@ def test_the_epilog_follows_no_link_and_reads_nothing_that_the_user_may_not(
     assert not list(kept.iterdir())
 
 
-def test_the_epilog_ends_in_time_where_a_spool_is_a_pipe(settings: Run, user: int) -> None:
+def test_the_epilog_ends_in_time_where_a_spool_is_a_pipe(settings: RunSettings, user: int) -> None:
     directory = step(settings, user, "slurm-4711-0-0-1")
     os.mkfifo(directory / "n.1.tzs")
     os.chown(directory / "n.1.tzs", user, -1)
@@ -184,7 +184,7 @@ def test_the_epilog_ends_in_time_where_a_spool_is_a_pipe(settings: Run, user: in
     assert not list(Path(settings.state_dir).rglob("*.tzs"))
 
 
-def test_steps_that_nobody_gathers_fill_no_home(settings: Run, user: int) -> None:
+def test_steps_that_nobody_gathers_fill_no_home(settings: RunSettings, user: int) -> None:
     """By number, by bytes and by age, the oldest first; never the one that is handed over."""
     steps = Path(settings.state_dir) / "steps"
     for number in range(12):
@@ -211,7 +211,7 @@ def test_steps_that_nobody_gathers_fill_no_home(settings: Run, user: int) -> Non
     assert len(list(steps.iterdir())) == 1 + 8 and (steps / "slurm-4711-1-0-2" / "n7.tzs").exists()
 
 
-def with_bounds(settings: Run, **least: int) -> str:
+def with_bounds(settings: RunSettings, **least: int) -> str:
     text = slurm.script("node_epilog", settings)
     for name, of in (("kib", slurm.KEPT_KIB), ("steps", slurm.KEPT_STEPS)):
         text = text.replace(f"kept_{name}={of}\n", f"kept_{name}={least.get(name, of)}\n")
@@ -219,7 +219,7 @@ def with_bounds(settings: Run, **least: int) -> str:
 
 
 def test_what_a_link_among_the_steps_leads_to_is_not_emptied(
-    settings: Run, user: int, tmp_path: Path
+    settings: RunSettings, user: int, tmp_path: Path
 ) -> None:
     steps, elsewhere = Path(settings.state_dir) / "steps", tmp_path / "elsewhere"
     for path in (steps, elsewhere):
@@ -233,7 +233,9 @@ def test_what_a_link_among_the_steps_leads_to_is_not_emptied(
     assert (elsewhere / "thesis").exists() and (steps / "slurm-4711-0-0-2").is_dir()
 
 
-def test_a_step_of_a_time_to_come_does_not_take_the_place_of_all_others(settings: Run, user: int) -> None:
+def test_a_step_of_a_time_to_come_does_not_take_the_place_of_all_others(
+    settings: RunSettings, user: int
+) -> None:
     """Made while a clock was ahead, and larger than all that is kept."""
     steps = Path(settings.state_dir) / "steps"
     for name, kib, at in (("slurm-1-0-0-1", 400, time.time() + 1e7), ("slurm-2-0-0-1", 4, time.time() - 60)):
@@ -249,7 +251,7 @@ def test_a_step_of_a_time_to_come_does_not_take_the_place_of_all_others(settings
     assert {"slurm-4711-2-0-2"} <= kept and "slurm-1-0-0-1" not in kept, kept
 
 
-def test_the_nodes_of_a_wide_step_fill_no_home(settings: Run, user: int) -> None:
+def test_the_nodes_of_a_wide_step_fill_no_home(settings: RunSettings, user: int) -> None:
     """Each node hands over its own file: what the others have handed over counts."""
     steps = Path(settings.state_dir) / "steps"
     name = "slurm-4711-0-0-2"

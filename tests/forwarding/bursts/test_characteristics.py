@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tarazu.batch.jobs import Job
 from tarazu.forwarding.bursts.characteristics import Character, JobBytes, Places, Thresholds, character
 from tarazu.forwarding.bursts.statistics import Share, of_jobs
-from tarazu.forwarding.traffic.batch_job import BatchJob
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.units import GIB
 
@@ -17,7 +17,7 @@ PLACES = Places(MACHINE)
 
 def job(moved: list[int], nodes: list[int] | None = None, network: int | None = None) -> Character:
     names = [MACHINE.nodes[i] for i in (nodes if nodes is not None else range(len(moved)))]
-    batch_job = BatchJob("1", "ann", "model", tuple(names), 0, 100)
+    batch_job = Job("1", "ann", "model", tuple(names), 0, 100)
     return character(JobBytes(batch_job, np.array(moved), network), PLACES)
 
 
@@ -53,7 +53,7 @@ def test_cabinets_that_it_stands_in_and_the_least_it_could() -> None:
 
 
 def test_a_node_that_is_not_of_the_machine_leaves_cabinets_unknown() -> None:
-    batch_job = BatchJob("1", "ann", "model", ("n000", "elsewhere"), 0, 100)
+    batch_job = Job("1", "ann", "model", ("n000", "elsewhere"), 0, 100)
     found = character(JobBytes(batch_job, np.array([1, 1])), PLACES)
     assert (found.cabinets, found.concentrated, found.cabinets_even) == (None, None, None)
     assert found.all_rank
@@ -87,7 +87,7 @@ def test_optimizable(moved: list[int], network: int | None, expected: bool | Non
 
 
 def test_thresholds_are_as_given() -> None:
-    batch_job = BatchJob("1", "ann", "model", ("n000", "n001"), 0, 100)
+    batch_job = Job("1", "ann", "model", ("n000", "n001"), 0, 100)
     moved = JobBytes(batch_job, np.array([80, 20]))
     assert not character(moved, PLACES).rank_0
     assert character(moved, PLACES, Thresholds(rank_0=0.7, intensive=99)).rank_0
@@ -96,7 +96,7 @@ def test_thresholds_are_as_given() -> None:
 
 def test_bytes_of_other_nodes_are_refused() -> None:
     with pytest.raises(ValueError):
-        character(JobBytes(BatchJob("1", "ann", "model", ("n000",), 0, 1), np.array([1, 2])))
+        character(JobBytes(Job("1", "ann", "model", ("n000",), 0, 1), np.array([1, 2])))
 
 
 def test_shares_of_jobs_by_hand() -> None:

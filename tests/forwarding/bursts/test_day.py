@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tarazu.batch.jobs import Application, Job
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.bursts.day import Period, analyse, with_nodes
 from tarazu.forwarding.bursts.statistics import Share
-from tarazu.forwarding.traffic.batch_job import Application, BatchJob
 from tarazu.forwarding.traffic.machine import regular
 from tarazu.forwarding.traffic.traffic import Traffic
 
@@ -16,11 +16,11 @@ MACHINE = regular(16, 4)
 LIMITS = Thresholds(intensive=50)
 
 
-def job(number: int, nodes: range, start_s: float, end_s: float, name: str = "model") -> BatchJob:
-    return BatchJob(str(number), "ann", name, tuple(MACHINE.nodes[n] for n in nodes), start_s, end_s)
+def job(number: int, nodes: range, start_s: float, end_s: float, name: str = "model") -> Job:
+    return Job(str(number), "ann", name, tuple(MACHINE.nodes[n] for n in nodes), start_s, end_s)
 
 
-def day(jobs: list[BatchJob], moved: np.ndarray, **options: object) -> Period:
+def day(jobs: list[Job], moved: np.ndarray, **options: object) -> Period:
     """moved: (intervals, nodes) bytes."""
     time, node = np.nonzero(moved)
     values = moved[time, node].astype(np.int64)
@@ -72,7 +72,7 @@ def test_jobs_that_ran_while_nobody_counted_are_only_partly_seen() -> None:
 
 
 def test_nodes_of_jobs_that_the_machine_does_not_know_are_taken_up() -> None:
-    strange = BatchJob("1", "ann", "model", ("n03", "new1"), 0, 50)
+    strange = Job("1", "ann", "model", ("n03", "new1"), 0, 50)
     machine = with_nodes(MACHINE, [strange])
     assert machine.nodes[-1] == "new1"
     assert (machine.cabinet[-1], machine.served_by[-1]) == (-1, -1)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tarazu.batch.jobs import Job
 from tarazu.forwarding.bursts.characteristics import JobBytes, Places
 from tarazu.forwarding.bursts.dense import intervals
 from tarazu.forwarding.bursts.job_bytes import Attribution
-from tarazu.forwarding.traffic.batch_job import BatchJob
 from tarazu.forwarding.traffic.machine import regular
 from tarazu.forwarding.traffic.traffic import UNKNOWN, Traffic
 
@@ -20,12 +20,12 @@ MACHINE = regular(4, 2)
 PLACES = Places(MACHINE)
 
 
-def job(nodes: Sequence[int], start_s: float, end_s: float, name: str = "model") -> BatchJob:
-    return BatchJob("1", "ann", name, tuple(MACHINE.nodes[n] for n in nodes), start_s, end_s)
+def job(nodes: Sequence[int], start_s: float, end_s: float, name: str = "model") -> Job:
+    return Job("1", "ann", name, tuple(MACHINE.nodes[n] for n in nodes), start_s, end_s)
 
 
 def given_to(
-    jobs: Sequence[BatchJob], rows: Sequence[tuple[int, int, int]], network: Sequence[int] | None = None
+    jobs: Sequence[Job], rows: Sequence[tuple[int, int, int]], network: Sequence[int] | None = None
 ) -> list[JobBytes]:
     """rows: time, node, bytes."""
     columns = np.array(rows, np.int64).reshape(-1, 3)
@@ -77,7 +77,7 @@ def test_a_running_job_has_all_so_far() -> None:
 
 
 def test_nodes_that_the_machine_does_not_know_have_nothing() -> None:
-    stranger = BatchJob("1", "ann", "model", ("elsewhere", "n0"), 0, 10)
+    stranger = Job("1", "ann", "model", ("elsewhere", "n0"), 0, 10)
     assert moved([stranger], [(0, 0, 5)]) == [[0, 5]]
 
 

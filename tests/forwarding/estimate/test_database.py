@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
 from tarazu.forwarding.application import Kind
-from tarazu.forwarding.estimate import Benchmarks, Measurement, Pattern, load
+from tarazu.forwarding.estimate import BenchmarkPattern, Benchmarks, Measurement, load
 from tarazu.forwarding.estimate.database import COLUMNS, decode, encode, save
 from tarazu.trace.phases.phase import Api, Operation, Sharing, Spatiality
 
 WHOLE = st.integers(1, 2**50)
 PATTERNS = st.builds(
-    Pattern,
+    BenchmarkPattern,
     st.sampled_from(get_args(Kind)),
     st.sampled_from(get_args(Operation)),
     st.sampled_from(get_args(Api)),
@@ -37,10 +37,10 @@ MEASUREMENTS = st.builds(
     TEXT,
     TEXT.filter(bool),
 )
-PATTERN = Pattern("ost", "write", "POSIX", "shared", "contiguous", 1 << 20, 1 << 26, 64, 8)
+PATTERN = BenchmarkPattern("ost", "write", "POSIX", "shared", "contiguous", 1 << 20, 1 << 26, 64, 8)
 
 
-def measured(resources: int, rate: float, id: str, pattern: Pattern = PATTERN) -> Measurement:
+def measured(resources: int, rate: float, id: str, pattern: BenchmarkPattern = PATTERN) -> Measurement:
     return Measurement(pattern, resources, rate, "ior-4.0.0", "yesterday", id)
 
 
@@ -88,22 +88,26 @@ def test_columns_may_stand_in_any_order_beside_others() -> None:
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
-        ("version", "2", "benchmarks of version 1"),
-        ("operation", "append", "operation among read, write"),
-        ("nodes", "0", "nodes as a whole number"),
-        ("nodes", "٣", "nodes as a whole number"),
-        ("resources", "65536", "resources as a whole number from 1 to 65535"),
-        ("bytes_per_s", "nan", "bytes_per_s from"),
-        ("bytes_per_s", "inf", "bytes_per_s from"),
-        ("bytes_per_s", "1e300", "bytes_per_s from"),
-        ("id", "", "id of 1 to 100 printable characters"),
+        ("version", "2", "expected benchmarks of version 1"),
+        ("version", "x", "version: expected a whole number"),
+        ("operation", "append", "operation: expected one of read, write, found 'append'"),
+        ("nodes", "0", "nodes: expected a whole number"),
+        ("nodes", "٣", "nodes: expected a whole number"),
+        ("resources", "65536", "resources: expected a whole number, 1 to 65535"),
+        ("bytes_per_s", "nan", "bytes_per_s: expected"),
+        ("bytes_per_s", "inf", "bytes_per_s: expected"),
+        ("bytes_per_s", "1e300", "bytes_per_s: expected"),
+        ("bytes_per_s", "1e999", "bytes_per_s: expected"),
+        ("id", "", "id: expected text of 1 to 100 characters"),
+        ("origin", "x" * 101, "origin: expected text of 0 to 100 characters"),
+        ("measured", "\x07", "expected origin, measured and id of printable characters"),
     ],
 )
 def test_a_bad_value_is_one_line_that_says_where(column: str, value: str, said: str) -> None:
     header, row = encode(Benchmarks([measured(1, 5.0, "a")])).splitlines()
     cells = row.split(",")
     cells[COLUMNS.index(column)] = value
-    with pytest.raises(BadInput, match=f"here:2: expected {said}"):
+    with pytest.raises(BadInput, match=f"here:2: {said}"):
         decode(f"{header}\n{','.join(cells)}\n", "here")
 
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.forwarding.curve import Curve, curve
-from tarazu.forwarding.estimate import Benchmarks, Measurement, Pattern, estimate
-from tarazu.forwarding.estimate.accuracy import accuracy
+from tarazu.forwarding.estimate import BenchmarkPattern, Benchmarks, Measurement, estimate
 from tarazu.forwarding.estimate.wanted import processes_of, request_sizes, wanted
+from tarazu.sim.forwarding.accuracy import accuracy
 from tarazu.trace.phases.phase import Phase
 from tarazu.units import GIB, KIB, MIB
 
@@ -33,18 +33,20 @@ PHASE = Phase(
     processes_per_file=128,
 )
 """SINGLE-A of paper E, table 2."""
-PATTERN = Pattern("ost", "write", "POSIX", "shared", "contiguous", 2 * MIB, 128 * MIB, 128, 16)
+PATTERN = BenchmarkPattern("ost", "write", "POSIX", "shared", "contiguous", 2 * MIB, 128 * MIB, 128, 16)
 
 
 def phase(**changes: object) -> Phase:
     return msgspec.structs.replace(PHASE, **changes)
 
 
-def pattern(**changes: object) -> Pattern:
+def pattern(**changes: object) -> BenchmarkPattern:
     return msgspec.structs.replace(PATTERN, **changes)
 
 
-def measured(of: Pattern, rates: dict[int, float], spread: tuple[float, ...] = (1.0,)) -> list[Measurement]:
+def measured(
+    of: BenchmarkPattern, rates: dict[int, float], spread: tuple[float, ...] = (1.0,)
+) -> list[Measurement]:
     return [
         Measurement(of, n, rate * factor, "test", "", f"{of} {n} {factor}")
         for n, rate in rates.items()
@@ -140,12 +142,12 @@ GRID = [
 ]
 
 
-def law(of: Pattern, n: int) -> float:
+def law(of: BenchmarkPattern, n: int) -> float:
     """A bandwidth that goes by powers."""
     return 1e6 * n**0.7 * of.request_bytes**0.2 * of.process_bytes**0.1 * of.processes**0.5 * of.nodes**-0.2
 
 
-def by_law(patterns: list[Pattern], spread: tuple[float, ...] = (1.0,)) -> Benchmarks:
+def by_law(patterns: list[BenchmarkPattern], spread: tuple[float, ...] = (1.0,)) -> Benchmarks:
     return Benchmarks(m for p in patterns for m in measured(p, {n: law(p, n) for n in (1, 2, 4, 8)}, spread))
 
 

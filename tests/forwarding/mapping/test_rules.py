@@ -13,8 +13,8 @@ from tarazu.forwarding.mapping.folded import folded, together_folded, units, uni
 from tarazu.forwarding.mapping.history import learn
 from tarazu.forwarding.mapping.rules import Addresses, addresses, rules, served_by, without
 from tarazu.forwarding.mapping.simple import round_robin
-from tarazu.forwarding.routers.nids import Nid, parse, unfold
 from tarazu.forwarding.traffic.machine import Machine, regular
+from tarazu.nids import Nid, parse, unfold
 from tests.forwarding.mapping.traffic import traffic
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from tarazu.errors import InsufficientResources
 from tarazu.forwarding.mapping.flow import cheapest
-from tarazu.forwarding.mapping.history import History, learn
+from tarazu.forwarding.mapping.history import TrafficHistory, learn
 from tarazu.forwarding.mapping.judge import judge
 from tarazu.forwarding.mapping.simple import moved, round_robin
-from tarazu.forwarding.mapping.together import Options, concentration, together
+from tarazu.forwarding.mapping.together import MappingOptions, concentration, together
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tests.forwarding.mapping.traffic import traffic
 
@@ -22,7 +22,7 @@ RECURRING = dict.fromkeys(range(0, 96, 8), 100)
 """A service's nodes, which i % 8 has on one I/O node."""
 
 
-def history(bursts: list[dict[int, int]], machine: Machine = MACHINE) -> History:
+def history(bursts: list[dict[int, int]], machine: Machine = MACHINE) -> TrafficHistory:
     return learn([traffic(machine, bursts)], machine)
 
 
@@ -49,7 +49,7 @@ def test_the_flow_finds_the_cheapest_deal(nodes: int, io_nodes: int, seed: int) 
 
 def test_what_bursts_together_again_and_again_is_spread() -> None:
     """12 nodes that i % 8 has on one I/O node come to lie on all 8."""
-    found = together(history([RECURRING] * 30), MACHINE, options=Options(shifted=0))
+    found = together(history([RECURRING] * 30), MACHINE, options=MappingOptions(shifted=0))
     counts = np.bincount(found[list(RECURRING)], minlength=8)
     assert counts.max() == 2 and counts.min() == 1
     assert np.bincount(found).tolist() == [12] * 8
@@ -63,7 +63,7 @@ def test_learned_on_earlier_days_it_is_better_on_later_ones() -> None:
         jobs = [dict.fromkeys(range(at, at + 8), 20) for at in rng.integers(0, 88, 60).tolist()]
         return [RECURRING | job for job in jobs]
 
-    learned = together(history([*day(), *day()]), MACHINE, options=Options(shifted=0))
+    learned = together(history([*day(), *day()]), MACHINE, options=MappingOptions(shifted=0))
     later = [traffic(MACHINE, day())]
     found = judge({"learned": learned, "i % n": round_robin(96, 8)}, later, MACHINE)
     assert found["learned"].busiest_share < 0.4 * found["i % n"].busiest_share
@@ -94,7 +94,7 @@ def test_each_io_node_keeps_its_number_and_few_are_moved(
     bursts: list[dict[int, int]], moves: int | None
 ) -> None:
     learned = history(bursts)
-    found = together(learned, MACHINE, options=Options(moves=moves, shifted=1))
+    found = together(learned, MACHINE, options=MappingOptions(moves=moves, shifted=1))
     assert np.bincount(found, minlength=8).tolist() == [12] * 8
     if moves is not None:
         assert moved(MACHINE.served_by, found) <= moves
@@ -104,11 +104,11 @@ def test_few_moves_are_those_that_help_most() -> None:
     present = round_robin(96, 8)
     learned = history([RECURRING] * 30)
     before = concentration(learned, present, 8)
-    some = together(learned, MACHINE, present, Options(moves=24, shifted=0))
+    some = together(learned, MACHINE, present, MappingOptions(moves=24, shifted=0))
     assert moved(present, some) <= 24
     assert concentration(learned, some, 8) < 0.6 * before
 
 
 def test_deals_stop_when_the_time_is_over() -> None:
-    found = together(history([RECURRING] * 30), MACHINE, options=Options(longest_s=0.0))
+    found = together(history([RECURRING] * 30), MACHINE, options=MappingOptions(longest_s=0.0))
     assert np.bincount(found).tolist() == [12] * 8

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
-from tarazu.forwarding.nodes.selection import Choice, Left, Options, Wish, choose, loads
+from tarazu.forwarding.nodes.selection import Left, NodeChoice, SelectionOptions, Wish, choose, loads
 from tarazu.forwarding.nodes.slurm_fit import FITS
 from tarazu.forwarding.nodes.span import span
 from tarazu.forwarding.traffic.machine import Machine, regular
@@ -20,9 +20,9 @@ MACHINE = regular(512, 32)
 ALL = np.ones(512, dtype=bool)
 
 
-def served(machine: Machine, choice: Choice | Left) -> list[int]:
+def served(machine: Machine, choice: NodeChoice | Left) -> list[int]:
     """Nodes of each I/O node that the choice uses."""
-    assert isinstance(choice, Choice)
+    assert isinstance(choice, NodeChoice)
     counts = np.bincount(machine.served_by[list(choice.nodes)], minlength=len(machine.io_nodes))
     assert np.count_nonzero(counts) == choice.io_nodes
     return [n for n in counts.tolist() if n]
@@ -31,7 +31,7 @@ def served(machine: Machine, choice: Choice | Left) -> list[int]:
 def test_even_node_eight_nodes_an_io_node() -> None:
     choice = choose(MACHINE, ALL, Wish(64))
     assert served(MACHINE, choice) == [8] * 8
-    assert isinstance(choice, Choice)
+    assert isinstance(choice, NodeChoice)
     assert choice.strategy == "even node"
     assert list(choice.nodes) == sorted(choice.nodes)
 
@@ -40,23 +40,23 @@ def test_even_node_eight_nodes_an_io_node() -> None:
 def test_what_is_kept_for_the_next_job_follows_its_size(next_size: int | None, io_nodes: int) -> None:
     """16 I/O nodes have idle nodes: 1/3, 1/2 or 2/3 of them are left alone."""
     choice = choose(MACHINE, ALL, Wish(128, None, next_size))
-    assert isinstance(choice, Choice)
+    assert isinstance(choice, NodeChoice)
     assert choice.io_nodes == io_nodes
 
 
 def test_without_span_as_many_as_have_eight_nodes_each() -> None:
-    choice = choose(MACHINE, ALL, Wish(128, None, 1000), Options(span=False))
+    choice = choose(MACHINE, ALL, Wish(128, None, 1000), SelectionOptions(span=False))
     assert served(MACHINE, choice) == [8] * 16
 
 
 def test_where_too_little_could_be_kept_the_job_comes_first() -> None:
     """2/3 of 3 I/O nodes kept would leave 1, which Slurm's own choice has too: it gets one more."""
-    assert span(24, 3, 1, 1, 1000, Options()) == 2
+    assert span(24, 3, 1, 1, 1000, SelectionOptions()) == 2
 
 
 def test_fewer_than_sixteen_nodes_are_left_to_slurm() -> None:
     assert isinstance(choose(MACHINE, ALL, Wish(15)), Left)
-    assert isinstance(choose(MACHINE, ALL, Wish(16)), Choice)
+    assert isinstance(choose(MACHINE, ALL, Wish(16)), NodeChoice)
 
 
 def test_where_slurm_has_as_many_io_nodes_it_is_left_to_slurm() -> None:
@@ -72,9 +72,11 @@ def test_as_many_io_nodes_as_slurms_are_evened_out_where_that_is_asked_for() -> 
     idle = np.zeros(512, dtype=np.bool_)
     idle[:52] = True
     assert isinstance(choose(MACHINE, idle, Wish(34)), Left)
-    assert served(MACHINE, choose(MACHINE, idle, Wish(34), Options(even_out=True))) == [17, 17]
+    assert served(MACHINE, choose(MACHINE, idle, Wish(34), SelectionOptions(even_out=True))) == [17, 17]
     idle[36:] = False
-    assert isinstance(choose(MACHINE, idle, Wish(34), Options(even_out=True)), Left)  # 31 and 3: not worth it
+    assert isinstance(
+        choose(MACHINE, idle, Wish(34), SelectionOptions(even_out=True)), Left
+    )  # 31 and 3: not worth it
 
 
 def test_not_so_many_idle_is_left() -> None:
@@ -86,9 +88,11 @@ def test_not_so_many_idle_is_left() -> None:
 def test_even_traffic_has_less_in_the_busiest_io_node_than_even_node() -> None:
     shares = tuple(range(1, 65))  # figure 13c: it grows with the rank
     choice = choose(MACHINE, ALL, Wish(64, shares))
-    by_number = choose(MACHINE, ALL, Wish(64, shares), Options(strategy="node"))
-    free = choose(MACHINE, ALL, Wish(64, shares), Options(free=True))
-    assert isinstance(choice, Choice) and isinstance(by_number, Choice) and isinstance(free, Choice)
+    by_number = choose(MACHINE, ALL, Wish(64, shares), SelectionOptions(strategy="node"))
+    free = choose(MACHINE, ALL, Wish(64, shares), SelectionOptions(free=True))
+    assert (
+        isinstance(choice, NodeChoice) and isinstance(by_number, NodeChoice) and isinstance(free, NodeChoice)
+    )
     assert (choice.strategy, free.strategy) == ("even traffic", "even traffic, free")
     busiest = [float(loads(MACHINE, c.nodes, shares).max()) for c in (by_number, choice, free)]
     assert busiest[0] == pytest.approx(sum(range(57, 65)) / sum(shares))
@@ -101,7 +105,7 @@ def test_io_nodes_with_less_traffic_come_first() -> None:
     load = np.ones(16)
     load[[2, 5, 7, 11]] = 0
     choice = choose(MACHINE, ALL, Wish(32), load=load)
-    assert isinstance(choice, Choice)
+    assert isinstance(choice, NodeChoice)
     assert set(MACHINE.served_by[list(choice.nodes)].tolist()) == {2, 5, 7, 11}
 
 
@@ -110,11 +114,11 @@ def test_where_its_busiest_io_node_would_be_no_less_busy_it_is_left_to_slurm() -
     load = np.full(16, 0.9)
     load[0] = 0.0
     wish = Wish(32)
-    assert isinstance(choose(MACHINE, ALL, wish), Choice)
+    assert isinstance(choose(MACHINE, ALL, wish), NodeChoice)
     left = choose(MACHINE, ALL, wish, load=load)  # 0.9 and a quarter of this job, instead of all of it
     assert isinstance(left, Left)
     assert "no less busy" in left.why
-    assert isinstance(choose(MACHINE, ALL, wish, load=load / 2), Choice)
+    assert isinstance(choose(MACHINE, ALL, wish, load=load / 2), NodeChoice)
 
 
 def test_large_holes_stay_whole() -> None:
@@ -122,7 +126,7 @@ def test_large_holes_stay_whole() -> None:
     idle = ALL.copy()
     idle[:128] = np.arange(128) % 32 < 10
     choice = choose(MACHINE, idle, Wish(32))
-    assert isinstance(choice, Choice)
+    assert isinstance(choice, NodeChoice)
     assert max(choice.nodes) < 128
 
 
@@ -133,9 +137,9 @@ def test_io_nodes_that_serve_nodes_between_one_anothers() -> None:
     for heavy in range(0, 64, 5):
         shares = tuple(9.0 if i % 7 == heavy % 7 or i == heavy else 1.0 for i in range(64))
         choice = choose(mixed, ALL, Wish(64, shares))
-        by_number = choose(mixed, ALL, Wish(64, shares), Options(strategy="node"))
-        assert isinstance(choice, Choice)
-        assert isinstance(by_number, Choice)
+        by_number = choose(mixed, ALL, Wish(64, shares), SelectionOptions(strategy="node"))
+        assert isinstance(choice, NodeChoice)
+        assert isinstance(by_number, NodeChoice)
         assert loads(mixed, choice.nodes, shares).max() <= loads(mixed, by_number.nodes, shares).max()
 
 
@@ -147,7 +151,7 @@ def test_idle_nodes_each_once_on_more_io_nodes_than_slurms_own(data: st.DataObje
     machine = dataclasses.replace(MACHINE, served_by=served_by)
     nodes = int(rng.integers(1, 200))
     shares = tuple(rng.pareto(1.2, nodes).tolist()) if rng.random() < 0.7 else None
-    options = Options(
+    options = SelectionOptions(
         span=bool(rng.integers(2)), free=bool(rng.integers(2)), fit=str(rng.choice(["tree", "consecutive"]))
     )
     choice = choose(machine, idle, Wish(nodes, shares, int(rng.integers(1, 400))), options, rng.random(16))

@@ -9,25 +9,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tarazu import nids
 from tarazu.forwarding.application import Application, Resources
 from tarazu.forwarding.curve import curve
-from tarazu.forwarding.policies import named
 from tarazu.forwarding.policy import Schedule
-from tarazu.forwarding.routers import nids, placing
-from tarazu.forwarding.routers.nids import Nid
-from tarazu.forwarding.routers.placing import Job
+from tarazu.forwarding.routers import placing
+from tarazu.forwarding.routers.placing import RunningJob
+from tarazu.nids import Nid
+from tarazu.sim.forwarding.policies import named
 
 ROUTERS = tuple(Nid((10, 0, 0, n), "tcp") for n in range(1, 5))
 
 
-def job(number: int, nodes: str, best: int = 1, cpu_s: float = 100.0) -> Job:
+def job(number: int, nodes: str, best: int = 1, cpu_s: float = 100.0) -> RunningJob:
     points = [(n, 1e9 * (n if n <= best else best / n)) for n in (1, 2, 4)]
     application = Application(f"j{number}", 4, curve(points), cpu_s, 1e11)
-    return Job(f"j{number}", frozenset(nids.unfold(nodes)), application)
+    return RunningJob(f"j{number}", frozenset(nids.unfold(nodes)), application)
 
 
-def as_plan(placed: placing.Placed) -> placing.Plan:
-    return placing.Plan(placed, dict.fromkeys(placed, 1.0), dict.fromkeys(placed, 1.0))
+def as_plan(placed: placing.Placed) -> placing.RouterPlan:
+    return placing.RouterPlan(placed, dict.fromkeys(placed, 1.0), dict.fromkeys(placed, 1.0))
 
 
 AMONG = Resources("io-node", 4, 8)
@@ -69,7 +70,7 @@ def test_a_router_that_has_gone_is_left() -> None:
 
 
 def test_of_whom_nothing_is_known_takes_all_routes() -> None:
-    unknown = Job("j3", frozenset(nids.unfold("10.7.0.9@tcp1")), None)
+    unknown = RunningJob("j3", frozenset(nids.unfold("10.7.0.9@tcp1")), None)
     plan = placing.plan([unknown, A], ROUTERS, Always((2,)), {}, 0.05)
     assert plan.placed == {"j1": (ROUTERS[2],)}
     assert [str(rule.dst) for rule in placing.rules([unknown, A], plan, ROUTERS)] == ["10.7.0.[1-4]@tcp1"]

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from tarazu.errors import BadInput
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.difference import difference, index_of, usable
-from tarazu.forwarding.routers.nids import Pattern, parse
-from tarazu.forwarding.routers.overlap import overlap
 from tarazu.forwarding.routers.udsp import Rule, Udsp, read_rules, rule
+from tarazu.nids import NidPattern, parse
 
 CAPTURED = Path(__file__).parents[2] / "data" / "lustre" / "control" / "lnet-routes-udsp.txt"
 ANSWERS = re.findall(r"^# (lnetctl .*)\n((?:[^#\n].*\n|\n)*)# rc (\d+)$", CAPTURED.read_text(), re.MULTILINE)
@@ -176,13 +175,13 @@ def test_a_node_has_one_rule() -> None:
 
 
 PLACE = st.frozensets(st.integers(0, 3), min_size=1)
-PATTERN = st.builds(Pattern, st.tuples(PLACE, PLACE, PLACE, PLACE), st.sampled_from(["tcp", "tcp1"]))
+PATTERN = st.builds(NidPattern, st.tuples(PLACE, PLACE, PLACE, PLACE), st.sampled_from(["tcp", "tcp1"]))
 
 
 @settings(max_examples=25, deadline=None)
 @given(PATTERN, PATTERN)
-def test_patterns_overlap_when_a_nid_is_one_of_both(one: Pattern, other: Pattern) -> None:
-    assert overlap(one, other) == bool({*one.nids()} & {*other.nids()})
+def test_patterns_overlap_when_a_nid_is_one_of_both(one: NidPattern, other: NidPattern) -> None:
+    assert one.overlaps(other) == bool({*one.nids()} & {*other.nids()})
 
 
 def test_no_more_rules_than_the_site_allows() -> None:

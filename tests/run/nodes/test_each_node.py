@@ -18,7 +18,7 @@ def command(path: Path, text: str = "exit 1\n") -> Path:
 def run(path: Path, *words: str, seconds: float = 20.0, most_bytes: int = 1 << 20) -> tuple[str, list[bytes]]:
     lines: list[bytes] = []
     each = each_node.EachNode((str(path), *words), ())
-    limits = each_node.Limits(seconds, most_bytes)
+    limits = each_node.CommandLimits(seconds, most_bytes)
     problem = each_node.run(each, ["sh"], os.environ, lines.append, limits)
     return problem, lines
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.config import Run
+from tarazu.config import RunSettings
 from tarazu.errors import TarazuError
 from tarazu.model import JobStep
 from tarazu.run.nodes.each_node import EachNode
@@ -17,7 +17,7 @@ from tests.run.nodes.conftest import Node, write_maps
 
 
 def others(maps: Path, each: EachNode | None) -> OtherNodes:
-    made = OtherNodes(Run(), "place", ["app"], {}, maps)
+    made = OtherNodes(RunSettings(), "place", ["app"], {}, maps)
     made._each = each
     return made
 

@@ -14,8 +14,8 @@ from tarazu import config
 from tarazu.config import Settings
 from tarazu.layout.setstripe import parse_layout
 from tarazu.run.plan import llapi
-from tarazu.run.plan.accepted import FORMER_ROWS, LayoutRefused, Left, Plans
-from tarazu.run.plan.asking import Asking
+from tarazu.run.plan.accepted import FORMER_ROWS, LayoutRefused, LeftOsts, Plans
+from tarazu.run.plan.asking import PlanQuestion
 from tarazu.run.plan.map_writer import MapWriter
 from tarazu.sim.testbed.library import library_directory
 from tarazu.stats.client import FileSystem, Mount
@@ -31,7 +31,7 @@ FS = FileSystem("lustre", frozenset(range(4)), frozenset(range(4)), {})
 @pytest.fixture
 def plans(tmp_path: Path) -> Plans:
     write_control(tmp_path)
-    asking = Asking(Settings(), STEP, [Mount("/mnt", "lustre")], "/", place=True)
+    asking = PlanQuestion(Settings(), STEP, [Mount("/mnt", "lustre")], "/", place=True)
     return Plans(asking, MapWriter(tmp_path))
 
 
@@ -136,7 +136,7 @@ def closed(plans: Plans) -> dict[str, int]:
 def test_rows_on_a_dead_ost_leave_the_map_at_once_with_what_is_promised_for_them(plans: Plans) -> None:
     plans.accept(reply(0), FS, guess=False)
     plans.next_s = None
-    assert plans.leave({1: "dead"}) == Left(FILES // 2, history=True, guess=False)
+    assert plans.leave({1: "dead"}) == LeftOsts(FILES // 2, history=True, guess=False)
     assert osts_of(plans) == {0, 2, 3} and len(rows_of(plans)) == FILES // 2
     assert closed(plans) == {"request0": FILES // 2}
     assert plans.next_s == 0.0 and plans.left_osts == {1: "dead"}
@@ -144,7 +144,7 @@ def test_rows_on_a_dead_ost_leave_the_map_at_once_with_what_is_promised_for_them
 
 def test_files_on_a_slow_ost_keep_their_places_until_another_plan_comes(plans: Plans) -> None:
     plans.accept(reply(0), FS, guess=True)
-    assert plans.leave({1: "sick", 2: ""}) == Left(FILES // 2, history=False, guess=True)
+    assert plans.leave({1: "sick", 2: ""}) == LeftOsts(FILES // 2, history=False, guess=True)
     assert len(rows_of(plans)) == FILES
 
 
@@ -153,7 +153,10 @@ def test_what_concerns_no_file_to_come_changes_nothing(plans: Plans) -> None:
     plans.accept(plan, FS, guess=False)
     plans.promises.note({f.row_id: 100 for f in plan.files}, everywhere=True)
     assert (
-        plans.leave({7: "dead"}) == plans.leave({0: ""}) == plans.leave({1: "sick"}) == Left(0, False, False)
+        plans.leave({7: "dead"})
+        == plans.leave({0: ""})
+        == plans.leave({1: "sick"})
+        == LeftOsts(0, False, False)
     )
     assert not plans.left_osts and plans.generation == 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tarazu.run.plan.backoff import Backoff
+from tarazu.run.plan.schedule import Backoff
 
 
 def test_waits_grow_with_a_jitter_and_stay_bounded() -> None:

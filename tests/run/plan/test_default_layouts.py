@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tarazu.daemons.left_to_lustre import default_layout
-from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, Targets
+from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, UsableOsts
 from tarazu.model import FileName, Forecast
+from tarazu.plan.left_to_lustre import default_layout
 from tarazu.run.plan import default_layouts
 from tarazu.stats import client
 from tarazu.units import MIB
@@ -16,7 +16,7 @@ def test_a_root_without_a_default_has_the_striping_that_the_client_knows(tmp_pat
     """It counted as one stripe of 4 MiB, whatever the site had set for the whole file system."""
     lov = tmp_path / "sys/fs/lustre/lov/work-clilov-ff21"
     lov.mkdir(parents=True)
-    targets = Targets(35)
+    targets = UsableOsts(35)
 
     def stripes(count: str) -> tuple[int, ...]:
         (lov / "stripecount").write_text(f"{count}\n")

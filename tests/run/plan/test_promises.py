@@ -8,17 +8,17 @@ import pytest
 
 from tarazu.config import Settings
 from tarazu.model import ANY_RANK
-from tarazu.run.plan.promises import Promise, Promises
+from tarazu.run.plan.promises import StepPromise, StepPromises
 from tarazu.wire import local
 from tests.run.plan.conftest import reply
 
 
 @pytest.fixture
-def promises() -> Promises:
-    return Promises(Settings())
+def promises() -> StepPromises:
+    return StepPromises(Settings())
 
 
-def test_a_close_is_told_once_and_again_only_with_another_size(promises: Promises) -> None:
+def test_a_close_is_told_once_and_again_only_with_another_size(promises: StepPromises) -> None:
     promises.add(reply(0), guess=False)
     row = reply(0).files[0].row_id
     told = []
@@ -30,7 +30,7 @@ def test_a_close_is_told_once_and_again_only_with_another_size(promises: Promise
     assert told == [{}, {"request0": ((0, 10),)}, {}, {}, {"request0": ((0, 20),)}, {}]
 
 
-def test_what_did_not_reach_clientd_is_told_again(promises: Promises) -> None:
+def test_what_did_not_reach_clientd_is_told_again(promises: StepPromises) -> None:
     promises.add(reply(0), guess=False)
     first, second = (f.row_id for f in reply(0).files[:2])
     promises.note({first: 10, second: 10}, everywhere=True)
@@ -42,7 +42,7 @@ def test_what_did_not_reach_clientd_is_told_again(promises: Promises) -> None:
     assert again is not None and dict(again.closed["request0"]) == {0: 10, 1: 99}
 
 
-def test_a_shared_file_is_closed_only_when_all_nodes_were_looked_at(promises: Promises) -> None:
+def test_a_shared_file_is_closed_only_when_all_nodes_were_looked_at(promises: StepPromises) -> None:
     promises.add(reply(0, rank=ANY_RANK), guess=False)
     row = reply(0).files[0].row_id
     promises.note({row: 10}, everywhere=False)
@@ -51,7 +51,7 @@ def test_a_shared_file_is_closed_only_when_all_nodes_were_looked_at(promises: Pr
     assert promises.news
 
 
-def test_a_progress_holds_no_more_than_clientd_takes(promises: Promises) -> None:
+def test_a_progress_holds_no_more_than_clientd_takes(promises: StepPromises) -> None:
     many = local.MAX_CLOSED + 5
     promises.add(reply(0, files=many), guess=False)
     promises.note({f.row_id: 1 for f in reply(0, files=many).files}, everywhere=True)
@@ -61,14 +61,14 @@ def test_a_progress_holds_no_more_than_clientd_takes(promises: Promises) -> None
 
 
 def test_a_million_files_are_followed_in_little_memory() -> None:
-    promise = Promise(reply(0, files=10_000), time.monotonic(), guess=False)
+    promise = StepPromise(reply(0, files=10_000), time.monotonic(), guess=False)
     held = (promise._rows, promise._indexes, promise._sizes)
     assert sum(a.itemsize * len(a) for a in held) + len(promise._shared) <= 32 * 10_000
 
 
-def test_a_step_of_very_many_plans_names_the_newest(promises: Promises) -> None:
+def test_a_step_of_very_many_plans_names_the_newest(promises: StepPromises) -> None:
     for number in range(local.MAX_IDS + 5):
-        promises.standing.append(Promise(reply(number, files=1), time.monotonic() + 60, guess=False))
+        promises.standing.append(StepPromise(reply(number, files=1), time.monotonic() + 60, guess=False))
     progress = promises.progress()
     assert progress is not None and len(progress.request_ids) == local.MAX_IDS
     assert progress.request_ids[-1] == f"request{local.MAX_IDS + 4}"

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tarazu.model import JobStep
-from tarazu.run.plan.lately import RECENT_STEPS, used_lately
+from tarazu.run.before import RECENT_STEPS, used_lately
 from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
 

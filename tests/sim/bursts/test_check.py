@@ -11,11 +11,11 @@ from tarazu.forwarding.traffic.traffic import Traffic
 from tarazu.sim.bursts import check, remap_study
 from tarazu.sim.bursts.check import Checked
 from tarazu.sim.bursts.knobs import KNOBS, Spread
-from tarazu.sim.bursts.system import System, generate
+from tarazu.sim.bursts.system import BurstSystem, generate
 
 
 @dataclass(frozen=True, eq=False)
-class Read(System):
+class Read(BurstSystem):
     """Remembers of which times traffic was read."""
 
     times: list[tuple[int, int]] = field(default_factory=list)

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.forwarding.bursts.measures import normalised_unevenness
+from tarazu.forwarding.bursts.published import NAMES, STATISTICS, Name
 from tarazu.sim.bursts import generator
-from tarazu.sim.bursts.published import NAMES, STATISTICS, Name
-from tarazu.sim.bursts.queue import Pattern
+from tarazu.sim.bursts.queue import TrafficPattern
 from tarazu.sim.bursts.shares import drawn, shares
 
 SMALL = 2000
@@ -22,10 +22,10 @@ def test_jobs_are_in_the_published_proportions(name: Name) -> None:
     queue = generator.queue(name, SMALL)
     assert len(queue) == SMALL
     several = queue.size > 1
-    all_rank = (queue.pattern == Pattern.EVEN) | (queue.pattern == Pattern.UNEVEN)
+    all_rank = (queue.pattern == TrafficPattern.EVEN) | (queue.pattern == TrafficPattern.UNEVEN)
     found = {
-        "root": (queue.pattern == Pattern.ROOT)[several].mean(),
-        "even": (queue.pattern == Pattern.EVEN)[all_rank].mean(),
+        "root": (queue.pattern == TrafficPattern.ROOT)[several].mean(),
+        "even": (queue.pattern == TrafficPattern.EVEN)[all_rank].mean(),
         "intensive": queue.intensive.mean(),
         "all rank": all_rank.mean(),
         "their traffic": queue.volume[queue.intensive].sum() / queue.volume.sum(),
@@ -40,7 +40,7 @@ def test_jobs_are_in_the_published_proportions(name: Name) -> None:
     assert (np.diff(queue.submit_s) >= 0).all()
     assert (queue.limit_s >= queue.run_s).all()
     assert (queue.io_s < queue.run_s).all()
-    assert ((queue.size == 1) == (queue.pattern == Pattern.SINGLE)).all()
+    assert ((queue.size == 1) == (queue.pattern == TrafficPattern.SINGLE)).all()
     assert (queue.applications.size[queue.application] == queue.size).all()
 
 
@@ -54,14 +54,14 @@ def test_the_same_seed_gives_the_same_queue() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from([Pattern.ROOT, Pattern.EVEN, Pattern.UNEVEN]),
+    st.sampled_from([TrafficPattern.ROOT, TrafficPattern.EVEN, TrafficPattern.UNEVEN]),
     st.integers(2, 700),
     st.floats(0.01, 0.5),
     st.booleans(),
     st.integers(0, 2**31),
 )
 def test_shares_are_of_their_pattern(
-    pattern: Pattern, size: int, writers: float, divergent: bool, seed: int
+    pattern: TrafficPattern, size: int, writers: float, divergent: bool, seed: int
 ) -> None:
     found = drawn(
         pattern, size, writers, divergent, np.random.default_rng(seed), np.random.default_rng(seed + 1)
@@ -71,7 +71,7 @@ def test_shares_are_of_their_pattern(
     assert found.sum() == pytest.approx(1)
     root, uneven = found.max() > 0.95, normalised_unevenness(found) > 0.05
     assert (root, uneven) == {
-        Pattern.ROOT: (True, True),
-        Pattern.EVEN: (False, False),
-        Pattern.UNEVEN: (False, True),
+        TrafficPattern.ROOT: (True, True),
+        TrafficPattern.EVEN: (False, False),
+        TrafficPattern.UNEVEN: (False, True),
     }[pattern]

@@ -8,13 +8,13 @@ import math
 import numpy as np
 import pytest
 
-from tarazu.forwarding.nodes.selection import Options
+from tarazu.forwarding.nodes.selection import SelectionOptions
 from tarazu.forwarding.traffic.machine import regular
 from tarazu.sim.bursts.generator import queue
 from tarazu.sim.bursts.selection_study import hops, study
-from tarazu.sim.bursts.selectors import OWN, Chosen, Learned, Policy
+from tarazu.sim.bursts.selectors import OWN, Chosen, Learned, SelectorPolicy
 
-SPREAD = Policy("even traffic, no span", Options(span=False))
+SPREAD = SelectorPolicy("even traffic, no span", SelectionOptions(span=False))
 
 
 def test_links_between_nodes_of_a_job() -> None:
@@ -50,7 +50,7 @@ def test_only_known_jobs_are_placed_others_have_slurms_choice() -> None:
     jobs = queue("cs19", 300, 1)
     jobs = dataclasses.replace(jobs, size=np.full_like(jobs.size, 32), application=np.arange(300) % 2)
     parts = [np.full(32, 1 / 32)] * len(jobs)
-    chosen = Chosen(machine, jobs, parts, Policy("with loads", Options(), loads=True))
+    chosen = Chosen(machine, jobs, parts, SelectorPolicy("with loads", SelectionOptions(), loads=True))
     volume, network = jobs.volume, jobs.network
     volume[0::2], network[0::2], volume[1::2], network[1::2] = (
         1e12,
@@ -84,7 +84,7 @@ def test_only_optimizable_jobs_of_the_queue_have_io_nodes_kept_for_them() -> Non
         network=np.where(even, 1e11, 1e5),
     )
     parts = [np.full(n, 1 / n) for n in jobs.size.tolist()]
-    chosen = Chosen(machine, jobs, parts, Policy("span", Options()))
+    chosen = Chosen(machine, jobs, parts, SelectorPolicy("span", SelectionOptions()))
     for job in (*range(20), *range(200, 220)):
         chosen.ended(job)
     idle = np.arange(512) < 6 * 32

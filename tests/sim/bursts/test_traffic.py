@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tarazu.forwarding.bursts.published import HARDWARE
 from tarazu.sim.bursts.generator import queue
 from tarazu.sim.bursts.knobs import KNOBS
-from tarazu.sim.bursts.published import HARDWARE
-from tarazu.sim.bursts.queue import Pattern
+from tarazu.sim.bursts.queue import TrafficPattern
 from tarazu.sim.bursts.shares import shares
-from tarazu.sim.bursts.system import System, generate
+from tarazu.sim.bursts.system import BurstSystem, generate
 from tarazu.sim.bursts.traffic import moved, traffic
 
 
 @pytest.fixture(scope="module")
-def small() -> System:
+def small() -> BurstSystem:
     return generate("tianhe-1a", 300)
 
 
-def test_bytes_of_a_job_are_its_volume_on_its_nodes_while_it_runs(small: System) -> None:
+def test_bytes_of_a_job_are_its_volume_on_its_nodes_while_it_runs(small: BurstSystem) -> None:
     made, ran = small.queue, small.replayed
-    some = np.flatnonzero((made.pattern == Pattern.UNEVEN) & made.intensive)
+    some = np.flatnonzero((made.pattern == TrafficPattern.UNEVEN) & made.intensive)
     job = int(some[np.argmin(made.run_s[some])])
     alone = np.full(len(made), np.nan)
     start, end = alone.copy(), alone.copy()
@@ -41,7 +41,7 @@ def test_bytes_of_a_job_are_its_volume_on_its_nodes_while_it_runs(small: System)
     assert 0 < sum(chunk.read.sum() for chunk in chunks) <= made.volume[job] / made.bursts[job] * 1.001
 
 
-def test_rows_are_in_order_and_each_once(small: System) -> None:
+def test_rows_are_in_order_and_each_once(small: BurstSystem) -> None:
     last = -1
     for chunk in small.traffic(0, 3600):
         key = chunk.time_s * len(chunk.nodes) + chunk.node
@@ -51,7 +51,7 @@ def test_rows_are_in_order_and_each_once(small: System) -> None:
         last = int(key[-1])
 
 
-def test_chunks_of_any_length_give_the_same(small: System) -> None:
+def test_chunks_of_any_length_give_the_same(small: BurstSystem) -> None:
     made, ran = small.queue, small.replayed
     log = KNOBS["tianhe-1a"].intensive.log
     edges = np.arange(0, 7210, 10.0)
@@ -63,7 +63,7 @@ def test_chunks_of_any_length_give_the_same(small: System) -> None:
     assert first == pytest.approx(whole[:360])
 
 
-def test_a_system_is_placed_where_there_is_room(small: System) -> None:
+def test_a_system_is_placed_where_there_is_room(small: BurstSystem) -> None:
     ran = small.replayed
     assert HARDWARE["tianhe-1a"].nodes == len(small.machine.nodes) == 5677
     assert (ran.start_s >= small.queue.submit_s).all()

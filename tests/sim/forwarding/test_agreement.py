@@ -17,7 +17,7 @@ from tarazu.forwarding.policy import Schedule
 from tarazu.sim.forwarding import workload
 from tarazu.sim.forwarding.alternate import alternate
 from tarazu.sim.forwarding.metrics import measure
-from tarazu.sim.forwarding.simulate import Job, observe
+from tarazu.sim.forwarding.simulate import ScheduledApplication, observe
 from tarazu.sim.kernel.network import Network
 
 RESOURCES = 3
@@ -27,16 +27,16 @@ BEFORE = 300
 
 
 @st.composite
-def jobs(draw: st.DrawFn, most: int) -> list[Job]:
+def jobs(draw: st.DrawFn, most: int) -> list[ScheduledApplication]:
     """One I/O subphase each, of whole units, which begin within 30 units."""
     one = st.tuples(st.integers(0, 30), st.integers(1, 20), PLACES)
     return [
-        Job(float(BEFORE + start), float(units), places)
+        ScheduledApplication(float(BEFORE + start), float(units), places)
         for start, units, places in draw(st.lists(one, min_size=1, max_size=most))
     ]
 
 
-def apart(jobs: list[Job]) -> list[float]:
+def apart(jobs: list[ScheduledApplication]) -> list[float]:
     """By how many units the alternation ends each I/O subphase later than the equal share."""
     shared, alternated = observe(jobs, RESOURCES, 1.0), alternate(jobs, RESOURCES, 1.0)
     found = []
@@ -48,13 +48,15 @@ def apart(jobs: list[Job]) -> list[float]:
 
 @settings(max_examples=40, deadline=None)
 @given(jobs(most=2))
-def test_where_two_collide_they_agree_within_one_unit_a_phase(jobs: list[Job]) -> None:
+def test_where_two_collide_they_agree_within_one_unit_a_phase(jobs: list[ScheduledApplication]) -> None:
     assert all(-1 - 1e-9 <= units <= 1e-9 for units in apart(jobs))
 
 
 @settings(max_examples=40, deadline=None)
 @given(jobs(most=7))
-def test_where_k_collide_a_phase_differs_by_as_much_as_whole_units_of_each_make(jobs: list[Job]) -> None:
+def test_where_k_collide_a_phase_differs_by_as_much_as_whole_units_of_each_make(
+    jobs: list[ScheduledApplication],
+) -> None:
     """Of k that begin together and want one unit each, the first ends after one unit; with equal shares all after k."""
     for job, units in zip(jobs, apart(jobs)):
         others = sum(bool(set(job.resources) & set(other.resources)) for other in jobs) - 1
@@ -68,7 +70,7 @@ def test_on_average_they_agree_within_one_unit_a_phase() -> None:
         count = int(random.integers(2, 6))
         found += apart(
             [
-                Job(
+                ScheduledApplication(
                     BEFORE + float(random.integers(30)),
                     float(random.integers(1, 20)),
                     tuple(random.permutation(RESOURCES)[: random.integers(1, RESOURCES + 1)].tolist()),
@@ -81,14 +83,14 @@ def test_on_average_they_agree_within_one_unit_a_phase() -> None:
     assert fmean(map(abs, found)) < 1
 
 
-def on_the_network(jobs: Sequence[Job], until: float) -> tuple[list[int], list[float]]:
+def on_the_network(jobs: Sequence[ScheduledApplication], until: float) -> tuple[list[int], list[float]]:
     """Whole phases and their I/O seconds as flows on SimPy's clock, each transfer one over a link of 1 s a second."""
     env = simpy.Environment()
     network = Network(env)
     links = [network.link(1.0) for _ in range(RESOURCES)]
     phases, whole = [0] * len(jobs), [0.0] * len(jobs)
 
-    def application(number: int, job: Job) -> simpy.events.ProcessGenerator:
+    def application(number: int, job: ScheduledApplication) -> simpy.events.ProcessGenerator:
         while True:
             yield env.timeout(job.compute_s)
             began = env.now
@@ -106,7 +108,7 @@ def test_applications_do_what_they_do_as_flows_on_the_kernels_network() -> None:
     random = np.random.default_rng(1)
     for _ in range(5):
         jobs = [
-            Job(
+            ScheduledApplication(
                 float(random.uniform(1, 40)),
                 float(random.uniform(1, 20)),
                 tuple(random.permutation(RESOURCES)[: random.integers(1, RESOURCES + 1)].tolist()),

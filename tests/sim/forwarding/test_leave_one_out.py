@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tarazu.forwarding.estimate import Benchmarks, Pattern
+from tarazu.forwarding.estimate import BenchmarkPattern, Benchmarks
 from tarazu.sim.forwarding.benchmarks import measure, one, workload
 from tarazu.sim.forwarding.leave_one_out import (
+    ApplicationStep,
     Hacc,
-    Step,
     applications,
     grid,
     judge,
@@ -17,11 +17,11 @@ from tarazu.sim.forwarding.leave_one_out import (
     summary,
     true_curves,
 )
-from tarazu.sim.workloads.workload import Kind as Does
+from tarazu.sim.workloads.workload import OperationKind as Does
 from tarazu.units import KIB, MIB
 from tests.benchmarks.forwarding.estimation import MOST_ERROR, SHORT
 
-STRIDED = Pattern("ost", "write", "POSIX", "shared", "sequential", 64 * KIB, 4 * MIB, 8, 2)
+STRIDED = BenchmarkPattern("ost", "write", "POSIX", "shared", "sequential", 64 * KIB, 4 * MIB, 8, 2)
 
 
 def test_estimates_are_near_the_truth_and_nearer_than_the_nearest_benchmark() -> None:
@@ -38,7 +38,9 @@ def test_a_phases_own_benchmark_is_left_out() -> None:
     (made,) = (m for m in applications("ost", 5, processes=(4, 8)) if m.on_grid)
     true = true_curves([made], 1, True, (6,), jobs=1)[0]
     own = {step.what for step in made.steps}
-    patterns = [p for p in grid("ost", (4, 8)) if any(_alike(p, o) for o in own if isinstance(o, Pattern))]
+    patterns = [
+        p for p in grid("ost", (4, 8)) if any(_alike(p, o) for o in own if isinstance(o, BenchmarkPattern))
+    ]
     measured = measure(patterns, (6,), 1, jobs=1)
     assert own <= {m.pattern for m in measured}
     whole = judge(made, true, true, Benchmarks(measured))
@@ -46,7 +48,7 @@ def test_a_phases_own_benchmark_is_left_out() -> None:
     assert whole.estimated == without.estimated
 
 
-def _alike(one: Pattern, other: Pattern) -> bool:
+def _alike(one: BenchmarkPattern, other: BenchmarkPattern) -> bool:
     names = ("operation", "api", "sharing", "spatiality")
     return all(getattr(one, name) == getattr(other, name) for name in names)
 
@@ -59,7 +61,7 @@ def test_a_measurement_is_the_same_every_time_and_repetitions_differ() -> None:
 @pytest.mark.parametrize("sharing", ["shared", "unique"])
 def test_curves_have_the_shapes_that_the_model_says(sharing: str) -> None:
     """One file over more OSTs is faster; a file a process on more OSTs each disturbs the others."""
-    of = Pattern("ost", "write", "POSIX", sharing, "contiguous", MIB, 64 * MIB, 32, 8)  # type: ignore[arg-type]
+    of = BenchmarkPattern("ost", "write", "POSIX", sharing, "contiguous", MIB, 64 * MIB, 32, 8)  # type: ignore[arg-type]
     one_ost, eight = (one((of, n, 0)).bytes_per_s for n in (1, 8))
     assert eight > 4 * one_ost if sharing == "shared" else eight < 0.8 * one_ost
 
@@ -74,7 +76,7 @@ def test_a_workload_is_its_pattern() -> None:
 
 
 def test_hacc_is_a_phase_of_four_sizes_of_requests() -> None:
-    phase = phase_of(Step(Hacc("ost", "write", 100_000, 8)))
+    phase = phase_of(ApplicationStep(Hacc("ost", "write", 100_000, 8)))
     assert (
         sum(size * count for size, count in phase.request_sizes) == phase.bytes == 8 * (3_800_000 + 24 * MIB)
     )

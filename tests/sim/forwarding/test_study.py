@@ -14,11 +14,12 @@ import msgspec
 import pytest
 
 from tarazu.cli import main
-from tarazu.forwarding import curve_csv, curve_sets, policies
-from tarazu.sim.forwarding import cases, claims, figures, pictures, study
-from tarazu.sim.forwarding.cases import Row
-from tarazu.sim.forwarding.summary import Beside, Summary, beside, slowdown
-from tarazu.sim.study.drawing import Picture
+from tarazu.drawing import Picture
+from tarazu.forwarding import curve_csv
+from tarazu.forwarding.curve import CurveSet
+from tarazu.sim.forwarding import cases, claims, curve_sets, figures, pictures, policies, study
+from tarazu.sim.forwarding.cases import ForwardingRow
+from tarazu.sim.forwarding.summary import Beside, ForwardingSummary, beside, slowdown
 from tarazu.sim.study.results import read_lines
 from tests.benchmarks.forwarding import study as benchmark
 
@@ -37,14 +38,14 @@ def two_pictures(figures: Sequence[figures.Figure]) -> list[Picture]:
 
 
 @pytest.fixture(scope="module")
-def rows(folder: Path) -> list[Row]:
+def rows(folder: Path) -> list[ForwardingRow]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(study, "pictures", two_pictures)
         assert main(["forward", "study", "--out", str(folder), *SHORT]) == 0
-    return read_lines(folder / "rows.jsonl", Row)[0]
+    return read_lines(folder / "rows.jsonl", ForwardingRow)[0]
 
 
-def test_every_policy_has_a_row_for_each_set_of_each_kind(rows: list[Row]) -> None:
+def test_every_policy_has_a_row_for_each_set_of_each_kind(rows: list[ForwardingRow]) -> None:
     asked = [row for row in rows if row.told == "truth"]
     assert {(row.kind, row.level) for row in rows} == {
         (k, level) for k in cases.KINDS for level in (0.1, 0.8)
@@ -56,13 +57,13 @@ def test_every_policy_has_a_row_for_each_set_of_each_kind(rows: list[Row]) -> No
 
 
 def test_the_same_command_goes_on_where_it_was_and_says_the_same(
-    rows: list[Row],
+    rows: list[ForwardingRow],
     folder: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def never(case: Any, progress: Any = None) -> list[Row]:
+    def never(case: Any, progress: Any = None) -> list[ForwardingRow]:
         raise AssertionError(f"{case.label} was done before")
 
     def nothing(figures: Any) -> list[Any]:
@@ -77,10 +78,10 @@ def test_the_same_command_goes_on_where_it_was_and_says_the_same(
     assert (tmp_path / "figures.json").read_bytes() == before
 
 
-def test_the_report_has_every_figure_of_the_paper(rows: list[Row], folder: Path) -> None:
+def test_the_report_has_every_figure_of_the_paper(rows: list[ForwardingRow], folder: Path) -> None:
     page = (folder / "report.html").read_text()
     numbers = [5, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18]
-    assert [figure.number for figure in figures.figures(Summary(rows))] == numbers
+    assert [figure.number for figure in figures.figures(ForwardingSummary(rows))] == numbers
     for number in numbers:
         assert f"<h2>Figure {number}: " in page
     for number in numbers[:2]:
@@ -88,9 +89,9 @@ def test_the_report_has_every_figure_of_the_paper(rows: list[Row], folder: Path)
     assert escape(curve_sets.GENERATED) in page, "whoever sees the figures sees what they rest on"
 
 
-def test_a_claim_holds_or_not_by_the_rows(rows: list[Row]) -> None:
-    def worst(rows: list[Row]) -> bool:
-        found = claims.claims(Summary(rows))
+def test_a_claim_holds_or_not_by_the_rows(rows: list[ForwardingRow]) -> None:
+    def worst(rows: list[ForwardingRow]) -> bool:
+        found = claims.claims(ForwardingSummary(rows))
         return next(c.holds for c in found if c.kind == "ost" and "MCKP" in c.paper)
 
     assert worst(rows)
@@ -100,11 +101,11 @@ def test_a_claim_holds_or_not_by_the_rows(rows: list[Row]) -> None:
     assert not worst(spoiled)
 
 
-def test_ours_is_beside_the_best_of_the_others_whichever_that_is(rows: list[Row]) -> None:
+def test_ours_is_beside_the_best_of_the_others_whichever_that_is(rows: list[ForwardingRow]) -> None:
     """With rows of TA-GNC in the place of ours: at 0.1 it is BBA, which other placements may beat."""
     without = [row for row in rows if row.policy != cases.OURS]
     ours = [msgspec.structs.replace(row, policy=cases.OURS) for row in without if row.policy == "ta-gnc"]
-    of = Summary([*without, *ours])
+    of = ForwardingSummary([*without, *ours])
     found = beside(of)
     assert len(found) == 8, "two kinds, two levels, curves and families"
     for one in found:
@@ -113,14 +114,16 @@ def test_ours_is_beside_the_best_of_the_others_whichever_that_is(rows: list[Row]
         static = of.mean(one.kind, "static-gnc", slowdown, one.level)  # needs no curve
         assert one.best_slowdown == min(*means, static)
         assert one.slowdown_ratio >= 1 and one.idletime_ratio >= 1
-    assert beside(Summary(without)) == []
+    assert beside(ForwardingSummary(without)) == []
 
 
-def test_the_benchmark_fails_where_ours_is_worse_or_a_claim_is_not_as_the_docs_say(rows: list[Row]) -> None:
+def test_the_benchmark_fails_where_ours_is_worse_or_a_claim_is_not_as_the_docs_say(
+    rows: list[ForwardingRow],
+) -> None:
     one = Beside("ost", 0.5, "truth", 1.0, 1.0, "ta-gc", 0.5, 0.5, "ta-gc")
     documented = [
         msgspec.structs.replace(claim, holds=claim.paper not in claims.NOT_HERE)
-        for claim in claims.claims(Summary(rows))
+        for claim in claims.claims(ForwardingSummary(rows))
     ]
     assert {claim.paper for claim in documented if not claim.holds} == claims.NOT_HERE
     found = study.Found("curves", 1, tuple(documented), (one,), (), ())
@@ -144,7 +147,7 @@ def test_the_benchmark_fails_where_ours_is_worse_or_a_claim_is_not_as_the_docs_s
 def test_a_sites_own_curves_take_the_place_of_the_generated_ones(tmp_path: Path) -> None:
     generated = curve_sets.generated("ost")
     mine = tmp_path / "mine.csv"
-    mine.write_text(curve_csv.text(curve_sets.CurveSet("", generated.curves[:6])))
+    mine.write_text(curve_csv.text(CurveSet("", generated.curves[:6])))
     chosen = cases.cases(mine, ("ost",), (0.4,), 1)
     assert chosen[0].id != cases.cases(None, ("ost",), (0.4,), 1)[0].id
     case = msgspec.structs.replace(chosen[0], policies=("bba-gnc", "ta-gnc"))
@@ -165,7 +168,7 @@ def test_bad_input_is_one_line(
     arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["forward", "study", "--out", str(tmp_path / "out"), *arguments]) == 2
-    assert capsys.readouterr().err.startswith(f"tarazu forward: {said}")
+    assert capsys.readouterr().err.startswith(f"tarazu sim forward study: {said}")
 
 
 def test_what_computes_a_row_is_in_its_cases_id() -> None:

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.forwarding.application import Resources, io_load, io_s, io_stress
+from tarazu.forwarding.application import Resources, io_s
 from tarazu.forwarding.curve import curve
 from tarazu.sim.forwarding import levels, workload
+from tarazu.sim.forwarding.characteristics import io_load, io_stress
 
 CURVES = [
     curve([(1, 100.0), (2, 150.0), (8, 400.0)]),

@@ -12,7 +12,7 @@ import pytest
 from tarazu.errors import BadInput
 from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import ClusterSpec, Failure, Job, ServiceCurve
-from tarazu.sim.workloads.workload import OPERATION, File, Kind, Workload
+from tarazu.sim.workloads.workload import OPERATION, File, OperationKind, Workload
 from tarazu.units import MIB
 
 RATE = 100e6
@@ -24,7 +24,7 @@ SIZE = 100 * MIB
 
 def writers(starts: list[float], osts: list[int]) -> Workload:
     """A file of one stripe each, on these OSTs."""
-    rows = [(rank, rank, Kind.WRITE, at, 0.0, 0, SIZE, SIZE) for rank, at in enumerate(starts)]
+    rows = [(rank, rank, OperationKind.WRITE, at, 0.0, 0, SIZE, SIZE) for rank, at in enumerate(starts)]
     files = tuple(File(f"/{rank}", SIZE, osts=((ost,),)) for rank, ost in enumerate(osts))
     return Workload("w", len(osts), 1, files, np.array(rows, OPERATION))
 
@@ -100,6 +100,6 @@ def test_no_file_goes_to_an_ost_that_never_worked(policy: str) -> None:
 
 
 def test_more_bytes_than_can_be_counted_are_refused() -> None:
-    operations = np.array([(0, 0, Kind.WRITE, 0.0, 0.0, 0, 2**61, 2**61)] * 4, OPERATION)
+    operations = np.array([(0, 0, OperationKind.WRITE, 0.0, 0.0, 0, 2**61, 2**61)] * 4, OPERATION)
     with pytest.raises(BadInput, match="bytes in all"):
         Simulation(SPEC).run([Job(Workload("w", 1, 1, (File("/f", 2**61),), operations))])

@@ -11,18 +11,23 @@ from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.sim.model.simulation import Simulation, StandsStill
 from tarazu.sim.model.spec import ClusterSpec, Failure, Job, ServiceCurve
-from tarazu.sim.workloads.workload import OPERATION, File, Kind, Workload
+from tarazu.sim.workloads.workload import OPERATION, File, OperationKind, Workload
 from tarazu.units import GIB, MIB
 
 SPEC = ClusterSpec("eight", 8, 2, 100 * 10**9, ServiceCurve(100e6), ServiceCurve(200e6))
 
 
 def per_process(
-    ranks: int, size: int, *kinds: Kind, ranks_per_node: int = 1, exists: bool = False, name: str = "fpp"
+    ranks: int,
+    size: int,
+    *kinds: OperationKind,
+    ranks_per_node: int = 1,
+    exists: bool = False,
+    name: str = "fpp",
 ) -> Workload:
     """A file per rank, each rank doing `kinds` with all of it."""
     operations = [
-        (rank, rank, kind, 0.0, 0.0, 0, size * (kind in (Kind.WRITE, Kind.READ)), size)
+        (rank, rank, kind, 0.0, 0.0, 0, size * (kind in (OperationKind.WRITE, OperationKind.READ)), size)
         for rank in range(ranks)
         for kind in kinds
     ]
@@ -30,7 +35,7 @@ def per_process(
     return Workload(name, ranks, ranks_per_node, files, np.array(operations, OPERATION))
 
 
-WRITERS = (Kind.CREATE, Kind.WRITE, Kind.CLOSE)
+WRITERS = (OperationKind.CREATE, OperationKind.WRITE, OperationKind.CLOSE)
 
 
 def seconds(spec: ClusterSpec, job: Job, policy: str = "round-robin") -> float:
@@ -78,7 +83,9 @@ def test_no_number_of_routers_means_one_for_each_server() -> None:
 
 def test_links_are_full_duplex_and_a_disk_is_shared_by_both_directions() -> None:
     write = Job(per_process(1, GIB, *WRITERS, name="w"), "-c 8 -S 1M")
-    read = Job(per_process(1, GIB, Kind.OPEN, Kind.READ, exists=True, name="r"), "-c 8 -S 1M")
+    read = Job(
+        per_process(1, GIB, OperationKind.OPEN, OperationKind.READ, exists=True, name="r"), "-c 8 -S 1M"
+    )
     wide = with_(oss_link_bytes_per_s=10e6, nic_bytes_per_s=40e6, nodes=2)
     assert Simulation(wide).run([write, read]).end_s == pytest.approx(GIB / 40e6, rel=1e-9)
     # Both at one rate r until the read ends: r (1/100 + 1/200) = 1 on each disk for an eighth of it.
@@ -132,7 +139,7 @@ def test_a_disk_serves_an_object_of_a_wide_file_as_well_as_a_whole_narrow_one() 
             File(f"/{name}{n}", GIB, layout=layout, osts=(of,))
             for n, (layout, of) in enumerate(zip(layouts, osts))
         )
-        operations = [(n, n, Kind.WRITE, 0.0, 0.0, 0, GIB, GIB) for n in range(len(osts))]
+        operations = [(n, n, OperationKind.WRITE, 0.0, 0.0, 0, GIB, GIB) for n in range(len(osts))]
         return Workload(name, len(osts), 1, files, np.array(operations, OPERATION))
 
     narrow = writer("narrow", [(ost,) for ost in range(8)])
@@ -175,7 +182,9 @@ def test_a_write_to_a_full_ost_fails_as_lustre_lets_it() -> None:
 def test_reads_go_where_the_data_was_written() -> None:
     simulation = Simulation(SPEC)
     first = simulation.run([Job(per_process(3, 512 * MIB, *WRITERS), "-c 1")])
-    again = per_process(3, 512 * MIB, Kind.OPEN, Kind.READ, Kind.CLOSE, exists=True)
+    again = per_process(
+        3, 512 * MIB, OperationKind.OPEN, OperationKind.READ, OperationKind.CLOSE, exists=True
+    )
     second = simulation.run([Job(again, "-c 1")])
     assert [o.read_bytes for o in second.osts] == [o.written_bytes for o in first.osts]
     assert not any(o.written_bytes or o.placed_bytes for o in second.osts)
@@ -191,7 +200,7 @@ def test_a_file_made_anew_frees_the_old_ones_space() -> None:
 
 
 def test_writing_in_place_takes_no_more_space() -> None:
-    twice = (Kind.CREATE, Kind.WRITE, Kind.WRITE, Kind.CLOSE)
+    twice = (OperationKind.CREATE, OperationKind.WRITE, OperationKind.WRITE, OperationKind.CLOSE)
     outcome = Simulation(SPEC).run([Job(per_process(2, GIB, *twice), "plain")])
     assert sum(o.written_bytes for o in outcome.osts) == 4 * GIB
     assert sum(o.placed_bytes for o in outcome.osts) == pytest.approx(2 * GIB, abs=64)
@@ -211,12 +220,12 @@ def test_logged_osts_are_used_and_checked() -> None:
 
 def test_ranks_meet_at_barriers_and_keep_their_own_times() -> None:
     rows = [
-        (0, 0, Kind.CREATE, 0, 0, 0, 0, 0),
-        (0, 0, Kind.WRITE, 0, 0, 0, 10**8, 10**8),
-        (0, -1, Kind.BARRIER, 0, 0, 0, 0, 0),
-        (0, 0, Kind.WRITE, 2.0, 0, 10**8, 10**8, 10**8),
-        (1, -1, Kind.BARRIER, 0, 0, 0, 0, 0),
-        (1, 1, Kind.WRITE, 0, 7.0, 0, 10**8, 10**8),
+        (0, 0, OperationKind.CREATE, 0, 0, 0, 0, 0),
+        (0, 0, OperationKind.WRITE, 0, 0, 0, 10**8, 10**8),
+        (0, -1, OperationKind.BARRIER, 0, 0, 0, 0, 0),
+        (0, 0, OperationKind.WRITE, 2.0, 0, 10**8, 10**8, 10**8),
+        (1, -1, OperationKind.BARRIER, 0, 0, 0, 0, 0),
+        (1, 1, OperationKind.WRITE, 0, 7.0, 0, 10**8, 10**8),
     ]
     work = Workload("b", 2, 1, (File("/0", 2 * 10**8), File("/1", 10**8)), np.array(rows, OPERATION))
     outcome = Simulation(SPEC).run([Job(work, "-c 1", start_s=5.0)])

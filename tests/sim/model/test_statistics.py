@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from tarazu.allocate import policies
 from tarazu.errors import BadInput
 from tarazu.model import Layout
+from tarazu.sim.allocation import policies
 from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import ClusterSpec, Failure, Job, ServiceCurve
-from tarazu.sim.workloads.workload import OPERATION, File, Kind, Workload
+from tarazu.sim.workloads.workload import OPERATION, File, OperationKind, Workload
 from tarazu.units import MIB
 from tarazu.wire import messages
 
@@ -36,9 +36,9 @@ SPEC = ClusterSpec(
 
 def workload(sizes: list[int], name: str = "app", key: str = "/out/{}") -> Workload:
     rows = [
-        (rank, rank, kind, 0.0, 0.0, 0, size * (kind in (Kind.WRITE, Kind.READ)), size)
+        (rank, rank, kind, 0.0, 0.0, 0, size * (kind in (OperationKind.WRITE, OperationKind.READ)), size)
         for rank, size in enumerate(sizes)
-        for kind in (Kind.CREATE, Kind.WRITE, Kind.READ, Kind.CLOSE)
+        for kind in (OperationKind.CREATE, OperationKind.WRITE, OperationKind.READ, OperationKind.CLOSE)
     ]
     files = tuple(File(key.format(rank), size) for rank, size in enumerate(sizes))
     return Workload(name, len(sizes), 2, files, np.array(rows, OPERATION))

@@ -13,14 +13,16 @@ from tarazu.errors import BadInput
 from tarazu.sim.requests import dataset
 from tarazu.sim.requests.dataset import SCHEDULERS
 from tarazu.sim.requests.situation import SITUATIONS, TABLE_III
-from tarazu.sim.requests.situations import SHORT_PART, Case, cases, rows
+from tarazu.sim.requests.situations import SHORT_PART, SituationCase, cases, rows
 
 D = SITUATIONS.index(TABLE_III["D"])
 
 
 @pytest.fixture(scope="module")
 def data() -> dataset.Dataset:
-    return dataset.gathered(row for number in (D, D + 1) for row in rows(Case(number, 1, SHORT_PART, "")))
+    return dataset.gathered(
+        row for number in (D, D + 1) for row in rows(SituationCase(number, 1, SHORT_PART, ""))
+    )
 
 
 def test_every_situation_is_a_case() -> None:

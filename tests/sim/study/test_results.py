@@ -9,18 +9,20 @@ import pytest
 
 from tarazu.errors import BadInput
 from tarazu.sim.model.outcome import JobOutcome
-from tarazu.sim.study.results import Journal, Row, encode, read, write_parquet
+from tarazu.sim.study.results import Journal, ScenarioRow, encode, read, write_parquet
 
 JOB = JobOutcome("ior", 0.0, 1.5, 7, 9, 0.25, 1.0, 1.125)
 
 
-def row(case: str, run: int = 1, runs: int = 1, **more: object) -> Row:
-    made = Row(case, "s", {"cluster.osts": 10}, "paper", 10, "plain", "lsa", 0, run, runs, jobs=(JOB,))
+def row(case: str, run: int = 1, runs: int = 1, **more: object) -> ScenarioRow:
+    made = ScenarioRow(
+        case, "s", {"cluster.osts": 10}, "paper", 10, "plain", "lsa", 0, run, runs, jobs=(JOB,)
+    )
     return msgspec.structs.replace(made, **more)
 
 
-def journal(path: Path, *cases: str) -> Journal[Row]:
-    return Journal(path, {case: place for place, case in enumerate(cases)}, Row)
+def journal(path: Path, *cases: str) -> Journal[ScenarioRow]:
+    return Journal(path, {case: place for place, case in enumerate(cases)}, ScenarioRow)
 
 
 @pytest.mark.parametrize("kept", [1, 40, -1])

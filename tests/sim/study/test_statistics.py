@@ -7,7 +7,7 @@ import math
 import msgspec
 import pytest
 
-from tarazu.sim.study.results import Row
+from tarazu.sim.study.results import ScenarioRow
 from tarazu.sim.study.statistics import estimate, ratio
 from tarazu.sim.study.summary import gain_text, summaries
 
@@ -42,8 +42,8 @@ def test_a_gain_is_told_as_it_is(ours: list[float], text: str) -> None:
     assert gain_text(ratio(ours, [100] * len(ours))) == text
 
 
-def row(policy: str, seed: int, rate: float, error: str = "") -> Row:
-    return Row(
+def row(policy: str, seed: int, rate: float, error: str = "") -> ScenarioRow:
+    return ScenarioRow(
         f"{policy}{seed}",
         "s",
         {},

@@ -20,8 +20,8 @@ import pytest
 
 from tarazu.errors import BadInput, Unavailable
 from tarazu.sim.study import report, runner, scheduler, study
-from tarazu.sim.study.cases import Case, expand
-from tarazu.sim.study.results import Row, read
+from tarazu.sim.study.cases import ScenarioCase, expand
+from tarazu.sim.study.results import ScenarioRow, read
 from tarazu.sim.study.runner import WorkerDied
 from tarazu.sim.study.scenario import ScenarioFile, load
 
@@ -191,7 +191,7 @@ def test_two_studies_do_not_write_into_one_folder(small: ScenarioFile, tmp_path:
 
 
 # Called in workers: by name, from this module.
-def dies(marker: Path, case: Case) -> list[Row]:
+def dies(marker: Path, case: ScenarioCase) -> list[ScenarioRow]:
     """Dies with the first seed, the first time only."""
     if case.seed == 0 and not (marker / case.id).exists():
         (marker / case.id).touch()
@@ -199,7 +199,7 @@ def dies(marker: Path, case: Case) -> list[Row]:
     return []
 
 
-def always_dies(marker: Path, case: Case) -> list[Row]:
+def always_dies(marker: Path, case: ScenarioCase) -> list[ScenarioRow]:
     if case.seed == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     return []
@@ -210,7 +210,7 @@ def test_a_case_whose_worker_dies_is_repeated_once_and_harms_no_other(
     small: ScenarioFile,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    how: Callable[[Path, Case], list[Row]],
+    how: Callable[[Path, ScenarioCase], list[ScenarioRow]],
 ) -> None:
     monkeypatch.setattr(runner, "compute", partial(how, tmp_path))
     told: list[str] = []

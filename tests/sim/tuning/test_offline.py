@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tarazu.sim.tuning import measured, offline
+from tarazu.sim.tuning.learning.epsilon import EpsilonGreedy
 from tarazu.sim.tuning.measured import Measured, Sample
-from tarazu.tune.learning.epsilon import EpsilonGreedy
 from tarazu.tune.pattern import Pattern
 
 READ = Pattern("read", "strided", 1, 32768)

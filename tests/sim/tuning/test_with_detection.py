@@ -11,9 +11,9 @@ import pytest
 from tarazu.sim.requests.situation import SITUATIONS, TABLE_III, WINDOWS
 from tarazu.sim.requests.situations import SHORT_PART
 from tarazu.sim.tuning import detected, with_detection
+from tarazu.sim.tuning.learning import named
 from tarazu.sim.tuning.measured import Measured, Sample
 from tarazu.tune.learner import Learner
-from tarazu.tune.learning import named
 from tarazu.tune.pattern import Pattern
 
 PATTERN = Pattern("write", "strided", 1, 32768)
@@ -64,11 +64,11 @@ def test_situations_that_are_taken_for_one_another_share_what_they_learn() -> No
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[detected.Row]:
-    return detected.rows(detected.Case(F, 1, SHORT_PART, ""))
+def rows() -> list[detected.DetectedRow]:
+    return detected.rows(detected.DetectedCase(F, 1, SHORT_PART, ""))
 
 
-def test_what_is_detected_in_a_situation(rows: list[detected.Row]) -> None:
+def test_what_is_detected_in_a_situation(rows: list[detected.DetectedRow]) -> None:
     assert [row.window for row in rows] == list(range(len(WINDOWS)))
     seen = detected.spatiality(rows)
     assert seen.total > 50 and seen.accuracy > 0.85, f"\n{seen}"
@@ -82,7 +82,7 @@ def test_what_is_detected_in_a_situation(rows: list[detected.Row]) -> None:
     assert with_detection.by_situation(rows[1:], len(WINDOWS)) == {}
 
 
-def test_rows_come_back_from_their_folder(rows: list[detected.Row], tmp_path: Path) -> None:
+def test_rows_come_back_from_their_folder(rows: list[detected.DetectedRow], tmp_path: Path) -> None:
     for _ in range(2):
         found = detected.run(tmp_path, [F], part=SHORT_PART, jobs=1)
         assert [(row.found, row.nothing) for row in found.rows] == [(row.found, row.nothing) for row in rows]

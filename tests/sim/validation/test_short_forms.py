@@ -23,8 +23,8 @@ def test_the_short_form_passes(name: str) -> None:
 def test_the_scalability_study_moves_the_volumes_of_table_7_and_others_fail(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    studied = figure23.study(False, tmp_path)
-    monkeypatch.setattr(figure23, "study", lambda full, folder: studied)
+    studied = figure23.study(figure23.SHORT, tmp_path)
+    monkeypatch.setattr(figure23, "study", lambda changed, folder: studied)
     found = figure23.rows()
     assert {row.name for row in found} > {
         f"figure 23: 160 OSTs, plain, tarazu: {w}" for w in ("read", "written")
@@ -50,7 +50,7 @@ def test_a_cell_that_is_faster_than_the_servers_links_fails(monkeypatch: pytest.
 def test_a_policy_that_stays_with_the_slow_ost_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     real = closed_loop.closed_loop
 
-    def exchanged(policy: str, **options: object) -> tuple[closed_loop.Run, ...]:
+    def exchanged(policy: str, **options: object) -> tuple[closed_loop.PolicyRun, ...]:
         other = "lsa" if policy == "tarazu" else "tarazu"
         return tuple(
             type(run)(**{**{f: getattr(run, f) for f in run.__struct_fields__}, "policy": policy})

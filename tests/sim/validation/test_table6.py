@@ -36,7 +36,7 @@ def test_without_the_imbalance_of_random_osts_it_fails() -> None:
 
 def test_with_a_wrong_idea_of_the_disks_it_fails() -> None:
     wrong = list(table6.PARAMETERS)
-    wrong[2] = table6.Parameter("OST, MB/s", 60.0, 1.2, "a quarter of what is known")
+    wrong[2] = table6.CalibratedParameter("OST, MB/s", 60.0, 1.2, "a quarter of what is known")
     assert median_of_84(known=wrong) > table6.LIMIT
 
 

@@ -1,4 +1,4 @@
-"""`tarazu whatif`: a real log with a sick OST, and written ones for what no log at hand has."""
+"""`tarazu history whatif`: a real log with a sick OST, and written ones for what no log at hand has."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
 from tarazu.sim.workloads import darshan
-from tarazu.sim.workloads.workload import Kind, Workload
-from tarazu.trace.darshan.log import Log
+from tarazu.sim.workloads.workload import OperationKind, Workload
+from tarazu.trace.darshan.log import DarshanLog
 from tarazu.trace.darshan.read import read, segments
 from tests.trace.darshan import writer
 from tests.trace.darshan.writer import INIT, table, write
@@ -28,9 +28,9 @@ OTHER_BYTES = {
 """Bytes in the log that the benchmark does not count, and those that are missing from it."""
 
 
-def times(work: Workload, rank: int) -> list[tuple[Kind, float, int]]:
+def times(work: Workload, rank: int) -> list[tuple[OperationKind, float, int]]:
     mine = work.operations[work.operations["rank"] == rank]
-    return [(Kind(o["kind"]), float(o["delay_s"]), int(o["bytes"])) for o in mine]
+    return [(OperationKind(o["kind"]), float(o["delay_s"]), int(o["bytes"])) for o in mine]
 
 
 def test_the_papers_method(tmp_path: Path) -> None:
@@ -46,14 +46,14 @@ def test_the_papers_method(tmp_path: Path) -> None:
     posix = table("POSIX", 1, 0, OPENS=1, WRITES=9, READS=9, **one, **moved, **when)
     log = read(write(tmp_path / "x.darshan", {"POSIX": posix}, {1: "/lustre/a"}))
     work = darshan.workload(log, requests=4)
-    turns = [(Kind.WRITE, 1.0), (Kind.READ, 0.0)] * 4
-    expected = [(Kind.CREATE, 2.0), *turns, (Kind.CLOSE, 0.0)]
+    turns = [(OperationKind.WRITE, 1.0), (OperationKind.READ, 0.0)] * 4
+    expected = [(OperationKind.CREATE, 2.0), *turns, (OperationKind.CLOSE, 0.0)]
     assert [(kind, delay) for kind, delay, _ in times(work, 0)] == [
         (k, pytest.approx(d)) for k, d in expected
     ]
-    assert [b for k, _, b in times(work, 0) if k is Kind.WRITE] == [1000, 1001, 1001, 1001]
-    assert [b for k, _, b in times(work, 0) if k is Kind.READ] == [100] * 4
-    writes = work.operations[work.operations["kind"] == Kind.WRITE]
+    assert [b for k, _, b in times(work, 0) if k is OperationKind.WRITE] == [1000, 1001, 1001, 1001]
+    assert [b for k, _, b in times(work, 0) if k is OperationKind.READ] == [100] * 4
+    writes = work.operations[work.operations["kind"] == OperationKind.WRITE]
     assert (
         writes["offset"].tolist() == [0, 1000, 2001, 3002] and (writes["span_bytes"] == writes["bytes"]).all()
     )
@@ -114,9 +114,16 @@ def test_what_is_only_read_was_there_before(tmp_path: Path) -> None:
     found = {f.key[-1]: (f.exists, f.size_bytes) for f in work.files}
     assert found == {"1": (True, 5000), "2": (True, 10), "3": (True, 900), "4": (False, 10)}
     kinds = {
-        (work.files[o["file"]].key[-1], int(o["kind"])) for o in work.operations if o["kind"] <= Kind.OPEN
+        (work.files[o["file"]].key[-1], int(o["kind"]))
+        for o in work.operations
+        if o["kind"] <= OperationKind.OPEN
     }
-    assert kinds == {("1", Kind.OPEN), ("2", Kind.OPEN), ("3", Kind.OPEN), ("4", Kind.CREATE)}
+    assert kinds == {
+        ("1", OperationKind.OPEN),
+        ("2", OperationKind.OPEN),
+        ("3", OperationKind.OPEN),
+        ("4", OperationKind.CREATE),
+    }
 
 
 def test_a_shared_record_is_spread_over_all_ranks(tmp_path: Path) -> None:
@@ -139,11 +146,11 @@ def test_a_shared_record_is_spread_over_all_ranks(tmp_path: Path) -> None:
     assert any("2 shared files" in line and "4 ranks" in line for line in work.assumed)
     for rank in range(4):
         mine = work.operations[work.operations["rank"] == rank]
-        (wrote,), (got,) = mine[mine["kind"] == Kind.WRITE], mine[mine["kind"] == Kind.READ]
+        (wrote,), (got,) = mine[mine["kind"] == OperationKind.WRITE], mine[mine["kind"] == OperationKind.READ]
         assert (wrote["offset"], wrote["bytes"], wrote["span_bytes"]) == (rank * MIB, MIB, MIB)
         # Four ranks read four times what the file holds: each reads all of it.
         assert (got["offset"], got["bytes"], got["span_bytes"]) == (0, 1000, 1000)
-    assert (work.operations["kind"] == Kind.CREATE).sum() == 1
+    assert (work.operations["kind"] == OperationKind.CREATE).sum() == 1
 
 
 def test_too_many_shared_records_are_spread_over_fewer_ranks(
@@ -154,7 +161,7 @@ def test_too_many_shared_records_are_spread_over_fewer_ranks(
     posix = table("POSIX", ids, -1, WRITES=6400, BYTES_WRITTEN=64 * MIB, MAX_BYTE_WRITTEN=64 * MIB - 1)
     log = read(write(tmp_path / "x.darshan", {"POSIX": posix}, {i: f"/lustre/{i}" for i in ids}, ranks=64))
     work = darshan.workload(log)
-    assert len(work.operations) <= 300 and work.moved_bytes(Kind.WRITE) == 640 * MIB
+    assert len(work.operations) <= 300 and work.moved_bytes(OperationKind.WRITE) == 640 * MIB
     assert any("10 of 64 ranks" in line for line in work.assumed)
     assert len(set(work.operations["rank"].tolist())) == 10
 
@@ -168,10 +175,10 @@ def test_pieces_of_ranks_in_a_shared_file_are_where_they_were(tmp_path: Path) ->
         ranks=4,
     )
     writes = darshan.workload(read(path)).operations
-    writes = writes[writes["kind"] == Kind.WRITE]
+    writes = writes[writes["kind"] == OperationKind.WRITE]
     assert writes["offset"].tolist() == [r * MIB for r in range(4)]
     strided = darshan.workload(read(DATA / "ior_posix_ssf_n8_t64k_strided_nored.darshan")).operations
-    strided = strided[strided["kind"] == Kind.WRITE]
+    strided = strided[strided["kind"] == OperationKind.WRITE]
     assert strided["bytes"].sum() == 64 * MIB and (strided["span_bytes"] > 7 * strided["bytes"]).all()
 
 
@@ -218,7 +225,9 @@ def test_a_trace_is_played_at_its_own_times(tmp_path: Path) -> None:
     work = darshan.workload(log)
     mine = work.operations[work.operations["rank"] == 1]
     assert mine["earliest_s"].tolist() == [2.0, 2.0, 5.0, 5.5] and not mine["delay_s"].any()
-    assert mine["offset"].tolist() == [0, MIB, 3 * MIB, 0] and mine["kind"].tolist()[0] == Kind.CREATE
+    assert (
+        mine["offset"].tolist() == [0, MIB, 3 * MIB, 0] and mine["kind"].tolist()[0] == OperationKind.CREATE
+    )
     assert set(work.operations["rank"].tolist()) == {0, 1}, "who did it is known from the trace"
     without = darshan.workload(log, trace=False)
     assert (
@@ -231,14 +240,14 @@ def test_a_trace_that_lacks_bytes_is_not_used(tmp_path: Path) -> None:
     posix = table("POSIX", 1, 0, WRITES=4, BYTES_WRITTEN=4 * MIB, MAX_BYTE_WRITTEN=4 * MIB - 1)
     content = {"POSIX": posix, "DXT_POSIX": writer.trace_record(1, 0, [(0, MIB, 1.0, 2.0)])}
     work = darshan.workload(read(write(tmp_path / "x.darshan", content, {1: "/lustre/a"})))
-    assert work.moved_bytes(Kind.WRITE) == 4 * MIB and not work.operations["earliest_s"].any()
+    assert work.moved_bytes(OperationKind.WRITE) == 4 * MIB and not work.operations["earliest_s"].any()
     assert any("the trace lacks bytes" in line for line in work.assumed)
 
 
 def test_real_traces_keep_every_call() -> None:
     log = read(DATA / "hacc_ssf_posix_n8_p100k.darshan")
     work, calls = darshan.workload(log), segments(log)
-    for kind, written in ((Kind.WRITE, True), (Kind.READ, False)):
+    for kind, written in ((OperationKind.WRITE, True), (OperationKind.READ, False)):
         played, logged = work.operations[work.operations["kind"] == kind], calls[calls["write"] == written]
         assert sorted(played["earliest_s"].tolist()) == sorted(logged["start_s"].tolist())
         assert sorted(played["offset"].tolist()) == sorted(logged["offset"].tolist())
@@ -253,8 +262,8 @@ def test_bytes_files_and_ranks_of_real_logs(name: str) -> None:
     if "ckpt" in name:
         other = sum(f.size_bytes for f in work.files if "/log." in f.key)
         assert 0 < other < 10_000
-    assert work.moved_bytes(Kind.WRITE) == int(row["expected_bytes_written"]) + other
-    assert work.moved_bytes(Kind.READ) == int(row["expected_bytes_read"])
+    assert work.moved_bytes(OperationKind.WRITE) == int(row["expected_bytes_written"]) + other
+    assert work.moved_bytes(OperationKind.READ) == int(row["expected_bytes_read"])
     missing = 16 if "partial" in name else 0
     assert (len(work.files), work.ranks) == (int(row["n_files"]) - missing, int(row["ranks"]))
     assert bool(missing) == any("partial" in line for line in work.assumed)
@@ -287,7 +296,7 @@ def logs(draw: st.DrawFn) -> tuple[int, list[tuple[int, int, bool, int, int, flo
     return ranks, [(record, rank, *row) for (record, rank), row in rows.items()]
 
 
-def _log(ranks: int, rows: list[tuple[int, int, bool, int, int, float, float, float, float]]) -> Log:
+def _log(ranks: int, rows: list[tuple[int, int, bool, int, int, float, float, float, float]]) -> DarshanLog:
     from tarazu.trace.darshan.log import ACCESS
 
     accesses = np.zeros(len(rows), ACCESS)
@@ -298,7 +307,7 @@ def _log(ranks: int, rows: list[tuple[int, int, bool, int, int, float, float, fl
         at["writes"], at["reads"] = wrote // 100, got // 100
         at["open_start_s"], at["close_end_s"], at["write_s"], at["read_s"] = opened, closed, write_s, read_s
     names = {record: f"/f{record}" for record in range(1, 5)}
-    return Log("x", "3.41", ranks, 0, "1", (), 0.0, 100.0, (), names, {}, {}, accesses, {}, ())
+    return DarshanLog("x", "3.41", ranks, 0, "1", (), 0.0, 100.0, (), names, {}, {}, accesses, {}, ())
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -315,15 +324,15 @@ def test_bytes_order_and_ranks_are_kept(
         return
     work = darshan.workload(log, requests=requests)
     of = work.operations
-    assert (work.moved_bytes(Kind.WRITE), work.moved_bytes(Kind.READ)) == (wrote, got)
+    assert (work.moved_bytes(OperationKind.WRITE), work.moved_bytes(OperationKind.READ)) == (wrote, got)
     assert (
         (np.diff(of["rank"]) >= 0).all() and (of["delay_s"] >= 0).all() and np.isfinite(of["delay_s"]).all()
     )
-    moves = of[(of["kind"] == Kind.WRITE) | (of["kind"] == Kind.READ)]
+    moves = of[(of["kind"] == OperationKind.WRITE) | (of["kind"] == OperationKind.READ)]
     assert (moves["bytes"] > 0).all() and (moves["span_bytes"] > 0).all() and (moves["offset"] >= 0).all()
     sizes = np.array([f.size_bytes for f in work.files])
     assert (moves["offset"] + moves["span_bytes"] <= sizes[moves["file"]]).all()
-    created = of["file"][of["kind"] == Kind.CREATE].tolist()
+    created = of["file"][of["kind"] == OperationKind.CREATE].tolist()
     assert sorted(created) == [n for n, f in enumerate(work.files) if not f.exists]
     for record, rank, *_ in rows:
         moved = [row for row in rows if row[0] == record and row[3] + row[4] and row[1] in (rank, -1)]
@@ -334,7 +343,7 @@ def test_bytes_order_and_ranks_are_kept(
             assert bool(len(mine)) == bool(moved)
     for rank, file in {(int(o["rank"]), int(o["file"])) for o in of}:
         kinds = of["kind"][(of["rank"] == rank) & (of["file"] == file)]
-        assert kinds[0] <= Kind.OPEN and kinds[-1] == Kind.CLOSE
+        assert kinds[0] <= OperationKind.OPEN and kinds[-1] == OperationKind.CLOSE
 
 
 def test_65536_ranks_in_seconds(tmp_path: Path) -> None:
@@ -346,4 +355,4 @@ def test_65536_ranks_in_seconds(tmp_path: Path) -> None:
     start_s = time.process_time()
     work = darshan.workload(log)
     assert time.process_time() - start_s < 10
-    assert work.moved_bytes(Kind.WRITE) == number * MIB and len(work.operations) == 10 * number
+    assert work.moved_bytes(OperationKind.WRITE) == number * MIB and len(work.operations) == 10 * number

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from tarazu.errors import BadInput
 from tarazu.sim.workloads import hacc, ior, stand_ins
 from tarazu.sim.workloads.operations import even_parts
-from tarazu.sim.workloads.workload import Kind, Workload
+from tarazu.sim.workloads.workload import OperationKind, Workload
 from tarazu.units import MIB
 
 GB = 10**9
 
 
-def moves(work: Workload, kind: Kind) -> Any:
+def moves(work: Workload, kind: OperationKind) -> Any:
     return work.operations[work.operations["kind"] == kind]
 
 
-def once(work: Workload, kind: Kind) -> bool:
+def once(work: Workload, kind: OperationKind) -> bool:
     """Each byte of each file is moved once; the operations are contiguous."""
     of = moves(work, kind)
     of = of[np.lexsort((of["offset"], of["file"]))]
@@ -36,10 +36,10 @@ def test_file_per_process() -> None:
     work = ior.workload(ranks=12, block_bytes=4 * MIB, segments=3, ranks_per_node=5)
     assert (len(work.files), work.ranks, work.nodes) == (12, 12, 3)
     assert {f.size_bytes for f in work.files} == {12 * MIB} and not any(f.exists for f in work.files)
-    for kind in (Kind.WRITE, Kind.READ):
+    for kind in (OperationKind.WRITE, OperationKind.READ):
         assert work.moved_bytes(kind) == 12 * 12 * MIB
         assert (moves(work, kind)["file"] == moves(work, kind)["rank"]).all()
-    assert (work.operations["kind"] == Kind.CREATE).sum() == 12
+    assert (work.operations["kind"] == OperationKind.CREATE).sum() == 12
 
 
 @pytest.mark.parametrize("interface", ["POSIX", "MPIIO"])
@@ -49,10 +49,10 @@ def test_single_shared_file(interface: Any, segments: int) -> None:
         ranks=4, block_bytes=100, transfer_bytes=50, segments=segments, shared=True, interface=interface
     )
     assert [f.size_bytes for f in work.files] == [400 * segments]
-    assert work.moved_bytes(Kind.WRITE) == work.moved_bytes(Kind.READ) == 400 * segments
-    wrote = moves(work, Kind.WRITE)
+    assert work.moved_bytes(OperationKind.WRITE) == work.moved_bytes(OperationKind.READ) == 400 * segments
+    wrote = moves(work, OperationKind.WRITE)
     if segments <= ior.REQUESTS:
-        assert once(work, Kind.WRITE) and once(work, Kind.READ)
+        assert once(work, OperationKind.WRITE) and once(work, OperationKind.READ)
     else:
         assert len(wrote) == 4 * ior.REQUESTS
     for rank in range(4):
@@ -60,10 +60,10 @@ def test_single_shared_file(interface: Any, segments: int) -> None:
         assert (
             mine["offset"][0] == rank * 100 and mine["offset"][-1] + mine["span_bytes"][-1] <= 400 * segments
         )
-    creates = work.operations[work.operations["kind"] == Kind.CREATE]
+    creates = work.operations[work.operations["kind"] == OperationKind.CREATE]
     assert creates["rank"].tolist() == [0]
     before = work.operations[work.operations["rank"] == 1]["kind"].tolist()
-    assert (before[0] == Kind.BARRIER) == (interface == "MPIIO"), (
+    assert (before[0] == OperationKind.BARRIER) == (interface == "MPIIO"), (
         "MPI-IO: rank 0 creates before the others open"
     )
 
@@ -72,13 +72,13 @@ def test_collective_io_is_that_of_the_aggregators() -> None:
     work = ior.workload(
         ranks=16, block_bytes=MIB, interface="MPIIO", collective=True, shared=True, ranks_per_node=4
     )
-    assert set(moves(work, Kind.WRITE)["rank"].tolist()) == {0, 4, 8, 12}
-    assert once(work, Kind.WRITE) and (moves(work, Kind.WRITE)["bytes"] == 4 * MIB).all()
+    assert set(moves(work, OperationKind.WRITE)["rank"].tolist()) == {0, 4, 8, 12}
+    assert once(work, OperationKind.WRITE) and (moves(work, OperationKind.WRITE)["bytes"] == 4 * MIB).all()
     two = ior.workload(
         ranks=16, block_bytes=MIB, interface="MPIIO", collective=True, shared=True, aggregators=2
     )
-    assert set(moves(two, Kind.WRITE)["rank"].tolist()) == {0, 8}
-    opens = two.operations[two.operations["kind"] <= Kind.OPEN]
+    assert set(moves(two, OperationKind.WRITE)["rank"].tolist()) == {0, 8}
+    opens = two.operations[two.operations["kind"] <= OperationKind.OPEN]
     assert set(opens["rank"].tolist()) == set(range(16)), "all ranks take part"
 
 
@@ -86,7 +86,9 @@ def test_collective_io_is_that_of_the_aggregators() -> None:
 def test_reordered_reads_are_of_the_next_nodes_data(shared: bool) -> None:
     work = ior.workload(ranks=8, block_bytes=MIB, shared=shared, reorder=True, ranks_per_node=2)
     for rank in range(8):
-        (wrote,), (got,) = (moves(work, k)[moves(work, k)["rank"] == rank] for k in (Kind.WRITE, Kind.READ))
+        (wrote,), (got,) = (
+            moves(work, k)[moves(work, k)["rank"] == rank] for k in (OperationKind.WRITE, OperationKind.READ)
+        )
         other = (rank + 2) % 8
         assert (got["offset"], got["file"]) == ((other * MIB, 0) if shared else (0, other))
         assert (wrote["offset"], wrote["file"]) == ((rank * MIB, 0) if shared else (0, rank))
@@ -94,13 +96,13 @@ def test_reordered_reads_are_of_the_next_nodes_data(shared: bool) -> None:
 
 def test_repetitions() -> None:
     new = ior.workload(ranks=2, block_bytes=MIB, repetitions=3, read=False, interval_s=2.0)
-    assert len(new.files) == 6 and (new.operations["kind"] == Kind.CREATE).sum() == 6
+    assert len(new.files) == 6 and (new.operations["kind"] == OperationKind.CREATE).sum() == 6
     assert new.operations["delay_s"].tolist().count(2.0) == 4
     same = ior.workload(ranks=2, block_bytes=MIB, repetitions=3, read=False, new_files=False)
-    assert len(same.files) == 2 and (same.operations["kind"] == Kind.CREATE).sum() == 2
-    assert same.moved_bytes(Kind.WRITE) == new.moved_bytes(Kind.WRITE) == 6 * MIB
+    assert len(same.files) == 2 and (same.operations["kind"] == OperationKind.CREATE).sum() == 2
+    assert same.moved_bytes(OperationKind.WRITE) == new.moved_bytes(OperationKind.WRITE) == 6 * MIB
     only = ior.workload(ranks=2, block_bytes=MIB, write=False)
-    assert all(f.exists for f in only.files) and not (only.operations["kind"] == Kind.CREATE).any()
+    assert all(f.exists for f in only.files) and not (only.operations["kind"] == OperationKind.CREATE).any()
 
 
 @pytest.mark.parametrize(
@@ -124,12 +126,15 @@ def test_hacc_io_has_the_sizes_of_the_benchmark() -> None:
     own = hacc.workload(ranks=8, particles=100_000)
     one = hacc.workload(ranks=8, particles=100_000, shared=True)
     for work, size in ((own, 231_726_592), (one, 55_565_824)):
-        assert work.moved_bytes(Kind.WRITE) == work.moved_bytes(Kind.READ) == size
+        assert work.moved_bytes(OperationKind.WRITE) == work.moved_bytes(OperationKind.READ) == size
         assert sum(f.size_bytes for f in work.files) == size
     small = hacc.workload(ranks=3, particles=5, shared=True)
-    assert once(small, Kind.WRITE) and once(small, Kind.READ)
+    assert once(small, OperationKind.WRITE) and once(small, OperationKind.READ)
     first, second = (small.operations[small.operations["rank"] == r]["kind"].tolist() for r in (0, 1))
-    assert first[:2] == [Kind.CREATE, Kind.BARRIER] and second[:2] == [Kind.BARRIER, Kind.OPEN]
+    assert first[:2] == [OperationKind.CREATE, OperationKind.BARRIER] and second[:2] == [
+        OperationKind.BARRIER,
+        OperationKind.OPEN,
+    ]
     assert len(hacc.workload(ranks=2, particles=1, repetitions=3, read=False).files) == 6
 
 
@@ -147,16 +152,16 @@ def test_stand_ins_meet_table_7(name: Any, steps: int) -> None:
     work = stand_ins.workload(name=name, steps=steps, seed=3)
     nodes, got, wrote = PAPER[name]
     assert (work.nodes, work.ranks) == (nodes, 6 * nodes)
-    assert (work.moved_bytes(Kind.READ), work.moved_bytes(Kind.WRITE)) == (got, wrote)
+    assert (work.moved_bytes(OperationKind.READ), work.moved_bytes(OperationKind.WRITE)) == (got, wrote)
     new = [f for f in work.files if not f.exists]
     assert len(new) == work.ranks * steps and sum(f.size_bytes for f in new) == wrote
-    writers = moves(work, Kind.WRITE)
+    writers = moves(work, OperationKind.WRITE)
     assert len(np.unique(writers["file"])) == len(writers), "one file per rank and step"
     assert np.bincount(writers["rank"]).tolist() == [steps] * work.ranks
     assert f"{nodes} nodes, {got / GB:g} GB read, {wrote / GB:g} GB written" in work.stand_in
     sizes = np.array([f.size_bytes for f in new])
     assert sizes.std() / sizes.mean() == pytest.approx(0.2, rel=0.15)
-    reads = moves(work, Kind.READ)
+    reads = moves(work, OperationKind.READ)
     size = np.array([f.size_bytes for f in work.files])[reads["file"]]
     assert (reads["bytes"] <= size).all() and (size - reads["bytes"]).sum() < steps
 
@@ -164,19 +169,28 @@ def test_stand_ins_meet_table_7(name: Any, steps: int) -> None:
 @pytest.mark.parametrize("name", ["genomicPrediction", "cosmoFlow"])
 def test_training_reads_its_data_set_again_in_every_epoch(name: Any) -> None:
     work = stand_ins.workload(name=name)
-    reads = moves(work, Kind.READ)
+    reads = moves(work, OperationKind.READ)
     shards = np.bincount(reads["file"])
     assert shards.tolist() == [10] * work.ranks, "each shard once an epoch"
     mine = reads[reads["rank"] == 5]["file"]
     assert len(set(mine.tolist())) > 5, "a rank reads other shards in other epochs"
-    assert work.moved_bytes(Kind.READ) > work.moved_bytes(Kind.WRITE)
+    assert work.moved_bytes(OperationKind.READ) > work.moved_bytes(OperationKind.WRITE)
 
 
 def test_the_simulation_writes_its_history_in_bursts() -> None:
     work = stand_ins.workload(name="E3SM")
-    assert work.moved_bytes(Kind.WRITE) > work.moved_bytes(Kind.READ)
+    assert work.moved_bytes(OperationKind.WRITE) > work.moved_bytes(OperationKind.READ)
     mine = work.operations[work.operations["rank"] == 9]["kind"].tolist()
-    step = [Kind.OPEN, Kind.READ, Kind.CLOSE, Kind.BARRIER, Kind.CREATE, Kind.WRITE, Kind.CLOSE, Kind.BARRIER]
+    step = [
+        OperationKind.OPEN,
+        OperationKind.READ,
+        OperationKind.CLOSE,
+        OperationKind.BARRIER,
+        OperationKind.CREATE,
+        OperationKind.WRITE,
+        OperationKind.CLOSE,
+        OperationKind.BARRIER,
+    ]
     assert mine == step * 10
 
 
@@ -261,17 +275,19 @@ def test_every_rank_meets_at_every_barrier_and_bytes_are_those_asked_for(
     )
     of = work.operations
     assert (
-        work.moved_bytes(Kind.WRITE)
-        == work.moved_bytes(Kind.READ)
+        work.moved_bytes(OperationKind.WRITE)
+        == work.moved_bytes(OperationKind.READ)
         == ranks * blocks * 10 * segments * repetitions
     )
-    barriers = of["rank"][of["kind"] == Kind.BARRIER]
+    barriers = of["rank"][of["kind"] == OperationKind.BARRIER]
     assert len(set(np.bincount(barriers, minlength=ranks).tolist())) == 1
-    assert (np.diff(of["rank"]) >= 0).all() and ((of["file"] >= 0) | (of["kind"] == Kind.BARRIER)).all()
+    assert (np.diff(of["rank"]) >= 0).all() and (
+        (of["file"] >= 0) | (of["kind"] == OperationKind.BARRIER)
+    ).all()
     sizes = np.array([f.size_bytes for f in work.files])
     ends = of["offset"] + of["span_bytes"]
     some = of["bytes"] > 0
     assert (ends[some] <= sizes[of["file"][some]]).all()
-    assert np.bincount(of["file"][of["kind"] == Kind.CREATE], minlength=len(sizes)).tolist() == [1] * len(
-        sizes
-    )
+    assert np.bincount(of["file"][of["kind"] == OperationKind.CREATE], minlength=len(sizes)).tolist() == [
+        1
+    ] * len(sizes)

@@ -9,7 +9,7 @@ from tarazu.errors import BadInput
 from tarazu.model import Component, Layout
 from tarazu.native import encode_lov
 from tarazu.sim.workloads import history
-from tarazu.sim.workloads.workload import Kind
+from tarazu.sim.workloads.workload import OperationKind
 from tarazu.trace.darshan.imports import import_log
 from tarazu.trace.runfile import encode_run, read_run
 
@@ -29,15 +29,15 @@ def test_a_run_of_the_history_is_played_again(tmp_path: Path, name: str, written
     assert [(f.key, f.size_bytes, f.exists) for f in work.files] == [
         (f.key, f.size_bytes, False) for f in run.files
     ]
-    assert work.moved_bytes(Kind.WRITE) == written and work.ranks == run.step.ranks == 8
-    creates = work.operations[work.operations["kind"] == Kind.CREATE]
+    assert work.moved_bytes(OperationKind.WRITE) == written and work.ranks == run.step.ranks == 8
+    creates = work.operations[work.operations["kind"] == OperationKind.CREATE]
     assert {(int(o["file"]), float(o["earliest_s"])) for o in creates} == {
         (n, f.at_s) for n, f in enumerate(run.files)
     }
     for number, file in enumerate(run.files):
         mine = work.operations[work.operations["file"] == number]
         assert set(mine["rank"].tolist()) == set(file.creators)
-    assert "reads" in work.assumed[0] and not work.moved_bytes(Kind.READ)
+    assert "reads" in work.assumed[0] and not work.moved_bytes(OperationKind.READ)
 
 
 def test_layouts_of_the_history() -> None:
@@ -49,7 +49,7 @@ def test_layouts_of_the_history() -> None:
     work = history.workload(run, placement=True, ranks_per_node=3)
     assert work.files[0].layout == layout and work.files[0].exists and work.files[1].layout is None
     assert (work.ranks_per_node, work.nodes) == (3, 3)
-    assert work.operations["kind"][work.operations["file"] == 0][0] == Kind.OPEN
+    assert work.operations["kind"][work.operations["file"] == 0][0] == OperationKind.OPEN
     assert any("missing" in line for line in work.assumed)
     assert history.workload(run).files[0].layout is None
 

@@ -6,8 +6,8 @@ import pytest
 
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK
-from tarazu.trace.arguments import numeric_arguments
 from tarazu.trace.darshan.imports import import_log
+from tarazu.units import numeric_arguments
 
 DATA = Path(__file__).parents[2] / "data" / "traces"
 

@@ -9,7 +9,7 @@ import pytest
 
 from tarazu.errors import TraceError
 from tarazu.lustre import EOF
-from tarazu.trace.darshan.log import GAPS, Gap, Log
+from tarazu.trace.darshan.log import GAPS, DarshanLog, Gap
 from tarazu.trace.darshan.read import read, segments
 from tests.trace.darshan import writer
 from tests.trace.darshan.writer import INIT, table, write
@@ -20,7 +20,7 @@ MINE = 0x9E3779B97F4A7C15
 """A record id that needs all of its 64 bits."""
 
 
-def kinds(log: Log) -> list[str]:
+def kinds(log: DarshanLog) -> list[str]:
     return [gap.kind for gap in log.gaps]
 
 

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 
 from tarazu.model import ANY_RANK
 from tarazu.trace.phases.combine import combine
-from tarazu.trace.phases.part import Part, io_s, order, spatiality
-from tarazu.trace.phases.phase import Phase
+from tarazu.trace.phases.phase import Phase, PhasePart, io_s, order, spatiality
 
 
-def part(file: str = "a", rank: int = 0, start: float = 0.0, end: float = 1.0, **more: Any) -> Part:
+def part(file: str = "a", rank: int = 0, start: float = 0.0, end: float = 1.0, **more: Any) -> PhasePart:
     made: dict[str, Any] = {
         "api": "POSIX",
         "operation": "write",
@@ -23,10 +22,10 @@ def part(file: str = "a", rank: int = 0, start: float = 0.0, end: float = 1.0, *
         "consecutive": 9,
         "sequential": 9,
     }
-    return Part(file=file, rank=rank, start_s=start, end_s=end, **{**made, **more})
+    return PhasePart(file=file, rank=rank, start_s=start, end_s=end, **{**made, **more})
 
 
-def everyone(file: str, start: float, end: float, **more: Any) -> Part:
+def everyone(file: str, start: float, end: float, **more: Any) -> PhasePart:
     return part(file, ANY_RANK, start, end, **{"ranks": 4, "requests": 40, "consecutive": 36, **more})
 
 
@@ -140,7 +139,7 @@ parts_ = st.lists(
 
 @settings(max_examples=40)
 @given(parts_)
-def test_nothing_is_lost_or_counted_twice(parts: list[Part]) -> None:
+def test_nothing_is_lost_or_counted_twice(parts: list[PhasePart]) -> None:
     found = combine(parts, 4)
     assert sum(p.bytes for p in found) == sum(p.bytes for p in parts)
     assert sum(p.requests for p in found) == sum(p.requests for p in parts)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.trace.darshan.log import Log
+from tarazu.trace.darshan.log import DarshanLog
 from tarazu.trace.darshan.read import read
 from tarazu.trace.phases.darshan import phases
 from tarazu.trace.phases.phase import Phase
@@ -20,12 +20,12 @@ PARTIAL = "ior_posix_fpp_n8_i6_m_partial.darshan"
 """Darshan kept four files of each rank."""
 
 
-def log_of(name: str) -> Log:
+def log_of(name: str) -> DarshanLog:
     found = DATA / "traces" / name
     return read(found if found.exists() else DATA / "phases" / name)
 
 
-def seen(phase: Phase, log: Log) -> Expected:
+def seen(phase: Phase, log: DarshanLog) -> Expected:
     assert phase.rank_count == log.ranks and phase.ranks in (None, tuple(range(log.ranks)))
     return Expected(
         phase.operation,

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from tarazu.model import ANY_RANK
 from tarazu.trace.darshan.log import Heat
 from tarazu.trace.phases.heat import split
-from tarazu.trace.phases.part import Part
+from tarazu.trace.phases.phase import PhasePart
 
 
-def part(file: str, rank: int, start: float, end: float, size: int = 60, **more: Any) -> Part:
-    return Part(
+def part(file: str, rank: int, start: float, end: float, size: int = 60, **more: Any) -> PhasePart:
+    return PhasePart(
         file=file, api="POSIX", operation="write", rank=rank, ranks=4 if rank == ANY_RANK else 1, start_s=start,
         end_s=end, bytes=size, io_s=0.3, requests=6, consecutive=3, sequential=3, opens=3, **more,
     )  # fmt: skip

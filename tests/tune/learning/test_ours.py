@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from tarazu.tune import learning
+from tarazu.sim.tuning import learning
+from tarazu.sim.tuning.learning.lending import Lending
 from tarazu.tune.learner import Learner
 from tarazu.tune.learning.ours import Tarazu
 from tarazu.tune.pattern import Pattern
@@ -55,7 +56,7 @@ def test_values_that_differ_by_less_than_matters_are_not_explored() -> None:
 
 
 def test_what_similar_patterns_know_needs_no_trial() -> None:
-    learner, random = Tarazu(7, lend=True), Random(3)
+    learner, random = Lending(7), Random(3)
     play(learner, NEAR, SHAPE, 100, random)
     play(learner, Pattern("read", "strided", 4, 32768), SHAPE, 100, random)
     used = play(learner, READ, SHAPE, 20, random)
@@ -71,7 +72,7 @@ def test_what_similar_patterns_know_needs_no_trial() -> None:
 
 
 def test_neighbours_that_mislead_lose_their_credit() -> None:
-    learner, random = Tarazu(7, lend=True), Random(4)
+    learner, random = Lending(7), Random(4)
     for size in (65536, 131072, 16384, 8192):
         shape = SHAPE[:]
         random.shuffle(shape)
