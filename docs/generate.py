@@ -1,4 +1,4 @@
-"""Write the generated parts of the documentation: commands, settings, metrics, parameters, stripe counts.
+"""Write the generated parts of the documentation: commands, settings, metrics, files, stripe counts.
 
 python docs/generate.py [NAME…]     all, or those of PAGES that are named
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import command_pages
+import file_index
 import metric_table
 
 from tarazu import config
@@ -54,6 +55,7 @@ PAGES: dict[str, tuple[Path, Callable[[str], str]]] = {
     "settings": (HERE / "settings.md", lambda text: between(text, SETTINGS, config.table())),
     "metrics": (HERE / "metrics.md", lambda text: between(text, METRICS, metric_table.table())),
     "commands": (HERE / "commands.md", lambda _: command_pages.page()),
+    "files": (HERE / "files.md", lambda _: file_index.page()),
     "sources": (HERE / "sources.md", lambda text: between(text, PARAMETERS, params.table())),
     "simulator": (HERE / "simulator.md", simulator),
     "stripes": (HERE / "benchmarks.md", lambda text: between(text, STRIPES, stripes_table())),

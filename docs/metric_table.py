@@ -1,4 +1,4 @@
-"""The table of metrics of docs/metrics.md, read off the sources of `daemons/metrics/`: each family is named in a call.
+"""The table of metrics of docs/metrics.md, read off the sources of the daemons: each family is named in a call.
 
 Nothing runs: some families are there only with a second mdsd, with routers, once a report has come.
 """
@@ -11,7 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-SOURCES = Path(__file__).parents[1] / "daemons" / "metrics"
+from tarazu.wire.messages import STATISTICS
+
+DAEMONS = Path(__file__).parents[1] / "daemons"
 _CALLS = {"gauge": "gauge", "counter": "counter", "counters": "counter", "histogram": "histogram"}
 _CLASSES = {
     "GaugeMetricFamily": "gauge",
@@ -19,6 +21,7 @@ _CLASSES = {
     "HistogramMetricFamily": "histogram",
 }
 _SHARED = "families"
+"""Families of all daemons: daemons/metrics/families.py."""
 
 
 class Family(NamedTuple):
@@ -29,9 +32,9 @@ class Family(NamedTuple):
     text: str
 
 
-def families(module: str) -> list[Family]:
-    """Of a daemon (the name of its file), in the order of the source; those of all daemons are of `families`."""
-    tree = ast.parse((SOURCES / f"{module}.py").read_text())
+def families(daemon: str) -> list[Family]:
+    """Of a daemon (the name of its folder) or of all (`families`), in the order of the source."""
+    tree = ast.parse(_source(daemon).read_text())
     constants = _constants(tree)
     found = []
     for node in ast.walk(tree):
@@ -42,15 +45,28 @@ def families(module: str) -> list[Family]:
     return sorted(set(found), key=lambda family: [f.name for f in found].index(family.name))
 
 
+def _source(daemon: str) -> Path:
+    return DAEMONS / "metrics" / "families.py" if daemon == _SHARED else DAEMONS / daemon / "metrics.py"
+
+
 def _constants(tree: ast.Module) -> dict[str, object]:
     found = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             try:
-                found[node.targets[0].id] = ast.literal_eval(node.value)
+                found[node.targets[0].id] = _literal(node.value)
             except ValueError:
                 continue
     return found
+
+
+def _literal(node: ast.expr) -> object:
+    """A value as it stands there; what is unpacked into a tuple is a server's declared statistics."""
+    if not isinstance(node, ast.Tuple):
+        return ast.literal_eval(node)
+    declared = [(of.metric, of.text) for of in STATISTICS.values()]
+    rows = ((declared if isinstance(each, ast.Starred) else [ast.literal_eval(each)]) for each in node.elts)
+    return tuple(row for some in rows for row in some)
 
 
 def _called(node: ast.Call, function: str, constants: dict[str, object]) -> Iterator[Family]:
@@ -62,7 +78,7 @@ def _called(node: ast.Call, function: str, constants: dict[str, object]) -> Iter
     elif function in _CLASSES and len(texts) >= 2:
         yield _family(texts[0], _CLASSES[function], texts[1], _labels(node, constants))
     elif function == "of_sockets" and texts:
-        rows = _constants(ast.parse((SOURCES / f"{_SHARED}.py").read_text()))["_OF_SOCKET"]
+        rows = _constants(ast.parse(_source(_SHARED).read_text()))["_OF_SOCKET"]
         assert isinstance(rows, tuple)
         for what, _, text in rows:
             yield _family(f"tarazu_{texts[0]}_{what}", "counter", text, ("socket",))
@@ -110,10 +126,10 @@ def _family(name: str, kind: str, text: str, labels: tuple[str, ...]) -> Family:
 @cache
 def all_families() -> dict[str, list[Family]]:
     """Daemon → its families; mdsd's first."""
-    shared = ("__init__", "exporter", "histogram", "server")
-    modules = [path.stem for path in sorted(SOURCES.glob("*.py")) if path.stem not in shared]
-    modules.sort(key=lambda name: (name == _SHARED, name != "mdsd", name))
-    return {module: found for module in modules if (found := families(module))}
+    daemons = sorted(
+        (path.parent.name for path in DAEMONS.glob("*/metrics.py")), key=lambda name: (name != "mdsd", name)
+    )
+    return {name: of for name in (*daemons, _SHARED) if (of := families(name))}
 
 
 def table() -> str:

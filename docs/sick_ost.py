@@ -18,7 +18,7 @@ BAR, STEP, HEAD = 4, 6, 44
 FONT = "font-family='system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif'"
 
 
-def picture(study: badost.Study) -> str:
+def picture(study: badost.BadOstStudy) -> str:
     """The SVG: two panels of one scale, a bar for each OST as long as its writing takes."""
     full_s = study.logged_s
     ours_s = median(study.tarazu_s)

@@ -14,7 +14,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from tarazu.cli.top.choice import Choice
+from tarazu.cli.top.choice import TopChoice
 from tarazu.cli.top.screen import Line, screen
 from tarazu.wire.overview import Overview, overview
 
@@ -137,7 +137,7 @@ def drawn() -> str:
     """The picture of the example, whatever the time zone."""
     os.environ["TZ"] = "UTC"
     time.tzset()
-    found = screen(example(), Choice(), COLUMNS, LINES, every_s=2.0)
+    found = screen(example(), TopChoice(), COLUMNS, LINES, every_s=2.0)
     return picture(found.lines, "tarazu top: 3,600 OSTs of a made-up system, worst first")
 
 
