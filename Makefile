@@ -8,7 +8,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench bench-alloc bench-bursts bench-daemons bench-forward bench-mixtures bench-rebalance bench-sim bench-slow-osts bench-tune dist day-one chaos compat docs try-docs clean packages fuzz hostile sanitize soak
+.PHONY: help setup build demo test lint bench bench-alloc bench-bursts bench-daemons bench-forward bench-mixtures bench-rebalance bench-sim bench-slow-osts bench-time bench-tune dist day-one chaos compat docs try-docs clean packages fuzz hostile sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -29,6 +29,7 @@ help:
 	@echo "make bench-rebalance  which existing files to move: beside bounds and lfs_migrate, and for a million files, docs/rebalancing.md"
 	@echo "make bench-sim     the simulator beside formulas, SimGrid, measured systems and the daemons (BENCH_ARGS='--only table-6')"
 	@echo "make bench-slow-osts  when a slow disk is seen, which healthy one is taken for slow, docs/deciding.md"
+	@echo "make bench-time    jobs' times beside Lustre's own, round robin, random and a bound: 252 cells, docs/benchmarks.md"
 	@echo "make bench-tune    parameters that learn: situations, learners, council, levers, docs/tuning.md (BENCH_ARGS='--only online')"
 	@echo "make bench-bursts  spatial bursts: measures, mappings, node selection, Slurm's plugin, docs/bursts.md"
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
@@ -118,6 +119,9 @@ bench-rebalance: setup
 
 bench-slow-osts: setup
 	$(BIN)/python -m tests.benchmarks.slow_osts $(BENCH_ARGS)
+
+bench-time: setup
+	$(BIN)/python -m tests.benchmarks.time $(BENCH_ARGS)
 
 bench-sim: setup
 	$(BIN)/python tests/benchmarks/sim/validations.py $(BENCH_ARGS)

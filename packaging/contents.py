@@ -50,21 +50,33 @@ PACKAGES = (
         "balances I/O on Lustre, from the application's open() to the disk",
         "For mdsd's node and launch nodes: allocation of OSTs, prediction, and `tarazu run`, which records jobs and "
         "places their files.",
-        extras=("mds", "client", "mysql"),
+        extras=("mds", "scale", "client", "mysql"),
         needs=("tarazu-oss", "tarazu-preload"),
         programs=("tarazu-mdsd", "tarazu-clientd"),
     ),
     Package(
         "tarazu-analysis",
         "tarazu's simulator, readers of Darshan logs, and traffic of compute nodes",
-        "For one node where somebody looks into the matter: `tarazu whatif`, `sim`, `forward`, `bursts`, its daemon.",
+        "For one node where somebody looks into the matter: `tarazu history whatif`, `sim`, "
+        "`change bursts`, and the daemon of bursts.",
         extras=("sim", "bursts"),
         needs=("tarazu",),
         programs=("tarazu-burstd",),
     ),
 )
 BASE = "tarazu-oss"
-"""Holds what all programs stand on: Python, and all of tarazu's own modules."""
+"""Holds what all programs stand on: Python, and tarazu's own modules but those of ANALYSIS."""
+ANALYSIS = {
+    ".": "sim",
+    "cli/bursts": "import_ nodes remap remap_follow remap_input report report_files report_text",
+    "daemons/burstd": "answering batch deciding gathering here history jobs keeping metrics names node_part pins "
+    "reports service",
+    "forwarding": "bursts nodes",
+    "forwarding/mapping": "flow folded follow history hops judge module_options offers simple together",
+    "forwarding/traffic": "day_file days imports machine_file merging",
+    "lib": "libtestbed libtestbed2 testbed",
+}
+"""Of tarazu's own files, what the package tarazu-analysis alone needs: folder → modules and folders in it."""
 
 
 def program_of_unit(unit: str) -> str:
@@ -73,6 +85,15 @@ def program_of_unit(unit: str) -> str:
     names = sorted((p for package in PACKAGES for p in package.programs), key=len, reverse=True)
     daemons = [name for name in names if name != "tarazu"]
     return next((name for name in daemons if stem == name or stem.startswith(f"{name}-")), "tarazu")
+
+
+def is_of_analysis(file: PurePosixPath) -> bool:
+    """file: below site-packages, `tarazu/sim/demo.py`, also as it is compiled."""
+    if file.parts[0] != "tarazu":
+        return False
+    folder = file.parent.parent if file.parent.name == "__pycache__" else file.parent
+    path = folder.relative_to("tarazu") / file.name.partition(".")[0]
+    return any(part.name in ANALYSIS.get(str(part.parent), "").split() for part in (path, *path.parents))
 
 
 def package_of(path: PurePosixPath, python_packages: dict[str, str]) -> str:
@@ -90,6 +111,8 @@ def package_of(path: PurePosixPath, python_packages: dict[str, str]) -> str:
     place = next((part for part in path.parts if part in ("site-packages", "dist-packages")), None)
     if place:
         inside = PurePosixPath(*path.parts[path.parts.index(place) + 1 :])
+        if is_of_analysis(inside):
+            return "tarazu-analysis"
         if inside.parts[:2] == ("tarazu", "lib"):
             return "tarazu"
         return python_packages.get(inside.parts[0], BASE)

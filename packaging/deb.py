@@ -31,6 +31,8 @@ def _package(
     control.mkdir()
     size_kib = sum(p.lstat().st_size for p in root.rglob("*") if not p.is_dir()) >> 10
     depends = [f"{name} (= {tree.VERSION})" for name in package.needs]
+    # A file that has moved here may still belong to another of them, of the version before, while this one is unpacked.
+    others = [other.name for other in contents.PACKAGES if other is not package]
     fields = {
         "Package": package.name,
         "Version": tree.VERSION,
@@ -40,6 +42,7 @@ def _package(
         "Priority": "optional",
         "Installed-Size": str(size_kib),
         "Depends": ", ".join([f"libc6 (>= {stage.oldest_glibc(package)})", *depends]),
+        "Replaces": ", ".join(others),
         "Description": f"{package.summary}\n {package.description}",
     }
     (control / "control").write_text("".join(f"{name}: {value}\n" for name, value in fields.items()))

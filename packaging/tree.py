@@ -156,7 +156,7 @@ def _add_system_files(prefix: Path) -> None:
 
 def _add_documents(prefix: Path) -> None:
     """Man pages and completion, from the parsers; the file of settings, all of them commented."""
-    command = [sys.executable, "-m", "tarazu.cli.manual", prefix / "share"]
+    command = [sys.executable, SOURCE / "packaging" / "manual.py", prefix / "share"]
     subprocess.run(command, check=True, cwd=SOURCE, stdout=subprocess.DEVNULL)
     pages = [path for path in (prefix / "share" / "man").rglob("*") if path.is_file()]
     subprocess.run(["gzip", "-9n", *pages], check=True)

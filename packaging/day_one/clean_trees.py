@@ -8,10 +8,10 @@ from pathlib import Path
 import roots
 import tree
 
-BASE = "tarazu.daemons.ossd tarazu.daemons.announcer.service tarazu.daemons.council.service prometheus_client"
-MAIN = "tarazu.daemons.mdsd tarazu.daemons.clientd ortools.graph.python.min_cost_flow ortools.sat.python.cp_model "
-MAIN += "networkx statsmodels.tsa.arima.model cffi pymysql tarazu.native"
-ANALYSIS = "tarazu.daemons.bursts.service pyarrow.parquet simpy scipy.stats darshan"
+BASE = "tarazu.daemons.ossd.service tarazu.daemons.announcer.service tarazu.daemons.council.service prometheus_client"
+MAIN = "tarazu.daemons.mdsd.service tarazu.daemons.clientd.service ortools.graph.python.min_cost_flow "
+MAIN += "ortools.sat.python.cp_model networkx statsmodels.tsa.arima.model cffi pymysql tarazu.native"
+ANALYSIS = "tarazu.daemons.burstd.service pyarrow.parquet simpy scipy.stats darshan"
 NATIVE = "; from tarazu.native import library_path, template; library_path('libtarazu.so')"
 
 

@@ -45,7 +45,7 @@ CLIENT = f"""\
 Environment=TARAZU_ROOT={TESTBED}/clients/client1
 """
 JOB = 'tarazu run --app hello -- "$IORLIKE" -F -n 6 -b 96m -t 4m -r %s -o "$TESTBED_MOUNT/%s/out"'
-AS_CLIENT = f'eval "$(tarazu testbed env {TESTBED})"; unset TARAZU_CONFIG TARAZU_CLIENTD_SOCKET; '
+AS_CLIENT = f'eval "$(tarazu sim testbed env {TESTBED})"; unset TARAZU_CONFIG TARAZU_CLIENTD_SOCKET; '
 AS_CLIENT += "IORLIKE=$(echo /usr/lib/tarazu/lib/python3*/*-packages/tarazu/lib/testbed/iorlike); "
 
 
@@ -111,7 +111,7 @@ def _install(there: Machine) -> None:
 
 def _lustre(there: Machine) -> None:
     _step("Lustre", "the testbed stands for it: one OSS, 6 OSTs, one of them slow")
-    up = f"tarazu testbed up {TESTBED} --no-daemons --osss 1 --osts-per-oss 6 --ost-size 40G --slow 4=8"
+    up = f"tarazu sim testbed up {TESTBED} --no-daemons --osss 1 --osts-per-oss 6 --ost-size 40G --slow 4=8"
     there.run(f"{up} --fill 0.1,0.1,0.6,0.1,0.1,0.1", user=USER)
 
 
@@ -122,8 +122,8 @@ def _write(there: Machine, path: str, text: str) -> None:
 
 
 def _keys_and_settings(there: Machine) -> None:
-    _step("keys", "tarazu keys create")
-    there.run("tarazu keys create && chown -R tarazu: /etc/tarazu/keys && tarazu keys list")
+    _step("keys", "tarazu config keys create")
+    there.run("tarazu config keys create && chown -R tarazu: /etc/tarazu/keys && tarazu config keys list")
     _step("settings", "conf.d, tarazu config check")
     _write(there, "/etc/tarazu/conf.d/site.toml", SITE.replace("interval_s", "intervall_s"))
     wrong = there.run("tarazu config check", fails=True)
@@ -186,7 +186,7 @@ def _observe(there: Machine) -> None:
         history,
     )
     _step("report", "what placement would have brought")
-    report = json.loads(there.run(f"{AS_CLIENT} tarazu report --since 1d --json", user=USER))
+    report = json.loads(there.run(f"{AS_CLIENT} tarazu history report --since 1d --json", user=USER))
     _expect(report, "a report")
 
 
@@ -205,7 +205,7 @@ def _place(there: Machine) -> None:
     _job(there, 3)
     said = there.run("tail -n 3 .local/state/tarazu/jobs.log", user=USER) + _log(there, "tarazu-clientd")
     _expect(_allocated(there) == 1, f"one line of the audit log with status=allocated, found {said}")
-    said = there.run(f"{AS_CLIENT} tarazu explain $TESTBED_MOUNT/run3/out.0", user=USER)
+    said = there.run(f"{AS_CLIENT} tarazu job explain $TESTBED_MOUNT/run3/out.0", user=USER)
     _expect("outcome: hit" in said, f"the file's reason, found {said}")
 
 
@@ -246,7 +246,7 @@ def _upgrade(there: Machine) -> None:
 
 def _uninstall(there: Machine) -> None:
     _step("uninstall", "dpkg -r keeps settings, keys and what was learned; dpkg -P takes them too")
-    there.run(f"tarazu testbed down {TESTBED}", user=USER)
+    there.run(f"tarazu sim testbed down {TESTBED}", user=USER)
     there.run(f"dpkg -r {ALL}")
     _expect("tarazu" not in there.run("ps -e -o args= | grep -v 'grep\\|ps -e' || :"), "no processes")
     there.run("test -d /etc/tarazu/keys && test -d /var/lib/tarazu/mdsd && ! test -e /usr/lib/tarazu")

@@ -23,6 +23,7 @@ class Tarazu(PythonPackage):
     version("main", branch="main")
 
     variant("mds", default=False, description="allocation of OSTs (mdsd's node)")
+    variant("scale", default=False, description="OR-tools, where mdsd has more than 160 OSTs")
     variant("client", default=True, description="prediction and `tarazu run` (launch nodes)")
     variant("mysql", default=False, description="interaction database on MySQL or MariaDB")
     variant("metrics", default=False, description="metrics for Prometheus")
@@ -36,13 +37,17 @@ class Tarazu(PythonPackage):
     depends_on("ninja", type="build")
 
     depends_on("py-msgspec@0.18:", type=("build", "run"))
+    depends_on("py-psutil@5.9:", type=("build", "run"))
     depends_on("py-pyzmq@25:", type=("build", "run"))
 
     with when("+mds"):
         depends_on("py-networkx@3.1:", type=("build", "run"))
+        depends_on("py-numpy@1.25:", type=("build", "run"))
+    with when("+scale"):
         depends_on("py-or-tools@9.8:", type=("build", "run"))
     with when("+client"):
         depends_on("py-cffi@1.15:", type=("build", "run"))
+        depends_on("py-pyelftools@0.29:", type=("build", "run"))
         depends_on("py-statsmodels@0.14:", type=("build", "run"))
     with when("+mysql"):
         depends_on("py-pymysql@1.1:", type=("build", "run"))
