@@ -104,9 +104,10 @@ def _together(
         own = _part_of(whole, start, start + len(of_part))
         if of_part and len(own.left) == len(of_part):
             never = all(why.never for why in own.left.values())
-            as_good = all(why.why == AS_GOOD for why in own.left.values())
-            # Asking again would change nothing while the system is as it is.
-            yield Refused("never" if never or as_good else "later", own.left[0].why)
+            as_good = any(why.why == AS_GOOD for why in own.left.values())
+            # Asking again would change nothing while the system is as it is; what else was left for now does not have
+            # a request asked again that was placed in part either.
+            yield Refused("never" if never or as_good else "later", AS_GOOD if as_good else own.left[0].why)
         else:
             reply = reply_of(part.request, own, view_age_s)
             yield Placed(reply, messages.encode(reply), packed(pack(promises(of_part, own))))

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from tarazu.allocate.pipeline import Tarazu
 from tarazu.config import Settings
 from tarazu.daemons.mdsd import batch
 from tarazu.daemons.mdsd.batch import BatchPart, Placed, Refused, place, waves_of
 from tarazu.daemons.mdsd.request_rate import BURST, RequestRate
 from tarazu.lustre import EOF
-from tarazu.model import Allocation, Component, CreateRequest, Layout, Ost, SystemView
+from tarazu.model import AS_GOOD, Allocation, Component, CreateRequest, Layout, Left, Ost, SystemView
 from tarazu.sim.allocation.policies import make
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationRequest, FileSpec
@@ -75,6 +76,14 @@ def test_where_nothing_can_be_placed_each_gets_its_own_reason() -> None:
     wide, full = placed([ask("wide", stripes=OSTS + 1), ask("full", files=1, stripes=1, size=95 * GIB)])
     assert isinstance(wide, Refused) and wide.status == "never"
     assert isinstance(full, Refused) and full.status == "later"
+
+
+def test_what_is_as_good_beside_a_users_share_is_not_asked_again_in_vain() -> None:
+    request = ask("a", files=4, stripes=OSTS)
+    beyond = {3: Left("more than the user's share")}
+    policy = Tarazu.of_site(Settings().allocate)
+    (outcome,) = place(policy, VIEW, [BatchPart(request, beyond)], WEIGHTS, 0.0)
+    assert outcome == Refused("never", AS_GOOD)
 
 
 def test_a_fault_of_the_allocator_with_one_request_costs_the_others_nothing(
