@@ -37,8 +37,9 @@ class Sample(msgspec.Struct, frozen=True, array_like=True):
 class Filling:
     """Times are Unix times, of a clock that may jump: what is later than now did not happen."""
 
-    def __init__(self, directory: str) -> None:
-        """`directory`: `mdsd.state`; nothing is kept where it is empty."""
+    def __init__(self, directory: str, weights: Weights | None = None) -> None:
+        """`directory`: `mdsd.state`; nothing is kept where it is empty. `weights`: with the site's reserve."""
+        self.weights = weights or Weights()
         self._path = Path(directory, "filling.msgpack") if directory else None
         self._samples: dict[str, list[Sample]] = {}
         if self._path is None:
@@ -70,7 +71,12 @@ class Filling:
         kept = [s for s in self._samples.get(view.fs_name, []) if s.at_s <= now_s - LEAST_S]
         for ost in view.osts if kept else ():
             before = kept[0].used_bytes.get(ost.index)
-            if before is not None and ost.usable and ost.used_bytes > before and room_bytes(ost, Weights()):
+            if (
+                before is not None
+                and ost.usable
+                and ost.used_bytes > before
+                and room_bytes(ost, self.weights)
+            ):
                 per_s = (ost.used_bytes - before) / (now_s - kept[0].at_s)
                 days = min(days, ost.avail_bytes / per_s / DAY_S)
         return None if days == math.inf else days

@@ -234,7 +234,7 @@ class Mdsd(Service):
         """Raises ConfigError, and changes nothing, for settings that cannot be."""
         exclusions = Exclusions(settings.mdsd.exclude)
         self.allocating.take_over(settings)
-        self.system.take_over(settings.mdsd, exclusions)
+        self.system.take_over(settings, exclusions)
         self.routers.take_over(settings)
         self.weights = settings.allocate.weights
         self.gate.cpu_limit, self.gate.memory_limit = settings.mdsd.cpu_limit, settings.mdsd.memory_limit

@@ -11,7 +11,7 @@ import msgspec
 
 from tarazu.allocate.alone import AloneCount
 from tarazu.allocate.ledger import Ledger
-from tarazu.config import MdsdSettings, Settings
+from tarazu.config import Settings
 from tarazu.daemons.mdsd.allocation_requests import MAX_NAME_CHARACTERS
 from tarazu.daemons.mdsd.exclusions import Exclusions
 from tarazu.daemons.mdsd.filling import Filling
@@ -37,7 +37,7 @@ class System:
     ) -> None:
         options = settings.mdsd
         self.exclusions = Exclusions(options.exclude)
-        self.filling = Filling(options.state)
+        self.filling = Filling(options.state, settings.allocate.weights)
         self.views = ViewBuilder(options.stale_after_s, options.root, SpeedEstimator())
         self.health = health
         self._turn = 0
@@ -48,10 +48,11 @@ class System:
         self._interval = (self._started - INTERVAL_FOR_S, DEFAULT_INTERVAL_S)
         """(when it was looked for, the longest interval)"""
 
-    def take_over(self, options: MdsdSettings, exclusions: Exclusions) -> None:
+    def take_over(self, settings: Settings, exclusions: Exclusions) -> None:
         """Settings that were read again."""
         self.exclusions = exclusions
-        self.views.stale_after_s = options.stale_after_s
+        self.filling.weights = settings.allocate.weights
+        self.views.stale_after_s = settings.mdsd.stale_after_s
 
     def take_in(self, report: OssReport, now: float) -> None:
         """`now` on the monotonic clock."""

@@ -39,6 +39,12 @@ def test_the_rate_of_the_last_days_tells_when_the_first_ost_is_full() -> None:
     assert after_days(Filling(""), 5, -10) is None
 
 
+def test_an_ost_that_the_sites_reserve_keeps_from_placements_makes_no_space_scarce() -> None:
+    reserve = Weights(reserve_share=0.5)
+    assert after_days(Filling("", reserve), 5, 10) is None
+    assert after_days(Filling("", Weights(reserve_share=0.3)), 5, 10) is not None
+
+
 def test_what_was_seen_is_there_after_a_restart_and_no_day_to_come_is_believed(tmp_path: Path) -> None:
     days = after_days(Filling(str(tmp_path)), 4, 10)
     again = Filling(str(tmp_path))
