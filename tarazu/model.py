@@ -73,12 +73,15 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     written_bytes: int = 0
     """Of these, in files that are closed."""
     write_bytes_per_s: float | None = None
-    """Estimated throughput under load; None while nothing reliable was measured."""
+    """Per second of I/O time, no bandwidth: it compares OSTs; None while nothing reliable was measured."""
     write_latency_s: float | None = None
     relative_speed: float | None = None
     """Speed over that of the OSTs that it can be compared with, 1 for one like them; None as above."""
     speed_source: str = ""
     """What the speed was measured by (`tarazu.stats.service`)."""
+    peak_bytes_per_s: float | None = None
+    """The highest rate at which it was seen to write, over one interval of its server: a bandwidth, as a link's speed
+    is; None: it never was."""
     degraded: bool = False
     no_create: bool = False
     readonly: bool = False

@@ -43,6 +43,7 @@ def view_of(
                 write_bytes_per_s=spec.write.peak_bytes_per_s * speed,
                 relative_speed=speed / usual,
                 speed_source="simulated",
+                peak_bytes_per_s=spec.write.peak_bytes_per_s * speed or None,
                 active=active,
             )
             for j, (speed, active) in enumerate(zip(osts.speed.tolist(), osts.active.tolist()))

@@ -69,6 +69,7 @@ def system(job: LoggedJob, seen: Array, osts: int = 0, view: SystemView | None =
                 write_bytes_per_s=None if np.isnan(rate) else float(rate),
                 relative_speed=None,
                 speed_source="",
+                peak_bytes_per_s=None if np.isnan(rate) else float(rate),
                 promised_bytes=0,
             )
         )

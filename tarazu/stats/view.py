@@ -53,6 +53,8 @@ class _Target(NamedTuple):
     oss: str
     received_s: float
     moved: Moved = UNKNOWN
+    peak_bytes_per_s: float = 0.0
+    """The highest rate at which it wrote so far, whoever served it."""
 
 
 class Details(NamedTuple):
@@ -138,7 +140,8 @@ class ViewBuilder:
                 self.speeds.forget_base(fs_name, index)
             elif known and seconds:
                 here_moved = moved(ost, known.report, seconds)
-            here[index] = _Target(ost, report.oss, received_s, here_moved)
+            peak = max(known.peak_bytes_per_s if known else 0.0, here_moved.writing_bytes_per_s or 0.0)
+            here[index] = _Target(ost, report.oss, received_s, here_moved, peak)
         # Zeros that stand for "could not be read" must not look like a reset.
         counted = (o for o in own.values() if o.write_samples or o.reads or o.writes or not no_counters)
         self.speeds.update_server(counted, received_s)
@@ -278,6 +281,7 @@ class ViewBuilder:
             write_latency_s=speed.write_latency_s if speed else None,
             relative_speed=speed.relative if speed else None,
             speed_source=speed.source if speed else "",
+            peak_bytes_per_s=target.peak_bytes_per_s or None,
             degraded=report.degraded,
             no_create=report.no_create,
             readonly=report.readonly,

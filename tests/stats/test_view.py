@@ -216,6 +216,19 @@ def test_speeds_reach_the_view() -> None:
     assert speeds == pytest.approx([100e6, 100e6, 10e6, 100e6])
 
 
+def test_the_highest_rate_of_an_ost_is_known_whoever_serves_it() -> None:
+    views = ViewBuilder(180)
+    for now, oss, written in (
+        (0, "oss1", 0),
+        (10, "oss1", 2 * GB),
+        (20, "oss1", 3 * GB),
+        (30, "oss2", 9 * GB),
+    ):
+        views.update(report(oss, ost(0, write_bytes=written), ost(1)), float(now))
+    busy, idle = views.view("lustre", 31.0).osts
+    assert busy.peak_bytes_per_s == 0.2 * GB and idle.peak_bytes_per_s is None
+
+
 def test_counters_that_could_not_be_read_once_are_no_reset() -> None:
     views = ViewBuilder(180)
     blind = report("oss1", ost(0), unreadable=("obdfilter.*.stats",))
