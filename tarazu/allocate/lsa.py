@@ -19,6 +19,8 @@ from tarazu.allocate.problem import Array
 from tarazu.errors import InsufficientResources
 from tarazu.model import Ost, SystemView
 
+WIDE = (256 - 90 * 256 // 100) / 256
+"""What `qos_prio_free` leaves for penalties by default."""
 RESEED_MULTIPLE = 30
 RESEED_MINIMUM = 2000
 MAXAGE_S = 5
@@ -321,9 +323,11 @@ def _interleaved(members: list[int], server: list[int]) -> list[int]:
     return [ost for ost in slots if ost is not None]
 
 
-def goes_round(view: SystemView, threshold_rr: int = 17) -> bool:
-    """Whether available space is so even that Lustre goes round instead of weighing it."""
-    space = np.array([o.avail_bytes for o in view.osts if o.usable and o.files_free > 0], np.int64) >> 8
+def goes_round(osts: Sequence[Ost], threshold_rr: int = 17) -> bool:
+    """Whether the space that is available on these OSTs, all or a pool's, is so even that Lustre goes round instead of
+    weighing it.
+    """
+    space = np.array([o.avail_bytes for o in osts if o.usable and o.files_free > 0], np.int64) >> 8
     space = space[space > 0]
     return len(space) < 2 or _even(space, threshold_rr * 256 // 100)
 

@@ -35,7 +35,7 @@ from tarazu.config import Weights
 from tarazu.config.sections import Allocate
 from tarazu.flows import Solver, solver_of
 from tarazu.lustre import EOF
-from tarazu.model import AS_GOOD, Allocation, CreateRequest, FilePlacement, Left, Ost, SystemView
+from tarazu.model import AS_GOOD, Allocation, CreateRequest, FilePlacement, Left, SystemView
 from tarazu.units import KIB, MIB
 
 TRIAL_OBJECTS = 4
@@ -109,9 +109,9 @@ class Lately:
         return math.pow(0.5, halves)
 
 
-TRIES = 6
+TRIES = 4
 """Drafts of progressive files from which the one that is written soonest is taken."""
-NEAR, LEAST_BETTER = 0.01, 1e-3
+NEAR, LEAST_BETTER = 0.02, 1e-3
 """Share above the bound that is near enough; share by which another draft has to be better."""
 
 
@@ -146,7 +146,7 @@ class Tarazu:
         start = perf_counter()
         wanted = problem.build(view, requests, of_wave)
         draft = self._placed(wanted, start + self.limit_s)
-        if self._gains(draft, of_wave):
+        if lustres_own.loses(draft.problem, of_wave, self.weights, self.least_gain):
             let_through(draft, self.weights)
             self._lately[view.fs_name].note(draft.problem)
             return answer(draft.problem, self.name, draft.placed, start, _emptiest_first(draft), draft.bound)
@@ -167,7 +167,7 @@ class Tarazu:
         several = len(ways[0]) > 1 or len(ways) > 1
         if not several or not timing.follows(wanted.groups):
             return self._drafted(wanted, ways[0], True, until)
-        enough = timing.bound_s(wanted.groups) * (1 + NEAR)
+        enough = timing.bound_s(wanted.groups, even=True) * (1 + NEAR)
         best, soonest = None, math.inf
         for way in ways:
             first = self._drafted(wanted, way, False, until)
@@ -214,21 +214,6 @@ class Tarazu:
             draft = Draft(whole, levels, placed, turn, bound=bound, until=until)
         arrange.arrange(draft)
         return draft
-
-    def _gains(self, draft: Draft, of_wave: Sequence[int]) -> bool:
-        """Whether the files are written sooner than where Lustre would have put them, or cannot lie there."""
-        wanted, least = draft.problem, self.least_gain
-        view = wanted.view
-        if least < 0 or not wanted.groups or any(_kept_free(o, self.weights) for o in view.osts):
-            return True
-        ours = Timing(wanted, self.weights).time_s(wanted.groups)
-        return ours * (1 + least) <= lustres_own.time_s(view, wanted.requests, of_wave, self.weights)
-
-
-def _kept_free(ost: Ost, weights: Weights) -> bool:
-    """Whether Lustre would make objects there and we do not: its own constraints are not all of them."""
-    lustres = ost.active and not (ost.no_create or ost.readonly) and ost.files_free > 0
-    return lustres and (not ost.usable or (ost.avail_bytes > 0 and not room_bytes(ost, weights)))
 
 
 def _dealt_anew(draft: Draft, nth: int) -> Draft:

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import median
 
 import numpy as np
 
-from tarazu.allocate.course import Course, effort
+from tarazu.allocate.course import STREAM_SHARE, Course, effort, left_by
 from tarazu.allocate.marginal_cost import terms
 from tarazu.allocate.problem import Array, Group, Problem, build
 from tarazu.config import Weights
 from tarazu.lustre import EOF
 from tarazu.model import CreateRequest, FilePlacement, SystemView
 
+BUSY_OSTS = 0.75
+"""Of the highest rates of all OSTs, the one that this share is below is a usual OST's: some were never busy."""
 MAX_CELLS = 4_000_000
 """Steps × OSTs; beyond, neighbouring waves are taken for one."""
 MOST_EFFORT = 2_000_000
@@ -37,14 +38,18 @@ class Timing:
     def __init__(self, problem: Problem, weights: Weights) -> None:
         self._problem = problem
         osts = problem.osts
-        known = [o.write_bytes_per_s for o in osts if o.write_bytes_per_s]
-        usual = median(known) if known else 1.0
+        # The speed per second of I/O time is no bandwidth: beside a link only what was seen to be written counts.
+        known = [o.peak_bytes_per_s for o in osts if o.peak_bytes_per_s]
+        usual = float(np.quantile(known, BUSY_OSTS)) if known else 1.0
         self.rate = terms(problem.view, osts, weights, max(1.0, float(problem.total_bytes))).rate * usual
         """(n,) bytes/s; of 1 byte/s for the usual OST where none is known."""
+        self._stream = STREAM_SHARE * float(np.median(self.rate))
         links = {o.name: o.link_bytes_per_s for o in problem.view.osses} if known else {}
         self._link = np.array([links.get(name) or np.inf for name in problem.oss_names])
         self._waiting = np.array([max(0, o.promised_bytes - o.written_bytes) for o in osts], float)
         self._bounds = _boundaries(problem)
+        self._left = 1.0
+        """Of the OSTs' rate, in a bound."""
         _, self._wave = np.unique(problem.waves, return_inverse=True)
         waves = int(self._wave.max(initial=0)) + 1
         most = max(1, MAX_CELLS // (len(osts) * len(self._bounds)))
@@ -56,18 +61,25 @@ class Timing:
         """Parts of a file that are written one after another."""
         return len(self._bounds)
 
-    def bytes(self, groups: Sequence[Group]) -> Array:
-        """(steps, OSTs) bytes that these groups put there, in the order of the steps."""
+    def steps(self, groups: Sequence[Group]) -> tuple[Array, Array, Array]:
+        """In the order of the steps: (steps, OSTs) bytes that these groups put there, (steps, OSTs) streams that do so,
+        (steps,) bytes of the largest.
+        """
         parts, osts = self.intervals, len(self._problem.osts)
-        cells = np.zeros(self._waves * parts * osts)
+        cells, streams = np.zeros(self._waves * parts * osts), np.zeros(self._waves * parts * osts)
+        largest = np.zeros(self._waves * parts)
+        writers = np.array([r.writers for r in self._problem.requests])
         for group in groups:
-            first = (self._wave[group.requests] * parts)[:, None] * osts + group.osts
+            sizes, several = group.weights, writers[group.requests][:, None]
+            first = (self._wave[group.requests] * parts)[:, None]
             for part, share in enumerate(self._shares(group)):
                 if share > 0:
-                    at = (first + part * osts).ravel()
-                    cells += np.bincount(at, (group.weights * share).ravel(), len(cells))
-        steps = cells.reshape(-1, osts)
-        return steps[steps.any(axis=1)]
+                    at = ((first + part) * osts + group.osts).ravel()
+                    cells += np.bincount(at, (sizes * share).ravel(), len(cells))
+                    streams += np.bincount(at, np.broadcast_to(several, sizes.shape).ravel(), len(cells))
+                    np.maximum.at(largest, first[:, 0] + part, (sizes / several).max(axis=1) * share)
+        used = largest > 0
+        return cells.reshape(-1, osts)[used], streams.reshape(-1, osts)[used], largest[used]
 
     def follows(self, groups: Sequence[Group]) -> bool:
         """Whether these groups are few enough to look at who writes where at each moment."""
@@ -77,9 +89,11 @@ class Timing:
         """Who writes where at each moment."""
         return Course(self._problem, groups, np.concatenate([self.rate, self._link]), self._waiting)
 
-    def time_s(self, groups: Sequence[Group]) -> float:
-        """Seconds until the last byte of these groups is written: moment by moment where they are few."""
-        if not self.follows(groups):
+    def time_s(self, groups: Sequence[Group], followed: bool | None = None) -> float:
+        """Seconds until the last byte of these groups is written: moment by moment where they are `followed`; None:
+        where they are few.
+        """
+        if not (self.follows(groups) if followed is None else followed):
             return self.steps_s(groups)
         course = self.course(groups)
         course.put_all()
@@ -89,24 +103,27 @@ class Timing:
         """The same where all wait for one another after each step."""
         oss, links = self._problem.oss, np.isfinite(self._link).any()
         waiting, total = self._waiting.copy(), 0.0
-        for own in self.bytes(groups):
+        for own, streams, largest in zip(*self.steps(groups)):
             shared = own + np.minimum(waiting, own)
-            time = float((shared / self.rate).max())
+            rate = self.rate * left_by(streams + (waiting > 0))
+            time = max(float((shared / rate).max()), float(largest) / self._stream)
             if links:
                 time = max(time, float((np.bincount(oss, shared, len(self._link)) / self._link).max()))
             total += time
-            waiting = np.maximum(0.0, waiting - np.maximum(0.0, self.rate * time - own))
+            waiting = np.maximum(0.0, waiting - np.maximum(0.0, rate * time - own))
         return total
 
-    def bound_s(self, groups: Sequence[Group]) -> float:
+    def bound_s(self, groups: Sequence[Group], even: bool = False) -> float:
         """No placement of these groups is written sooner, wave by wave: what all OSTs, or all links, move together when
         all processes have gone as fast as one alone can for a while; and how many objects of a step, or of all, fit on
-        the OSTs in the time.
+        the OSTs in the time. `even`: with what OSTs lose by as many streams as each has in the mean: no bound, but what
+        a good placement takes.
         """
         total = 0.0
         for wave in np.unique(self._wave):
             parts: list[list[tuple[float, float]]] = [[] for _ in range(self.intervals)]
             every: list[tuple[float, float]] = []
+            self._left = self._left_by_mean(groups, wave) if even else 1.0
             for group in groups:
                 mine = self._wave[group.requests] == wave
                 sizes, counts = np.unique(group.weights[mine], return_counts=True)
@@ -117,6 +134,17 @@ class Timing:
             total += max(self._least_s(every), self._together_s(groups, wave), *map(self._least_s, parts))
         return total
 
+    def _left_by_mean(self, groups: Sequence[Group], wave: int) -> float:
+        """Share of the OSTs' rate that is left where the groups' streams lie evenly; of the step with most bytes."""
+        moved, streams = np.zeros(self.intervals), np.zeros(self.intervals)
+        for group in groups:
+            mine = group.requests[self._wave[group.requests] == wave]
+            shares = self._shares(group)
+            moved += shares * float(group.weights.mean()) * len(mine) * group.weights.shape[1]
+            writers = sum(self._problem.requests[n].writers for n in mine.tolist())
+            streams += (shares > 0) * writers * group.weights.shape[1]
+        return float(left_by(streams[[int(moved.argmax())]] / len(self.rate))[0])
+
     def _together_s(self, groups: Sequence[Group], wave: int) -> float:
         """All processes as fast as each can alone, then all that is left by all OSTs or links."""
         requests, intervals = self._problem.requests, self.intervals
@@ -126,12 +154,12 @@ class Timing:
             for part, share in enumerate(self._shares(group)):
                 most = group.weights[mine].max(axis=1, initial=0) * share
                 at = group.requests[mine]
-                seconds[at, part] = np.maximum(seconds[at, part], most / float(self.rate.max()))
+                seconds[at, part] = np.maximum(seconds[at, part], most / self._stream)
                 moved[at, part] += group.weights[mine].sum(axis=1) * share
         writers = np.array([r.writers for r in requests])
         seconds[writers > 1] = 0.0  # none of them need write all
         ends, done = np.cumsum(seconds, axis=1), np.cumsum(moved, axis=1)
-        together = float(self.rate.sum())
+        together = float(self.rate.sum()) * self._left
         if np.isfinite(self._link).all():
             together = min(together, float(self._link.sum()))
         least = float(ends[:, -1].max(initial=0.0))
@@ -149,17 +177,18 @@ class Timing:
 
     def _least_s(self, objects: Sequence[tuple[float, float]]) -> float:
         total = sum(size * count for size, count in objects)
-        least = total / float(self.rate.sum())
+        rate = self.rate * self._left
+        least = total / float(rate.sum())
         if np.isfinite(self._link).all():
             least = max(least, total / float(self._link.sum()))
         at_least = 0.0
         for size, count in sorted(objects, reverse=True)[:MAX_SIZES]:
             at_least += count
             need = math.ceil(at_least - 1e-6)
-            low, high = least, max(least, size * (need / float(self.rate.sum()) + 1 / float(self.rate.min())))
+            low, high = least, max(least, size * (need / float(rate.sum()) + 1 / float(rate.min())))
             while high - low > 1e-9 * high:
                 middle = (low + high) / 2
-                moves = np.floor(middle * self.rate / size + 1e-6).sum()
+                moves = np.floor(middle * rate / size + 1e-6).sum()
                 low, high = (low, middle) if moves >= need else (middle, high)
             least = low
         return least
@@ -201,7 +230,9 @@ def time_s(
     return Timing(problem, weights).time_s(problem.groups)
 
 
-def bound_s(view: SystemView, requests: Sequence[CreateRequest], weights: Weights) -> float:
-    """No placement is written sooner."""
+def bound_s(
+    view: SystemView, requests: Sequence[CreateRequest], weights: Weights, even: bool = False
+) -> float:
+    """No placement is written sooner; `even` as in `Timing.bound_s`."""
     problem = build(view, requests)
-    return Timing(problem, weights).bound_s(problem.groups)
+    return Timing(problem, weights).bound_s(problem.groups, even)

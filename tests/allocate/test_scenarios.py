@@ -49,7 +49,7 @@ def test_at_the_bound_and_never_worse_than_others(scenario: scenarios.PaperScena
         ]
         for name in ("tarazu", "lsa", "greedy")
     }
-    assert max(times["tarazu"]) <= LIMIT_S * timing.bound_s(view, requests, Weights())
+    assert max(times["tarazu"]) <= LIMIT_S * timing.bound_s(view, requests, Weights(), even=True)
     assert max(times["tarazu"]) <= min(*times["lsa"], *times["greedy"]) * (1 + 1e-9)
     if scenario.metric == "final-fill" or any(r.layout.composite for r in requests):
         return
