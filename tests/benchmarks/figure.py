@@ -12,6 +12,8 @@ class Figure(NamedTuple):
     most: float | None = None
     least: float | None = None
     """Both None: a figure to know, not one to hold."""
+    goal: float | None = None
+    """The most that it should be; missing it fails nothing."""
 
     @property
     def holds(self) -> bool:
@@ -23,4 +25,5 @@ class Figure(NamedTuple):
         limits = [f"at most {self.most:g}"] if self.most is not None else []
         limits += [f"at least {self.least:g}"] if self.least is not None else []
         limit = f"   {', '.join(limits)}{'' if self.holds else ': NOT HELD'}" if limits else ""
-        return f"  {self.what:<64} {self.value:>12,.4g} {self.unit:<8}{limit}"
+        goal = f"   goal {self.goal:g}: {'met' if self.value <= self.goal else 'MISSED'}" if self.goal else ""
+        return f"  {self.what:<64} {self.value:>12,.4g} {self.unit:<8}{limit}{goal}"
