@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.allocate.ledger import pack
-from tarazu.allocate.policy import Policy
+from tarazu.allocate.policy import OF_JOB, Policy
 from tarazu.allocate.records import packed
 from tarazu.config import Weights
 from tarazu.daemons.mdsd.allocation_requests import promises, reply_of, requests_of
@@ -69,18 +69,17 @@ def place(
 
 
 def waves_of(requests: Sequence[AllocationRequest]) -> list[int]:
-    """For each file of all of them its wave: of one request as it says, of several apart from one another's."""
+    """For each file of all of them its wave: of one request as it says, of several apart from one another's, as of jobs
+    that run side by side.
+    """
     if len(requests) == 1:
         return [file.wave for file in requests[0].files]
     found: list[int] = []
-    last = SHARED_WAVES
     for position, request in enumerate(requests):
-        own = {wave: last + n for n, wave in enumerate(sorted({file.wave for file in request.files}))}
-        if len(own) > 1:
-            last += len(own)
-            found += [own[file.wave] for file in request.files]
+        if len({file.wave for file in request.files}) > 1:
+            found += [(SHARED_WAVES + position) * OF_JOB + file.wave for file in request.files]
         else:
-            found += [position * SHARED_WAVES // len(requests)] * len(request.files)
+            found += [position * SHARED_WAVES // len(requests) * OF_JOB] * len(request.files)
     return found
 
 

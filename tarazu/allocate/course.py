@@ -9,10 +9,11 @@ loses a little by each further stream, and no stream gets all of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from tarazu.allocate.policy import OF_JOB
 from tarazu.allocate.problem import Array, Group, Problem
 from tarazu.model import Component
 from tarazu.units import MIB
@@ -79,7 +80,12 @@ class Course:
             np.array(most),
         )
         self._their_most = STREAM_SHARE * usual
-        self._wave = problem.waves[[r for r, _ in self.pieces]] if self.pieces else np.zeros(0, np.int64)
+        first = np.flatnonzero(np.r_[True, np.diff(self._process) != 0]) if self.pieces else self._process
+        self._first = first
+        """Row of each process's first piece."""
+        requests = np.array([self.pieces[row][0] for row in first.tolist()], np.int64)
+        self._turn, self._job = problem.turns[requests], problem.waves[requests] // OF_JOB
+        """Of each process: its wave among those of its job."""
         self._rows: dict[tuple[int, int], list[int]] = {}
         for row, key in enumerate(self.pieces):
             self._rows.setdefault(key, []).append(row)
@@ -121,40 +127,59 @@ class Course:
         their_links[:, 0], their_links[:, 1] = busy, self._osts + self._problem.oss[busy]
         their_share = np.zeros(their_links.shape)
         their_share[:, :2] = 1.0
-        for wave in np.unique(self._wave):
-            rows = np.flatnonzero(self._wave == wave)
-            first = np.flatnonzero(np.r_[True, np.diff(self._process[rows]) != 0])
-            end = np.r_[first[1:], len(rows)]
-            at, left = first.copy(), self._amount[rows[first]]
-            going = np.arange(len(first))
+        waiting = self._later()
+        going = self._after(waiting, list(waiting))
+        first = self._first
+        end = np.r_[first[1:], len(self.pieces)]
+        at, left = first.copy(), self._amount[first]
+        if begin and len(going):
+            begin(now, carried[: self._osts], [self.pieces[row] for row in first[going].tolist()])
+        while len(going):
+            mine, others = at[going], theirs > 0
+            links = np.vstack([self._links[mine], their_links[others]])
+            shares = np.vstack([self._share[mine], their_share[others]])
+            limits = np.append(self._most[mine], np.full(len(links) - len(mine), self._their_most))
+            rate = self._rates(links, shares, limits)
+            own, there = rate[: len(going)], rate[len(going) :]
+            ends = left[going] / own
+            step = float(ends.min())
+            if others.any():
+                step = min(step, max(float((theirs[others] / there).min()), AT_ONCE * now))
+            now += step
+            left[going] -= own * step
+            theirs[others] -= there * step
+            theirs[theirs < 1] = 0.0
+            done = going[ends <= step + AT_ONCE * now]
             if begin:
-                begin(now, carried[: self._osts], [self.pieces[row] for row in rows[first].tolist()])
-            while len(going):
-                mine, others = rows[at[going]], theirs > 0
-                links = np.vstack([self._links[mine], their_links[others]])
-                shares = np.vstack([self._share[mine], their_share[others]])
-                limits = np.append(self._most[mine], np.full(len(links) - len(mine), self._their_most))
-                rate = self._rates(links, shares, limits)
-                own, there = rate[: len(going)], rate[len(going) :]
-                ends = left[going] / own
-                step = float(ends.min())
-                if others.any():
-                    step = min(step, max(float((theirs[others] / there).min()), AT_ONCE * now))
-                now += step
-                left[going] -= own * step
-                theirs[others] -= there * step
-                theirs[theirs < 1] = 0.0
-                done = going[ends <= step + AT_ONCE * now]
-                if begin:
-                    moved = self._share[mine] * (own * step)[:, None]
-                    carried += np.bincount(self._links[mine].ravel(), moved.ravel(), len(carried))
-                at[done] += 1
-                on = done[at[done] < end[done]]
-                left[on] = self._amount[rows[at[on]]]
-                if begin and len(on):
-                    begin(now, carried[: self._osts], [self.pieces[row] for row in rows[at[on]].tolist()])
-                going = going[at[going] < end[going]]
+                moved = self._share[mine] * (own * step)[:, None]
+                carried += np.bincount(self._links[mine].ravel(), moved.ravel(), len(carried))
+            at[done] += 1
+            on = done[at[done] < end[done]]
+            left[on] = self._amount[at[on]]
+            gone = going[at[going] == end[going]]
+            going = going[at[going] < end[going]]
+            if len(gone) and waiting:
+                # A job's next wave begins when nobody of the last one writes any more.
+                ended = set(self._job[gone].tolist()) - set(self._job[going].tolist())
+                after = self._after(waiting, ended)
+                going, on = np.append(going, after), np.append(on, after)
+            if begin and len(on):
+                begin(now, carried[: self._osts], [self.pieces[row] for row in at[on].tolist()])
         return now
+
+    def _later(self) -> dict[int, list[Array]]:
+        """Processes of each wave of each job, the last wave first."""
+        found: dict[int, list[Array]] = {}
+        for turn in sorted(set(self._turn.tolist()), reverse=True):
+            for job in sorted(set(self._job[self._turn == turn].tolist())):
+                found.setdefault(job, []).append(np.flatnonzero((self._turn == turn) & (self._job == job)))
+        return found
+
+    @staticmethod
+    def _after(waiting: dict[int, list[Array]], ended: Iterable[int]) -> Array:
+        """Processes of the next waves of these jobs."""
+        begin = [waiting[job].pop() for job in sorted(ended) if waiting.get(job)]
+        return np.sort(np.concatenate(begin)) if begin else np.zeros(0, np.int64)
 
     def _rates(self, links: Array, shares: Array, most: Array) -> Array:
         """(rows,) fair rate of each, in bytes of its largest object."""

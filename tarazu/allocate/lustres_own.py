@@ -217,7 +217,7 @@ def _deal(problem: Problem, groups: Sequence[Group], begin: float) -> None:
 
 def _starts(problem: Problem, groups: Sequence[Group]) -> list[Array]:
     """For each component of each group how many objects are made before its own."""
-    waves = np.concatenate([problem.waves[g.requests] for g in groups])
+    waves = np.concatenate([problem.turns[g.requests] for g in groups])
     begins = [problem.requests[int(g.requests[0])].layout.components[g.component].start_bytes for g in groups]
     sizes = [len(g.requests) for g in groups]
     requests = np.concatenate([g.requests for g in groups])

@@ -9,6 +9,8 @@ from tarazu.model import Allocation, CreateRequest, SystemView
 
 NAME = "tarazu"
 """The policy that mdsd places by (`pipeline.Tarazu`)."""
+OF_JOB = 1 << 32
+"""Numbers of waves so far apart are of different jobs, which run side by side."""
 
 
 class Policy(Protocol):
@@ -22,6 +24,6 @@ class Policy(Protocol):
         """Place every request; raises InfeasibleRequest (never) or InsufficientResources (not now).
 
         of_wave: of each request, a number that it shares with those written at about the same time; empty: not known.
-        Policies to compare with take no notice of it.
+        From one multiple of `OF_JOB` to the next they are of one job. Policies to compare with take no notice of it.
         """
         ...

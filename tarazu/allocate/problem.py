@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tarazu.allocate.eligible import candidates, usable_osts
+from tarazu.allocate.policy import OF_JOB
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
@@ -74,7 +75,17 @@ class Problem:
     """(sets, n) which OSTs may serve a component; one row per pool that occurs."""
     groups: list[Group]
     waves: Array
-    """(requests,) files of one number are written at about the same time."""
+    """(requests,) files of one number are written at about the same time; those of numbers `OF_JOB` apart are of jobs
+    that run side by side.
+    """
+
+    @property
+    def turns(self) -> Array:
+        """(requests,) how many waves of its job come before each."""
+        numbers, of = np.unique(self.waves, return_inverse=True)
+        job = numbers // OF_JOB
+        turn: Array = (np.arange(len(numbers)) - np.searchsorted(job, job))[of]
+        return turn
 
     @property
     def total_bytes(self) -> int:

@@ -50,7 +50,7 @@ class Timing:
         self._bounds = _boundaries(problem)
         self._left = 1.0
         """Of the OSTs' rate, in a bound."""
-        _, self._wave = np.unique(problem.waves, return_inverse=True)
+        self._wave = problem.turns
         waves = int(self._wave.max(initial=0)) + 1
         most = max(1, MAX_CELLS // (len(osts) * len(self._bounds)))
         self._wave //= -(-waves // most)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
+from tarazu.allocate import problem
 from tarazu.allocate.pipeline import Tarazu
+from tarazu.allocate.timing import Timing
 from tarazu.config import Settings
 from tarazu.daemons.mdsd import batch
+from tarazu.daemons.mdsd.allocation_requests import requests_of
 from tarazu.daemons.mdsd.batch import BatchPart, Placed, Refused, place, waves_of
 from tarazu.daemons.mdsd.request_rate import BURST, RequestRate
 from tarazu.lustre import EOF
@@ -115,6 +119,21 @@ def test_waves_of_different_requests_are_different_waves() -> None:
     assert waves_of([several]) == [0, 0, 1, 1]
     crowd = waves_of([ask(f"a{n}", 1) for n in range(batch.MOST_REQUESTS)])
     assert len(set(crowd)) == batch.SHARED_WAVES and crowd == sorted(crowd)
+
+
+def test_jobs_that_are_placed_together_are_not_taken_to_run_one_after_the_other() -> None:
+    requests = [ask("a", waves=2), ask("b", waves=2), ask("c"), ask("d")]
+
+    def time_s(waves: list[int]) -> float:
+        files = [file for request in requests for file in requests_of(request)]
+        made = problem.build(VIEW, files, waves)
+        for group in made.groups:  # 4 jobs on 10 OSTs each
+            group.osts = (group.requests // 4 * 10)[:, None] + np.arange(4)
+        return Timing(made, WEIGHTS).time_s(made.groups)
+
+    at_once = time_s([0] * 16)
+    assert time_s(waves_of(requests)) == pytest.approx(at_once)
+    assert time_s([0, 0, 1, 1] + [2, 2, 3, 3] + [4] * 4 + [5] * 4) > 3 * at_once
 
 
 def test_a_user_who_asks_too_often_is_refused_until_time_passes_and_others_are_not() -> None:
