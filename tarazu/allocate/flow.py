@@ -2,7 +2,8 @@
 
 The network of the paper (source → OSS → OST → sink) with parallel arcs of capacity 1 whose costs rise: the
 k-th object on an OST costs the OST's level (`marginal_cost.py`) in the middle of that object, the k-th on an OSS its
-own, much smaller, term. So the cheapest flow is the balance itself instead of filling the cheapest OST first.
+own, much smaller, term. So the cheapest flow is the balance itself instead of filling the cheapest OST first. Only arcs
+near the common level are in question: what lies well below it is taken, what lies well above is not.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tarazu.allocate.eligible import too_little_space
 from tarazu.allocate.problem import Array, Group
 from tarazu.allocate.waves import alternating
 from tarazu.errors import InsufficientResources
-from tarazu.flows import min_cost_flow
+from tarazu.flows import Solver, min_cost_flow
 
 OSS_BALANCE = 0.1
 """Levels per mean bytes per OST on one OSS: spreads over servers what is equal on OSTs, and no more."""
@@ -24,8 +25,10 @@ COST_SCALE = 1 << 20
 HIGHEST_LEVEL = 1e5
 """Levels above cost the same: OSTs of last resort; keeps costs within the solvers' range."""
 TIE_STEPS = 64
+NEVER = 2**60
+"""The cost of an object that does not fit."""
 RELAXED = 1e-9
-"""Relative precision of the common level around which the flow looks."""
+"""Relative precision of the common level around which the flow looks, at least."""
 ORDERED_OBJECTS = 20_000
 """Up to so many objects of a group, each member's heavier objects go to the emptier of its OSTs one by one."""
 
@@ -33,29 +36,30 @@ ORDERED_OBJECTS = 20_000
 def place(draft: Draft) -> None:
     """Give every group its OSTs. Raises InsufficientResources when they do not fit."""
     groups = draft.problem.groups
+    ties = draft.rank() * TIE_STEPS // len(draft.placed)
     parts = {
-        number: _place(draft, groups[number])
+        number: _place(draft, groups[number], ties)
         for number in np.argsort([-g.unit for g in groups], kind="stable")
     }
     draft.problem.groups = [part for number in range(len(groups)) for part in parts[number]]
     draft.bound = bounds.utilization_of(draft.problem)
 
 
-def _place(draft: Draft, group: Group) -> list[Group]:
+def _place(draft: Draft, group: Group, ties: Array) -> list[Group]:
     """The group with its OSTs; in parts where members of several sizes do not fit when each counts as the largest."""
     try:
-        counts = _counts(draft, group)
+        counts = _counts(draft, group, ties)
     except InsufficientResources:
         halves = group.halves()
         if not halves:
             raise
-        return [part for half in halves for part in _place(draft, half)]
+        return [part for half in halves for part in _place(draft, half, ties)]
     deal(draft, group, counts)
     draft.placed += np.bincount(group.osts.ravel(), group.weights.ravel(), len(draft.placed))
     return [group]
 
 
-def _counts(draft: Draft, group: Group) -> Array:
+def _counts(draft: Draft, group: Group, ties: Array) -> Array:
     """Objects of `group` per OST: the cheapest flow."""
     problem, levels, placed = draft.problem, draft.levels, draft.placed
     members, stripes = group.weights.shape
@@ -68,88 +72,114 @@ def _counts(draft: Draft, group: Group) -> Array:
         where = f"file system {problem.view.fs_name}"
         indices = [problem.osts[i].index for i in short]
         raise too_little_space(where, need, int(largest), int(fits.sum()), indices)
-    around = _relaxed(draft, group.unit, need, fits)
-    margin = 2
+    costs = _Costs(draft, group.unit, fits)
+    level, precision = costs.level_of(need)
+    margin = precision + costs.apart(costs.below(level))
     while True:
-        low = np.maximum(0, around - margin)
-        high = np.minimum(fits, around + margin)
-        counts, inside = _window(draft, group.unit, need, low, high)
-        free = (low == 0) | (counts > low)
-        open_above = (high == fits) | (counts < high)
-        if inside and free.all() and open_above.all():
+        low, high = (costs.below(level + by).astype(np.int64) for by in (-margin, margin))
+        counts = _window(costs, need, low, high, ties, draft.solver)
+        if counts is not None and costs.lowest(counts):
             return counts
         margin *= 4
 
 
-def _relaxed(draft: Draft, unit: float, need: int, fits: Array) -> Array:
-    """Counts without the OSS term: as many objects on each OST as have their middle below one common level."""
+class _Costs:
+    """What one object more of a group costs on each OST, and on each server; in levels, and as whole numbers."""
 
-    def counts(level: float) -> Array:
-        middles = (draft.levels.bytes_below(level) - draft.placed) / unit + 0.5
-        below: Array = np.minimum(np.maximum(0, np.floor(middles + 1e-9)).astype(np.int64), fits)
-        return below
+    def __init__(self, draft: Draft, unit: float, fits: Array) -> None:
+        problem = draft.problem
+        self.fits, self.oss = fits, problem.oss
+        self.servers = len(problem.oss_names)
+        self._levels, self._unit = draft.levels, unit
+        self._first = draft.placed + unit / 2
+        # How many objects have their middle below a level, as two lines in the level.
+        levels = draft.levels
+        self._rise = 1 / (levels.slope * unit)
+        self._rise2 = 1 / (levels.slope2 * unit)
+        nothing = draft.placed / unit - 0.5 - 1e-9
+        self._from = levels.base * self._rise + nothing
+        self._from2 = levels.base2 * self._rise2 + nothing
+        mean = max(1.0, problem.total_bytes / len(problem.osts))
+        per_byte = OSS_BALANCE / (np.bincount(self.oss, minlength=self.servers) * mean)
+        bytes_now = np.bincount(self.oss, draft.placed + draft.lately, self.servers)
+        self._step = unit * per_byte
+        """(servers,) levels by which an object costs more than the one before."""
+        self._start = bytes_now * per_byte + self._step / 2
 
-    low = 0.0
-    high = max(1.0, float(draft.levels.at(draft.placed).max()))
-    while counts(high).sum() < need:
-        low, high = high, high * 2
-    while high - low > RELAXED * high:
-        middle = (low + high) / 2
-        below = int(counts(middle).sum())
-        if below >= need:
-            high = middle
-        else:
-            low = middle
-        if below == need:
-            break
-    return counts(high)
+    def below(self, level: float) -> Array:
+        """(n,) as many objects on each OST as have their middle at `level` or below, in whole numbers."""
+        nth = np.minimum(level * self._rise - self._from, level * self._rise2 - self._from2)
+        counts: Array = np.minimum(np.maximum(np.floor(nth, out=nth), 0.0, out=nth), self.fits)
+        return counts
+
+    def level_of(self, need: int) -> tuple[float, float]:
+        """The level up to which OSTs take `need` objects if servers cost nothing, and how precise it is."""
+        low, high = 0.0, 1.0
+        while self.below(high).sum() < need:
+            low, high = high, high * 2
+        precision = float(self._step.min())
+        while high - low > max(precision, RELAXED * high):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.below(middle).sum() >= need else (middle, high)
+        return high, high - low
+
+    def apart(self, counts: Array) -> float:
+        """Levels between what one more costs on different servers, with so many on each OST."""
+        level = self._start + self._step * np.bincount(self.oss, counts, self.servers)
+        return float(level.max() - level.min() + self._step.max())
+
+    def by_server(self, counts: Array) -> Array:
+        return np.bincount(self.oss, counts, self.servers).astype(np.int64)
+
+    def nth(self, nth: Array, osts: Array | slice = slice(None)) -> Array:
+        """Cost of the n-th object, from 0 on, on each of these OSTs."""
+        level = self._levels.at(self._first[osts] + nth * self._unit, osts)
+        cost: Array = np.rint(np.minimum(level, HIGHEST_LEVEL) * COST_SCALE).astype(np.int64)
+        return cost
+
+    def nth_of_server(self, nth: Array, servers: Array | slice = slice(None)) -> Array:
+        cost: Array = np.rint((self._start[servers] + nth * self._step[servers]) * COST_SCALE).astype(
+            np.int64
+        )
+        return cost
+
+    def lowest(self, counts: Array) -> bool:
+        """Whether no object would cost less elsewhere."""
+        last, more = np.full(self.servers, -1), np.full(self.servers, NEVER)
+        np.maximum.at(last, self.oss, np.where(counts > 0, self.nth(counts - 1), -1))
+        np.minimum.at(more, self.oss, np.where(counts < self.fits, self.nth(counts), NEVER))
+        of_server = self.by_server(counts)
+        leaving = np.where(last >= 0, last + self.nth_of_server(of_server - 1), -1)
+        coming = more + self.nth_of_server(of_server)
+        return bool((last <= more).all() and leaving.max() <= coming.min())
 
 
-def _window(draft: Draft, unit: float, need: int, low: Array, high: Array) -> tuple[Array, bool]:
-    """The flow with each OST's count between `low` and `high`; False when these bounds cannot hold it."""
-    problem = draft.problem
+def _window(costs: _Costs, need: int, low: Array, high: Array, ties: Array, solver: Solver) -> Array | None:
+    """The flow with each OST's count between `low` and `high`; None where these cannot hold it."""
     spare = int(need - low.sum())
-    if spare < 0 or spare > int((high - low).sum()):
-        return low, False
+    arcs = high - low
+    if spare < 0 or spare > int(arcs.sum()):
+        return None
     if spare == 0:
-        return low, bool((low == 0).all())
-    osts = len(problem.osts)
-    servers = len(problem.oss_names)
-    ost_of_arc = np.repeat(np.arange(osts), high - low)
-    nth = np.arange(len(ost_of_arc)) - np.repeat(np.cumsum(high - low) - (high - low), high - low)
-    middle = draft.placed[ost_of_arc] + (low[ost_of_arc] + nth + 0.5) * unit
-    rank = draft.rank()
-    tie = rank[ost_of_arc] * TIE_STEPS // osts
-    level_of_arc = draft.levels.at(middle, ost_of_arc).clip(None, HIGHEST_LEVEL)
-    ost_costs = np.rint(level_of_arc * COST_SCALE).astype(np.int64) * TIE_STEPS + tie
-    oss_of_arc, oss_costs = _oss_arcs(draft, unit, low, high)
-    # Nodes: 0 source, 1.. servers, then OSTs, then the sink.
-    ost_nodes = 1 + servers + np.arange(osts)
-    sink = 1 + servers + osts
-    tails = np.concatenate([np.zeros(len(oss_of_arc), np.int64), 1 + problem.oss[ost_of_arc], ost_nodes])
-    heads = np.concatenate([1 + oss_of_arc, ost_nodes[ost_of_arc], np.full(osts, sink)])
-    capacities = np.ones(len(tails), np.int64)
-    capacities[-osts:] = high - low
-    costs = np.concatenate([oss_costs, ost_costs, np.zeros(osts, np.int64)])
+        return low
+    # Nodes: 0 source, 1.. servers, then the sink. An OST's own node would have one arc, of room for all that comes:
+    # its arcs lead to the sink at once.
+    ost_of_arc = np.repeat(np.arange(len(low)), arcs)
+    nth = np.arange(len(ost_of_arc)) - np.repeat(np.cumsum(arcs) - arcs, arcs)
+    ost_costs = costs.nth(low[ost_of_arc] + nth, ost_of_arc) * TIE_STEPS + ties[ost_of_arc]
+    servers = costs.servers
+    first, arcs_of = costs.by_server(low), costs.by_server(arcs)
+    oss_of_arc = np.repeat(np.arange(servers), arcs_of)
+    nth = np.arange(len(oss_of_arc)) - np.repeat(np.cumsum(arcs_of) - arcs_of - first, arcs_of)
+    oss_costs = costs.nth_of_server(nth, oss_of_arc) * TIE_STEPS
+    sink = 1 + servers
+    tails = np.concatenate([np.zeros(len(oss_of_arc), np.int64), 1 + costs.oss[ost_of_arc]])
+    heads = np.concatenate([1 + oss_of_arc, np.full(len(ost_of_arc), sink)])
     supplies = np.zeros(sink + 1, np.int64)
     supplies[0], supplies[sink] = spare, -spare
-    flow = min_cost_flow(tails, heads, capacities, costs, supplies, draft.solver)
-    return low + flow[-osts:], True
-
-
-def _oss_arcs(draft: Draft, unit: float, low: Array, high: Array) -> tuple[Array, Array]:
-    """Arcs source → OSS: the n-th object on a server costs its bytes per OST, in mean bytes per OST."""
-    problem = draft.problem
-    servers = len(problem.oss_names)
-    size = np.bincount(problem.oss, minlength=servers)
-    bytes_now = np.bincount(problem.oss, draft.placed + draft.lately + low * unit, servers)
-    arcs = np.bincount(problem.oss, high - low, servers).astype(np.int64)
-    oss_of_arc = np.repeat(np.arange(servers), arcs)
-    nth = np.arange(len(oss_of_arc)) - np.repeat(np.cumsum(arcs) - arcs, arcs)
-    mean = max(1.0, problem.total_bytes / len(problem.osts))
-    filled = (bytes_now[oss_of_arc] + (nth + 0.5) * unit) / (size[oss_of_arc] * mean)
-    costs = np.rint(OSS_BALANCE * filled * COST_SCALE).astype(np.int64) * TIE_STEPS
-    return oss_of_arc, costs
+    every = np.concatenate([oss_costs, ost_costs])
+    flow = min_cost_flow(tails, heads, np.ones(len(tails), np.int64), every, supplies, solver)
+    return low + np.bincount(ost_of_arc, flow[len(oss_of_arc) :], len(low)).astype(np.int64)
 
 
 def deal(draft: Draft, group: Group, counts: Array) -> None:

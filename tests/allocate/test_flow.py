@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from tarazu import flows
-from tarazu.allocate import quality
+from tarazu.allocate import flow, marginal_cost, problem, quality
+from tarazu.allocate.draft import Draft
 from tarazu.allocate.pipeline import Tarazu
+from tarazu.config import Weights
 from tarazu.config.sections import Allocate
 from tarazu.errors import ConfigError, InsufficientResources
 from tarazu.model import Ost, SystemView
@@ -74,6 +76,46 @@ def test_both_solvers_give_placements_of_the_same_level(make, monkeypatch) -> No
             costs.append(quality.ost_cost(placed))
         # Ties may be broken differently, and the exchanges start from there.
         assert costs[0] == pytest.approx(costs[1], rel=0.05)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_arcs_near_the_common_level_hold_the_cheapest_flow(make, seed: int) -> None:
+    """Beside giving each object in turn to the OST where it costs least: the optimum, as costs only rise."""
+    random = Random(seed)
+    targets = tuple(
+        Ost(i, f"oss{i % 3}", 10**12, free := random.randint(1, 10) * 10**11, free,
+            write_bytes_per_s=random.uniform(0.3, 1) * 1e9, degraded=random.random() < 0.1)
+        for i in range(12)
+    )  # fmt: skip
+    view = SystemView("lustre", 0.0, targets)
+    stripes, unit = random.randint(1, 6), random.choice((1, 2, 8)) * GIB
+    wanted = problem.build(view, [make.plain(stripes, stripes * unit, MIB)] * 9)
+    before = np.random.default_rng(seed).integers(0, 2 * GIB, 12).astype(float)
+    levels = marginal_cost.build(wanted, Weights())
+    mean = wanted.total_bytes / 12
+
+    def cost(ost: int, nth: int, placed: list[int], there: np.ndarray) -> float:
+        of_server = sum(there[o] + placed[o] * unit for o in range(12) if o % 3 == ost % 3)
+        return float(levels.at(before[ost] + (nth + 0.5) * unit, ost)) + flow.OSS_BALANCE * (
+            of_server + unit / 2
+        ) / (4 * mean)
+
+    def total(order: list[int]) -> float:
+        placed, costs = [0] * 12, 0.0
+        for ost in order:
+            costs += cost(ost, placed[ost], placed, before)
+            placed[ost] += 1
+        return costs
+
+    greedy, order = [0] * 12, []
+    for _ in range(9 * stripes):
+        order.append(
+            min((o for o in range(12) if greedy[o] < 9), key=lambda o: cost(o, greedy[o], greedy, before))
+        )
+        greedy[order[-1]] += 1
+    draft = Draft(wanted, levels, before.copy(), turn=0)
+    flow.place(draft)
+    assert total(sorted(wanted.groups[0].osts.ravel().tolist())) == pytest.approx(total(order), rel=1e-6)
 
 
 def test_without_ortools_a_site_loses_no_balance(make, monkeypatch) -> None:
