@@ -24,6 +24,10 @@ NETWORKX_ARCS = 2_000
 """Up to here networkx needs 0.1 s at most (docs/benchmarks.md); OR-tools needs a hundredth of that."""
 
 
+NETWORKX_S = 1e-8
+"""Seconds that it needs for the square of a network's arcs, about, and on a busy machine."""
+
+
 def has_ortools() -> bool:
     return find_spec("ortools") is not None
 
@@ -51,9 +55,26 @@ def min_cost_flow(
     Raises InsufficientResources when the supplies do not fit through the arcs.
     """
     if solver_of(solver) == "auto":
-        solver = "networkx" if len(tails) <= NETWORKX_ARCS or _without_ortools(len(tails)) else "ortools"
+        solver = _of_arcs(len(tails))
+        if solver == "networkx" and len(tails) > NETWORKX_ARCS and not _said:
+            _said.append(len(tails))
+            log.warning(
+                "a network of %d arcs is solved by networkx, which takes longer than OR-tools the larger it is: "
+                "install tarazu[scale]",
+                len(tails),
+            )
     run = _networkx if solver == "networkx" else _ortools
     return run(tails, heads, capacities, costs, supplies)
+
+
+def expected_s(arcs: int, solver: Solver) -> float:
+    """About how long a network of so many arcs takes: OR-tools next to nothing."""
+    uses = _of_arcs(arcs) if solver == "auto" else solver
+    return NETWORKX_S * arcs * arcs if uses == "networkx" else 0.0
+
+
+def _of_arcs(arcs: int) -> Solver:
+    return "networkx" if arcs <= NETWORKX_ARCS or not has_ortools() else "ortools"
 
 
 def warm() -> None:
@@ -61,19 +82,6 @@ def warm() -> None:
     import_module("networkx")
     if has_ortools():
         import_module("ortools.graph.python.min_cost_flow")
-
-
-def _without_ortools(arcs: int) -> bool:
-    if has_ortools():
-        return False
-    if not _said:
-        _said.append(arcs)
-        log.warning(
-            "a network of %d arcs is solved by networkx, which takes seconds where OR-tools takes milliseconds: "
-            "install tarazu[scale]",
-            arcs,
-        )
-    return True
 
 
 def _networkx(tails: Array, heads: Array, capacities: Array, costs: Array, supplies: Array) -> Array:

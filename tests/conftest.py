@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Generator
 from typing import Any
 
@@ -20,6 +21,13 @@ hypothesis.settings.load_profile("tarazu")
 
 # A shell starts what ends in `&` with ^C ignored, and so are all programs that it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def without_ortools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a site that has not installed `tarazu[scale]`: whoever imports it all the same fails."""
+    for name in {"ortools", *(name for name in sys.modules if name.startswith("ortools."))}:
+        monkeypatch.setitem(sys.modules, name, None)
 
 
 _session: list[Session] = []

@@ -64,9 +64,13 @@ class Draft:
     """When to stop making it better, as `perf_counter` says it."""
 
     @property
+    def left_s(self) -> float:
+        return self.until - perf_counter()
+
+    @property
     def due(self) -> bool:
         """Whether somebody waits for it as it is."""
-        return perf_counter() > self.until
+        return self.left_s < 0
 
     def rank(self) -> Array:
         """(n,) place of each OST where nothing else tells them apart."""

@@ -16,7 +16,7 @@ from tarazu.allocate.eligible import too_little_space
 from tarazu.allocate.problem import Array, Group
 from tarazu.allocate.waves import alternating
 from tarazu.errors import InsufficientResources
-from tarazu.flows import Solver, min_cost_flow
+from tarazu.flows import Solver, expected_s, min_cost_flow
 
 OSS_BALANCE = 0.1
 """Levels per mean bytes per OST on one OSS: spreads over servers what is equal on OSTs, and no more."""
@@ -77,9 +77,14 @@ def _counts(draft: Draft, group: Group, ties: Array) -> Array:
     margin = precision + costs.apart(costs.below(level))
     while True:
         low, high = (costs.below(level + by).astype(np.int64) for by in (-margin, margin))
-        counts = _window(costs, need, low, high, ties, draft.solver)
-        if counts is not None and costs.lowest(counts):
-            return counts
+        spare, arcs = int(need - low.sum()), int((high - low).sum())
+        if 0 <= spare <= arcs:
+            if draft.left_s < expected_s(2 * arcs, draft.solver):
+                # Servers are left to chance then: OSTs hold up a job first.
+                return _cheapest(costs, low, high, spare, ties)
+            counts = _flow(costs, low, high, spare, ties, draft.solver)
+            if costs.lowest(counts):
+                return counts
         margin *= 4
 
 
@@ -154,32 +159,42 @@ class _Costs:
         return bool((last <= more).all() and leaving.max() <= coming.min())
 
 
-def _window(costs: _Costs, need: int, low: Array, high: Array, ties: Array, solver: Solver) -> Array | None:
-    """The flow with each OST's count between `low` and `high`; None where these cannot hold it."""
-    spare = int(need - low.sum())
-    arcs = high - low
-    if spare < 0 or spare > int(arcs.sum()):
-        return None
+def _arcs(costs: _Costs, low: Array, high: Array, ties: Array) -> tuple[Array, Array]:
+    """(arcs,) OST, and cost, of each object between `low` and `high`, one OST after the other."""
+    counts = high - low
+    osts = np.repeat(np.arange(len(low)), counts)
+    nth = np.arange(len(osts)) - np.repeat(np.cumsum(counts) - counts - low, counts)
+    return osts, costs.nth(nth, osts) * TIE_STEPS + ties[osts]
+
+
+def _cheapest(costs: _Costs, low: Array, high: Array, spare: int, ties: Array) -> Array:
+    """`low`, and as many objects more as `spare` where they cost least on the OSTs alone."""
+    osts, ost_costs = _arcs(costs, low, high, ties)
+    chosen = osts[np.argsort(ost_costs, kind="stable")[:spare]]
+    counts: Array = low + np.bincount(chosen, minlength=len(low))
+    return counts
+
+
+def _flow(costs: _Costs, low: Array, high: Array, spare: int, ties: Array, solver: Solver) -> Array:
+    """`low`, and as many objects more as `spare` where they cost least, by the network; at most `high`."""
     if spare == 0:
         return low
     # Nodes: 0 source, 1.. servers, then the sink. An OST's own node would have one arc, of room for all that comes:
     # its arcs lead to the sink at once.
-    ost_of_arc = np.repeat(np.arange(len(low)), arcs)
-    nth = np.arange(len(ost_of_arc)) - np.repeat(np.cumsum(arcs) - arcs, arcs)
-    ost_costs = costs.nth(low[ost_of_arc] + nth, ost_of_arc) * TIE_STEPS + ties[ost_of_arc]
-    servers = costs.servers
-    first, arcs_of = costs.by_server(low), costs.by_server(arcs)
-    oss_of_arc = np.repeat(np.arange(servers), arcs_of)
-    nth = np.arange(len(oss_of_arc)) - np.repeat(np.cumsum(arcs_of) - arcs_of - first, arcs_of)
-    oss_costs = costs.nth_of_server(nth, oss_of_arc) * TIE_STEPS
+    osts, ost_costs = _arcs(costs, low, high, ties)
+    servers, first, arcs = costs.servers, costs.by_server(low), costs.by_server(high - low)
+    of_server = np.repeat(np.arange(servers), arcs)
+    nth = np.arange(len(of_server)) - np.repeat(np.cumsum(arcs) - arcs - first, arcs)
+    oss_costs = costs.nth_of_server(nth, of_server) * TIE_STEPS
     sink = 1 + servers
-    tails = np.concatenate([np.zeros(len(oss_of_arc), np.int64), 1 + costs.oss[ost_of_arc]])
-    heads = np.concatenate([1 + oss_of_arc, np.full(len(ost_of_arc), sink)])
+    tails = np.concatenate([np.zeros(len(osts), np.int64), 1 + costs.oss[osts]])
+    heads = np.concatenate([1 + of_server, np.full(len(osts), sink)])
     supplies = np.zeros(sink + 1, np.int64)
     supplies[0], supplies[sink] = spare, -spare
     every = np.concatenate([oss_costs, ost_costs])
     flow = min_cost_flow(tails, heads, np.ones(len(tails), np.int64), every, supplies, solver)
-    return low + np.bincount(ost_of_arc, flow[len(oss_of_arc) :], len(low)).astype(np.int64)
+    counts: Array = low + np.bincount(osts, flow[len(osts) :], len(low)).astype(np.int64)
+    return counts
 
 
 def deal(draft: Draft, group: Group, counts: Array) -> None:

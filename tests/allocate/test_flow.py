@@ -135,6 +135,37 @@ def test_without_ortools_a_site_loses_no_balance(make, monkeypatch) -> None:
     assert max(ratios) <= 1.02
 
 
+@pytest.mark.usefixtures("without_ortools")
+def test_a_large_network_without_ortools_is_said_once(monkeypatch, caplog) -> None:
+    monkeypatch.setattr(flows, "NETWORKX_ARCS", 100)
+    monkeypatch.setattr(flows, "_said", [])
+    small, large = network(1), network(2)
+    assert len(large[0]) > 100
+    with caplog.at_level("WARNING", "tarazu.mdsd"):
+        for _ in range(2):
+            flows.min_cost_flow(*large)
+        flows.min_cost_flow(*small, "networkx")
+    (said,) = caplog.messages
+    assert f"network of {len(large[0])} arcs" in said and "install tarazu[scale]" in said
+
+
+@pytest.mark.usefixtures("without_ortools")
+def test_files_are_placed_within_the_limit_where_networkx_would_take_longer(make, monkeypatch) -> None:
+    """3,600 OSTs and 2,000 files went unanswered for 35 s with a limit of 3 s, and mdsd gave up."""
+    view = make.view(60, 5, each=lambda i: {"write_bytes_per_s": 1e9 + 1e7 * (i % 7)})
+    requests = [make.plain(4, GIB, MIB)] * 50
+    policy, asked = Tarazu(), []
+    monkeypatch.setattr(flow, "min_cost_flow", lambda *arguments: asked.append(len(arguments[0])))
+    monkeypatch.setattr(flows, "NETWORKX_S", 1e6)
+    policy.limit_s = 60.0
+    allocation = policy.allocate(view, requests)
+    assert not asked
+    assert all(len(set(file.osts[0])) == 4 for file in allocation.files)
+    assert allocation.ost_cost <= 1.25  # 200 objects, at most four on an OST, which is the best possible
+    monkeypatch.undo()
+    assert allocation.ost_cost <= Tarazu().allocate(view, requests).ost_cost * 1.01
+
+
 def test_a_solver_that_is_not_installed_is_named(monkeypatch) -> None:
     monkeypatch.setattr(flows, "has_ortools", lambda: False)
     with pytest.raises(ConfigError, match=r"tarazu\[scale\]"):
