@@ -15,6 +15,7 @@ import numpy as np
 
 from tarazu.allocate.marginal_cost import Levels
 from tarazu.allocate.problem import Array, Problem
+from tarazu.flows import has_ortools
 
 MAX_PATTERNS = 4_000
 """Fillings of one OST; beyond, counting arguments and exchanges have to do."""
@@ -191,8 +192,10 @@ def _uses(
     objects: ObjectSizes, kinds: list[tuple[int, Array, int]], effort: float
 ) -> list[list[int]] | Literal[False] | None:
     """How often each filling is used, where of each kind there are so many OSTs, with these fillings and so many bytes
-    at most on all of them together; False when it cannot be, None when undecided.
+    at most on all of them together; False when it cannot be, None when undecided, as it is without OR-tools.
     """
+    if not has_ortools():
+        return None
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()

@@ -57,6 +57,15 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("without_ortools")
+def test_a_report_without_ortools_is_made_all_the_same(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    History(site / "history").append(run(NOW - 1800, [3 * GIB, *[2 * GIB] * 4]))
+    ior, _ = msgspec.json.decode(report(site, capsys, "--json"))["applications"]
+    assert ior["runs"] == 6 and ior["tarazu_time"] >= ior["bound_time"] * (1 - 1e-9) > 0
+
+
 def report(site: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert main(["report", "--view", str(site / "view.json"), *words]) == 0
     return capsys.readouterr().out
