@@ -26,6 +26,8 @@ def arrange(draft: Draft) -> None:
         used = np.zeros((len(problem.requests), len(problem.osts)), bool)
         for group in sorted(problem.groups, key=lambda g: -g.weights.shape[1]):
             for wave in _by_wave(group, problem.waves):
+                if draft.due:
+                    break
                 if not np.ptp(wave.weights, axis=0).any():
                     _separate(wave, used)
                 _part(wave, used)

@@ -205,10 +205,11 @@ def at_once(component: Component) -> float:
 
 
 def effort(problem: Problem, groups: Sequence[Group], busy: int) -> int:
-    """Steps times objects that `Course.time_s` looks at, about; busy: OSTs on which others have still to write."""
+    """Steps times objects, and OSTs, that `Course.time_s` looks at; busy: OSTs on which others have still to write."""
     writers = np.array([r.writers for r in problem.requests])
     pieces = sum(int(writers[g.requests].sum()) for g in groups) + busy
-    return pieces * pieces * max((g.weights.shape[1] for g in groups), default=0)
+    width = max((g.weights.shape[1] for g in groups), default=0)
+    return pieces * (pieces * width + len(problem.osts) // 2)
 
 
 def _by_request(keys: Sequence[tuple[int, int]] | dict[tuple[int, int], list[Group]]) -> dict[int, list[int]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from time import perf_counter
 
 import msgspec
 import numpy as np
@@ -40,12 +41,15 @@ NOT_MADE = frozenset({Verdict.REFUSING, Verdict.FULL})
 """The MDS makes no objects there by itself."""
 
 
-def loses(ours: Problem, of_wave: Sequence[int], weights: Weights, least_gain: float) -> bool:
+def loses(
+    ours: Problem, of_wave: Sequence[int], weights: Weights, least_gain: float, until: float = math.inf
+) -> bool:
     """Whether the files are written sooner, by that share and what is in doubt, where `ours` puts them, or must not lie
     where Lustre could.
 
     Both are judged by one yardstick: moment by moment where both are few enough for that. Lustre's mean counts less by
-    what so few draws leave open.
+    what so few draws leave open. until: when to be content with fewer, or to take it for so where there was no time for
+    one, as `perf_counter` says it.
     """
     if least_gain < 0 or not ours.groups or _breaks(ours.view, ours.requests, weights):
         return True
@@ -58,6 +62,8 @@ def loses(ours: Problem, of_wave: Sequence[int], weights: Weights, least_gain: f
     times: list[float] = []
     error = 0.0
     for seed in range(DRAWS):
+        if perf_counter() >= until:
+            break
         times.append(_drawn(theirs, own, seed, followed))
         if math.isinf(times[-1]):
             return True
@@ -65,7 +71,7 @@ def loses(ours: Problem, of_wave: Sequence[int], weights: Weights, least_gain: f
             error = float(np.std(times, ddof=1)) / math.sqrt(len(times))
             if abs(float(np.mean(times)) - most) > SURE * error:
                 break
-    return most <= float(np.mean(times)) - error
+    return not times or most <= float(np.mean(times)) - error
 
 
 def doubt(problem: Problem) -> float:

@@ -146,7 +146,7 @@ class Tarazu:
         start = perf_counter()
         wanted = problem.build(view, requests, of_wave)
         draft = self._placed(wanted, start + self.limit_s)
-        if lustres_own.loses(draft.problem, of_wave, self.weights, self.least_gain):
+        if lustres_own.loses(draft.problem, of_wave, self.weights, self.least_gain, draft.until):
             let_through(draft, self.weights)
             self._lately[view.fs_name].note(draft.problem)
             return answer(draft.problem, self.name, draft.placed, start, _emptiest_first(draft), draft.bound)
@@ -178,6 +178,8 @@ class Tarazu:
                     best, soonest = draft, time
                 if soonest <= enough or draft.due:
                     break
+            if best and best.due:
+                break
         assert best
         return best
 

@@ -8,8 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tarazu.allocate import quality
+from tarazu.allocate import lustres_own, quality
 from tarazu.allocate.lsa import Lsa
+from tarazu.allocate.problem import build
+from tarazu.allocate.timing import Timing
+from tarazu.config import Weights
 from tarazu.errors import InsufficientResources
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
@@ -34,6 +37,28 @@ def system(df: str) -> SystemView:
     sizes = [tuple(int(kib) * 1024 for kib in line[1:4]) for line in lines]
     osts = tuple(Ost(i, f"oss{i // 5 + 1}", t, t - u, a) for i, (t, u, a) in enumerate(sizes))
     return SystemView("lustre", 0.0, osts, tuple(Oss(f"oss{k}") for k in CONNECTED))
+
+
+def test_lustres_own_is_drawn_as_often_as_there_is_time(make, monkeypatch) -> None:
+    """It went on for 25 s on a system of 100,000 OSTs with a limit of 3 s."""
+    wanted = build(make.view(8), [make.plain(1, GIB, MIB)] * 3)
+    wanted.groups[0].osts = np.zeros((3, 1), np.int64)
+    seen: list[int] = []
+    clock = iter(range(100))
+    monkeypatch.setattr(lustres_own, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(lustres_own, "_drawn", lambda problem, timing, seed, *_: seen.append(seed) or 1e-9)
+    assert not lustres_own.loses(wanted, (), Weights(), 0.01, until=1)
+    assert seen == [0]
+    # No time to see: what was placed stays.
+    assert lustres_own.loses(wanted, (), Weights(), 0.01, until=1)
+    assert seen == [0]
+
+
+def test_a_course_on_very_many_osts_is_not_played(make) -> None:
+    requests = [make.plain(8, GIB, MIB)] * 100
+    for osts, followed in ((100, True), (100_000, False)):
+        wanted = build(make.view(osts), requests)
+        assert Timing(wanted, Weights()).follows(wanted.groups) == followed
 
 
 def test_round_robin_reproduces_the_real_sequences() -> None:
