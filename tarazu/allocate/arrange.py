@@ -97,11 +97,15 @@ def _matching(cost: Array) -> Array:
     size = len(cost)
     column = np.full(size, -1, np.int64)
     taken = np.zeros(size, bool)
-    for cell in np.argsort(cost, axis=None, kind="stable").tolist():
-        row, candidate = divmod(cell, size)
-        if column[row] < 0 and not taken[candidate]:
-            column[row] = candidate
-            taken[candidate] = True
+    rows = np.arange(size)
+    for price in np.unique(cost):
+        for row in rows.tolist():
+            open_to = (cost[row] == price) & ~taken
+            candidate = int(np.argmax(open_to))
+            if open_to[candidate]:
+                column[row] = candidate
+                taken[candidate] = True
+        rows = np.flatnonzero(column < 0)
     for row in range(size):
         now = cost[row, column[row]] + cost[np.arange(size), column]
         then = cost[row, column] + cost[np.arange(size), column[row]]

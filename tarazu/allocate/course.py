@@ -118,7 +118,7 @@ class Course:
             osts = [g.osts[n] for g, n in zip(groups, self._member[key])]
             self.put(*key, np.concatenate(osts))
 
-    def time_s(self, begin: Begin | None = None) -> float:
+    def time_s(self, begin: Begin | None = None, at_once: float = AT_ONCE) -> float:
         """Seconds until all is written."""
         now, carried = 0.0, np.zeros(len(self._capacity))
         busy = np.flatnonzero(self._waiting > 0)
@@ -144,12 +144,12 @@ class Course:
             ends = left[going] / own
             step = float(ends.min())
             if others.any():
-                step = min(step, max(float((theirs[others] / there).min()), AT_ONCE * now))
+                step = min(step, max(float((theirs[others] / there).min()), at_once * now))
             now += step
             left[going] -= own * step
             theirs[others] -= there * step
             theirs[theirs < 1] = 0.0
-            done = going[ends <= step + AT_ONCE * now]
+            done = going[ends <= step + at_once * now]
             if begin:
                 moved = self._share[mine] * (own * step)[:, None]
                 carried += np.bincount(self._links[mine].ravel(), moved.ravel(), len(carried))
