@@ -1,4 +1,7 @@
-"""Third step: the exact search where exchanges may have missed the optimum: few object sizes."""
+"""Third step: the search for fillings where exchanges may have missed the optimum: few object sizes.
+
+By CP-SAT, else, where OR-tools is not installed or not wanted, by a search of our own (`filling.py`).
+"""
 
 from __future__ import annotations
 
@@ -27,17 +30,15 @@ MERGED = 1e-3
 def pack(draft: Draft) -> None:
     """Replace the draft by the best filling that the search finds, if that has a lower highest level."""
     problem, levels = draft.problem, draft.levels
-    if not searches_exactly(draft.solver) or not problem.groups:
+    if not problem.groups or not all(map(_equal_rows, problem.groups)):
         return
-    if not all(map(_equal_rows, problem.groups)):
-        return
-    found = None
+    found, effort = None, EFFORT if searches_exactly(draft.solver) else 0.0
     if levels.equal:
         mean = problem.total_bytes / len(problem.osts)
         lowest, highest = draft.bound * mean, float(draft.placed.max())
         if highest > lowest * (1 + NEAR):
             of_bytes = Levels.of_bytes(len(problem.osts), levels.room)
-            proven, found = packing.pack(problem, of_bytes, lowest, highest, TOLERANCE, EFFORT)
+            proven, found = packing.pack(problem, of_bytes, lowest, highest, TOLERANCE, effort)
             draft.bound = max(draft.bound, proven / mean)
     else:
         lowest, highest = draft.even(), float(levels.at(draft.placed).max())
@@ -45,7 +46,7 @@ def pack(draft: Draft) -> None:
             rate = 1 / levels.slope
             lowest = bounds.lowest_level(problem, rate, levels.base * rate, TOLERANCE_UNEQUAL / 100)
         if highest > lowest * (1 + NEAR_UNEQUAL):
-            _, found = packing.pack(problem, levels, lowest, highest, TOLERANCE_UNEQUAL, EFFORT, MERGED)
+            _, found = packing.pack(problem, levels, lowest, highest, TOLERANCE_UNEQUAL, effort, MERGED)
     if found is not None:
         _adopt(draft, found)
 

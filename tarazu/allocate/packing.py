@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from tarazu.allocate.filling import fill
 from tarazu.allocate.marginal_cost import Levels
 from tarazu.allocate.problem import Array, Problem
 from tarazu.flows import has_ortools
@@ -73,8 +74,9 @@ def pack(
     """Narrow the lowest possible highest level, known to be `lowest` or more, below `highest`: (bound, best filling).
 
     tolerance: relative distance of bound and filling at which the search ends; effort: CP-SAT's
-    deterministic time per question; merged: share of all bytes by which objects may be taken for larger than they are,
-    so that sizes are few; above 0 nothing is proven. The filling is None when none better was found.
+    deterministic time per question, 0 for our own search, which proves nothing; merged: share of all bytes by which
+    objects may be taken for larger than they are, so that sizes are few; above 0 nothing is proven. The filling is None
+    when none better was found.
     """
     known = None
     if highest > lowest * (1 + tolerance):
@@ -85,7 +87,7 @@ def pack(
     loads = patterns @ objects.sizes
     reachable = levels.reachable(loads)
     candidates = reachable[(reachable >= lowest * (1 - SLACK)) & (reachable < highest)]
-    best = None
+    best, proven = None, True
     # The highest OST is at one of the candidates, or at `highest` or above. First, whether there is anything to win;
     # then, whether all of it is; between the two by halves. A proof goes on up to `highest` itself.
     low, high = 0, len(candidates)
@@ -97,13 +99,14 @@ def pack(
         if not low <= middle < high:
             continue
         found = _fits(objects, patterns, loads, levels, candidates[middle], effort)
-        if found is None:
+        if found is None and effort:
             break
+        proven = proven and found is not None
         if found:
             high, best = middle, found
         else:
             low = middle + 1
-    return max(lowest, min(highest, float(ends[low]))), best
+    return max(lowest, min(highest, float(ends[low]))) if proven else lowest, best
 
 
 def _fillings(problem: Problem, limit: float, merged: float = 0.0) -> tuple[ObjectSizes, Array] | None:
@@ -173,7 +176,10 @@ def _fits(
         kinds.append((osts, patterns[full]))
     if sum(len(full) for _, full in kinds) > MAX_VARIABLES:
         return None
-    uses = _uses(objects, [(len(osts), full, ANY) for osts, full in kinds], effort)
+    if effort:
+        uses = _uses(objects, [(len(osts), full, ANY) for osts, full in kinds], effort)
+    else:
+        uses = fill(objects.sizes, objects.counts, [(len(osts), full) for osts, full in kinds])
     if not uses:
         return None if uses is None else False
     filled = np.zeros((len(limit), len(objects.sizes)), np.int64)

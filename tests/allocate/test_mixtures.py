@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from tarazu.allocate.filling import fill
 from tarazu.sim.allocation import policies
 from tests.benchmarks.allocate.mixtures import reached, unequal
 
@@ -13,6 +15,24 @@ def test_no_slow_ost_is_waited_for_where_other_sizes_would_fit_on_it(seed: int) 
     """Moves and swaps of one or two objects were stuck at up to 1.13 times the time that is possible."""
     seconds, bound_s, _ = reached(*unequal(seed))
     assert bound_s * (1 - 1e-9) <= seconds <= 1.011 * bound_s
+
+
+@pytest.mark.usefixtures("without_ortools")
+@pytest.mark.parametrize("seed", (9, 12, 23, 25, 28, 36, 48, 52, 58))
+def test_no_slow_ost_is_waited_for_without_ortools(seed: int) -> None:
+    """Up to 1.13 times the time that is possible, where CP-SAT reaches 1.01."""
+    seconds, bound_s, _ = reached(*unequal(seed))
+    assert bound_s * (1 - 1e-9) <= seconds <= 1.011 * bound_s
+
+
+def test_fillings_have_a_place_for_every_object_or_none_are_given() -> None:
+    sizes, counts = np.array([3, 5]), np.array([14, 7])
+    kinds = [(5, np.array([[2, 1], [0, 2], [4, 0]])), (3, np.array([[1, 1], [2, 0], [0, 1]]))]
+    uses = fill(sizes, counts, kinds)
+    assert uses is not None and [sum(of_kind) for of_kind in uses] == [5, 3]
+    held = sum(np.array(of_kind) @ of[1] for of_kind, of in zip(uses, kinds))
+    assert (held >= counts).all()
+    assert fill(sizes, counts + 9, kinds) is None
 
 
 def test_the_same_mixture_is_placed_the_same_way_again() -> None:
