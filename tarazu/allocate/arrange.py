@@ -106,12 +106,20 @@ def _matching(cost: Array) -> Array:
                 column[row] = candidate
                 taken[candidate] = True
         rows = np.flatnonzero(column < 0)
+    others = cost[:, column]
+    """(size, size) cost of each row with each row's column."""
+    own = others.diagonal()
+    may_help = ((own[:, None] + own - others - others.T) > 0).any(axis=1)
     for row in range(size):
-        now = cost[row, column[row]] + cost[np.arange(size), column]
-        then = cost[row, column] + cost[np.arange(size), column[row]]
-        other = int(np.argmax(now - then))
-        if now[other] > then[other]:
-            column[row], column[other] = column[other], column[row]
+        if may_help[row]:
+            own = others.diagonal()
+            gain = own[row] + own - others[row] - others[:, row]
+            other = int(np.argmax(gain))
+            if gain[other] > 0:
+                pair, swapped = [row, other], [other, row]
+                column[pair], others[:, pair] = column[swapped], others[:, swapped]
+                own = others.diagonal()[:, None]
+                may_help |= (own + own[pair, 0] - others[:, pair] - others[pair].T > 0).any(axis=1)
     return column
 
 

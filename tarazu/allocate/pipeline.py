@@ -169,10 +169,12 @@ class Tarazu:
         several = len(ways[0]) > 1 or len(ways) > 1
         if not several or not timing.follows(wanted.groups):
             return self._drafted(wanted, ways[0], True, until)
-        enough = timing.bound_s(wanted.groups, even=True) * (1 + NEAR)
+        bound_s = timing.bound_s(wanted.groups, even=True)
         best, soonest = None, math.inf
         for way in ways:
             first = self._drafted(wanted, way, False, until)
+            # Dealt anew, the fullest OST has as much to write.
+            enough = max(bound_s, float((first.placed / timing.rate).max())) * (1 + NEAR)
             for nth in range(TRIES // len(ways)):
                 draft = _dealt_anew(first, nth) if nth else first
                 time = timing.time_s(draft.problem.groups, at_once=ABOUT)
