@@ -109,7 +109,7 @@ def _matching(cost: Array) -> Array:
     others = cost[:, column]
     """(size, size) cost of each row with each row's column."""
     own = others.diagonal()
-    may_help = ((own[:, None] + own - others - others.T) > 0).any(axis=1)
+    may_help = np.asarray(((own[:, None] + own - others - others.T) > 0).any(axis=1))
     for row in range(size):
         if may_help[row]:
             own = others.diagonal()
@@ -118,7 +118,7 @@ def _matching(cost: Array) -> Array:
             if gain[other] > 0:
                 pair, swapped = [row, other], [other, row]
                 column[pair], others[:, pair] = column[swapped], others[:, swapped]
-                own = others.diagonal()[:, None]
+                own = np.diagonal(others)[:, None]
                 may_help |= (own + own[pair, 0] - others[:, pair] - others[pair].T > 0).any(axis=1)
     return column
 

@@ -75,12 +75,14 @@ def oss_bound(view: SystemView, requests: Sequence[CreateRequest], ost_cost: flo
     return max(1.0, level / mean)
 
 
-def utilization_of(problem: Problem, exact: bool = False) -> float:
-    """`utilization_bound` of a problem that is built already; `exact` adds the search of `packing.py`."""
+def utilization_of(problem: Problem, exact: bool = False, precision: float = PRECISION) -> float:
+    """`utilization_bound` of a problem that is built already; `exact` adds the search of `packing.py`; `precision`:
+    relative distance below the bound at which its search ends.
+    """
     total, osts = problem.total_bytes, len(problem.osts)
     if not total:
         return 1.0
-    level = lowest_level(problem, np.ones(osts), np.zeros(osts))
+    level = lowest_level(problem, np.ones(osts), np.zeros(osts), precision)
     if exact:
         level, _ = packing.pack(
             problem, Levels.of_bytes(osts), level, level * SEARCHED, PROVEN, packing.EFFORT

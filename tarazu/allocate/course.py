@@ -48,18 +48,16 @@ class Course:
         """Of each link: OSTs, servers, and one that limits nothing."""
         self._waiting = waiting
         usual = float(np.median(capacity[: self._osts]))
-        of: dict[tuple[int, int], list[Group]] = {}
-        member: dict[tuple[int, int], list[int]] = {}
-        for group in groups:
+        self._members: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        """Of each (request, component): the groups, and its place in them."""
+        for number, group in enumerate(groups):
             for nth, request in enumerate(group.requests.tolist()):
-                of.setdefault((request, group.component), []).append(group)
-                member.setdefault((request, group.component), []).append(nth)
-        self._groups, self._member = of, member
+                self._members.setdefault((request, group.component), []).append((number, nth))
         self.pieces: list[tuple[int, int]] = []
         """(request, component) of each row; those of one process follow one another."""
         process, amount, number, most = [], [], -1, []
         self._shares: list[Array] = []
-        for request, components in _by_request(of).items():
+        for request, components in _by_request(self._members).items():
             wanted = problem.requests[request]
             for writer in range(wanted.writers):
                 number += 1
@@ -67,8 +65,7 @@ class Course:
                     part = _part(problem, request, component, writer)
                     if part > 0:
                         key = (request, component)
-                        sizes = np.concatenate([g.weights[n] for g, n in zip(of[key], member[key])])
-                        sizes = sizes * part
+                        sizes = np.concatenate([groups[g].weights[n] for g, n in self._members[key]]) * part
                         self.pieces.append(key)
                         process.append(number)
                         amount.append(max(float(sizes.max()), 1e-6))
@@ -112,11 +109,22 @@ class Course:
         sizes: Array = np.sum([self._shares[row] * self._amount[row] for row in rows], axis=0)
         return sizes
 
-    def put_all(self) -> None:
-        """Objects lie where the groups say."""
-        for key, groups in self._groups.items():
-            osts = [g.osts[n] for g, n in zip(groups, self._member[key])]
-            self.put(*key, np.concatenate(osts))
+    def put_all(self, groups: Sequence[Group]) -> None:
+        """All objects lie where these groups say: those of the beginning, or others that differ in their OSTs only."""
+        counts = np.array([len(shares) for shares in self._shares], np.int64)
+        rows = np.repeat(np.arange(len(counts)), counts)
+        columns = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        lists = {key: np.concatenate([groups[g].osts[n] for g, n in of]) for key, of in self._members.items()}
+        osts = np.concatenate([lists[key] for key in self.pieces])
+        shares, servers = np.concatenate(self._shares), len(self._problem.oss_names)
+        by_server = np.bincount(rows * servers + self._problem.oss[osts], shares, len(counts) * servers)
+        row, server = np.nonzero(by_server.reshape(-1, servers))
+        used = np.bincount(row, minlength=len(counts))
+        column = counts[row] + np.arange(len(row)) - np.repeat(np.cumsum(used) - used, used)
+        self._share[:] = 0.0
+        self._links[rows, columns], self._share[rows, columns] = osts, shares
+        self._links[row, column] = self._osts + server
+        self._share[row, column] = by_server[row * servers + server]
 
     def time_s(self, begin: Begin | None = None, at_once: float = AT_ONCE) -> float:
         """Seconds until all is written."""
@@ -212,7 +220,7 @@ def effort(problem: Problem, groups: Sequence[Group], busy: int) -> int:
     return pieces * (pieces * width + len(problem.osts) // 2)
 
 
-def _by_request(keys: Sequence[tuple[int, int]] | dict[tuple[int, int], list[Group]]) -> dict[int, list[int]]:
+def _by_request(keys: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for request, component in sorted(keys):
         found.setdefault(request, []).append(component)

@@ -57,6 +57,8 @@ class Draft:
     """
     few_meet: bool = True
     """Few members share OSTs with others, and the rest none; else all share a little."""
+    enough: float = 0.0
+    """Levels above the best possible one with which it is good enough."""
     bound: float = 1.0
     """No placement has a lower OST cost."""
     solver: Solver = "auto"

@@ -25,8 +25,6 @@ SET_STUCK = 6
 """Partners and highest OSTs for which such exchanges are tried."""
 MAX_CELLS = 8_000
 """Pairs of object sizes, of an OST and its partners, that are looked at in one step."""
-ENOUGH = 1e-3
-"""Levels above the best possible one with which a placement is good enough."""
 STEPS = 2_000
 """Steps in all, each of which tries one OST with all its partners."""
 MOST_EVERYWHERE = 20_000
@@ -47,7 +45,7 @@ def lower_osts(draft: Draft) -> None:
         _order_lists(draft)
     elif groups:
         held = Holdings(draft)
-        _lower(held, draft.even() + ENOUGH)
+        _lower(held, draft.even() + draft.enough)
         held.store()
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tarazu.allocate import bounds
 from tarazu.allocate.draft import Draft, ring, stride
 from tarazu.allocate.eligible import too_little_space
 from tarazu.allocate.problem import Array, Group
@@ -42,7 +41,6 @@ def place(draft: Draft) -> None:
         for number in np.argsort([-g.unit for g in groups], kind="stable")
     }
     draft.problem.groups = [part for number in range(len(groups)) for part in parts[number]]
-    draft.bound = bounds.utilization_of(draft.problem)
 
 
 def _place(draft: Draft, group: Group, ties: Array) -> list[Group]:

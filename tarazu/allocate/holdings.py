@@ -115,12 +115,13 @@ class Holdings:
         self.shift(i, b)
         self.shift(j, a)
 
-    def alike(self, a: int, b: int) -> bool:
-        """True when two OSTs may exchange all that they hold."""
-        v = self.levels
-        same_level = v.base[a] == v.base[b] and v.slope[a] == v.slope[b] and v.slope2[a] == v.slope2[b]
-        fits = self.x[a] <= v.room[b] and self.x[b] <= v.room[a]
-        return bool(same_level and fits and (self.eligible[:, a] == self.eligible[:, b]).all())
+    def alike(self, ours: list[int], theirs: list[int]) -> Array:
+        """(ours, theirs) whether two OSTs may exchange all that they hold."""
+        a, b, v = np.array(ours)[:, None], np.array(theirs), self.levels
+        alike: Array = (self.x[a] <= v.room[b]) & (self.x[b] <= v.room[a])
+        for of in (v.base, v.slope, v.slope2, *self.eligible):
+            alike &= of[a] == of[b]
+        return alike
 
     def swap_all(self, a: int, b: int) -> None:
         """Exchange everything on two OSTs that are `alike`."""

@@ -34,6 +34,7 @@ from tarazu.allocate.timing import Timing
 from tarazu.config import Weights
 from tarazu.config.sections import Allocate
 from tarazu.flows import Solver, solver_of
+from tarazu.layout.fitting import PRECISION
 from tarazu.lustre import EOF
 from tarazu.model import AS_GOOD, Allocation, CreateRequest, FilePlacement, Left, SystemView
 from tarazu.units import KIB, MIB
@@ -109,6 +110,10 @@ class Lately:
         return math.pow(0.5, halves)
 
 
+ENOUGH, ENOUGH_OF_SEVERAL = 1e-3, 1e-2
+"""Levels above the best possible one with which an extent is good enough; where there are several, who goes on while
+others wait counts for more.
+"""
 TRIES = 4
 """Drafts of progressive files from which the one that is written soonest is taken."""
 NEAR, LEAST_BETTER = 0.02, 1e-3
@@ -175,9 +180,11 @@ class Tarazu:
             first = self._drafted(wanted, way, False, until)
             # Dealt anew, the fullest OST has as much to write.
             enough = max(bound_s, float((first.placed / timing.rate).max())) * (1 + NEAR)
+            course = timing.course(first.problem.groups)
             for nth in range(TRIES // len(ways)):
                 draft = _dealt_anew(first, nth) if nth else first
-                time = timing.time_s(draft.problem.groups, at_once=ABOUT)
+                course.put_all(draft.problem.groups)
+                time = course.time_s(at_once=ABOUT)
                 if time < soonest * (1 - LEAST_BETTER):
                     best, soonest = draft, time
                 if soonest <= enough or draft.due:
@@ -197,15 +204,19 @@ class Tarazu:
         turn = (lately.made + lately.made // osts + self._seed * stride(osts)) % osts
         recent = lately.objects(wanted)
         placed, groups = np.zeros(osts), []
+        enough, precision = (
+            (ENOUGH, PRECISION) if len(extents) == 1 else (ENOUGH_OF_SEVERAL, ENOUGH_OF_SEVERAL / 10)
+        )
         for of_extent in extents:
             part = dataclasses.replace(wanted, groups=[dataclasses.replace(group) for group in of_extent])
             levels = marginal_cost.build(part, self.weights, placed, recent)
             mean = part.total_bytes / max(1, sum(group.weights.size for group in part.groups))
             draft = Draft(
                 part, levels, np.zeros(osts), turn, placed, recent * mean, few_meet,
-                solver=self.solver, until=until,
+                enough=enough, solver=self.solver, until=until,
             )  # fmt: skip
             flow.place(draft)
+            draft.bound = bounds.utilization_of(part, precision=precision)
             for make_better in (exchange.lower_osts, exact.pack, servers.even_out, waves.even_out):
                 # Of several extents, who goes on while others wait counts for more than what the search wins in one.
                 if not draft.due and (make_better is not exact.pack or len(extents) == 1):

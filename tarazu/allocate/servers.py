@@ -14,7 +14,7 @@ SERVER_OSTS = 8
 SERVER_TRIES = 125
 """Pairs of servers that are tried in all."""
 SERVER_TOLERANCE = 2e-3
-"""A server this far above the mean is even enough."""
+"""A server this far above the mean is even enough, or as far as an OST is."""
 OPTIONS = 16
 """Exchanges between two servers, best first, that are checked for distinct OSTs."""
 STUCK_SERVERS = 3
@@ -38,7 +38,8 @@ def _lower(held: Holdings) -> None:
     size = np.bincount(problem.oss, minlength=servers)
     # Others' bytes on an OST where none of ours lie hold up nobody.
     top = float(held.level[held.x > 0].max()) + 1e-9
-    enough = float((held.x + held.draft.lately).sum()) / len(held.x) * (1 + SERVER_TOLERANCE)
+    tolerance = max(SERVER_TOLERANCE, held.draft.enough)
+    enough = float((held.x + held.draft.lately).sum()) / len(held.x) * (1 + tolerance)
     rank = held.draft.rank()
     stuck = 0
     while left > 0 and stuck < min(STUCK_SERVERS, servers - 1) and not held.draft.due:
@@ -106,8 +107,7 @@ def _changes(
         a, b = int(source[row]), int(target[column])
         found.append((float(off[row, column]), int(rank[b]), a, b, int(weight[row]), int(other[column])))
     whole = held.x[sources][:, None] - held.x[targets]
-    for row, column in np.argwhere((whole > 0) & (whole < most)).tolist():
+    for row, column in np.argwhere((whole > 0) & (whole < most) & held.alike(sources, targets)).tolist():
         a, b = sources[row], targets[column]
-        if held.alike(a, b):
-            found.append((abs(float(whole[row, column]) - ideal), int(rank[b]), a, b, -1, -1))
+        found.append((abs(float(whole[row, column]) - ideal), int(rank[b]), a, b, -1, -1))
     return [option[2:] for option in sorted(found)[:OPTIONS]]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tarazu.allocate.course import AT_ONCE, STREAM_SHARE, Course, effort, left_by
+from tarazu.allocate.course import STREAM_SHARE, Course, effort, left_by
 from tarazu.allocate.marginal_cost import terms
 from tarazu.allocate.problem import Array, Group, Problem, build
 from tarazu.config import Weights
@@ -89,17 +89,15 @@ class Timing:
         """Who writes where at each moment."""
         return Course(self._problem, groups, np.concatenate([self.rate, self._link]), self._waiting)
 
-    def time_s(
-        self, groups: Sequence[Group], followed: bool | None = None, at_once: float = AT_ONCE
-    ) -> float:
+    def time_s(self, groups: Sequence[Group], followed: bool | None = None) -> float:
         """Seconds until the last byte of these groups is written: moment by moment where they are `followed`; None:
         where they are few.
         """
         if not (self.follows(groups) if followed is None else followed):
             return self.steps_s(groups)
         course = self.course(groups)
-        course.put_all()
-        return course.time_s(at_once=at_once)
+        course.put_all(groups)
+        return course.time_s()
 
     def steps_s(self, groups: Sequence[Group]) -> float:
         """The same where all wait for one another after each step."""
