@@ -8,7 +8,7 @@ from tarazu.allocate.draft import Draft
 from tarazu.allocate.holdings import Holdings, best, owners
 from tarazu.allocate.problem import Array
 
-SERVER_PARTNERS = 8
+SERVER_PARTNERS = 3
 SERVER_OSTS = 8
 """OSTs of each server that are tried, the highest of one with the lowest of the other."""
 SERVER_TRIES = 125
@@ -17,8 +17,6 @@ SERVER_TOLERANCE = 2e-3
 """A server this far above the mean is even enough, or as far as an OST is."""
 OPTIONS = 16
 """Exchanges between two servers, best first, that are checked for distinct OSTs."""
-STUCK_SERVERS = 3
-"""Servers from the fullest on that may fail to find an exchange before the pass ends."""
 SERVER_CELLS = 30_000
 """Pairs of object sizes looked at in one step: fewer of the OSTs where they hold many sizes."""
 
@@ -41,11 +39,11 @@ def _lower(held: Holdings) -> None:
     tolerance = max(SERVER_TOLERANCE, held.draft.enough)
     enough = float((held.x + held.draft.lately).sum()) / len(held.x) * (1 + tolerance)
     rank = held.draft.rank()
-    stuck = 0
-    while left > 0 and stuck < min(STUCK_SERVERS, servers - 1) and not held.draft.due:
+    moved = servers > 1
+    while left > 0 and moved and not held.draft.due:
         filled = np.bincount(problem.oss, held.x + held.draft.lately, servers) / size
         order = np.argsort(-filled, kind="stable").tolist()
-        high = order[stuck]
+        high = order[0]
         if filled[high] <= enough:
             return
         lower = [low for low in reversed(order) if filled[low] < filled[high]][:SERVER_PARTNERS]
@@ -54,7 +52,6 @@ def _lower(held: Holdings) -> None:
             low = lower.pop(0)
             left -= 1
             moved = _between(held, high, low, filled, size, top, rank)
-        stuck = 0 if moved else stuck + 1
 
 
 def _between(
