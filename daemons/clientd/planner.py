@@ -141,11 +141,12 @@ class Planner:
                     mdsd = stack.enter_context(self.mdsd.connection())
                     targets, counts, problem = self._targets(mdsd, request, outline.forecast_bytes)
                     policy, stripes = self._policy(mdsd, request, found, counts, request_id, uid)
-                    outline = msgspec.structs.replace(outline, stripes=stripes)
                     layouts = directories(found.parents)
                     foreign = self.settings.layout.foreign_defaults
                     chosen = forecast.choose(Choose(targets, layouts, policy, foreign), found.files)
-                    expected = as_the_site_wants(self.settings.run, chosen)
+                    expected = as_the_site_wants(self.settings.run, chosen.files)
+                    stripes = "; ".join(filter(None, (stripes, chosen.stripes)))
+                    outline = msgspec.structs.replace(outline, stripes=stripes)
             except ForecastFailed as error:
                 return local.PlanReply("nothing", str(error))
             return self._store_and_place(step, request, expected, outline, mdsd, problem, request_id)
@@ -229,7 +230,7 @@ class Planner:
             reply = msgspec.structs.replace(outline, plan_id=plan_id, left=commonest(left))
             if not request.place or not placeable:
                 status = "forecast" if not request.place else LEFT_TO_LUSTRE
-                database.set_allocation(plan_id, status=status)
+                database.set_allocation(plan_id, status=status, reason=outline.stripes)
                 return msgspec.structs.replace(reply, status=status)
             if not answers:
                 answers.append(self._allocate(step, wishes, mdsd, problem, request.alive_s, request_id))

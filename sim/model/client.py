@@ -22,6 +22,7 @@ from tarazu.layout.manager import ConfigurationManager, lustres_own
 from tarazu.model import ANY_RANK, FileName, FilePlacement, JobStep, Layout, SystemView
 from tarazu.native import template
 from tarazu.predict import RUNS
+from tarazu.predict.waves import waves
 from tarazu.sim.model import striping
 from tarazu.sim.model.mdsd import SimulatedMdsd
 from tarazu.sim.model.view import FS_NAME
@@ -90,7 +91,8 @@ class JobPlans:
         question = local.PlanRequest(self.step, 0, osts, self._client.active())
         targets = usable_targets(known, question, sum(f.size_bytes for f in wanted))
         policy = replace(self._rule.policy, min_size_bytes=settings.layout.min_size)
-        choices = ConfigurationManager(policy, targets, self._rule.default).choose(wanted)
+        of_wave = waves([f.at_s for f in wanted], [f.name.rank for f in wanted])
+        choices = ConfigurationManager(policy, targets, self._rule.default).choose(wanted, of_wave)
         own = lustres_own(self._rule.default, targets)
         wishes = [(f, c.layout, own) for f, c in zip(wanted, choices, strict=True) if c.layout]
         self.left += len(wanted) - len(wishes)

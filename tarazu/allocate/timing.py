@@ -221,13 +221,24 @@ def time_s(
     view: SystemView, requests: Sequence[CreateRequest], files: Sequence[FilePlacement], weights: Weights
 ) -> float:
     """Seconds until the last byte is written where these files lie."""
-    problem = build(view, requests)
+    problem = placed(view, requests, files)
+    return Timing(problem, weights).time_s(problem.groups)
+
+
+def placed(
+    view: SystemView,
+    requests: Sequence[CreateRequest],
+    files: Sequence[FilePlacement],
+    of_wave: Sequence[int] = (),
+) -> Problem:
+    """The problem of these requests, its groups where the files lie."""
+    problem = build(view, requests, of_wave)
     position = {ost.index: i for i, ost in enumerate(problem.osts)}
     for group in problem.groups:
         stripes = slice(group.first_stripe, group.first_stripe + group.weights.shape[1])
         rows = [files[request].osts[group.component][stripes] for request in group.requests]
         group.osts = np.array([[position[ost] for ost in row] for row in rows], np.int64)
-    return Timing(problem, weights).time_s(problem.groups)
+    return problem
 
 
 def bound_s(

@@ -119,6 +119,8 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
         print(f"  policy {plan.policy}: OST cost {plan.ost_cost:.3f}, bound {plan.ost_cost_bound:.3f}")
         if plan.reason:
             print(f"  stripes: {plan.reason}")
+    elif plan.reason and plan.status == "forecast":
+        print(f"  stripes: {plan.reason}")
     elif plan.reason:
         print(f"  no OSTs: {plan.reason}")
     if row.outcome:

@@ -72,6 +72,8 @@ class LayoutChoice(NamedTuple):
     """None: it is left to Lustre."""
     left_because: str = ""
     """Why it is."""
+    stripes_because: str = ""
+    """Why it has so many stripes, where all files of the step decided that."""
 
 
 def left_to_lustre(reason: str) -> LayoutChoice:
@@ -86,12 +88,19 @@ class ConfigurationManager:
         self.targets = targets
         self.site_default = site_default
 
-    def choose(self, forecasts: Sequence[Forecast]) -> tuple[LayoutChoice, ...]:
-        """What each file gets. One that is better left to Lustre, or whose layout the rules refuse, says why."""
+    def choose(self, forecasts: Sequence[Forecast], of_wave: Sequence[int] = ()) -> tuple[LayoutChoice, ...]:
+        """What each file gets. One that is better left to Lustre, or whose layout the rules refuse, says why.
+
+        of_wave: the wave in which each is written; empty: all at one time.
+        """
         rules = self.policy.rules
         numbers = [next((i for i, r in enumerate(rules) if r.matches(f.name.key)), None) for f in forecasts]
-        plain = [f for f, i in zip(forecasts, numbers) if i is None and f.size_bytes >= self._least]
-        together = self._together(Counter(map(self._class, plain)))
+        plain = [
+            (self._class(f), wave)
+            for f, i, wave in zip(forecasts, numbers, of_wave or [0] * len(forecasts), strict=True)
+            if i is None and f.size_bytes >= self._least
+        ]
+        together = self._together(plain)
         chosen: dict[tuple[int | None, AlikeFiles], LayoutChoice] = {}
         equal: dict[LayoutChoice, LayoutChoice] = {}
         for forecast, i in zip(forecasts, numbers):
@@ -111,19 +120,22 @@ class ConfigurationManager:
         contiguous = known or self.policy.striping == "contiguous"
         return AlikeFiles(forecast.size_bytes, contiguous, max(1, forecast.writers))
 
-    def _together(self, files: Mapping[AlikeFiles, int]) -> Mapping[AlikeFiles, Striping] | None:
-        """The stripings of `auto`, as `stripe_count.choose`; none where stripe counts are settled otherwise."""
+    def _together(self, files: Sequence[tuple[AlikeFiles, int]]) -> stripe_count.Choice | None:
+        """The stripings of `auto` for (file, wave); none where stripe counts are settled otherwise."""
         default = self._plain_default()
         fit = self.targets.fit(default.pool)
         settled = not self.policy.together or default.pattern != "raid0"
         if settled or fit < 1 or (self.site_default and self.site_default.composite):
-            return {}
+            return stripe_count.Choice({})
         count = min(stripes_of(default, fit), lustre.LOV_MAX_STRIPE_COUNT)
         own = Striping(count, self._own_bytes(0))
-        return stripe_count.choose(files, fit, own)
+        waves: dict[AlikeFiles, set[int]] = {}
+        for file, wave in files:
+            waves.setdefault(file, set()).add(wave)
+        return stripe_count.choose(Counter(file for file, _ in files), fit, own, waves)
 
     def _accepted(
-        self, forecast: Forecast, rule: PflRule | None, together: Mapping[AlikeFiles, Striping] | None
+        self, forecast: Forecast, rule: PflRule | None, together: stripe_count.Choice | None
     ) -> LayoutChoice:
         if forecast.size_bytes < self._least:
             return left_to_lustre(f"smaller than layout.min_size {exact_bytes(self._least)}")
@@ -185,7 +197,7 @@ class ConfigurationManager:
         available = self.targets.count(component.pool)
         return min(lustre.LOV_MAX_STRIPE_COUNT, stripes_of(component, available)) if available else 0
 
-    def _plain(self, forecast: Forecast, together: Mapping[AlikeFiles, Striping] | None) -> LayoutChoice:
+    def _plain(self, forecast: Forecast, together: stripe_count.Choice | None) -> LayoutChoice:
         default = self._plain_default()
         pool, pattern = default.pool, default.pattern
         if pattern not in ("raid0", "overstriped"):
@@ -198,10 +210,11 @@ class ConfigurationManager:
                 "the default's stripes, all files together, are more than a plan holds; fewer balance worse"
             )
         file = self._class(forecast)
-        count, size = together.get(file) or striping(
+        count, size = together.of.get(file) or striping(
             file, self._settled_count(default, available, file), self._own_bytes(0)
         )
-        return LayoutChoice(Layout((Component(0, lustre.EOF, size, count, pattern, pool),)))
+        layout = Layout((Component(0, lustre.EOF, size, count, pattern, pool),))
+        return LayoutChoice(layout, stripes_because=together.why)
 
     def _plain_default(self) -> Component:
         return self._default_components()[0] if self._default_components() else FILE_SYSTEMS_OWN

@@ -1,15 +1,16 @@
 """`layout.stripe_count = auto`: the stripes of all files of a job step together.
 
-Those with which the step is written soonest: the bytes of the fullest OST (the allocator's lower bound,
-`tarazu.layout.fitting`), or what one process has to move when it keeps `BUSY` OSTs at work, and for each stripe of a
-file a price. The fullest OST is never fuller than under the site's default, also when files are laid on the emptiest
-OSTs one after the other; and there are never fewer stripes than the default has, unless every OST gets four objects
-anyway. Files of one size get one count; files of several sizes share a target for the bytes of one object.
+Those with which the step is written soonest. The time is the allocator's estimate for plain files on OSTs that are
+alike (`tarazu.allocate.timing`: a wave ends when its fullest OST is done), at the best placement
+(`tarazu.layout.fitting`: a lower bound); no less than what one process needs that keeps `BUSY` OSTs at work; and for
+each stripe of a file a price. The fullest OST is never fuller than under the site's default, also when files are laid
+on the emptiest OSTs one after the other; and there are never fewer stripes than the default has, unless every OST gets
+four objects anyway. Files of one size get one count; files of several sizes share a target for the bytes of an object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import log2
@@ -17,17 +18,25 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tarazu import ranges
 from tarazu.layout import fitting
 from tarazu.layout.stripe_size import contiguous_stripe_size, raid0_stripe_size
 from tarazu.lustre import MAX_STRIPE_SIZE_BYTES
-from tarazu.units import MIB
+from tarazu.units import MIB, human_bytes
 
 NOISE = 1 + 1e-9
 BUSY = 8
 """OSTs that one process keeps busy at a time: more stripes of a file that it writes alone do not make it faster."""
-OBJECT_BYTES = 1 * MIB
-"""The price of a stripe: an OST moves so much in the time of the requests that one more object takes (to create, to
-lock, at `stat`, to remove: docs/benchmarks.md); which OSTs a file can be held up by counts in it too."""
+OBJECT_REQUESTS = 4
+"""What one object costs an OST beside its bytes: to create, to lock, at `stat`, to remove (docs/benchmarks.md, "What an
+object costs")."""
+REQUEST_S = 0.5e-3
+"""Of an OST for a request without bytes, and of the MDS for a create (`tarazu.sim.model.presets`)."""
+OST_BYTES_PER_S = 496e6
+"""Of a usual OST: Spider II's (`tarazu.sim.model.presets`)."""
+OBJECT_BYTES = round(OBJECT_REQUESTS * REQUEST_S * OST_BYTES_PER_S)
+"""The price of a stripe, 1 MB: an OST moves so much in the time of those requests. Who opens a file waits for those of
+all its stripes, an OST serves those of all its objects; which OSTs a file can be held up by counts in it too."""
 ANYWAY = 4
 """Objects on every OST from which a step may have fewer stripes than the default gives it."""
 LEAST_OBJECT_BYTES = 1 * MIB
@@ -68,27 +77,41 @@ def striping(file: AlikeFiles, stripe_count: int, own_bytes: int) -> Striping:
     return Striping(stripe_count, size)
 
 
+class Choice(NamedTuple):
+    """The striping of each class, and why."""
+
+    of: Mapping[AlikeFiles, Striping]
+    why: str = ""
+
+
 def choose(
-    files: Mapping[AlikeFiles, int], osts: int, default: Striping
-) -> dict[AlikeFiles, Striping] | None:
+    files: Mapping[AlikeFiles, int],
+    osts: int,
+    default: Striping,
+    waves: Mapping[AlikeFiles, Set[int]] | None = None,
+) -> Choice | None:
     """The striping of each class; None where only the default is good enough, in more stripes than a plan holds.
 
     files: how many of each class; osts: that can take an even share, at least one; default: what the site's
-    default layout comes to on them.
+    default layout comes to on them; waves: in which of them each class is written (None: all at one time).
     """
     if not files:
-        return {}
-    merged = _merge(files)
+        return Choice({})
+    merged = _merge(files, waves or {})
     own = default.stripe_size_bytes
-    alike = [_Kind(AlikeFiles(m.mean_bytes, m.contiguous, m.writers), m.files, own) for m in merged]
-    best = _Step(alike, osts).best(default)
+    alike = [
+        _Kind(AlikeFiles(m.mean_bytes, m.contiguous, m.writers), m.at_once, m.files, own) for m in merged
+    ]
+    step = _Step(alike, osts)
+    best = step.best(default)
     if best is None:
         return None
-    return {
+    chosen = {
         file: how if isinstance(how, Striping) else striping(file, how, own)
         for m, how in zip(merged, best.hows, strict=True)
         for file in m.classes
     }
+    return Choice(chosen, step.why(best, default))
 
 
 @dataclass(slots=True)
@@ -100,13 +123,19 @@ class _Merged:
     classes: list[AlikeFiles] = field(default_factory=list)
     files: int = 0
     size_bytes: int = 0
+    waves: set[int] = field(default_factory=set)
 
     @property
     def mean_bytes(self) -> int:
         return max(1, self.size_bytes // self.files)
 
+    @property
+    def at_once(self) -> int:
+        """Files in one of the waves in which there are any, in the mean."""
+        return -(-self.files // max(1, len(self.waves)))
 
-def _merge(files: Mapping[AlikeFiles, int]) -> list[_Merged]:
+
+def _merge(files: Mapping[AlikeFiles, int], waves: Mapping[AlikeFiles, Set[int]]) -> list[_Merged]:
     merged: dict[tuple[float, bool, int], _Merged] = {}
     for step_log2 in (0.0, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 64.0):
         merged = {}
@@ -119,11 +148,13 @@ def _merge(files: Mapping[AlikeFiles, int]) -> list[_Merged]:
             into.classes.append(file)
             into.files += count
             into.size_bytes += count * size
+            into.waves |= waves.get(file, _ONE_WAVE)
         if len(merged) <= MAX_CLASSES:
             break
     return list(merged.values())
 
 
+_ONE_WAVE: Set[int] = frozenset((0,))
 _Sizes = tuple[tuple[int, int], ...]
 """Of the objects of one file that hold any bytes: (bytes, how many), the largest first."""
 
@@ -140,12 +171,18 @@ _How = Striping | int
 """A stripe count of ours with the stripe size that goes with it, or a striping with the default's own."""
 
 
+def _count(how: _How) -> int:
+    return how.stripe_count if isinstance(how, Striping) else how
+
+
 @dataclass
 class _Kind:
     """One merged class, and its objects by striping."""
 
     file: AlikeFiles
     files: int
+    """That are written at one time."""
+    all_files: int
     own_bytes: int
     """The site's stripe size."""
     _known: dict[_How, _Sizes] = field(default_factory=dict)
@@ -161,6 +198,8 @@ class _Option(NamedTuple):
     hows: tuple[_How, ...]
     """Of each kind."""
     stripes: int
+    """Of what is written at one time."""
+    all_stripes: int
     level: float
     """Bytes that the fullest OST has at least, by the number of objects alone."""
 
@@ -177,7 +216,7 @@ class _Step:
         allowed, reached = self._exact(own) * NOISE, self._reached(own) * NOISE
         options = [own, *map(self._option, self._without_empty(default))]
         options += map(self._option, self._counts(default.stripe_count))
-        options = [o for o in options if o.stripes <= MAX_STRIPES]
+        options = [o for o in options if o.all_stripes <= MAX_STRIPES]
         best, least = None, float("inf")
         options.sort(key=lambda o: self._cost(o, o.level))
         for tries, option in enumerate(options):
@@ -194,8 +233,23 @@ class _Step:
 
         Who opens a file waits for its own stripes' requests, an OST serves those of all its objects.
         """
-        widest = max(how.stripe_count if isinstance(how, Striping) else how for how in option.hows)
-        return max(level, self._busy) + OBJECT_BYTES * (widest + option.stripes / self.osts)
+        return max(level, self._busy) + self._price(option)
+
+    def _price(self, option: _Option) -> float:
+        return OBJECT_BYTES * (max(map(_count, option.hows)) + option.stripes / self.osts)
+
+    def why(self, chosen: _Option, default: Striping) -> str:
+        """What is gained beside the default, and what the objects cost, in a line."""
+        own = self._option([default] * len(self.kinds))
+        if [*map(_count, chosen.hows)] == [*map(_count, own.hows)]:
+            return f"auto: {default.stripe_count} as by default, no other number pays for its objects"
+        counts = ranges.fold(sorted({*map(_count, chosen.hows)}))
+        after, before = (human_bytes(max(self._exact(o), self._busy)) for o in (chosen, own))
+        price, less = (human_bytes(self._price(o)) for o in (chosen, own))
+        return (
+            f"auto: {counts} instead of {default.stripe_count}: the fullest OST has {after} to write at a time instead "
+            f"of {before}; {chosen.all_stripes} objects instead of {own.all_stripes} count as {price} instead of {less}"
+        )
 
     @property
     def _busy(self) -> float:
@@ -208,11 +262,11 @@ class _Step:
             at_least += count
             total += size * count
             level = max(level, -(-at_least // self.osts) * size)
-        return _Option(tuple(hows), self._stripes(hows), max(level, total / self.osts))
+        every = sum(kind.all_files * _count(how) for kind, how in zip(self.kinds, hows, strict=True))
+        return _Option(tuple(hows), self._stripes(hows), every, max(level, total / self.osts))
 
     def _stripes(self, hows: Sequence[_How]) -> int:
-        counts = (how.stripe_count if isinstance(how, Striping) else how for how in hows)
-        return sum(kind.files * count for kind, count in zip(self.kinds, counts, strict=True))
+        return sum(kind.files * _count(how) for kind, how in zip(self.kinds, hows, strict=True))
 
     def _all(self, hows: Sequence[_How]) -> list[tuple[int, int]]:
         return [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from tarazu.config import LayoutSettings
 from tarazu.layout import pfl
@@ -40,6 +42,14 @@ def layout_policy(layout: LayoutSettings) -> LayoutPolicy:
     )
 
 
+class Configured(NamedTuple):
+    """The layout of each file."""
+
+    files: list[NewFile]
+    stripes: str = ""
+    """With `layout.stripe_count = auto`: why so many, of most of the files; empty otherwise."""
+
+
 def configure(
     forecasts: Sequence[Forecast],
     targets: UsableOsts,
@@ -47,9 +57,12 @@ def configure(
     policy: LayoutPolicy,
     *,
     foreign_defaults: bool,
-) -> list[NewFile]:
+    of_wave: Sequence[int] = (),
+) -> Configured:
     """The layout of each file. Those below directories with a user's own default are left alone, unless
     `foreign_defaults`; and always those below a default that names its OSTs.
+
+    of_wave: the wave in which each is written; empty: all at one time.
     """
     parents = [_parent(forecast) for forecast in forecasts]
     answer = directories(parents_of(forecasts))
@@ -68,15 +81,21 @@ def configure(
             chosen.update(dict.fromkeys(places, left_to_lustre(why)))
             continue
         manager = ConfigurationManager(policy, targets, default)
-        chosen.update(zip(places, manager.choose([forecasts[place] for place in places]), strict=True))
+        mine = [of_wave[place] for place in places] if of_wave else ()
+        chosen.update(zip(places, manager.choose([forecasts[place] for place in places], mine), strict=True))
     own = {d: None if isinstance(d, str) else lustres_own(d, targets) for d in by_default}
     choices = [chosen[place] for place in range(len(forecasts))]
     fits = within_a_request([choice.layout for choice in choices])
     too_many = left_to_lustre(TOO_MANY)
-    return [
-        NewFile(f, *(choice if fit else too_many), own[default_in[blob_of[parent]]])
-        for f, choice, fit, parent in zip(forecasts, choices, fits, parents, strict=True)
-    ]
+    choices = [choice if fit else too_many for choice, fit in zip(choices, fits, strict=True)]
+    stripes = Counter(c.stripes_because for c in choices if c.stripes_because).most_common(1)
+    return Configured(
+        [
+            NewFile(f, choice.layout, choice.left_because, own[default_in[blob_of[parent]]])
+            for f, choice, parent in zip(forecasts, choices, parents, strict=True)
+        ],
+        stripes[0][0] if stripes else "",
+    )
 
 
 def _default_of(blob: bytes, root: bytes) -> Layout | str | None:

@@ -22,6 +22,7 @@ from tarazu.plan.configure import Directories, configure, layout_policy
 from tarazu.plan.left_to_lustre import default_layout
 from tarazu.predict import RUNS, aipa, rules
 from tarazu.predict.accuracy import match
+from tarazu.predict.waves import waves
 from tarazu.report.lsa import LsaPolicy
 from tarazu.report.objects import Objects, joined, objects
 from tarazu.report.placed import Placed, judged, seeds_for
@@ -189,7 +190,8 @@ def _chosen(
             around.directories,
             layout_policy(around.settings.layout),
             foreign_defaults=around.settings.layout.foreign_defaults,
-        )
+            of_wave=waves([f.at_s for f in expected], [f.name.rank for f in expected]),
+        ).files
         if expected
         else ()
     )

@@ -132,7 +132,7 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     left: dict[str, int] = {}
     """Why files of it are left to Lustre → how many."""
     stripes: str = ""
-    """With `layout.stripe_count = curve`: how many, and by what; empty otherwise."""
+    """With `layout.stripe_count = curve` or `auto`: how many, and why; empty otherwise."""
     router_profile: StepProfile | None = None
     """Of the application's I/O over numbers of LNet routers, where that is known and wanted."""
     odd: tuple[int, ...] = ()

@@ -93,8 +93,8 @@ def test_a_forecast_and_its_layouts_come_back_whole(forecasts: Forecasts, histor
         assert (found.files, found.parents, found.problems) == (2_500, ("/d",), ())
         policy = replace(layout_policy(LayoutSettings()), min_size_bytes=0)
         nothing = local.DirectoryLayouts(b"", {})
-        files = forecast.choose(Choose(UsableOsts(8, {}), nothing, policy, False), found.files)
-    assert len(files) == 2_500 and all(file.layout for file in files)
+        files, stripes = forecast.choose(Choose(UsableOsts(8, {}), nothing, policy, False), found.files)
+    assert len(files) == 2_500 and all(file.layout for file in files) and stripes.startswith("auto: ")
     assert files[7].forecast.name.key == "/d/7\udcff" and files[7].forecast.size_bytes == (8 << 20) + 7
 
 

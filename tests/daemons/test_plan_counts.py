@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tarazu import config
+from tarazu.cli import explain
 from tarazu.daemons.clientd.planner import Planner
 from tarazu.model import JobStep, Ost, SystemView
 from tarazu.store.database import open_database
@@ -68,8 +69,9 @@ class Plans:
         files = (FileRecord("/a", "/a", "/a", 0, (0,), 0, 0, 0.1, 4 * GIB),)
         self.history.write_bytes(encode_run(RunRecord(STEP, 1.0, 100.0, "light", files, 1, 1)))
 
-    def stripes(self, curves: str) -> str:
-        self.planner.take_over(config.override(self.settings, "forwarding", curves=curves))
+    def stripes(self, curves: str, stripe_count: str = "curve") -> str:
+        settings = config.override(self.settings, "layout", stripe_count=stripe_count)
+        self.planner.take_over(config.override(settings, "forwarding", curves=curves))
         request = local.PlanRequest(STEP, 1, tuple(range(8)), tuple(range(8)), place=False)
         with self.history.open("rb") as file:
             reply = self.planner.plan(
@@ -78,8 +80,33 @@ class Plans:
         assert reply.status == "forecast"
         with open_database(self.settings.clientd.database) as database:
             (row,) = database.files(reply.plan_id)
-        assert row.layout is not None
+            plan = next(plan for plan in database.plans() if plan.id == reply.plan_id)
+        assert row.layout is not None and plan.reason == reply.stripes
         return f"{row.layout.components[0].stripe_count}: {reply.stripes}"
+
+
+def test_explain_did_not_say_why_auto_chose_its_stripes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mdsd = Mdsd()
+    plans = Plans(mdsd, tmp_path)
+    mdsd.start()
+    try:
+        told = plans.stripes("", "auto")
+        assert told.startswith(
+            "8: auto: 8 instead of 1: the fullest OST has 512.0 MiB to write at a time instead of 4.0 GiB; "
+        )
+        assert "8 objects instead of 1 count as " in told
+        with open_database(plans.settings.clientd.database) as database:
+            (plan,) = database.plans()
+            (row,) = database.files(plan.id)
+        explain._print_plan(plan, row)
+        assert f"  stripes: {plan.reason}\n" in capsys.readouterr().out
+        assert plans.stripes("", "4") == "4: "
+    finally:
+        plans.planner.close()
+        mdsd.ended = True
+        mdsd.join()
 
 
 @pytest.mark.long
@@ -99,7 +126,9 @@ def test_without_an_answer_everything_is_as_with_auto(tmp_path: Path) -> None:
         assert "as auto: tcp://" in (told := plans.stripes(str(path))) and "within 1 s, found none" in told
         assert time.monotonic() - begin < 10
         mdsd.count = 0
-        assert plans.stripes(str(path)) == "8: as auto: by a test"
+        assert plans.stripes(str(path)).startswith(
+            "8: as auto: by a test; auto: 8 instead of 1: the fullest OST"
+        )
         mdsd.count = 5
         assert plans.stripes(str(path)) == f"5: 5 by a test; the curve of app in {path}"
         asked = [question for question in mdsd.asked if isinstance(question, CountRequest)][-1]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tarazu.allocate import bounds, quality
+from tarazu.allocate import bounds, quality, timing
 from tarazu.allocate.eligible import unfit
 from tarazu.allocate.problem import build
 from tarazu.config import Weights
@@ -79,6 +79,66 @@ def test_four_files_of_40_mib_do_not_leave_half_of_the_osts_idle() -> None:
 )
 def test_stripe_counts(forecasts: list[Forecast], osts: int, default: str, expected: list[int]) -> None:
     assert counts(forecasts, osts, default) == expected
+
+
+def test_a_wave_of_a_stepped_writer_is_not_left_to_a_few_osts_because_the_step_has_many_files() -> None:
+    """20 times 4 files: 80 together are enough for all OSTs, but only 4 are ever written side by side."""
+    forecasts = [file(2 * GIB)] * 80
+
+    def chosen(osts: int, waves: list[int]) -> set[int]:
+        manager = ConfigurationManager(POLICY, UsableOsts(osts))
+        choices = manager.choose(forecasts, waves)
+        return {choice.layout.components[0].stripe_count for choice in choices if choice.layout}
+
+    in_turn = [n // 4 for n in range(80)]
+    assert (chosen(16, [0] * 80), chosen(16, in_turn)) == ({1}, {4})
+    assert (chosen(35, [0] * 80), chosen(35, in_turn)) == ({7}, {8})
+
+
+def test_the_reason_says_what_is_gained_and_what_the_objects_cost() -> None:
+    manager = ConfigurationManager(POLICY, UsableOsts(35))
+    (choice,) = manager.choose([file(16 * GIB, shared=True)])
+    assert choice.stripes_because == (
+        "auto: 35 instead of 1: the fullest OST has 472.0 MiB to write at a time instead of 16.0 GiB; "
+        "35 objects instead of 1 count as 34.1 MiB instead of 996.4 KiB"
+    )
+    (kept,) = ConfigurationManager(POLICY, UsableOsts(35), parse_layout("-c 8 -S 1M")[0]).choose([file(GIB)])
+    assert kept.stripes_because == "auto: 8 as by default, no other number pays for its objects"
+
+
+@pytest.mark.parametrize(
+    ("size", "files", "waves", "osts", "shared"),
+    [
+        (2 * GIB, 16, 1, 35, False),
+        (GIB, 24, 6, 16, False),
+        (16 * GIB, 1, 1, 35, True),
+        (300 * MIB, 10, 1, 12, False),
+    ],
+)
+def test_no_other_count_ends_sooner_by_the_allocators_estimate(
+    size: int, files: int, waves: int, osts: int, shared: bool
+) -> None:
+    """Placed and timed as mdsd does, with the price of objects and what one process keeps busy."""
+    wave = [n % waves for n in range(files)]
+    kind = file(size, shared=shared)
+
+    def seconds(count: str) -> float:
+        """In bytes that an OST moves."""
+        policy = LayoutPolicy(count, min_size_bytes=0)
+        choices = ConfigurationManager(policy, UsableOsts(osts)).choose([kind] * files, wave)
+        layout = choices[0].layout
+        assert layout
+        requests = [CreateRequest(size, layout, writers=kind.writers)] * files
+        system = view(osts)
+        placed = policies.make("tarazu").allocate(system, requests, wave).files
+        problem = timing.placed(system, requests, placed, wave)
+        played = timing.Timing(problem, Weights()).time_s(problem.groups)
+        alone = size / min(osts, BUSY * kind.writers)
+        stripes = layout.components[0].stripe_count
+        at_once = stripes * files / waves / osts
+        return max(played, waves * alone) + waves * OBJECT_BYTES * (stripes + at_once)
+
+    assert seconds("auto") <= 1.02 * min(seconds(str(n)) for n in range(1, osts + 1))
 
 
 def test_overstriping_is_kept_with_its_count() -> None:

@@ -25,7 +25,7 @@ def test_a_directorys_progressive_default_is_a_template() -> None:
     # The stripe size is left open in a default: 0, where `lfs getstripe` shows the file system's own.
     assert format_layout(layout) == "-E 16M -c 1 -S 0 -E 64M -c 3 -S 0 -E -1 -c 8 -S 0"
     forecast = Forecast(FileName("/x", "/x", "/x", False, 0, 0, 0), 1 << 30)
-    ((placed, _),) = ConfigurationManager(LayoutPolicy(), UsableOsts(35), layout).choose([forecast])
+    ((placed, *_),) = ConfigurationManager(LayoutPolicy(), UsableOsts(35), layout).choose([forecast])
     assert placed is not None
     assert format_layout(placed) == "-E 16M -c 1 -S 4M -E 64M -c 3 -S 4M -E -1 -c 8 -S 4M"
 
@@ -53,7 +53,7 @@ def left(root: str, own: str, *, foreign_defaults: bool) -> str:
     blobs = [native.encode_lov(*parse_layout(text)) if text else b"" for text in (root, own)]
     answer = DirectoryLayouts(blobs[0], {"/d": blobs[1] or blobs[0]})
     forecast = Forecast(FileName("/d/x", "/d/x", "/d/x", False, 0, 0, 0), 1 << 30)
-    (file,) = configure(
+    ((file,), _) = configure(
         [forecast], UsableOsts(8), lambda _: answer, LayoutPolicy(), foreign_defaults=foreign_defaults
     )
     return file.left_because

@@ -101,6 +101,8 @@ class ChosenLayouts(msgspec.Struct, frozen=True, tag="chosen"):
     """The next files with their layouts, FILES_AT_ONCE at most."""
 
     files: Annotated[tuple[NewFile, ...], msgspec.Meta(max_length=FILES_AT_ONCE)]
+    stripes: Annotated[str, msgspec.Meta(max_length=MOST_CHARACTERS)] = ""
+    """Why so many stripes, the same with all parts (`tarazu.plan.configure`)."""
 
 
 class ForecastRefused(msgspec.Struct, frozen=True, tag="refused"):

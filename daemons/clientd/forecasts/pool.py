@@ -18,6 +18,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+import msgspec
+
 from tarazu.daemons.clientd.forecasts.frames import (
     BEGIN,
     END,
@@ -34,6 +36,7 @@ from tarazu.daemons.clientd.forecasts.frames import (
 )
 from tarazu.daemons.service import ISOLATED
 from tarazu.errors import TarazuError, Unavailable, WireError
+from tarazu.plan.configure import Configured
 from tarazu.store.rows import NewFile
 from tarazu.units import MIB
 
@@ -188,17 +191,18 @@ class ForecastConversation:
             self._pipe.put(job, list(descriptors))
             return self._next(ForecastSummary)
 
-    def choose(self, choose: Choose, files: int) -> list[NewFile]:
+    def choose(self, choose: Choose, files: int) -> Configured:
         """The files that were found, with layouts. They come in small parts, so that other threads are not held up."""
         chosen: list[NewFile] = []
+        stripes = ""
         with self._limited():
             self._pipe.put(choose)
             while len(chosen) < files:
-                part = self._next(ChosenLayouts).files
+                part, stripes = msgspec.structs.astuple(self._next(ChosenLayouts))
                 if not part or len(chosen) + len(part) > files:
                     raise WireError("forecast", f"{files} files", len(chosen) + len(part))
                 chosen += part
-        return chosen
+        return Configured(chosen, stripes)
 
     def _next(self, kind: type[Answer]) -> Answer:
         answer: Frame = self._pipe.take()

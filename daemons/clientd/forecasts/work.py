@@ -26,6 +26,7 @@ from tarazu.errors import TarazuError, WireError
 from tarazu.model import Forecast, JobStep
 from tarazu.plan.configure import configure, parents_of
 from tarazu.predict import RUNS, aipa, rules
+from tarazu.predict.waves import waves
 from tarazu.trace.past import read_past
 from tarazu.trace.records import KnownRun
 from tarazu.wire import local
@@ -74,15 +75,16 @@ def serve(pipe: Pipe) -> None:
         choose = pipe.take()
         if not isinstance(choose, Choose):
             raise WireError("forecast", "what layouts are chosen by", type(choose).__name__)
-        chosen = configure(
+        chosen, stripes = configure(
             wanted,
             choose.targets,
             lambda _: choose.directories,
             choose.policy,
             foreign_defaults=choose.foreign_defaults,
+            of_wave=waves([f.at_s for f in wanted], [f.name.rank for f in wanted]),
         )
         for first in range(0, len(chosen), FILES_AT_ONCE):
-            pipe.put(ChosenLayouts(tuple(chosen[first : first + FILES_AT_ONCE])))
+            pipe.put(ChosenLayouts(tuple(chosen[first : first + FILES_AT_ONCE]), _line(stripes)))
     except MemoryError:
         pipe.put(ForecastRefused("the forecast needs more memory than it may have"))
     except TarazuError as error:
