@@ -18,14 +18,13 @@ import numpy as np
 
 from tarazu.sim.model.simulation import Simulation
 from tests.benchmarks.figure import Figure
-from tests.benchmarks.time import estimates, year
+from tests.benchmarks.time import estimates
 from tests.benchmarks.time.bound import bound_s
 from tests.benchmarks.time.estimates import Beside
-from tests.benchmarks.time.grid import Cell, cells, drawn
+from tests.benchmarks.time.grid import FIRST_SEED, Cell, cells, drawn
 
 POLICIES = ("lsa", "round-robin", "random", "tarazu")
 SEEDS = 5
-FIRST_SEED = int(os.environ.get("BENCH_TIME_SEED", "0"))
 DRAWN = int(os.environ.get("BENCH_TIME_DRAWN", "0"))
 ONLY = os.environ.get("BENCH_TIME_ONLY", "")
 OUT = os.environ.get("BENCH_TIME_OUT", "")
@@ -96,12 +95,7 @@ def measure(short: bool) -> list[Figure]:
     wanted = drawn(DRAWN, FIRST_SEED) if DRAWN else cells(short and not ONLY)
     todo = [(cell, 1 if short else SEEDS) for cell in wanted if ONLY in cell.name]
     rows = []
-    days, years = (30, 1) if short else (365, 3)
     with ProcessPoolExecutor(os.cpu_count()) as workers:
-        seeds = range(FIRST_SEED, FIRST_SEED + years) if not (DRAWN or ONLY) else ()
-        filled = {
-            p: [workers.submit(year.spread, p, seed, days) for seed in seeds] for p in ("tarazu", "lsa")
-        }
         for found in workers.map(row, todo):
             rows.append(found)
             print(
@@ -110,14 +104,13 @@ def measure(short: bool) -> list[Figure]:
                 file=sys.stderr,
                 flush=True,
             )
-        ours, lustres = ([of.result() for of in filled[p]] for p in ("tarazu", "lsa"))
     if OUT:
         with open(OUT, "w", newline="") as file:
             writer = csv.DictWriter(file, rows[0].columns)
             writer.writeheader()
             writer.writerows(of.columns for of in rows)
     estimated = [of.estimate for of in rows if of.estimate]
-    return [*figures(rows), *estimates.figures(estimated), *(year.figures(ours, lustres) if ours else ())]
+    return [*figures(rows), *estimates.figures(estimated)]
 
 
 def figures(rows: list[Row]) -> list[Figure]:

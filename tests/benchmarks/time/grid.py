@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
@@ -29,6 +30,8 @@ LARGE_STRIPES, AUTO = "-c 8 -S 4M", "auto"
 FILLS = {"empty": (0.0, 0.0), "0-15 %": (0.0, 0.15), "0-25 %": (0.0, 0.25), "0-50 %": (0.0, 0.5)}
 PAPER_OSTS = 35
 OST_BYTES = 100 * 10**9
+FIRST_SEED = int(os.environ.get("BENCH_TIME_SEED", "0"))
+"""Another one: other fills, other draws."""
 SEGMENTS, FEW_SEGMENTS = 16, 4
 """Of each rank's file: so many operations; in large systems fewer, so that a cell takes seconds."""
 

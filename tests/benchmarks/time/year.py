@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import heapq
+import os
+from concurrent.futures import ProcessPoolExecutor
 from random import Random
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
+from tarazu.allocate.marginal_cost import SCARCE_DAYS
 from tarazu.allocate.problem import Array
+from tarazu.daemons.mdsd.filling import Filling
 from tarazu.layout.objects import object_bytes
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
 from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB, TIB
 from tests.benchmarks.figure import Figure
+from tests.benchmarks.time.grid import FIRST_SEED
 
 OSTS, PER_SERVER = 35, 5
 OST_BYTES = 10 * TIB
@@ -34,6 +40,8 @@ class Spread(NamedTuple):
     worst: float
     left: float
     """Share of the jobs that were left to Lustre."""
+    scarce: float
+    """Share of the jobs at whose time space was scarce: an OST was to be full in less than `SCARCE_DAYS`."""
 
 
 def _layouts() -> tuple[Layout, ...]:
@@ -61,12 +69,18 @@ def spread(policy: str, seed: int, days: int) -> Spread:
     """Play the jobs; what does not fit anywhere is left out, alike under all policies as long as that is rare."""
     site = policies.of_site(policy, seed)
     lustres = policies.make("lsa", seed)
-    used, going, apart, left = np.zeros(OSTS), [], [], 0
-    every = jobs(seed, days)
+    used, going, apart, left, scarce = np.zeros(OSTS), [], [], 0, 0
+    every, filling = jobs(seed, days), Filling("")
     for number, (day, stays, requests) in enumerate(every):
         while going and going[0][0] <= day:
             used -= heapq.heappop(going)[2]
         view = _view(used, day)
+        if filling.due(view.fs_name, view.taken_s):
+            filling.take(view, view.taken_s)
+        # As mdsd does: what fills soon is worth more of a job's time.
+        until = filling.days_until_full(view, view.taken_s)
+        view = msgspec.structs.replace(view, days_until_full=until)
+        scarce += until is not None and until < SCARCE_DAYS
         files = site.allocate(view, requests).files
         if not any(file.osts for file in files):
             left += 1
@@ -78,7 +92,7 @@ def spread(policy: str, seed: int, days: int) -> Spread:
         heapq.heappush(going, (day + stays, number, more))
         if day > min(WARM_UP_DAYS, days / 2):
             apart.append(float(np.ptp(used)) / OST_BYTES)
-    return Spread(float(np.mean(apart)), max(apart), left / len(every))
+    return Spread(float(np.mean(apart)), max(apart), left / len(every), scarce / len(every))
 
 
 def _view(used: Array, day: float) -> SystemView:
@@ -108,4 +122,14 @@ def figures(ours: list[Spread], lustres: list[Spread]) -> list[Figure]:
         Figure("fill over a year, fullest less emptiest, worst day", max(s.worst for s in ours), ""),
         Figure("the same under Lustre's own, worst day", max(s.worst for s in lustres), ""),
         Figure("jobs that were left to Lustre", float(np.mean([s.left for s in ours])), ""),
+        Figure("jobs while space was scarce", float(np.mean([s.scarce for s in ours])), ""),
     ]
+
+
+def measure(short: bool) -> list[Figure]:
+    days, years = (30, 1) if short else (365, 3)
+    seeds = range(FIRST_SEED, FIRST_SEED + years)
+    with ProcessPoolExecutor(os.cpu_count()) as workers:
+        done = {p: [workers.submit(spread, p, seed, days) for seed in seeds] for p in ("tarazu", "lsa")}
+        ours, lustres = ([of.result() for of in done[p]] for p in ("tarazu", "lsa"))
+    return figures(ours, lustres)
