@@ -189,6 +189,11 @@ class ConfigurationManager:
             while component.extension_bytes % size and size > lustre.LOV_MIN_STRIPE_SIZE:
                 size //= 2
             sized = with_size(component, size)
+            if self.policy.striping == "contiguous" and not component.extension_bytes:
+                # The site has asked for it, whatever stripe size its default names.
+                length = _forecast_length(start, end, forecast.size_bytes)
+                size = contiguous_extent_size(length, count, end) or sized.stripe_size_bytes
+                sized = msgspec.structs.replace(sized, stripe_size_bytes=size)
             components.append(msgspec.structs.replace(sized, stripe_count=count))
         return LayoutChoice(Layout(tuple(components), composite=True))
 
@@ -232,8 +237,7 @@ class ConfigurationManager:
         return min(count, lustre.LOV_MAX_STRIPE_COUNT if default.pattern == "overstriped" else available)
 
     def _component(self, start: int, end: int, count: int, pool: str, size_bytes: int) -> Component:
-        reach = end if end != lustre.EOF else max(size_bytes, 2 * start, MIN_STRIPE_SIZE_BYTES)
-        length = min(reach, size_bytes) - start if size_bytes > start else reach - start
+        length = _forecast_length(start, end, size_bytes)
         size = contiguous_extent_size(length, count, end) if self.policy.striping == "contiguous" else None
         return Component(
             start,
@@ -258,6 +262,12 @@ class ConfigurationManager:
     def _default_at(self, offset: int) -> Component:
         inside = (c for c in self._default_components() if c.start_bytes <= offset < c.end_bytes)
         return next(inside, FILE_SYSTEMS_OWN)
+
+
+def _forecast_length(start: int, end: int, size_bytes: int) -> int:
+    """Bytes that a file of this forecast has in a component; all of one that it does not reach."""
+    reach = end if end != lustre.EOF else max(size_bytes, 2 * start, MIN_STRIPE_SIZE_BYTES)
+    return min(reach, size_bytes) - start if size_bytes > start else reach - start
 
 
 def lustres_own(default: Layout | None, targets: UsableOsts) -> Layout:

@@ -13,6 +13,7 @@ from tarazu.layout.manager import (
     UsableOsts,
 )
 from tarazu.layout.objects import explicit_components, object_bytes
+from tarazu.layout.setstripe import parse_layout
 from tarazu.layout.stripe_size import contiguous_stripe_size, raid0_stripe_size
 from tarazu.lustre import EOF
 from tarazu.model import ANY_RANK, Component, FileName, Forecast, Layout
@@ -94,6 +95,19 @@ def test_contiguous_only_for_shared_files_with_one_segment_per_rank() -> None:
     strided = one(LayoutPolicy(), file(size, rank=ANY_RANK, writers=16))
     assert shared is not None and shared.components[0].stripe_size_bytes == segment
     assert strided is not None and strided.components[0].stripe_size_bytes == 4 * MIB
+
+
+def test_contiguous_was_ignored_where_a_progressive_default_names_its_stripe_sizes() -> None:
+    (default, *_) = parse_layout("-E 1G -c 4 -S 1M -E -1 -c 8 -S 4M")
+    forecast = file(9 * GIB)
+
+    def sizes(striping: str) -> list[int]:
+        layout = one(LayoutPolicy(striping=striping), forecast, default)
+        assert layout and [c.stripe_count for c in layout.components] == [4, 8]
+        return [c.stripe_size_bytes for c in layout.components]
+
+    assert sizes("contiguous") == [256 * MIB, GIB]
+    assert sizes("auto") == sizes("raid0") == [MIB, 4 * MIB]
 
 
 def test_contiguous_is_for_components_too() -> None:
