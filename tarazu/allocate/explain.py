@@ -9,10 +9,12 @@ import numpy as np
 
 from tarazu.allocate.eligible import room_bytes, why_not
 from tarazu.allocate.marginal_cost import terms, water_level
-from tarazu.allocate.problem import Array
+from tarazu.allocate.problem import Array, Group, Problem
+from tarazu.allocate.timing import Timing
 from tarazu.config import Weights
-from tarazu.model import SystemView
-from tarazu.units import GIB
+from tarazu.lustre import EOF
+from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
+from tarazu.units import GIB, MIB
 
 TERMS = ("latency", "oss_load", "rate", "fill", "promise", "degraded", "level")
 
@@ -66,15 +68,27 @@ def costs(view: SystemView, weights: Weights, new_bytes: float | None = None) ->
 
 
 def fill_cost(view: SystemView, weights: Weights, new_bytes: float | None = None) -> float:
-    """Share of an even job's time by which the lean towards emptier OSTs makes it longer."""
-    usable = [o for o in view.osts if not why_not(o) and room_bytes(o, weights)]
+    """Share of an even job's time (`tarazu.allocate.timing`) by which the lean towards emptier OSTs makes it longer."""
+    usable = tuple(o for o in view.osts if not why_not(o) and room_bytes(o, weights))
     if not usable:
         return 0.0
     new = float(new_bytes or GIB * len(usable))
     t = terms(view, usable, weights, new)
 
-    def time(level: Array) -> float:
+    def time_s(level: Array) -> float:
         placed = np.maximum(0.0, water_level(level / t.slope, 1 / t.slope, new) - level) / t.slope
-        return float((placed * t.slope + t.promise)[placed > 0].max())
+        problem = _one_file(view, usable, placed)
+        return Timing(problem, weights).time_s(problem.groups)
 
-    return max(0.0, time(t.level) / time(t.level - t.fill) - 1)
+    return max(0.0, time_s(t.level) / time_s(t.level - t.fill) - 1)
+
+
+def _one_file(view: SystemView, osts: tuple[Ost, ...], placed: Array) -> Problem:
+    """A job of one file, with so many bytes on each OST."""
+    names: dict[str, int] = {}
+    servers = np.array([names.setdefault(o.oss, len(names)) for o in osts], np.int64)
+    layout = Layout((Component(0, EOF, MIB, len(osts)),))
+    request = CreateRequest(max(1, int(placed.sum())), layout)
+    group = Group(0, 0, 0, np.zeros(1, np.int64), placed[None], np.arange(len(osts))[None])
+    eligible = np.ones((1, len(osts)), bool)
+    return Problem(view, [request], osts, servers, list(names), eligible, [group], np.zeros(1, np.int64))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tarazu.allocate.explain import fill_cost
 from tarazu.config import Weights
 from tarazu.daemons.mdsd.filling import DAY_S, SAMPLE_S, Filling
-from tarazu.model import Ost, SystemView
+from tarazu.model import Oss, Ost, SystemView
 from tarazu.units import GIB
 
 NOW_S = 1.8e9
@@ -59,6 +60,15 @@ def test_a_file_that_cannot_be_read_is_as_good_as_none(tmp_path: Path, content: 
     filling = Filling(str(tmp_path))
     filling.take(view(1, 2), NOW_S)
     assert not Filling(str(tmp_path)).due("scratch", NOW_S + 60)
+
+
+def test_leaning_was_told_to_cost_time_that_the_servers_link_takes_anyway() -> None:
+    osts = tuple(msgspec.structs.replace(o, write_bytes_per_s=1e8) for o in view(500, 300).osts)
+    disks, link = (
+        SystemView("scratch", NOW_S, osts, (Oss("oss", link_bytes_per_s=rate),)) for rate in (1e10, 1e7)
+    )
+    assert fill_cost(disks, Weights()) > 0.005
+    assert fill_cost(link, Weights()) == pytest.approx(0, abs=1e-9)
 
 
 def test_scarce_space_is_worth_more_time() -> None:
