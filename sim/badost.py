@@ -122,9 +122,7 @@ def ost_speeds(log: Log) -> dict[int, float]:
         np.array([f.write_s for f in log.files]),
     )
     osts = np.unique(ost)
-    found = speeds.ost_speeds(
-        Objects(np.arange(len(ost)), ost, size, size, 0 * ost, 0 * ost + 1), writing, osts
-    )
+    found = speeds.ost_speeds(Objects(np.arange(len(ost)), ost, size, size), writing, osts)
     return dict(zip(osts.tolist(), found.tolist(), strict=True))
 
 

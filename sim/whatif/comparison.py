@@ -9,7 +9,7 @@ import msgspec
 from tarazu.allocate import bounds
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.model import CreateRequest, SystemView
-from tarazu.report.objects import objects
+from tarazu.report.objects import Laid
 from tarazu.report.placed import NAMES, SEEDS, Placed, judged, seeds_for, stripes_of
 from tarazu.report.times import TimeModel
 from tarazu.sim.allocation import policies
@@ -54,7 +54,7 @@ def compare(
             except (InfeasibleRequest, InsufficientResources) as error:
                 why = str(error)
                 break
-            tries.append(objects(requests, [f.osts for f in allocation.files], written))
+            tries.append(Laid(requests, [f.osts for f in allocation.files], written))
         results.append(Placed(name, 0, why_not=why) if why else judged(name, tries, view, times))
     cost: float | None
     try:

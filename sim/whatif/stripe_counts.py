@@ -40,7 +40,7 @@ def variants(
     seen = {tuple(requests)}
     for factor in (*FACTORS, 0):
         layouts = {r.layout: wider(r.layout, factor, len(view.osts), pools) for r in requests}
-        changed = tuple(CreateRequest(r.size_bytes, layouts[r.layout]) for r in requests)
+        changed = tuple(msgspec.structs.replace(r, layout=layouts[r.layout]) for r in requests)
         if changed not in seen:
             seen.add(changed)
             found.append((f"{factor} x" if factor else "all OSTs", changed))
@@ -58,10 +58,10 @@ def auto(
     targets = UsableOsts(len(view.osts), pools, unfit(view.osts, Weights(), share))
     default = Counter(r.layout for r in requests).most_common(1)[0][0]
     policy = LayoutPolicy("auto", "raid0", (), settings.min_size)
-    forecasts = [Forecast(_NAMELESS, r.size_bytes) for r in requests]
+    forecasts = [Forecast(_NAMELESS, r.size_bytes, writers=r.writers) for r in requests]
     choices = ConfigurationManager(policy, targets, default).choose(forecasts)
     return tuple(
-        CreateRequest(r.size_bytes, choice.layout or r.layout)
+        msgspec.structs.replace(r, layout=choice.layout or r.layout)
         for r, choice in zip(requests, choices, strict=True)
     )
 

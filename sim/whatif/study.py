@@ -9,7 +9,7 @@ import numpy as np
 
 from tarazu.config import LayoutSettings
 from tarazu.model import CreateRequest, SystemView
-from tarazu.report.objects import Objects, objects
+from tarazu.report.objects import Laid, joined
 from tarazu.report.placed import Placed, judged
 from tarazu.report.times import TimeModel
 from tarazu.sim.whatif import stripe_counts
@@ -103,18 +103,17 @@ def study(
     ordered = (*new, *there)
     requests = [CreateRequest(f.size_bytes, f.layout, writers=f.writers) for f in new]
     sent = [f.written_bytes for f in new]
-    placed = objects(requests, [f.osts for f in new], sent)
-    fixed = objects(
+    placed = Laid(requests, [f.osts for f in new], sent)
+    fixed = Laid(
         [CreateRequest(f.size_bytes, f.layout, writers=f.writers) for f in there],
         [f.osts for f in there],
         [f.written_bytes for f in there],
-        first=len(new),
     )
     indices = np.array(known_osts(job, osts, view), np.int64)
     writing = Writing(*(np.array([getattr(f, name) for f in ordered]) for name in Writing._fields))
     seen, numbers, rates = np.full(len(indices), np.nan), np.zeros(len(ordered), np.int64), None
     if not job.why_no_times:
-        every = Objects(*(np.concatenate(part) for part in zip(placed, fixed, strict=True)))
+        every = joined([placed, fixed]).objects()
         seen, numbers, rates = (
             ost_speeds(every, writing, indices),
             phases(writing),

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from tarazu.model import CreateRequest, SystemView
-from tarazu.report.objects import Array, Objects
+from tarazu.report.objects import Array, Laid
 from tarazu.report.times import TimeModel
 
 SEEDS = 20
@@ -55,11 +55,11 @@ def stripes_of(requests: Sequence[CreateRequest]) -> int:
     return sum(counts[r.layout] for r in requests)
 
 
-def judged(name: str, tries: Sequence[Objects], view: SystemView, times: TimeModel | None) -> Placed:
+def judged(name: str, tries: Sequence[Laid], view: SystemView, times: TimeModel | None) -> Placed:
     """One placement a seed, measured. The mean is that of the OSTs that may be used, or were."""
     osts = np.array([o.index for o in view.osts], np.int64)
     usable = np.array([o.usable for o in view.osts])
-    held = [placed.per_ost(osts) for placed in tries]
+    held = [placed.objects().per_ost(osts) for placed in tries]
     costs = [float(of.max() / of[usable | (of > 0)].mean()) if of.sum() else 1.0 for of in held]
     if times is None:
         middle = _middle(costs)

@@ -24,7 +24,7 @@ from tarazu.predict import RUNS, aipa, rules
 from tarazu.predict.accuracy import match
 from tarazu.predict.waves import waves
 from tarazu.report.lsa import LsaPolicy
-from tarazu.report.objects import Objects, joined, objects
+from tarazu.report.objects import Laid
 from tarazu.report.placed import Placed, judged, seeds_for
 from tarazu.report.placed import stripes_of as all_stripes
 from tarazu.report.times import TimeModel
@@ -263,33 +263,26 @@ def _compare(
     if stripes > MOST_STRIPES:
         return msgspec.structs.replace(outline, problem=f"{stripes} stripes: more than are placed again here")
     draws = range(min(SEEDS, seeds_for(stripes)))
-    lustre = [objects(by_lustre, _places(LsaPolicy(seed), view, by_lustre)) for seed in draws]
+    lustre = [Laid(by_lustre, _places(LsaPolicy(seed), view, by_lustre)) for seed in draws]
     expected = [
         CreateRequest(f.size_bytes, layout, writers=f.writers) for _, f, layout in chosen if f and layout
     ]
     places = _places(Tarazu(), view, expected)
-    ours = [
-        joined(
-            [
-                objects(planned, places),
-                objects(rest, _places(LsaPolicy(seed), view, rest), first=len(planned)),
-            ]
-        )
-        for seed in draws
-    ]
+    every = [*planned, *rest]
+    ours = [Laid(every, [*places, *_places(LsaPolicy(seed), view, rest)]) for seed in draws]
     seen = None
     if outline.known_bytes >= 0.99 * total:
         requests = [CreateRequest(f.size_bytes, layout, writers=f.writers) for f, (layout, _) in known]
-        lay = objects(requests, [of for _, (_, of) in known])
-        if set(np.unique(lay.ost).tolist()) <= set(osts.tolist()):
+        lay = Laid(requests, [of for _, (_, of) in known])
+        if set(np.unique(lay.objects().ost).tolist()) <= set(osts.tolist()):
             seen = judged("as seen", [lay], view, times)
     return msgspec.structs.replace(
         outline,
         seen=seen,
         lsa=judged("lsa", lustre, view, times),
         tarazu=judged("tarazu", ours if rest else ours[:1], view, times),
-        ost_cost_bound=bounds.utilization_bound(view, [*planned, *rest]),
-        time_bound=times.bound_s(view, [*planned, *rest], [r.size_bytes for r in (*planned, *rest)]),
+        ost_cost_bound=bounds.utilization_bound(view, every),
+        time_bound=times.bound_s(view, every, [r.size_bytes for r in every]),
     )
 
 
@@ -306,12 +299,8 @@ def _even_times(view: SystemView, files: int, total: int) -> TimeModel:
     relative = np.array(relative_speeds(view.osts), float)
     usable = np.array([o.usable for o in view.osts])
     speed = relative / float(relative[usable].sum()) * max(1, total)
-    nothing = np.zeros(0)
-    none = nothing.astype(np.int64)
-    fixed = Objects(none, none, nothing, nothing, none, none)
-    return TimeModel(
-        np.array([o.index for o in view.osts], np.int64), speed, np.zeros(files, np.int64), None, fixed
-    )
+    indices = np.array([o.index for o in view.osts], np.int64)
+    return TimeModel(indices, speed, np.zeros(files, np.int64), None, Laid((), ()))
 
 
 def _lustres(chosen: Sequence[_Chosen], around: Around) -> list[Layout]:
