@@ -1,9 +1,8 @@
 """When to predict again, to retrain and to record in full (paper, sections 5.5.1 and 5.7).
 
 During a run only the first: each prediction fits its models anew, to this run too, so there is nothing to retrain; and
-how a run is recorded is settled when it starts. The other two follow between runs. The paper retrains when predictions
-are needed "more than three times, which means that cumulatively 30 % misses occur": read as the misses of the latest
-runs, each of 10 % or more, added up.
+how a run is recorded is settled when it starts. The other two follow between runs. How the paper's "cumulatively" is
+read: docs/decisions.md.
 """
 
 from __future__ import annotations
