@@ -76,7 +76,8 @@ def _picture(results: Sequence[DemoResult], directory: Path) -> str:
 
 def _print_scenarios(results: Sequence[DemoResult]) -> None:
     print("\nBalance of the sixth run: max/mean over the OSTs (or seconds), lower is better, 1 is perfect.")
-    print("Lustre: a model of its allocator, median (range) over 20 seeds.\n")
+    print("Lustre: a model of its allocator, median (range) over 20 seeds. tarazu: everything is placed here")
+    print("(allocate.least_gain = -1); a site leaves to Lustre what gains less than 1 % of the time.\n")
     print_table(
         ("scenario", "judged by", "Lustre", "tarazu", "bound", "OSS: Lustre", "tarazu", "bound"),
         [
