@@ -40,14 +40,23 @@ Begin = Callable[[float, Array, Sequence[tuple[int, int]]], None]
 class Course:
     """Processes, what each writes one after another, and what holds them up."""
 
-    def __init__(self, problem: Problem, groups: Sequence[Group], capacity: Array, waiting: Array) -> None:
-        """capacity: (OSTs + servers,) bytes/s; waiting: (OSTs,) bytes that others have still to write there."""
-        self._problem = problem
+    def __init__(
+        self,
+        problem: Problem,
+        groups: Sequence[Group],
+        capacity: Array,
+        waiting: Array,
+        streams: bool = True,
+    ) -> None:
+        """capacity: (OSTs + servers,) bytes/s; waiting: (OSTs,) bytes that others have still to write there; streams:
+        OSTs lose by them, and one gets no OST to itself.
+        """
+        self._problem, self._streams = problem, streams
         self._osts = len(problem.osts)
         self._capacity = np.append(capacity, np.inf)
         """Of each link: OSTs, servers, and one that limits nothing."""
         self._waiting = waiting
-        usual = float(np.median(capacity[: self._osts]))
+        usual = float(np.median(capacity[: self._osts])) if streams else math.inf
         self._members: dict[tuple[int, int], list[tuple[int, int]]] = {}
         """Of each (request, component): the groups, and its place in them."""
         for number, group in enumerate(groups):
@@ -193,7 +202,8 @@ class Course:
         """(rows,) fair rate of each, in bytes of its largest object."""
         streams = np.bincount(links[shares > 0], minlength=len(self._capacity))[: self._osts]
         capacity = self._capacity.copy()
-        capacity[: self._osts] *= left_by(streams)
+        if self._streams:
+            capacity[: self._osts] *= left_by(streams)
         return _fair(links, shares, capacity, most)
 
 

@@ -35,15 +35,18 @@ MAX_INTERVALS = 16
 class Timing:
     """The steps of a problem, what moves bytes in them, and how fast."""
 
-    def __init__(self, problem: Problem, weights: Weights) -> None:
-        self._problem = problem
+    def __init__(self, problem: Problem, weights: Weights, seen: Array | None = None) -> None:
+        """seen: bytes/s of each OST as they were seen, with whatever streams there were: none of it is lost to them."""
+        self._problem, self._streams = problem, seen is None
         osts = problem.osts
         # The speed per second of I/O time is no bandwidth: beside a link only what was seen to be written counts.
         known = [o.peak_bytes_per_s for o in osts if o.peak_bytes_per_s]
         usual = float(np.quantile(known, BUSY_OSTS)) if known else 1.0
         self.rate = terms(problem.view, osts, weights, max(1.0, float(problem.total_bytes))).rate * usual
         """(n,) bytes/s; of 1 byte/s for the usual OST where none is known."""
-        self._stream = STREAM_SHARE * float(np.median(self.rate))
+        if seen is not None:
+            self.rate = seen
+        self._stream = STREAM_SHARE * float(np.median(self.rate)) if seen is None else np.inf
         links = {o.name: o.link_bytes_per_s for o in problem.view.osses} if known else {}
         self._link = np.array([links.get(name) or np.inf for name in problem.oss_names])
         self._waiting = np.array([max(0, o.promised_bytes - o.written_bytes) for o in osts], float)
@@ -87,7 +90,8 @@ class Timing:
 
     def course(self, groups: Sequence[Group]) -> Course:
         """Who writes where at each moment."""
-        return Course(self._problem, groups, np.concatenate([self.rate, self._link]), self._waiting)
+        capacity = np.concatenate([self.rate, self._link])
+        return Course(self._problem, groups, capacity, self._waiting, self._streams)
 
     def time_s(self, groups: Sequence[Group], followed: bool | None = None) -> float:
         """Seconds until the last byte of these groups is written: moment by moment where they are `followed`; None:
@@ -105,7 +109,7 @@ class Timing:
         waiting, total = self._waiting.copy(), 0.0
         for own, streams, largest in zip(*self.steps(groups)):
             shared = own + np.minimum(waiting, own)
-            rate = self.rate * left_by(streams + (waiting > 0))
+            rate = self.rate * left_by(streams + (waiting > 0)) if self._streams else self.rate
             time = max(float((shared / rate).max()), float(largest) / self._stream)
             if links:
                 time = max(time, float((np.bincount(oss, shared, len(self._link)) / self._link).max()))

@@ -79,10 +79,7 @@ class TimeModel:
             pools = tuple(
                 sorted({c.pool for layout in {r.layout for r in every.requests} for c in layout} - {""})
             )
-            osts = [
-                Ost(i, "", ROOM_BYTES, ROOM_BYTES, ROOM_BYTES, write_bytes_per_s=speed, pools=pools)
-                for i, speed in zip(self.osts.tolist(), self.speed.tolist(), strict=True)
-            ]
+            osts = [Ost(i, "", ROOM_BYTES, ROOM_BYTES, ROOM_BYTES, pools=pools) for i in self.osts.tolist()]
             of: dict[int, list[int]] = {}
             for file in range(len(every.requests)):
                 of.setdefault(int(self.phase[file]), []).append(file)
@@ -92,12 +89,13 @@ class TimeModel:
             self._requests = placed
         return self._phases
 
-    @staticmethod
-    def _phase(view: SystemView, number: int, files: list[int], every: Laid) -> _Phase:
+    def _phase(self, view: SystemView, number: int, files: list[int], every: Laid) -> _Phase:
         problem = build(view, [every.requests[file] for file in files])
         again = np.array([every.sent[file] / max(1, every.requests[file].size_bytes) for file in files])
         sent = [group.weights * again[group.requests][:, None] for group in problem.groups]
-        return _Phase(number, files, problem, Timing(problem, Weights()), sent)
+        # What an OST gave, it gave beside all its streams.
+        seen = self.speed[np.searchsorted(self.osts, [o.index for o in problem.osts])]
+        return _Phase(number, files, problem, Timing(problem, Weights(), seen), sent)
 
     def _put(self, phase: _Phase, every: Laid) -> None:
         """Objects lie where they do, and hold what was sent to them."""

@@ -63,7 +63,9 @@ def test_a_file_that_cannot_be_read_is_as_good_as_none(tmp_path: Path, content: 
 
 
 def test_leaning_was_told_to_cost_time_that_the_servers_link_takes_anyway() -> None:
-    osts = tuple(msgspec.structs.replace(o, write_bytes_per_s=1e8) for o in view(500, 300).osts)
+    osts = tuple(
+        msgspec.structs.replace(o, write_bytes_per_s=1e8, peak_bytes_per_s=1e8) for o in view(500, 300).osts
+    )
     disks, link = (
         SystemView("scratch", NOW_S, osts, (Oss("oss", link_bytes_per_s=rate),)) for rate in (1e10, 1e7)
     )

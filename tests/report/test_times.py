@@ -23,9 +23,9 @@ def model(phases: list[int], fixed: Laid = NOTHING) -> TimeModel:
 
 
 def estimate(requests: list[CreateRequest], places: list[tuple[tuple[int, ...], ...]]) -> float:
-    osts = [Ost(i, f"oss{i}", TIB, TIB, TIB, write_bytes_per_s=s) for i, s in enumerate(SPEED.tolist())]
-    view = SystemView("lustre", 0.0, tuple(osts))
-    return timing.time_s(view, requests, [FilePlacement(of) for of in places], Weights())
+    view = SystemView("lustre", 0.0, tuple(Ost(i, f"oss{i}", TIB, TIB, TIB) for i in range(4)))
+    problem = timing.placed(view, requests, [FilePlacement(of) for of in places])
+    return timing.Timing(problem, Weights(), SPEED).time_s(problem.groups)
 
 
 FILES = [CreateRequest(GIB, PFL), CreateRequest(300 * MIB, PFL), CreateRequest(2 * GIB, PFL, writers=4)]
