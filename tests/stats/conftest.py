@@ -26,9 +26,9 @@ def oss_root(tmp_path: Path) -> Path:
 
 
 class Series:
-    """The captured OSS, set to one of the eight moments of the series."""
+    """The captured OSS, set to one of the four moments of the series."""
 
-    MOMENTS = range(1, 9)
+    MOMENTS = range(1, 5)
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -162,7 +162,7 @@ def _performance(what: str, true: float, detected: float, short: bool) -> list[F
 def _sampler(calls: int) -> list[Figure]:
     """As an announcer calls it: a while after the call before, when the processor has done other things."""
     moments = []
-    for moment in (1, 8):
+    for moment in (1, 4):
         text = [
             (DATA / "series" / f"{n}.{moment}.txt").read_text()
             for n in ("obdfilter.ALL.stats", "osd-ALL.ALL.brw_stats")
@@ -171,7 +171,7 @@ def _sampler(calls: int) -> list[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         root, took = Path(folder), []
         debug = root / "sys/kernel/debug/lustre"
-        requests = (DATA / "series/ost.OSS.ost_io.stats.8.txt").read_text().partition("=\n")[2]
+        requests = (DATA / "series/ost.OSS.ost_io.stats.4.txt").read_text().partition("=\n")[2]
         put(debug / "ost/OSS/ost_io/stats", requests)
         sampler = Sampler(root, "oss")
         for call in range(calls):

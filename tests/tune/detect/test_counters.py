@@ -138,7 +138,7 @@ def test_pieces_are_counted_from_one_or_gaps_from_none(
 
 def test_counters_that_began_anew_count_from_nothing(series: Series) -> None:
     sampler = Sampler(series.root, "oss")
-    series.set(8)
+    series.set(4)
     assert sampler.sample(0.0) is None
     for path in (series.root / DEBUG / "obdfilter").glob("*/stats"):
         path.write_text(
@@ -170,7 +170,7 @@ def test_the_clock_that_jumps_is_not_the_one_that_counts(series: Series) -> None
     sampler = Sampler(series.root, "oss")
     series.set(1)
     sampler.sample(5000.0, 10.0)
-    series.set(8)
+    series.set(4)
     seen = sampler.sample(100.0, 12.5)
     assert seen and seen.elapsed_s == 2.5
     series.set(1)
@@ -260,7 +260,7 @@ def test_nothing_there_is_nothing_seen(kind: Kind, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["oss", "client"])
 def test_files_changed_at_random_never_raise(kind: Kind, series: Series, tmp_path: Path) -> None:
     client_files(series.root)
-    series.set(8)
+    series.set(4)
     names = {
         "oss": ("obdfilter/*/stats", "osd-*/*/brw_stats", "ost/OSS/*/stats"),
         "client": ("llite/*/*", "osc/*/*"),
