@@ -1,4 +1,4 @@
-"""docs/commands.md: what `--help` of each command, verb and daemon prints."""
+"""The site's page of commands: what `--help` of each command, verb and daemon prints."""
 
 from __future__ import annotations
 

@@ -32,6 +32,10 @@ smartquotes = False  # prose quotes what is typed
 master_doc = "index"
 
 
+MADE = {"Begin": ["commands"], "Understand": ["files"]}
+"""Heading of docs/index.md → pages of the site alone (docs/generate.py), after those that it names."""
+
+
 def sections(index: str) -> Iterator[tuple[str, list[str]]]:
     """The headings of docs/index.md, each with its pages."""
     for part in re.split(r"^## ", index, flags=re.MULTILINE)[1:]:
@@ -44,7 +48,8 @@ def _with_navigation(_app: Any, name: str, source: list[str]) -> None:
     """Sphinx wants its table of contents in a page; readers of the plain text do not."""
     if name == master_doc:
         for heading, pages in sections(source[0]):
-            source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n" + "\n".join(pages) + "\n```\n"
+            named = "\n".join([*pages, *MADE.get(heading, [])])
+            source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n{named}\n```\n"
 
 
 def _nothing_from_elsewhere(app: Any, failed: Exception | None) -> None:

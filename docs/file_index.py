@@ -1,4 +1,4 @@
-"""The page of all files: each room, each file in it, and the first sentence that it says of itself."""
+"""The site's page of all files: each room, each file in it, and the first sentence that it says of itself."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Write the generated parts of the documentation: commands, settings, metrics, files, stripe counts.
+"""Write the generated parts of the documentation: settings, metrics, stripe counts, and whole pages of the site.
 
-python docs/generate.py [NAME…]     all, or those of PAGES that are named
+python docs/generate.py [NAME…]     all, or those of PAGES and WHOLE that are named
 """
 
 from __future__ import annotations
@@ -54,19 +54,23 @@ def stripes_table() -> str:
 PAGES: dict[str, tuple[Path, Callable[[str], str]]] = {
     "settings": (HERE / "settings.md", lambda text: between(text, SETTINGS, config.table())),
     "metrics": (HERE / "metrics.md", lambda text: between(text, METRICS, metric_table.table())),
-    "commands": (HERE / "commands.md", lambda _: command_pages.page()),
-    "files": (HERE / "files.md", lambda _: file_index.page()),
     "sources": (HERE / "sources.md", lambda text: between(text, PARAMETERS, params.table())),
     "simulator": (HERE / "simulator.md", simulator),
     "stripes": (HERE / "benchmarks.md", lambda text: between(text, STRIPES, stripes_table())),
 }
 """What is made → its page, and the page made anew of what it is. `stripes` takes a minute, the others a second."""
+WHOLE: dict[str, Callable[[], str]] = {"commands": command_pages.page, "files": file_index.page}
+"""Pages of the site alone, made anew with it: git does not keep them."""
 
 
 def main(names: Sequence[str]) -> int:
-    for name in names or PAGES:
-        page, made = PAGES[name]
-        page.write_text(made(page.read_text()))
+    for name in names or (*PAGES, *WHOLE):
+        if name in WHOLE:
+            page = HERE / f"{name}.md"
+            page.write_text(WHOLE[name]())
+        else:
+            page, made = PAGES[name]
+            page.write_text(made(page.read_text()))
         print(f"{page}: {name} written")
     return 0
 

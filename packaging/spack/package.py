@@ -1,4 +1,6 @@
-# Recipe for Spack 1.0 and later: put this directory's file into a repository of the site's own,
+"""The recipe for Spack 1.0 and later."""
+
+# Put this directory's file into a repository of the site's own,
 #
 #     spack repo create ~/tarazu-repo tarazu-repo && mkdir ~/tarazu-repo/packages/tarazu
 #     cp package.py ~/tarazu-repo/packages/tarazu/ && spack repo add ~/tarazu-repo

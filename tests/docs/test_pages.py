@@ -10,8 +10,9 @@ from pathlib import Path
 import generate
 import pytest
 
-from tarazu.cli import COMMANDS
-from tests.docs.reading import PAGES, ROOT, tokens
+from tarazu.cli import COMMANDS, command
+from tests.docs.grammar import problem
+from tests.docs.reading import PAGES, ROOT, SITE_ALONE, tokens, typed
 
 
 @pytest.mark.parametrize("name", sorted(set(generate.PAGES) - {"stripes"}))
@@ -19,6 +20,25 @@ def test_what_is_generated_is_the_present_one(name: str) -> None:
     page, made = generate.PAGES[name]
     text = page.read_text()
     assert made(text) == text, f"run `make docs`, or `python docs/generate.py {name}`"
+
+
+def test_git_keeps_no_page_that_is_made_with_the_site() -> None:
+    assert {f"{name}.md" for name in generate.WHOLE} == SITE_ALONE
+
+
+def test_the_site_s_page_of_commands_has_each_command_and_daemon(tmp_path: Path) -> None:
+    page = tmp_path / "commands.md"
+    page.write_text(generate.WHOLE["commands"]())
+    headings = [body.content for token, body in pairwise(tokens(page)) if token.type == "heading_open"]
+    assert {f"tarazu {name}" for name in COMMANDS} | {"tarazu-ossd", "tarazu-mdsd"} <= set(headings)
+    assert "tarazu job explain" in headings and command("run").format_help() in page.read_text()
+    assert [f"{each}: {wrong}" for each in typed(page) if (wrong := problem(each))] == []
+
+
+def test_each_file_says_in_a_sentence_what_it_is_about() -> None:
+    rows = re.findall(r"^\| `(\S+)` \| (.*) \|$", generate.WHOLE["files"](), flags=re.MULTILINE)
+    assert len(rows) > 500 and {"service.py", "open.c"} <= {name for name, _ in rows}
+    assert [name for name, about in rows if not about.strip()] == []
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda p: p.name)
