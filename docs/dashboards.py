@@ -147,7 +147,15 @@ def dashboard(name: str) -> dict[str, Any]:
 
 
 def text(name: str) -> str:
-    return json.dumps(dashboard(name), indent=1) + "\n"
+    """The file: a line for each panel and variable, so that a change of one is a change of one line."""
+    whole = dashboard(name)
+    lists = {"panels": whole.pop("panels"), "list": whole["templating"].pop("list")}
+    whole["panels"], whole["templating"] = "panels", {"list": "list"}
+    found = json.dumps(whole, indent=1)
+    for key, items in lists.items():
+        lines = ",\n".join(f"  {json.dumps(item)}" for item in items)
+        found = found.replace(f'"{key}": "{key}"', f'"{key}": [\n{lines}\n ]')
+    return found + "\n"
 
 
 def main() -> int:
