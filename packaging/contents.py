@@ -57,8 +57,8 @@ PACKAGES = (
     Package(
         "tarazu-analysis",
         "tarazu's simulator, readers of Darshan logs, and traffic of compute nodes",
-        "For one node where somebody looks into the matter: `tarazu history whatif`, `sim`, "
-        "`change bursts`, and the daemon of bursts.",
+        "For one node where somebody looks into the matter: Darshan logs, pictures, `tarazu history whatif`, `sim`, "
+        "`change rebalance`, `change bursts`, and the daemon of bursts.",
         extras=("sim", "bursts"),
         needs=("tarazu",),
         programs=("tarazu-burstd",),
@@ -67,7 +67,8 @@ PACKAGES = (
 BASE = "tarazu-oss"
 """Holds what all programs stand on: Python, and tarazu's own modules but those of ANALYSIS."""
 ANALYSIS = {
-    ".": "sim",
+    ".": "sim drawing rebalance",
+    "cli": "rebalance",
     "cli/bursts": "import_ nodes remap remap_follow remap_input report report_files report_text",
     "daemons/burstd": "answering batch deciding gathering here history jobs keeping metrics names node_part pins "
     "reports service",
@@ -75,6 +76,9 @@ ANALYSIS = {
     "forwarding/mapping": "flow folded follow history hops judge module_options offers simple together",
     "forwarding/traffic": "day_file days imports machine_file merging",
     "lib": "libtestbed libtestbed2 testbed",
+    "report": "picture",
+    "trace": "darshan",
+    "trace/phases": "calls darshan heat",
 }
 """Of tarazu's own files, what the package tarazu-analysis alone needs: folder → modules and folders in it."""
 

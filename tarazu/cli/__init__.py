@@ -143,7 +143,7 @@ COMMANDS = {
     "sim testbed": ("tarazu.sim.cli.testbed", "an emulated Lustre on this machine, for trying and testing"),
 }
 """A command's words → (its module, one line of help). A group that does nothing has a module for its text, or none."""
-ANALYSIS = ("tarazu.sim.", "tarazu.cli.bursts")
+ANALYSIS = ("tarazu.sim.", "tarazu.cli.bursts", "tarazu.cli.rebalance")
 """Commands whose modules, or what they need, are a part that not every node has: the package tarazu-analysis."""
 GROUPS = {
     "your jobs": ("run", "job", "history"),
@@ -235,7 +235,8 @@ def _dispatch(words: list[str]) -> int:
         return guarded(lambda: int(options.execute(options)), options.says, debug=options.debug)
     except ModuleNotFoundError as error:
         called = max((name for name in COMMANDS if words[: len(name.split())] == name.split()), key=len)
-        if not COMMANDS[called][0].startswith(ANALYSIS):
+        ours = str(error.name).startswith("tarazu.")
+        if not ours and not COMMANDS[called][0].startswith(ANALYSIS):
             raise
         part = "the package tarazu-analysis, or pip install 'tarazu[sim,bursts]'"
         print(f"tarazu {called}: expected {part}; found no {error.name}", file=sys.stderr)

@@ -58,6 +58,8 @@ def execute(options: argparse.Namespace) -> int:
         options.fs,
     )
     user = _user(options.user)
+    if options.picture:
+        from tarazu.report.picture import draw
     audit = options.audit or settings.mdsd.audit_log
     if options.view:
         view = view_in(options.view)
@@ -77,9 +79,7 @@ def execute(options: argparse.Namespace) -> int:
             progress=progress,
         )
     if options.picture:
-        from tarazu.report import picture
-
-        picture.draw(found, Path(options.picture))
+        draw(found, Path(options.picture))
     if options.json:
         print_json(found)
     else:

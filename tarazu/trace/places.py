@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tarazu.errors import TraceError
-from tarazu.trace.darshan.log import DarshanLog
+
+if TYPE_CHECKING:
+    from tarazu.trace.darshan.log import DarshanLog
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -10,19 +10,20 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tarazu.errors import TarazuError, TraceError
 from tarazu.model import JobStep
 from tarazu.trace import exchange
-from tarazu.trace.darshan.imports import run_of
-from tarazu.trace.darshan.log import DarshanLog
-from tarazu.trace.darshan.read import read
 from tarazu.trace.history import History
 from tarazu.trace.places import Place, PlaceKeys, find_places, whereabouts
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run, read_header, reader
+
+if TYPE_CHECKING:
+    from tarazu.trace.darshan.log import DarshanLog
 
 OUTCOMES = {
     "imported": "imported",
@@ -127,6 +128,8 @@ class Importer:
         return msgspec.structs.replace(run, step=step)
 
     def _log(self, source: Path) -> Iterator[TakenRun]:
+        from tarazu.trace.darshan.read import read
+
         log = read(source)
         if log.uid != self.rules.uid and not self.rules.any_user:
             yield TakenRun(str(source), "foreign", f"uid {log.uid}", start_s=log.start_s)
@@ -152,6 +155,8 @@ class Importer:
 
     def _run(self, log: DarshanLog, places: Sequence[Place], fs_name: str) -> RunRecord:
         """The run of a log on one file system, keyed as `tarazu run` would."""
+        from tarazu.trace.darshan.imports import run_of
+
         application, numbers = self._program(log.command)
         step = JobStep(
             fs_name=fs_name,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import subprocess
+import sys
+import sysconfig
 import tomllib
 from pathlib import Path, PurePosixPath
 
@@ -11,7 +15,11 @@ import tree
 
 import tarazu
 from tarazu import native
+from tarazu.trace import exchange
+from tarazu.trace.flat import NamedRun
+from tarazu.trace.runfile import encode_run
 from tests.test_imports import Imports, parsed, product
+from tests.trace.test_history import sample
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -84,13 +92,79 @@ def modules() -> dict[str, PurePosixPath]:
     return {name: path if path.parts[0] == "tarazu" else "tarazu" / path for name, path in found.items()}
 
 
+ASK_ANALYSIS = {"tarazu.cli.report", "tarazu.trace.phases.load", "tarazu.trace.training"}
+"""Import in a function what only analysis has, for one option or one kind of file; what is missing they say."""
+
+
+class AtOnce(Imports):
+    """Imports that are made when the module is."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        pass
+
+
 def test_nothing_imports_what_only_analysis_has() -> None:
     files = product()
     analysis = {name for name, path in modules().items() if contents.is_of_analysis(path)}
+    asking = set()
     for name in files.keys() - analysis:
-        visitor = Imports(files, types=False)
-        visitor.visit(parsed(files[name]))
-        assert not visitor.found & analysis, name
+        for visitor in (Imports(files, types=False), AtOnce(files, types=False)):
+            visitor.visit(parsed(files[name]))
+            if visitor.found & analysis:
+                assert not isinstance(visitor, AtOnce), name
+                asking.add(name)
+    assert asking == ASK_ANALYSIS
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tarazu's modules as a node has them that is without tarazu-analysis."""
+    site = tmp_path_factory.mktemp("site")
+    for name, path in modules().items():
+        if not contents.is_of_analysis(path):
+            (site / path).parent.mkdir(parents=True, exist_ok=True)
+            (site / path).symlink_to(product()[name])
+    (site / "tarazu/lib").symlink_to(ROOT / "tarazu/lib")
+    return site
+
+
+def tarazu_in(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    run = (
+        "import sys; sys.path[:0] = sys.argv[1:3]; from tarazu.cli import main; sys.exit(main(sys.argv[3:]))"
+    )
+    python = [sys.executable, "-S", "-c", run, site, sysconfig.get_path("platlib")]
+    return subprocess.run([*python, *words], capture_output=True, text=True, check=False, cwd=site)
+
+
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [
+        ("history phases LOG", "trace.darshan"),
+        ("history import LOG --dry-run --fs lustre", "trace.darshan"),
+        ("history report --picture a.png", "report.picture"),
+        ("history whatif LOG", "sim"),
+        ("change rebalance --advise .", "cli.rebalance"),
+    ],
+)
+def test_without_analysis_a_line_says_what_is_missing(base: Path, words: str, missing: str) -> None:
+    (base / "LOG").write_bytes(b"no run, no spool")
+    ended = tarazu_in(base, *words.split())
+    command = " ".join(words.split()[:2])
+    expected = "expected the package tarazu-analysis, or pip install 'tarazu[sim,bursts]'"
+    assert ended.stderr == f"tarazu {command}: {expected}; found no tarazu.{missing}\n"
+    assert (ended.returncode, ended.stdout) == (2, "")
+
+
+def test_without_analysis_own_runs_have_phases_and_exported_ones_are_taken(base: Path) -> None:
+    run = sample()
+    (base / "run").write_bytes(encode_run(run))
+    exchange.write_file([NamedRun("20261120T090823.900772-d1b8f4c52d940704", run)], "json", base / "all.json")
+    for words, said in (
+        (("phases", "run"), run.step.application),
+        (("import", "all.json", "--dry-run"), "1 imported"),
+    ):
+        ended = tarazu_in(base, "history", *words)
+        assert ended.returncode == 0 and said in ended.stdout, ended
 
 
 @pytest.mark.parametrize("folder", sorted(contents.ANALYSIS.keys() - {"lib"}))
