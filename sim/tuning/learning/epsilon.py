@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from tarazu.errors import BadInput
 from tarazu.tune.learner import Belief, Choice
+from tarazu.tune.learning.levels import SLOWEST, Known, OfLevels, demand_class, fitted
 from tarazu.tune.learning.memory import C, Context, Remembering
 from tarazu.tune.learning.value import UNSEEN, Value
 from tarazu.tune.pattern import Pattern
@@ -154,3 +155,21 @@ class Forgetting(EpsilonGreedy):
         for value in context.values:
             value.fade(self._kept)
         context.values[arm].add(reward)
+
+
+class ByDemand(OfLevels, Greedy[Known]):
+    """Algorithm 1 with rewards at equal demand (`levels`)."""
+
+    name = "demand"
+
+    def _update(self, context: Known, arm: int, reward: float, demand: float) -> None:
+        context.cell(demand_class(demand), self.arms)[arm].add(max(SLOWEST, reward))
+
+    def _preferred(self, context: Known) -> int:
+        return highest([value.mean for value in fitted(context.cells, self.arms)[1]])
+
+    def beliefs(self, pattern: Pattern) -> tuple[Belief, ...]:
+        known = self._contexts.get(pattern)
+        if known is None:
+            return (UNSEEN,) * self.arms
+        return tuple(value.belief() for value in fitted(known.cells, self.arms)[1])

@@ -8,31 +8,23 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 from tarazu.sim.requests.simulate import Setting, simulate
-from tarazu.sim.requests.situation import SCALE, SITUATIONS, WINDOWS, Situation
+from tarazu.sim.requests.situation import SCALE, SITUATIONS, Situation
 from tarazu.sim.study import study
-from tarazu.sim.tuning import detected, streams, with_detection
+from tarazu.sim.tuning import detected, streams
 from tarazu.sim.tuning.confusion import Confusion
-from tarazu.sim.tuning.learning import named
-from tarazu.sim.tuning.measured import simulated
 from tarazu.tune.detect.classifier import spatiality, trained
 from tarazu.tune.detect.counters import Sampler
 from tarazu.tune.detect.detection import MIN_REQUESTS
 from tarazu.tune.detect.features import features
-from tarazu.tune.learner import Learner
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.tuning import situations
 from tests.stats.conftest import DATA, blocks, put
 
 HELD_OUT_SEED = 100
 """Not the one by which the training was looked at."""
-LENGTH, REPETITIONS, LEARNING_SEED = 300, 1, 7
-"""Observations of a scenario, and how often it is made."""
-MOST_LOST = 2.0
-"""Percent of the best performance that detected patterns may cost."""
 OSTS, CALLS = 10, 60
 MOST_S = 1e-3
 """For a call each second: 0.1 % of a core."""
@@ -44,7 +36,6 @@ def measure(short: bool) -> list[Figure]:
         *_generated(300 if short else 4000),
         *_simulated(found, short),
         *_nameless(short),
-        *_lost(found.rows, short),
         *_sampler(5 if short else CALLS),
     ]
 
@@ -116,46 +107,6 @@ def _nameless(short: bool) -> list[Figure]:
     return [
         Figure(f"strided, 256 KB, clients {name}: spatiality right", 100 * of[True] / of.total(), "%")
         for name, of in (("known", known), ("not known", nameless))
-    ]
-
-
-def _lost(rows: Sequence[detected.DetectedRow], short: bool) -> list[Figure]:
-    """What learners lose by it: the same scenarios, with the true pattern of each observation and with the detected."""
-    every = simulated(situations.data(short)[0])
-    seen = with_detection.by_situation(rows, len(WINDOWS))
-    figures = [Figure("scenarios, with true and with detected patterns", len(seen) * len(WINDOWS), "")]
-    for name in ("epsilon-greedy", "tarazu"):
-
-        def make(seed: int, name: str = name) -> Learner:
-            return named(name, len(WINDOWS), seed)
-
-        true, got = (
-            with_detection.evaluated(every, of, make, LENGTH, REPETITIONS, LEARNING_SEED)
-            for of in (with_detection.perfect(every, seen), seen)
-        )
-        figures += [
-            *_performance(f"{name}: performance in the last bin", true.performance, got.performance, short),
-            Figure(f"{name}: precision in the last bin, true patterns", 100 * true.precision, "%"),
-            Figure(f"{name}: precision in the last bin, detected patterns", 100 * got.precision, "%"),
-            Figure(f"{name}: observations until 0.95, true patterns", true.observations, ""),
-            Figure(f"{name}: observations until 0.95, detected patterns", got.observations, ""),
-        ]
-        of_all, detected_ = (
-            with_detection.together(every, of, make, LENGTH, LEARNING_SEED)
-            for of in (with_detection.perfect(every, seen), seen)
-        )
-        figures += _performance(
-            f"{name}, all at once: performance", of_all.performance, detected_.performance, short
-        )
-    return figures
-
-
-def _performance(what: str, true: float, detected: float, short: bool) -> list[Figure]:
-    """With detected patterns at most `MOST_LOST` less than with the true ones."""
-    least = None if short else 100 * true - MOST_LOST
-    return [
-        Figure(f"{what}, true patterns", 100 * true, "%"),
-        Figure(f"{what}, detected patterns", 100 * detected, "%", least=least),
     ]
 
 

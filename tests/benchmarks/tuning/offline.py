@@ -18,7 +18,6 @@ from tarazu.cli.output import Progress
 from tarazu.sim.requests import dataset
 from tarazu.sim.requests.situation import SITUATIONS, TABLE_III
 from tarazu.sim.tuning import learning, offline, sampled
-from tarazu.sim.tuning.learning.lending import Lending
 from tarazu.sim.tuning.measured import WINDOWS, Floats, Measured
 from tarazu.sim.tuning.sampled import GENERATED, OURS, PAPER, REPETITIONS, SEED, SIX, data
 from tarazu.tune.learner import Learner
@@ -118,7 +117,6 @@ def figures(path: str, repetitions: int, others: int) -> list[Figure]:
     for what, learner_of in (
         (PAPER, learning.LEARNERS[PAPER]),
         (OURS, learning.LEARNERS[OURS]),
-        (f"{OURS}, lending", Lending),
     ):
         lost, together = concurrent(path, learner_of, max(2, others or 2))
         found.append(Figure(f"{what}: 12 patterns mixed, lost of 600 observations", lost, ""))

@@ -8,7 +8,6 @@ from random import Random
 import pytest
 
 from tarazu.sim.tuning import learning
-from tarazu.sim.tuning.learning.lending import Lending
 from tarazu.tune.learner import Learner
 from tarazu.tune.learning.ours import Tarazu
 from tarazu.tune.pattern import Pattern
@@ -53,32 +52,6 @@ def test_values_that_differ_by_less_than_matters_are_not_explored() -> None:
 
     assert explored(Tarazu(7)) < 45
     assert explored(Tarazu(7, matters=0.0, sure=3.0)) > 100
-
-
-def test_what_similar_patterns_know_needs_no_trial() -> None:
-    learner, random = Lending(7), Random(3)
-    play(learner, NEAR, SHAPE, 100, random)
-    play(learner, Pattern("read", "strided", 4, 32768), SHAPE, 100, random)
-    used = play(learner, READ, SHAPE, 20, random)
-    assert used[0] == 3 and set(used[1:]) <= {0, 1, 2}
-    assert used[10:].count(0) >= 7
-    assert sorted(set(play(learner, OTHER, SHAPE, 7, random))) == list(range(7)), (
-        "another operation lends nothing"
-    )
-    beliefs = learner.beliefs(READ)
-    assert (beliefs[6].low, beliefs[6].high, beliefs[6].seen) == (0.0, math.inf, 0.0), (
-        "what is lent is not seen"
-    )
-
-
-def test_neighbours_that_mislead_lose_their_credit() -> None:
-    learner, random = Lending(7), Random(4)
-    for size in (65536, 131072, 16384, 8192):
-        shape = SHAPE[:]
-        random.shuffle(shape)
-        play(learner, Pattern("read", "strided", 1, size), shape, 100, random)
-    used = play(learner, READ, SHAPE[::-1], 200, random)
-    assert used[100:].count(6) > 85
 
 
 @pytest.mark.parametrize("name", ["demand", "tarazu"])
