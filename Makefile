@@ -124,7 +124,7 @@ bench-time: setup
 	$(BIN)/python -m tests.benchmarks.time $(BENCH_ARGS)
 
 bench-sim: setup
-	$(BIN)/python tests/benchmarks/sim/validations.py $(BENCH_ARGS)
+	$(BIN)/tarazu sim validate --full $(BENCH_ARGS)
 
 bench-bursts: setup
 	$(BIN)/python -m tests.benchmarks.bursts $(BENCH_ARGS)

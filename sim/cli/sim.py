@@ -294,7 +294,8 @@ def _validate(options: argparse.Namespace) -> int:
     found = []
     for check in checks.chosen(options.only):
         print(f"{check.name}: {check.about}", file=sys.stderr, flush=True)
-        found.append(checks.run(check, full=options.full, progress=progress))
+        found.append(done := checks.run(check, full=options.full, progress=progress))
+        progress(f"{done.seconds:.1f} s, {human_bytes(done.peak_bytes)} of memory at most so far")
     if options.json:
         print_json([{**_fields(done), "passed": done.passed} for done in found])
     else:
