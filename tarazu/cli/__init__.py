@@ -145,6 +145,8 @@ COMMANDS = {
 """A command's words → (its module, one line of help). A group that does nothing has a module for its text, or none."""
 ANALYSIS = ("tarazu.sim.", "tarazu.cli.bursts", "tarazu.cli.rebalance")
 """Commands whose modules, or what they need, are a part that not every node has: the package tarazu-analysis."""
+PAPER_VIEW = "tarazu.sim.cli.paper_view"
+"""What prints `history db show --paper`: the paper's tables are a study's matter."""
 GROUPS = {
     "your jobs": ("run", "job", "history"),
     "the system": ("status", "top", "doctor", "config"),

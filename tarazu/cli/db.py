@@ -12,19 +12,19 @@ stripe sizes that it accepts; `db show` without --paper shows that.
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import sys
 
 import msgspec
 
 from tarazu import config
+from tarazu.cli import PAPER_VIEW
 from tarazu.cli.output import common_options, print_json, print_table
 from tarazu.errors import TarazuError
 from tarazu.layout.setstripe import format_layout
 from tarazu.model import ANY_RANK
-from tarazu.stats import client
 from tarazu.store.database import open_database
-from tarazu.store.paper_view import paper_rows, paper_tables
 from tarazu.store.rows import FileRow, PlanRow, from_builtins, shown
 from tarazu.units import human_bytes, human_time
 from tarazu.wire import local
@@ -47,7 +47,7 @@ def execute(options: argparse.Namespace) -> int:
     query = local.PlansQuery(application=options.app, plan_id=options.plan, fs_name=options.fs)
     plan, files = from_file(options.database, query) if options.database else from_clientd(options, query)
     if options.paper:
-        _print_paper(plan, files, as_json=options.json)
+        importlib.import_module(PAPER_VIEW).show(plan, files, as_json=options.json)
     elif options.json:
         print_json({"plan": plan, "files": [shown(row) for row in files]})
     else:
@@ -111,15 +111,3 @@ def _layout(row: FileRow) -> str:
     if row.layout is None or row.left_because:
         return f"left to Lustre: {row.left_because}" if row.left_because else "left to Lustre"
     return format_layout(row.layout, row.placement.osts if row.placement else ())
-
-
-def _print_paper(plan: PlanRow, files: list[FileRow], *, as_json: bool) -> None:
-    mounts = [m for m in client.mounts(os.environ.get("TARAZU_ROOT", "/")) if m.fs_name == plan.step.fs_name]
-    mount = mounts[0].path if mounts else f"/{plan.step.fs_name}"
-    rows = paper_rows(mount, files)
-    if as_json:
-        print_json(rows)
-        return
-    for header, cells in paper_tables(rows):
-        print_table(header, cells)
-        print()

@@ -7,7 +7,7 @@ import pytest
 from tarazu.layout.stripe_size import contiguous_stripe_size
 from tarazu.lustre import EOF
 from tarazu.model import Component, FileName, FilePlacement, Forecast, Layout
-from tarazu.store.paper_view import paper_rows, paper_tables
+from tarazu.sim.cli.paper_view import paper_rows, paper_tables
 from tarazu.store.rows import FileRow
 
 MIB, GIB = 1 << 20, 1 << 30

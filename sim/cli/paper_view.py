@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from tarazu.cli.output import print_json, print_table
 from tarazu.layout.stripe_size import contiguous_stripe_size
-from tarazu.store.rows import FileRow
+from tarazu.stats import client
+from tarazu.store.rows import FileRow, PlanRow
 
 
 class PaperRow(msgspec.Struct, frozen=True):
@@ -83,3 +86,16 @@ def _cells(row: PaperRow, extents: bool, allocated: bool) -> tuple[str, ...]:
     )
     last = (row.ost_list or "",) if allocated else ()
     return (row.file_name, *middle, f"{row.stripe_size:,}", str(row.stripe_count), str(row.rank), *last)
+
+
+def show(plan: PlanRow, files: list[FileRow], *, as_json: bool) -> None:
+    """What `tarazu history db show --paper` prints."""
+    mounts = [m for m in client.mounts(os.environ.get("TARAZU_ROOT", "/")) if m.fs_name == plan.step.fs_name]
+    mount = mounts[0].path if mounts else f"/{plan.step.fs_name}"
+    rows = paper_rows(mount, files)
+    if as_json:
+        print_json(rows)
+        return
+    for header, cells in paper_tables(rows):
+        print_table(header, cells)
+        print()
