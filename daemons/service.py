@@ -18,7 +18,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -124,7 +124,7 @@ class Every:
 class Service:
     """A daemon: all its state is in one object of a subclass, made of its settings.
 
-    A subclass overrides `begin`, `may_wait_s`, `turn`, `take_over`, `families`, `finish`, `release` where it needs to.
+    A subclass overrides `begin`, `may_wait_s`, `turn`, `take_over`, `figures`, `finish`, `release` where it needs to.
     Its constructor registers periodic work with `every` and descriptors with `watch`; its ZeroMQ sockets belong to the
     transport of `connect`. Times are on the monotonic clock.
     """
@@ -162,9 +162,16 @@ class Service:
     def take_over(self, settings: config.Settings) -> None:
         """Settings were read again. Changes nothing if it raises a TarazuError."""
 
-    def families(self, ask: Ask) -> Iterable[Metric]:
-        """Its figures; called in a thread that is not the loop's."""
-        return ()
+    def families(self, ask: Ask) -> Iterator[Metric]:
+        """Its metrics; called in a thread that is not the loop's."""
+        from tarazu.daemons.metrics.families import build
+
+        yield from build()
+        yield from ask(lambda: list(self.figures()))
+
+    def figures(self) -> Iterator[Metric]:
+        """Its own metrics; called in the loop."""
+        yield from ()
 
     def finish(self) -> None:
         """It was told to stop: the last word, while everything is still open."""

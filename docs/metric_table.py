@@ -37,7 +37,7 @@ def families(daemon: str) -> list[Family]:
     tree = ast.parse(_source(daemon).read_text())
     constants = _constants(tree)
     found = []
-    for node in ast.walk(tree):
+    for node in _calls(tree):
         if isinstance(node, ast.DictComp):
             found += _comprehended(node, constants)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -46,7 +46,23 @@ def families(daemon: str) -> list[Family]:
 
 
 def _source(daemon: str) -> Path:
-    return DAEMONS / "metrics" / "families.py" if daemon == _SHARED else DAEMONS / daemon / "metrics.py"
+    """mdsd has so many that they are a file of their own."""
+    if daemon == _SHARED:
+        return DAEMONS / "metrics" / "families.py"
+    own = DAEMONS / daemon / "metrics.py"
+    return own if own.exists() else DAEMONS / daemon / "service.py"
+
+
+def _calls(tree: ast.Module) -> Iterator[ast.AST]:
+    """Of a service only its `figures`."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    services = [
+        function
+        for function in functions
+        if function.name == "figures" and function.args.args[0].arg == "self"
+    ]
+    for part in services or [tree]:
+        yield from ast.walk(part)
 
 
 def _constants(tree: ast.Module) -> dict[str, object]:
@@ -126,9 +142,8 @@ def _family(name: str, kind: str, text: str, labels: tuple[str, ...]) -> Family:
 @cache
 def all_families() -> dict[str, list[Family]]:
     """Daemon → its families; mdsd's first."""
-    daemons = sorted(
-        (path.parent.name for path in DAEMONS.glob("*/metrics.py")), key=lambda name: (name != "mdsd", name)
-    )
+    services = (path for path in DAEMONS.glob("*/service.py") if "def figures(" in path.read_text())
+    daemons = sorted((path.parent.name for path in services), key=lambda name: (name != "mdsd", name))
     return {name: of for name in (*daemons, _SHARED) if (of := families(name))}
 
 

@@ -70,7 +70,7 @@ ANALYSIS = {
     ".": "sim drawing rebalance",
     "cli": "rebalance",
     "cli/bursts": "import_ nodes remap remap_follow remap_input report report_files report_text",
-    "daemons/burstd": "answering batch deciding gathering here history jobs keeping metrics names node_part pins "
+    "daemons/burstd": "answering batch deciding gathering here history jobs keeping names node_part pins "
     "reports service",
     "forwarding": "bursts nodes",
     "forwarding/mapping": "flow folded follow history hops judge module_options offers simple together",

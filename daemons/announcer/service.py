@@ -15,20 +15,19 @@ import secrets
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.daemons.announcer.following import Following, least
 from tarazu.daemons.announcer.kind import kind_of
 from tarazu.daemons.levers.keeper import Done, keeper_of
-from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import ConfigError, TarazuError
 from tarazu.store.stop import SiteWatch
 from tarazu.tune.detect.counters import Sampler
-from tarazu.tune.exchange import AnnouncerEnd, Decided, Kind, Mode, Observed, Refused
+from tarazu.tune.exchange import MODES, AnnouncerEnd, Decided, Kind, Mode, Observed, Refused
 from tarazu.tune.observation import Observation
 from tarazu.wire.said import SaidOnce
 
@@ -278,10 +277,29 @@ class Announcer(Service):
         self.options = settings.tune
         self._follow(time.monotonic(), anew=True)
 
-    def families(self, ask: Ask) -> Iterable[Metric]:
-        from tarazu.daemons.announcer.metrics import families
+    def figures(self) -> Iterator[Metric]:
+        from tarazu.daemons.metrics.families import counter, gauge, histogram
 
-        return families(self, ask)
+        following = self.following
+        yield gauge(
+            "announcer_mode", "What this node allows: 0 observe, 1 advise, 2 apply.", MODES.index(self.mode)
+        )
+        yield histogram("announcer_sample_seconds", "Time to read what this node saw.", self.samples)
+        yield counter(
+            "announcer_intervals_told", "Intervals with I/O that the council was told.", self.observed
+        )
+        yield counter("announcer_unsent", "Messages that nobody was there for.", self.unsent)
+        yield counter(
+            "announcer_decisions_refused",
+            "Decisions of other councils or groups, or out of order.",
+            following.refused,
+        )
+        yield gauge("announcer_followed", "1 while a council is followed.", bool(following.council))
+        yield gauge(
+            "announcer_council_silent_seconds", "Since it spoke last.", time.monotonic() - following.heard_at
+        )
+        yield gauge("announcer_levers_set", "Levers that are not as they were.", len(self.keeper.kept.levers))
+        yield gauge("announcer_problem", "1 while a lever cannot be what was decided.", bool(self.problem))
 
     def release(self) -> None:
         self.site.end()

@@ -14,7 +14,7 @@ import logging
 import socket
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -28,7 +28,6 @@ from tarazu.daemons.burstd.kept import Kept
 from tarazu.daemons.burstd.names import Names
 from tarazu.daemons.burstd.node_part import NodeSelection
 from tarazu.daemons.burstd.reports import Reports
-from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
 from tarazu.daemons.writer import Writer
 from tarazu.errors import TarazuError
@@ -236,10 +235,32 @@ class BurstService(Service):
         self.machine = machine
         self.history.machine = machine or regular(0, 1)
 
-    def families(self, ask: Ask) -> Iterable[Metric]:
-        from tarazu.daemons.burstd.metrics import families
+    def figures(self) -> Iterator[Metric]:
+        from tarazu.daemons.metrics.families import counter, gauge, of_sockets
 
-        return families(self, ask)
+        reports, history = self.reports, self.history
+        yield gauge("bursts_senders", "OSSs and nodes that report.", len(reports))
+        yield counter("bursts_reports", "Reports that were taken.", reports.taken)
+        yield counter("bursts_reports_missed", "Reports that did not come.", reports.missed)
+        yield gauge("bursts_nodes", "Compute nodes of which there was traffic.", self.gathering.nodes)
+        yield gauge("bursts_unknown_nids", "NIDs that are no known host's.", self.names.unknown)
+        yield counter(
+            "bursts_late_bytes", "Bytes of intervals that were closed already.", self.gathering.late_bytes
+        )
+        yield gauge("bursts_traffic_bytes", "That days of traffic take.", history.size)
+        yield counter("bursts_lost_rows", "Rows that could not be written for too long.", history.lost_rows)
+        yield gauge("bursts_writable", "0 while what is gathered cannot be kept.", not history.trouble)
+        yield gauge("bursts_jobs", "Jobs that are noted.", history.jobs)
+        yield gauge("bursts_jobs_running", "Of these those that run.", len(history.running))
+        yield gauge("bursts_applications", "Applications that are known.", len(history.applications))
+        yield gauge(
+            "bursts_behind_seconds",
+            "How far the sums of what jobs moved are behind.",
+            max(0.0, time.time() - history.until_s),
+        )
+        yield gauge("bursts_slurm_answers", "0 while Slurm does not answer.", not self.batch.problem)
+        if self.subscriber is not None:
+            yield from of_sockets("bursts", {"statistics": self.subscriber.counts})
 
     def release(self) -> None:
         for part in self.parts.values():

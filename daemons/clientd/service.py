@@ -24,7 +24,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,6 @@ from tarazu.daemons.clientd.notices import Notices
 from tarazu.daemons.clientd.planner import Planner
 from tarazu.daemons.clientd.reports import ReportWorkers
 from tarazu.daemons.clientd.stored_plans import StoredPlans
-from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.secrets import check_option, with_password
 from tarazu.daemons.service import Service, Wakeup, installed_version, parser, serve
@@ -137,10 +136,66 @@ class Clientd(Service):
     def take_over(self, settings: config.Settings) -> None:
         self.planner.take_over(settings)
 
-    def families(self, ask: Ask) -> Iterable[Metric]:
-        from tarazu.daemons.clientd.metrics import families
+    def figures(self) -> Iterator[Metric]:
+        from tarazu.daemons.metrics.families import counter, counters, gauge, histogram
 
-        return families(self, ask)
+        counts, notices = dict(self.counts), self.notices
+        yield gauge("clientd_ready", "1 once forecasts can be made.", self.planner.ready.is_set())
+        yield gauge("clientd_stopped", "1 while the site's stop file is there.", bool(self.site.why))
+        yield counters(
+            "clientd_requests",
+            "Requests by kind.",
+            "kind",
+            {name: counts[name] for name in ("plans", "reports", "questions", "progress")},
+        )
+        yield counter(
+            "clientd_conversations_failed", "Conversations that ended with an error.", counts["failed"]
+        )
+        yield counter(
+            "clientd_conversations_turned_away",
+            "Conversations for which there was no room.",
+            counts["turned_away"],
+        )
+        yield gauge("clientd_conversations", "Open conversations.", self.conversations.used.total())
+        yield gauge("clientd_received_bytes", "Received, and not yet answered.", self.frames.used.total())
+        yield gauge("clientd_plans_waiting", "Plans that wait for their turn.", self.plans.waiting)
+        yield counters(
+            "clientd_files",
+            "Files of ended steps by outcome: hit is placed as planned, miss was not forecast.",
+            "outcome",
+            self.reports.files,
+        )
+        yield counters("clientd_file_bytes", "Bytes of the same files.", "outcome", self.reports.bytes)
+        yield counters("clientd_plans", "Plans by what came of them.", "status", dict(self.planned))
+        yield histogram(
+            "clientd_plan_seconds",
+            "Time from a plan's turn to its reply, mdsd's answer included.",
+            self.plan_seconds,
+        )
+        yield histogram(
+            "clientd_forecast_seconds",
+            "Time to read a step's histories and forecast from them.",
+            self.planner.forecast_seconds,
+        )
+        yield counter(
+            "clientd_forecasts_failed",
+            "Forecasts that took too much time or memory, or fell over.",
+            self.planner.forecasts.failed,
+        )
+        yield counter(
+            "clientd_database_errors",
+            "Conversations that the interaction database failed.",
+            self.database_errors,
+        )
+        yield gauge(
+            "clientd_notices_waiting", "Allocations of which mdsd is still to be told.", notices.waiting
+        )
+        yield counters(
+            "clientd_notices",
+            "What mdsd was to be told: messages, allocations given up.",
+            "outcome",
+            dict(notices.counts),
+        )
 
     def _accept(self) -> None:
         try:

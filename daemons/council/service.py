@@ -17,8 +17,8 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,15 +26,23 @@ from tarazu import config
 from tarazu.daemons.council.kept import Kept
 from tarazu.daemons.council.levers import values_of
 from tarazu.daemons.council.nodes import CouncilNodes
-from tarazu.daemons.council.status import status_of
-from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
 from tarazu.daemons.writer import Writer
 from tarazu.errors import ConfigError, TarazuError
 from tarazu.store.stop import SiteWatch
 from tarazu.tune.council import ROUND_S, Council, Decision
-from tarazu.tune.exchange import Asked, CouncilEnd, Decided, Mode, Observed, Refused, TuneStatus, encode
+from tarazu.tune.exchange import (
+    MODES,
+    Asked,
+    CouncilEnd,
+    Decided,
+    Mode,
+    Observed,
+    Refused,
+    TuneStatus,
+    encode,
+)
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import Peer
 
@@ -270,7 +278,7 @@ class CouncilService(Service):
             self._save()
         if now >= self._status_at + STATUS_S:
             self._status_at = now
-            status = status_of(self, now, time.time())
+            status = self._how(now, time.time())
             self.writer.write(self.kept.write_status, lambda: msgspec.json.encode(status) + b"\n")
         if self.writer.trouble and self.writer.trouble != self._trouble:
             self._said.warning(f"what was learned is not kept: {self.writer.trouble}")
@@ -285,10 +293,67 @@ class CouncilService(Service):
         self._save_at = begin + max(SAVE_S, took_s / SHARE)
         self.writer.write(self.kept.write_knowledge, lambda: data)
 
+    def _how(self, now: float, unix_s: float) -> dict[str, Any]:
+        """How it is, for people (`tarazu change tune show`): plain values only; `now` is on the monotonic clock."""
+        council, nodes = self.council, self.nodes
+        decision = council.decision
+        return {
+            "daemon": "council",
+            "council": self.name,
+            "address": self.end.address,
+            "written_s": unix_s,
+            "uptime_s": now - self.started,
+            "keys": self.transport.curve is not None,
+            "group": nodes.group,
+            "mode": council.mode,
+            "why_mode": self.why_mode,
+            "learner": council.learner,
+            "levers": {name: list(values) for name, values in self.levers.items()},
+            "dwell_s": council.dwell_s,
+            "worse": council.worse,
+            "decision": {
+                "generation": decision.generation,
+                "values": decision.values,
+                "why": decision.why,
+                "explored": decision.explored,
+                "taken_back": decision.taken_back,
+                "since_s": now - self.changed_at,
+            },
+            "moving": council.moving if council.mode == "apply" else "",
+            "advice": council.advice() if council.mode == "advise" else {},
+            "in_force": council.in_force(),
+            "patterns": {str(pattern): count for pattern, count in council.patterns().items()},
+            "choices": council.choices,
+            "explored": council.explored,
+            "taken_back": council.taken_back,
+            "impossible": council.impossible,
+            "stale": nodes.stale,
+            "too_often": nodes.too_often,
+            "refused": self.refused,
+            "socket": self.end.counts.summary(),
+            "knowledge": {"directory": str(self.kept.directory), "trouble": self.writer.trouble},
+            "nodes_with_io": council.active,
+            "nodes": {
+                host: {
+                    "kind": node.observed.kind,
+                    "address": node.peer,
+                    "age_s": now - node.heard_at,
+                    "mode": node.mode,
+                    "in_force": node.observed.in_force,
+                    "bytes_per_s": node.observed.observation.bytes_per_s
+                    if node.observed.observation
+                    else 0.0,
+                    "problem": node.observed.problem,
+                }
+                for host, node in nodes.of.items()
+                if node.observed
+            },
+        }
+
     def _status(self, asked: Asked, now: float) -> bytes:
         until, told = self._told
         if now >= until or not told:
-            status = status_of(self, now, time.time())
+            status = self._how(now, time.time())
             told = msgspec.msgpack.encode({**status, "learned": self.council.explain()})
             took_s = time.monotonic() - now
             self._told = now + max(TELL_AGAIN_S, took_s / SHARE), told
@@ -307,10 +372,55 @@ class CouncilService(Service):
         )
         log.info("time=%s tune=%s %s", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), what, shown)
 
-    def families(self, ask: Ask) -> Iterable[Metric]:
-        from tarazu.daemons.council.metrics import families
+    def figures(self) -> Iterator[Metric]:
+        from prometheus_client.core import GaugeMetricFamily
 
-        return families(self, ask)
+        from tarazu.daemons.metrics.families import counter, counters, gauge, histogram, of_sockets
+
+        council, nodes = self.council, self.nodes
+        yield gauge("council_mode", "0 observe, 1 advise, 2 apply.", MODES.index(council.mode))
+        yield gauge("council_nodes", "Nodes whose announcers are there.", len(nodes))
+        yield gauge("council_nodes_with_io", "Of these those that have I/O, and a voice.", council.active)
+        yield gauge("council_patterns", "Access patterns that are seen now.", len(council.patterns()))
+        yield counter("council_choices", "Rounds after which a learner was asked.", council.choices)
+        yield counter("council_explored", "Of these those that tried a value to learn.", council.explored)
+        yield counter(
+            "council_taken_back",
+            "Values that were taken back because they made things worse.",
+            council.taken_back,
+        )
+        yield gauge(
+            "council_generation",
+            "Counts up with each change of what is decided.",
+            council.decision.generation,
+        )
+        yield gauge(
+            "council_decision_age_seconds", "How long it is in force.", time.monotonic() - self.changed_at
+        )
+        yield histogram(
+            "council_answer_seconds",
+            "From the receipt of what a node saw to the answers of all that were there.",
+            self.answers,
+        )
+        left = {
+            "refused": self.refused,
+            "stale": nodes.stale,
+            "too_often": nodes.too_often,
+            "impossible": council.impossible,
+        }
+        yield counters("council_not_learned", "Messages that were not taken, by reason.", "reason", left)
+        decided = GaugeMetricFamily(
+            "tarazu_council_in_force", "Nodes that have a value of a lever.", labels=("lever", "value")
+        )
+        for lever, values in council.in_force().items():
+            for value, count in values.items():
+                if value in self.levers.get(lever, ()):
+                    decided.add_metric((lever, value), count)
+        yield decided
+        yield gauge(
+            "council_knowledge_writable", "0 while what is learned cannot be kept.", not self.writer.trouble
+        )
+        yield from of_sockets("council", {"announcers": self.end.counts})
 
     def release(self) -> None:
         self.site.end()

@@ -5,21 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
+from tarazu.daemons.mdsd.status import Parts
+from tarazu.daemons.mdsd.system import System
 from tarazu.daemons.metrics.exporter import Ask
-from tarazu.daemons.metrics.families import build, counter, counters, gauge, histogram, of_sockets
+from tarazu.daemons.metrics.families import counter, counters, gauge, histogram, of_sockets
 from tarazu.model import Oss, Ost, SystemView
 from tarazu.stats.moved import UNKNOWN, Moved
 from tarazu.stats.params import target_name
 from tarazu.stats.view import Details
 from tarazu.wire.messages import STATISTICS, OssReport
-
-if TYPE_CHECKING:
-    from tarazu.daemons.mdsd.service import Mdsd
 
 TARGET = ("component", "target", "fs")
 SERVER = ("component", "target")
@@ -45,21 +43,21 @@ _OF_OSS = (
 )
 
 
-def families(mdsd: Mdsd, ask: Ask) -> Iterator[Metric]:
-    yield from build()
-    yield from ask(lambda: list(_own(mdsd)))
-    fs_names = ask(mdsd.system.views.fs_names)
-    views = [ask(partial(mdsd.system.view, fs_name, time.monotonic())) for fs_name in fs_names]
-    details = [ask(partial(mdsd.system.views.details, fs_name, time.monotonic())) for fs_name in fs_names]
+def of_targets(system: System, ask: Ask) -> Iterator[Metric]:
+    """OSTs and servers, asked of mdsd's loop one file system at a time."""
+    fs_names = ask(system.views.fs_names)
+    views = [ask(partial(system.view, fs_name, time.monotonic())) for fs_name in fs_names]
+    details = [ask(partial(system.views.details, fs_name, time.monotonic())) for fs_name in fs_names]
     yield from _targets(views, details)
     now = time.monotonic()
-    servers = ask(mdsd.system.views.servers)
+    servers = ask(system.views.servers)
     loads = {oss.name: oss for view in views for oss in view.osses}
     rows = [(now - received_s, loads.get(report.oss), report) for report, received_s in servers.values()]
     yield from _servers(rows)
 
 
-def _own(mdsd: Mdsd) -> Iterator[Metric]:
+def figures(mdsd: Parts) -> Iterator[Metric]:
+    """mdsd's own."""
     allocating, book, gate = mdsd.allocating, mdsd.book, mdsd.gate
     promises, stripes = book.ledger.numbers()
     yield counters("mdsd_answers", "Answered allocation requests.", "status", dict(allocating.answers))

@@ -23,7 +23,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tarazu import config
@@ -239,10 +239,16 @@ class Mdsd(Service):
         self.weights = settings.allocate.weights
         self.gate.cpu_limit, self.gate.memory_limit = settings.mdsd.cpu_limit, settings.mdsd.memory_limit
 
-    def families(self, ask: Ask) -> Iterable[Metric]:
-        from tarazu.daemons.mdsd.metrics import families
+    def families(self, ask: Ask) -> Iterator[Metric]:
+        from tarazu.daemons.mdsd.metrics import of_targets
 
-        return families(self, ask)
+        yield from super().families(ask)
+        yield from of_targets(self.system, ask)
+
+    def figures(self) -> Iterator[Metric]:
+        from tarazu.daemons.mdsd.metrics import figures
+
+        return figures(self)
 
     def _receive(self, now: float) -> bool:
         """Take in what has come; False when there may be more. A flood must not keep us from the rest."""

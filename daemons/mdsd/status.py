@@ -10,19 +10,31 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from tarazu.allocate.policy import NAME as POLICY
+from tarazu.config import Weights
+from tarazu.daemons.mdsd.allocating import Allocating
+from tarazu.daemons.mdsd.book import Book
+from tarazu.daemons.mdsd.counting import Counting
+from tarazu.daemons.mdsd.health import Health
+from tarazu.daemons.mdsd.mds_watch import MdsWatch
+from tarazu.daemons.mdsd.rights import Rights
+from tarazu.daemons.mdsd.router_plan.planner import RouterPlan
+from tarazu.daemons.mdsd.standby.roles import Pair
+from tarazu.daemons.mdsd.system import System
+from tarazu.daemons.mdsd.target_news import TargetNews
+from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import installed_version
 from tarazu.model import SystemView
+from tarazu.stats.gate import Gate
+from tarazu.store.stop import SiteWatch
 from tarazu.wire import messages
 from tarazu.wire.messages import STATISTICS, OssReport, StatusReply, StatusRequest
+from tarazu.wire.sockets import ZmqReplier, ZmqSubscriber, ZmqTransport
 from tarazu.wire.transport import Peer
-
-if TYPE_CHECKING:
-    from tarazu.daemons.mdsd.service import Mdsd
 
 SHARE = 0.05
 """Of the time, for making and sending statuses."""
@@ -104,7 +116,32 @@ class Statuses:
         self._askers.clear()
 
 
-def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
+class Parts(Protocol):
+    """What mdsd is made of, as far as its status and metrics show it."""
+
+    started: float
+    weights: Weights
+    transport: ZmqTransport
+    subscriber: ZmqSubscriber
+    replier: ZmqReplier
+    site: SiteWatch
+    pair: Pair | None
+    gate: Gate
+    mds: MdsWatch
+    book: Book
+    commit_seconds: Histogram
+    system: System
+    health: Health
+    allocating: Allocating
+    counting: Counting
+    routers: RouterPlan
+    rights: Rights
+    news: TargetNews
+    failed: int
+    dead_steps: int
+
+
+def status_of(mdsd: Parts, now: float) -> dict[str, Any]:
     """Plain values only; `now` is on the monotonic clock."""
     load = mdsd.mds.load
     closed = mdsd.gate.why_closed()
@@ -174,7 +211,7 @@ def status_of(mdsd: Mdsd, now: float) -> dict[str, Any]:
     }
 
 
-def promises_of(mdsd: Mdsd, ids: Sequence[str]) -> dict[str, Any]:
+def promises_of(mdsd: Parts, ids: Sequence[str]) -> dict[str, Any]:
     """What stands of these allocations: bytes by OST index; those of which nothing does are left out."""
     found = {}
     for id in ids:
@@ -196,7 +233,7 @@ def _router(report: OssReport) -> dict[str, Any] | None:
     }
 
 
-def _file_system(mdsd: Mdsd, fs_name: str, now: float) -> dict[str, Any]:
+def _file_system(mdsd: Parts, fs_name: str, now: float) -> dict[str, Any]:
     view = mdsd.system.view(fs_name, now)
     return {
         "promised_bytes": sum(mdsd.book.ledger.promised(fs_name).values()),
@@ -207,7 +244,7 @@ def _file_system(mdsd: Mdsd, fs_name: str, now: float) -> dict[str, Any]:
     }
 
 
-def _osts(mdsd: Mdsd, view: SystemView, now: float) -> list[dict[str, Any]]:
+def _osts(mdsd: Parts, view: SystemView, now: float) -> list[dict[str, Any]]:
     details = mdsd.system.views.details(view.fs_name, now)
     rows = []
     for ost in view.osts:

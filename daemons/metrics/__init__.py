@@ -2,7 +2,8 @@
 
 exporter    the HTTP server, and how it comes by figures of a loop that is single-threaded
 histogram   durations and sizes, counted as they happen
-mdsd, ossd, clientd, council, announcer   the families of each: names, help, where the figures come from
+families    the short way to write one; each daemon's own are in its `figures`
+server      the text that Prometheus gets
 
 prometheus_client is imported by a daemon that has an address, and by no other.
 """

@@ -14,13 +14,12 @@ import logging
 import socket
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from tarazu import config
-from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, parser, run, serve
 from tarazu.errors import ConfigError
@@ -81,10 +80,27 @@ class Ossd(Service):
         self.interval_s = settings.ossd.interval_s
         self.collector.exports = settings.ossd.exports
 
-    def families(self, ask: Ask) -> Iterable[Metric]:
-        from tarazu.daemons.ossd.metrics import families
+    def figures(self) -> Iterator[Metric]:
+        from tarazu.daemons.metrics.families import counter, gauge, histogram
 
-        return families(self, ask)
+        yield histogram(
+            "ossd_collection_seconds", "Time to read the server's statistics once.", self.collections
+        )
+        yield counter("ossd_reports_sent", "Reports handed to ZeroMQ, repeated ones included.", self.sent)
+        yield counter(
+            "ossd_handshakes_refused",
+            "Connections to mdsd that failed: it refuses our key, or has another than ours of it.",
+            self.publisher.counts.refused,
+        )
+        yield gauge("ossd_interval_seconds", "Time between two reports.", self.interval_s)
+        if self.last is not None:
+            yield gauge("ossd_targets", "OSTs in the last report.", len(self.last.osts))
+            yield gauge(
+                "ossd_unreadable_sources",
+                "Statistics that could not be read for it.",
+                len(self.last.unreadable),
+            )
+            yield gauge("ossd_jobs", "Jobs in it.", len(self.last.jobs))
 
 
 def collector_of(settings: config.Settings) -> Collector:

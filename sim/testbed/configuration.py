@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tarazu.sim.testbed.directory import Directory
 from tarazu.sim.testbed.routers import client_nid
 from tarazu.wire import keys
 
-if TYPE_CHECKING:
-    from tarazu.sim.testbed.testbed import Testbed
 
-
-def configure(testbed: Testbed, changes: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+def configure(testbed: Directory, changes: Mapping[str, Mapping[str, Any]] | None = None) -> None:
     """Write the configuration with `changes` (section → name → value) on top, and keys if there are none."""
     etc = testbed.directory / "etc"
     if not (etc / "keys").exists():
@@ -62,7 +60,7 @@ def configure(testbed: Testbed, changes: Mapping[str, Mapping[str, Any]] | None 
     temporary.rename(etc / "tarazu.toml")
 
 
-def gather_command(testbed: Testbed) -> str:
+def gather_command(testbed: Directory) -> str:
     """What `srun` does on a cluster: one file per client, from its own node-local spool directory."""
     collect = (
         f'for c in "{testbed.directory}"/clients/*; do n="${{c##*/}}"; s="$c/spool/${{1##*/}}"; '

@@ -7,15 +7,12 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tarazu.errors import TarazuError
+from tarazu.sim.testbed.directory import Directory
 from tarazu.sim.testbed.processes import Daemon
 from tarazu.wire import local
 from tarazu.wire.messages import ViewReply
-
-if TYPE_CHECKING:
-    from tarazu.sim.testbed.testbed import Testbed
 
 READY_S = 60.0
 ANSWER_S = 10.0
@@ -40,7 +37,7 @@ def lctl_command(root: Path) -> str:
     return shlex.join([sys.executable, "-I", "-S", str(LCTL), str(root)])
 
 
-def rules_daemon(testbed: Testbed, name: str, config: Path) -> Daemon:
+def rules_daemon(testbed: Directory, name: str, config: Path) -> Daemon:
     """What sets rules for LNet routers on a server, with the stand-in for lnetctl."""
     root = testbed.oss_root(name)
     argv = [
@@ -64,7 +61,7 @@ def _server_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
-def daemon_commands(testbed: Testbed) -> list[Daemon]:
+def daemon_commands(testbed: Directory) -> list[Daemon]:
     """One `tarazu-mdsd`, one `tarazu-ossd` per OSS, one `tarazu-clientd` per client, with TB/etc/tarazu.toml. With
     routers: one `tarazu-ossd` on each, and one `tarazu-ossd --routers` per OSS.
     """
@@ -88,7 +85,7 @@ def daemon_commands(testbed: Testbed) -> list[Daemon]:
     return daemons
 
 
-def mdsd_view(testbed: Testbed) -> ViewReply:
+def mdsd_view(testbed: Directory) -> ViewReply:
     """How mdsd sees the testbed's file system, as its first client is told. Raises Unavailable."""
     answer = _asked(testbed, local.ViewQuery(testbed.fs_name))
     if not isinstance(answer, ViewReply):
@@ -96,7 +93,7 @@ def mdsd_view(testbed: Testbed) -> ViewReply:
     return answer
 
 
-def wait_until_ready(testbed: Testbed) -> None:
+def wait_until_ready(testbed: Directory) -> None:
     """Until mdsd has heard of every OST and clientd has loaded its model. Raises TarazuError."""
     deadline = time.monotonic() + READY_S
     problem = "no answer"
@@ -114,6 +111,6 @@ def wait_until_ready(testbed: Testbed) -> None:
     raise TarazuError(f"testbed: expected its daemons to be ready in {READY_S:g} s, found {problem}")
 
 
-def _asked(testbed: Testbed, question: local.LocalMessage) -> local.LocalMessage:
+def _asked(testbed: Directory, question: local.LocalMessage) -> local.LocalMessage:
     with local.connect(str(testbed.client_root() / "clientd.sock"), ANSWER_S) as channel:
         return channel.ask(question)

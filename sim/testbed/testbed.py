@@ -1,12 +1,4 @@
-"""Making, opening and ending testbeds, and running programs on them.
-
-TB/testbed.json     what it is          TB/mnt              what lies in the file system
-TB/settings.json    speeds and loads    TB/mds              the MDS's state and layouts; mds/root its parameters
-TB/oss/NAME         alternate roots     TB/clients/NAME     the same for clients; mnt is their view of the mount
-TB/routers/NAME     the same of LNet routers, where there are some
-TB/bin, mds/bin     `lfs` for clients, `lctl` for the MDS, which is the MGS's node too
-TB/run, TB/log      pids and logs       TB/etc              the daemons' configuration, when somebody puts one there
-"""
+"""Making, opening and ending testbeds, and running programs on them."""
 
 from __future__ import annotations
 
@@ -27,6 +19,7 @@ from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.model import Layout
 from tarazu.sim.testbed import lov, processes, tunables
 from tarazu.sim.testbed.daemons import daemon_commands
+from tarazu.sim.testbed.directory import Config, Directory, Settings
 from tarazu.sim.testbed.layout_text import parse_layout
 from tarazu.sim.testbed.library import FLAGS, Mds, library_directory
 from tarazu.sim.testbed.ports import free_ports
@@ -44,80 +37,10 @@ SERVER = "testbed-server"
 _START_TIMEOUT_S = 30.0
 
 
-class Config(msgspec.Struct, frozen=True):
-    """testbed.json: what never changes while it is up."""
-
-    format: int
-    fs_name: str
-    oss_names: list[str]
-    oss_of_ost: list[str]
-    ost_bytes: int
-    client_names: list[str]
-    interval_s: float
-    sparse: bool
-    seed: int
-    pools: dict[str, list[int]]
-    ports: dict[str, int]
-    """Free TCP ports for the daemons: `statistics` and `allocation`."""
-    router_names: list[str] = []
-    """LNet routers between clients and servers; without any all are on one net."""
-
-
-class Settings(msgspec.Struct):
-    """settings.json: what `set_ost` and `set_oss` change; the server reads it again at every tick."""
-
-    speeds: list[float]
-    """Bytes per second of each OST."""
-    oss_loads: dict[str, dict[str, float]] = {}
-    pool_delay_s: float = 0.0
-    """How long `lctl pool_add` and the like take; a real one 6 to 7 s."""
-    dead: dict[str, float] = {}
-    """OSS that is gone → Unix time from which the MDS's connections to its OSTs say so; likewise routers, of which the
-    servers say so."""
-
-
-class Testbed:
+class Testbed(Directory):
     """One testbed directory. All methods work from any process while it is up."""
 
     __test__ = False
-
-    def __init__(self, directory: Path, config: Config) -> None:
-        self.directory = directory
-        self.config = config
-        self.mds = Mds(directory)
-        self.fs_name = config.fs_name
-        self.oss_names = config.oss_names
-        self.oss_of_ost = config.oss_of_ost
-        self.client_names = config.client_names
-        self.router_names = config.router_names
-        self.interval_s = config.interval_s
-
-    @property
-    def pools(self) -> dict[str, list[int]]:
-        """Pool → its OSTs now."""
-        return self.mds.pools()
-
-    @property
-    def mount(self) -> Path:
-        """The backing directory, the same for all clients."""
-        return self.directory / "mnt"
-
-    @property
-    def mds_root(self) -> Path:
-        return self.directory / "mds" / "root"
-
-    def oss_root(self, name: str) -> Path:
-        return self.directory / "oss" / name
-
-    def router_root(self, name: str) -> Path:
-        return self.directory / "routers" / name
-
-    def client_root(self, client: int = 0) -> Path:
-        return self.directory / "clients" / self.client_names[client]
-
-    def client_mount(self, client: int = 0) -> Path:
-        """The mount as that client sees it."""
-        return self.client_root(client) / "mnt"
 
     def environment(self, client: int = 0) -> dict[str, str]:
         """What a program on that client needs, on top of the caller's own environment."""
@@ -160,21 +83,6 @@ class Testbed:
         """Runs a program on a client; `env` is added to its environment, `options` go to `subprocess.run`."""
         whole = os.environ | self.environment(client) | dict(env or {})
         return subprocess.run([os.fspath(a) for a in argv], env=whole, check=False, **options)
-
-    def _settings(self) -> Settings:
-        return msgspec.json.decode((self.directory / "settings.json").read_bytes(), type=Settings)
-
-    def _save(self, settings: Settings) -> None:
-        temporary = self.directory / "settings.json.new"
-        temporary.write_bytes(msgspec.json.encode(settings))
-        temporary.replace(self.directory / "settings.json")
-
-    def speeds(self) -> list[float]:
-        """Bytes per second that each OST writes."""
-        return self._settings().speeds
-
-    def oss_loads(self) -> dict[str, dict[str, float]]:
-        return self._settings().oss_loads
 
     def set_ost(
         self, index: int, *, active: bool | None = None, speed: float | None = None, **flags: bool | None
@@ -267,10 +175,6 @@ class Testbed:
         if pid := processes.running(self.directory, SERVER):
             os.kill(pid, signal.SIGUSR1)
 
-    def dead(self) -> dict[str, float]:
-        """OSSs and routers that are gone → Unix time from which MDS and servers say so."""
-        return self._settings().dead
-
     def set_default_layout(self, layout: Layout | str, directory: Path | None = None) -> None:
         """Default of new files below `directory`, an absolute path (None: the root); text as in `layout_text`."""
         parsed = parse_layout(layout) if isinstance(layout, str) else layout
@@ -288,6 +192,7 @@ class Testbed:
         return lov.decode(blob, file=whole.is_file())
 
     def usage(self) -> Usage:
+        """What lies where now."""
         return usage(self)
 
     def refresh(self, timeout_s: float = 20.0) -> None:

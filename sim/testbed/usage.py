@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from tarazu.layout.objects import object_bytes
 from tarazu.sim.testbed import lov
-
-if TYPE_CHECKING:
-    from tarazu.sim.testbed.testbed import Testbed
+from tarazu.sim.testbed.directory import Directory
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -54,7 +51,7 @@ def regular_files(root: Path) -> Iterator[str]:
                 yield path
 
 
-def usage(testbed: Testbed) -> Usage:
+def usage(testbed: Directory) -> Usage:
     """Reads every file's layout back and adds up its objects."""
     count = len(testbed.oss_of_ost)
     ost_bytes, files, total = [0] * count, 0, 0

@@ -163,12 +163,11 @@ def test_a_lever_that_fails_is_said_to_the_council_and_what_was_there_stays(pair
 
 def test_how_it_is_comes_into_metrics(pair: Pair) -> None:
     pytest.importorskip("prometheus_client")
-    from tarazu.daemons.announcer.metrics import families
 
     def samples() -> dict[str, float]:
         ask = Ask(pair.announcer.metrics.answer_one)
         pair.announcer.metrics._ask = ask
-        return {s.name: s.value for family in families(pair.announcer, ask) for s in family.samples}
+        return {s.name: s.value for family in pair.announcer.families(ask) for s in family.samples}
 
     assert (samples()["tarazu_announcer_followed"], samples()["tarazu_announcer_mode"]) == (0, 0)
     pair.begin("mds1")

@@ -223,11 +223,9 @@ def test_how_it_is_comes_over_the_wire_and_into_metrics(site: Site) -> None:
     assert isinstance(told, TuneStatus) and told.message_id == "how"
     assert told.status["nodes"]["oss1"]["in_force"] == {"max_rpcs_in_flight": "4"}
     assert told.status["learned"][0]["value"] == "4" and told.status["learned"][0]["seen"] > 0
-    from tarazu.daemons.council.metrics import families
-
     ask = Ask(council.metrics.answer_one)
     council.metrics._ask = ask
-    samples = {s.name: s.value for family in families(council, ask) for s in family.samples}
+    samples = {s.name: s.value for family in council.families(ask) for s in family.samples}
     assert samples["tarazu_council_nodes"] == 1 and samples["tarazu_council_mode"] == 2
 
 

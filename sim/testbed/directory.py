@@ -1,0 +1,110 @@
+"""What a testbed's directory TB holds, and where.
+
+TB/testbed.json     what it is          TB/mnt              what lies in the file system
+TB/settings.json    speeds and loads    TB/mds              the MDS's state and layouts; mds/root its parameters
+TB/oss/NAME         alternate roots     TB/clients/NAME     the same for clients; mnt is their view of the mount
+TB/routers/NAME     the same of LNet routers, where there are some
+TB/bin, mds/bin     `lfs` for clients, `lctl` for the MDS, which is the MGS's node too
+TB/run, TB/log      pids and logs       TB/etc              the daemons' configuration, when somebody puts one there
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tarazu.sim.testbed.library import Mds
+
+
+class Config(msgspec.Struct, frozen=True):
+    """testbed.json: what never changes while it is up."""
+
+    format: int
+    fs_name: str
+    oss_names: list[str]
+    oss_of_ost: list[str]
+    ost_bytes: int
+    client_names: list[str]
+    interval_s: float
+    sparse: bool
+    seed: int
+    pools: dict[str, list[int]]
+    ports: dict[str, int]
+    """Free TCP ports for the daemons: `statistics` and `allocation`."""
+    router_names: list[str] = []
+    """LNet routers between clients and servers; without any all are on one net."""
+
+
+class Settings(msgspec.Struct):
+    """settings.json: what `set_ost` and `set_oss` change; the server reads it again at every tick."""
+
+    speeds: list[float]
+    """Bytes per second of each OST."""
+    oss_loads: dict[str, dict[str, float]] = {}
+    pool_delay_s: float = 0.0
+    """How long `lctl pool_add` and the like take; a real one 6 to 7 s."""
+    dead: dict[str, float] = {}
+    """OSS that is gone → Unix time from which the MDS's connections to its OSTs say so; likewise routers, of which the
+    servers say so."""
+
+
+class Directory:
+    """One testbed directory: its configuration, its paths, its settings as they are now."""
+
+    def __init__(self, directory: Path, config: Config) -> None:
+        self.directory = directory
+        self.config = config
+        self.mds = Mds(directory)
+        self.fs_name = config.fs_name
+        self.oss_names = config.oss_names
+        self.oss_of_ost = config.oss_of_ost
+        self.client_names = config.client_names
+        self.router_names = config.router_names
+        self.interval_s = config.interval_s
+
+    @property
+    def pools(self) -> dict[str, list[int]]:
+        """Pool → its OSTs now."""
+        return self.mds.pools()
+
+    @property
+    def mount(self) -> Path:
+        """The backing directory, the same for all clients."""
+        return self.directory / "mnt"
+
+    @property
+    def mds_root(self) -> Path:
+        return self.directory / "mds" / "root"
+
+    def oss_root(self, name: str) -> Path:
+        return self.directory / "oss" / name
+
+    def router_root(self, name: str) -> Path:
+        return self.directory / "routers" / name
+
+    def client_root(self, client: int = 0) -> Path:
+        return self.directory / "clients" / self.client_names[client]
+
+    def client_mount(self, client: int = 0) -> Path:
+        """The mount as that client sees it."""
+        return self.client_root(client) / "mnt"
+
+    def _settings(self) -> Settings:
+        return msgspec.json.decode((self.directory / "settings.json").read_bytes(), type=Settings)
+
+    def _save(self, settings: Settings) -> None:
+        temporary = self.directory / "settings.json.new"
+        temporary.write_bytes(msgspec.json.encode(settings))
+        temporary.replace(self.directory / "settings.json")
+
+    def speeds(self) -> list[float]:
+        """Bytes per second that each OST writes."""
+        return self._settings().speeds
+
+    def oss_loads(self) -> dict[str, dict[str, float]]:
+        return self._settings().oss_loads
+
+    def dead(self) -> dict[str, float]:
+        """OSSs and routers that are gone → Unix time from which MDS and servers say so."""
+        return self._settings().dead
