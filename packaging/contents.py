@@ -77,7 +77,7 @@ ANALYSIS = {
     "forwarding/traffic": "day_file days imports machine_file merging",
     "lib": "libtestbed libtestbed2 testbed",
     "report": "picture",
-    "trace": "darshan",
+    "trace": "darshan darshan_runs",
     "trace/phases": "calls darshan heat",
 }
 """Of tarazu's own files, what the package tarazu-analysis alone needs: folder → modules and folders in it."""

@@ -32,7 +32,7 @@ _HOME = {
     "Allocator": "allocate.pipeline:Tarazu",
     "forecast": "predict.aipa:forecast",
     "History": "trace.history:History",
-    "import_darshan": "trace.darshan.imports:import_log",
+    "import_darshan": "trace.darshan_runs:import_log",
     "open_database": "store.database:open_database",
 }
 

@@ -10,7 +10,6 @@ import logging
 from tarazu.allocate.ledger import Dead
 from tarazu.daemons.audit_file import AuditFile
 from tarazu.daemons.mdsd.health import Change, word
-from tarazu.daemons.mdsd.router_plan.nodes import RoutedStep
 from tarazu.forwarding.mapping.mapping_file import InForce
 from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationRequest
 
@@ -61,7 +60,14 @@ class Audit:
         )
 
     def routers(
-        self, mode: str, step: RoutedStep, nodes: int, routers: str, expected: tuple[float, float] | None
+        self,
+        mode: str,
+        fs_name: str,
+        uid: int,
+        job_id: str,
+        nodes: int,
+        routers: str,
+        expected: tuple[float, float] | None,
     ) -> None:
         """A job step has other routers than it had; `routers` empty: all alike. `expected`: I/O-SlowDown with them,
         and with all alike.
@@ -69,9 +75,9 @@ class Audit:
         fields = {
             "status": "routers",
             "mode": mode,
-            "fs": json.dumps(step.fs_name),
-            "uid": step.uid,
-            "job": json.dumps(step.job_id),
+            "fs": json.dumps(fs_name),
+            "uid": uid,
+            "job": json.dumps(job_id),
             "nodes": nodes,
             "routers": json.dumps(routers),
         }

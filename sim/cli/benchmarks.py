@@ -201,7 +201,7 @@ def _import(options: argparse.Namespace) -> int:
 def _needs(options: argparse.Namespace) -> list[tuple[str, Need]]:
     """Each run, by its path."""
     from tarazu.sim.forwarding.plan import Need
-    from tarazu.trace.phases.load import load
+    from tarazu.trace.load_phases import load
 
     found = []
     with Progress() as progress:

@@ -24,8 +24,8 @@ import msgspec
 from tarazu.cli.output import Progress, print_json, print_table
 from tarazu.errors import BadInput
 from tarazu.table import write_csv
+from tarazu.trace.load_phases import Loaded, load
 from tarazu.trace.phases.combine import DISTANCE_S
-from tarazu.trace.phases.load import Loaded, load
 from tarazu.trace.phases.phase import THRESHOLD
 from tarazu.trace.phases.table import COLUMNS, rows
 

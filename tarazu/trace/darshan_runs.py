@@ -12,9 +12,9 @@ from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK, JobStep
 from tarazu.trace.darshan.log import DarshanLog
 from tarazu.trace.darshan.read import read
+from tarazu.trace.own_phases import kept
 from tarazu.trace.parser import dropped_name
 from tarazu.trace.phases.darshan import phases
-from tarazu.trace.phases.own import kept
 from tarazu.trace.phases.phase import Phase
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.units import numeric_arguments

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tarazu.errors import TraceError
-from tarazu.trace.phases import own
+from tarazu.trace import own_phases as own
 from tarazu.trace.phases.combine import DISTANCE_S
 from tarazu.trace.phases.phase import THRESHOLD, Phase
 from tarazu.trace.runfile import read_run

@@ -12,7 +12,7 @@ import msgspec
 
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK, JobStep
-from tarazu.trace.phases import own
+from tarazu.trace import own_phases as own
 from tarazu.trace.records import FOUND, OUTCOMES, FileRecord, RunRecord
 from tarazu.trace.spool import CloseRecord, CreateRecord, Spool, read_spools
 

@@ -155,7 +155,7 @@ class Importer:
 
     def _run(self, log: DarshanLog, places: Sequence[Place], fs_name: str) -> RunRecord:
         """The run of a log on one file system, keyed as `tarazu run` would."""
-        from tarazu.trace.darshan.imports import run_of
+        from tarazu.trace.darshan_runs import run_of
 
         application, numbers = self._program(log.command)
         step = JobStep(

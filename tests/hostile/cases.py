@@ -55,8 +55,8 @@ from tarazu.sim.forwarding import ior, jobs
 from tarazu.store import control, stop
 from tarazu.store.placement_map import read_map, write_map
 from tarazu.trace import exchange, history, past, runfile, spool
+from tarazu.trace import load_phases as phases
 from tarazu.trace.follow import LiveSpool
-from tarazu.trace.phases import load as phases
 from tarazu.tune.council import Council
 from tarazu.tune.lever import Before
 from tarazu.wire import admission, keys, local
@@ -549,7 +549,7 @@ CASES = (
     Case("spool", (SPOOL, "tarazu.trusted:open_file"), _spool, spool.read_spools, 300),
     Case("spool that grows", (), _spool, _follow, 300),
     Case("spools handed over", (SPOOL,), _spool, lambda p: handed_spools([p]), 100),
-    Case("phases of a spool", ("tarazu.trace.phases.load:load", SPOOL), _spool, phases.load, 40),
+    Case("phases of a spool", ("tarazu.trace.load_phases:load", SPOOL), _spool, phases.load, 40),
     Case("packed spool", ("tarazu.run.nodes.framed:Frames._whole",), _gz, _unpack, 60),
     Case(
         "run",

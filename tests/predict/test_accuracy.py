@@ -11,7 +11,7 @@ import pytest
 from tarazu.model import JobStep
 from tarazu.predict.accuracy import PredictionAccuracy, match, mean_size_error, score, walk_forward
 from tarazu.predict.aipa import explain_prediction, forecast
-from tarazu.trace.darshan.imports import import_log
+from tarazu.trace.darshan_runs import import_log
 from tarazu.trace.records import RunRecord
 
 DATA = Path(__file__).parent.parent / "data" / "traces"

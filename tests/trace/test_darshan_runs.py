@@ -6,10 +6,10 @@ import pytest
 
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK
-from tarazu.trace.darshan.imports import import_log
+from tarazu.trace.darshan_runs import import_log
 from tarazu.units import numeric_arguments
 
-DATA = Path(__file__).parents[2] / "data" / "traces"
+DATA = Path(__file__).parents[1] / "data" / "traces"
 
 
 def test_stepped_checkpoint_sums_posix_and_stdio() -> None:

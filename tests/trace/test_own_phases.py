@@ -8,8 +8,8 @@ import pytest
 
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK, JobStep
+from tarazu.trace import own_phases as own
 from tarazu.trace.parser import parse_runs
-from tarazu.trace.phases import own
 from tarazu.trace.phases.phase import Phase
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run, read_run

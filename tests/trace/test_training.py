@@ -14,9 +14,9 @@ from tarazu.model import JobStep
 from tarazu.predict import aipa
 from tarazu.predict.accuracy import walk_forward
 from tarazu.run.command_line import job_step
-from tarazu.trace.darshan.imports import run_of
 from tarazu.trace.darshan.log import DarshanLog, DarshanMount
 from tarazu.trace.darshan.read import read
+from tarazu.trace.darshan_runs import run_of
 from tarazu.trace.history import History
 from tarazu.trace.places import Place, PlaceKeys, find_places
 from tarazu.trace.training import Importer, TakenRun, TrainingRules, sources, tally

@@ -350,8 +350,10 @@ class RouterPlan:
                     continue
                 one = steps[id]
                 expected = (plan.slowdown[id], plan.alike[id]) if plan and id in placed else None
+                routers = nids.text(nids.fold(placed.get(id, ())))
+                step = one.step
                 self._audit.routers(
-                    self.mode, one.step, len(one.nodes), nids.text(nids.fold(placed.get(id, ()))), expected
+                    self.mode, step.fs_name, step.uid, step.job_id, len(one.nodes), routers, expected
                 )
 
     def status(self, now: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tarazu.model import Component, Layout
 from tarazu.native import encode_lov
 from tarazu.sim.workloads import history
 from tarazu.sim.workloads.workload import OperationKind
-from tarazu.trace.darshan.imports import import_log
+from tarazu.trace.darshan_runs import import_log
 from tarazu.trace.runfile import encode_run, read_run
 
 DATA = Path(__file__).parents[2] / "data" / "traces"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tarazu.errors import TraceError
-from tarazu.trace.darshan.imports import import_log
 from tarazu.trace.darshan.log import SEGMENT
 from tarazu.trace.darshan.read import read
+from tarazu.trace.darshan_runs import import_log
 from tarazu.trace.phases.calls import parts_of_calls
 from tarazu.trace.phases.darshan import MODULES, phases
 from tests.trace.darshan import writer
