@@ -68,10 +68,64 @@ MAY_IMPORT = {
     "report": BASE
     | {"allocate", "drawing", "layout", "native", "plan", "predict", "run", "stats", "trace", "wire"},
 }
-MAY_IMPORT["daemons"] = MAY_IMPORT.keys() - {"run", "report", "drawing"}
+MAY_IMPORT["daemons"] = BASE | {
+    *("allocate", "batch", "flows", "forwarding", "layout", "plan", "pools", "predict", "program", "stats"),
+    *("store", "trace", "tune", "wire"),
+}
 MAY_IMPORT["daemons/slurm"] = BASE | {"run", "native"}
-MAY_IMPORT["cli"] = MAY_IMPORT.keys() - {"daemons/slurm"}
+MAY_IMPORT["cli"] = BASE | {
+    *(
+        "allocate",
+        "batch",
+        "daemons",
+        "doctor",
+        "drawing",
+        "escapes",
+        "forwarding",
+        "layout",
+        "native",
+        "predict",
+    ),
+    *("prepare", "rebalance", "report", "run", "stats", "store", "trace", "wire"),
+}
+MAY_IMPORT["sim"] = BASE | {
+    *("allocate", "batch", "cli", "daemons", "drawing", "flows", "forwarding", "layout", "native", "predict"),
+    *("report", "stats", "trace", "tune", "wire"),
+}
 """Room → the rooms of tarazu that it may import (itself always)."""
+MAY_ASK: dict[str, set[str]] = {
+    "daemons from cli": {
+        "asking",
+        "burstd.asked",
+        "burstd.asking",
+        "burstd.deciding",
+        "burstd.here",
+        "burstd.jobs",
+        "burstd.keeping",
+        "burstd.kept",
+        "burstd.node_part",
+        "burstd.pins",
+        "council.here",
+        "levers",
+        "mdsd.book",
+        "mdsd.health",
+        "mdsd.ledger_clock",
+        "ossd.service",
+        "pool",
+        "routers",
+        "slurm",
+    },
+    "daemons from sim": {
+        "announcer.following",
+        "asking",
+        "clientd.forecasts.work",
+        "clientd.planner",
+        "mdsd.allocation_requests",
+        "mdsd.limits",
+    },
+    "cli from sim": {"output"},
+}
+"""Of a room that runs by itself or prints: the rooms and modules of it that others may import."""
 MAY_IMPORT_DAEMONS: dict[str, set[str]] = {
     "announcer": {"levers", "metrics"},
     "burstd": {"metrics"},
@@ -151,7 +205,22 @@ def test_nothing_that_a_site_runs_imports_the_simulator() -> None:
                 for node in ast.walk(parsed(path))
                 if isinstance(node, ast.Constant) and str(node.value).startswith("tarazu.sim")
             }
-            assert not named or module == "tarazu.cli", f"{path} names {named}"
+            commands = {name for name in named if name == "tarazu.sim." or name.startswith("tarazu.sim.cli")}
+            assert named <= (commands if module == "tarazu.cli" else set()), f"{path} names {named}"
+
+
+@pytest.mark.parametrize("pair", sorted(MAY_ASK))
+def test_of_daemons_and_commands_others_import_what_is_made_for_it(pair: str) -> None:
+    below, _, above = pair.partition(" from ")
+    asked: set[str] = set()
+    for module, found in imports(types=True).items():
+        if module.startswith(f"tarazu.{above}"):
+            asked |= {name for name in found if name.startswith(f"tarazu.{below}")}
+    names = {name.removeprefix(f"tarazu.{below}").removeprefix(".") for name in asked}
+    allowed = {name for name in names for may in MAY_ASK[pair] if name == may or name.startswith(f"{may}.")}
+    assert names == allowed, f"{above} imports {names - allowed} of {below}"
+    unused = {may for may in MAY_ASK[pair] if not any(f"{name}.".startswith(f"{may}.") for name in names)}
+    assert not unused, f"{above} imports no {unused} of {below} any more"
 
 
 def product() -> dict[str, Path]:
@@ -187,23 +256,34 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
-def circles(imports: dict[str, set[str]]) -> set[frozenset[str]]:
+@functools.cache
+def imports(types: bool) -> dict[str, set[str]]:
+    """Module → modules that it imports."""
+    files, found = product(), {}
+    for module, path in files.items():
+        visitor = Imports(files, types)
+        visitor.visit(parsed(path))
+        found[module] = visitor.found
+    return found
+
+
+def circles(below: dict[str, set[str]]) -> set[frozenset[str]]:
     """Groups of modules each of which comes to every other one, and so to itself."""
 
     def reached(start: str) -> set[str]:
         seen: set[str] = set()
-        todo = [*imports[start]]
+        todo = [*below[start]]
         while todo:
             if (module := todo.pop()) not in seen:
                 seen.add(module)
-                todo += imports[module]
+                todo += below[module]
         return seen
 
-    below = {module: reached(module) for module in imports}
+    all_below = {module: reached(module) for module in below}
     return {
-        frozenset(m for m in below if m in below[module] and module in below[m])
-        for module in below
-        if module in below[module]
+        frozenset(m for m in all_below if m in all_below[module] and module in all_below[m])
+        for module in all_below
+        if module in all_below[module]
     }
 
 
@@ -213,11 +293,21 @@ def test_circles_are_found() -> None:
 
 @pytest.mark.parametrize("types", [False, True])
 def test_no_files_import_one_another_in_a_circle(types: bool) -> None:
-    files = product()
-    imports: dict[str, set[str]] = {}
-    for module, path in files.items():
-        visitor = Imports(files, types)
-        visitor.visit(parsed(path))
-        imports[module] = visitor.found
-    assert sum(map(len, imports.values())) > 300, "few imports were found"
-    assert not circles(imports)
+    assert sum(map(len, imports(types).values())) > 300, "few imports were found"
+    assert not circles(imports(types))
+
+
+def test_the_files_and_folders_of_a_folder_import_one_another_in_one_direction() -> None:
+    """A folder counts as one thing: what it is made of imports nothing that imports any of it."""
+    for folder in (module for module, path in product().items() if path.name == "__init__.py"):
+        inside: dict[str, set[str]] = {}
+        for module, found in imports(types=True).items():
+            if module.startswith(f"{folder}."):
+                others = {part(name, folder) for name in found if name.startswith(f"{folder}.")}
+                inside.setdefault(part(module, folder), set()).update(others - {part(module, folder)})
+        assert not circles(inside), f"in {folder}: {circles(inside)}"
+
+
+def part(module: str, folder: str) -> str:
+    """What of a folder a module is, or lies in."""
+    return module.removeprefix(f"{folder}.").partition(".")[0]
