@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tarazu.wire.messages import StepEnded
 from tests.benchmarks.figure import Figure
-from tests.daemons.test_standby import TwoMdsds
+from tests.daemons.mdsd.test_standby import TwoMdsds
 
 PATIENCE_S = 30.0
 

@@ -13,7 +13,7 @@ from tarazu.cli.routers import mapping_line
 from tarazu.daemons.mdsd.router_plan.planner import RETURNS_S
 from tarazu.forwarding.mapping import mapping_file
 from tarazu.forwarding.routers import udsp
-from tests.daemons.test_router_plan import NAMES, Planner
+from tests.daemons.mdsd.test_router_plan import NAMES, Planner
 
 RULES = {
     "10.7.[0-1].[1-7/3]@tcp1": NAMES[0],

@@ -19,9 +19,8 @@ from tarazu.daemons.mdsd.placing import Placing
 from tarazu.model import CreateRequest
 from tarazu.stats.gate import Gate
 from tarazu.wire.messages import AllocationReply, StepAlive, ViewReply, ViewRequest
-
-from .conftest import PATIENCE_S, Site, allocation
-from .test_batch import VIEW, ask
+from tests.daemons.conftest import PATIENCE_S, Site, allocation
+from tests.daemons.mdsd.test_batch import VIEW, ask
 
 SETTINGS = dataclasses.replace(Settings().allocate, least_gain=-1.0)
 

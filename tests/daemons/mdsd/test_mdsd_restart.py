@@ -16,8 +16,7 @@ from tarazu.daemons.mdsd.book import Book
 from tarazu.store.journal import Content
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply, FileClosed, StepAlive, StepEnded
-
-from .conftest import PATIENCE_S, Site, allocation, ask
+from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask
 
 MIB = 1 << 20
 

@@ -153,7 +153,7 @@ def test_what_is_shown_has_nothing_that_the_plugin_cannot_read() -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else")
 def test_others_ask_only_about_their_own() -> None:
     from tarazu.daemons.burstd.node_part import NodeSelection
-    from tests.daemons.bursts import test_nodes
+    from tests.daemons.burstd import test_nodes
 
     directory = Path(tempfile.mkdtemp())
     directory.chmod(0o755)

@@ -30,8 +30,7 @@ from tarazu.wire.messages import (
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Servers
-
-from .conftest import PATIENCE_S, Site, allocation, ask
+from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask
 
 
 class Relay:

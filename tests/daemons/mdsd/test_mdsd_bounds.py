@@ -18,8 +18,7 @@ from tarazu.model import Component, Layout
 from tarazu.units import MIB
 from tarazu.wire import messages
 from tarazu.wire.messages import Acknowledged, FileClosed, FileSpec, StepAlive, StepEnded
-
-from .conftest import DATA, PATIENCE_S, Site, allocation, ask
+from tests.daemons.conftest import DATA, PATIENCE_S, Site, allocation, ask
 
 pytestmark = pytest.mark.soak
 

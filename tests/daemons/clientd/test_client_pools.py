@@ -13,8 +13,7 @@ from tarazu.daemons.questions import ClientPools
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.wire.messages import StatusRequest, ViewRequest
-
-from .conftest import PATIENCE_S, Site, allocation, ask
+from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask
 
 POOLED = Layout((Component(0, EOF, 1 << 20, 2, pool="flash"),))
 

@@ -20,8 +20,7 @@ from tarazu.wire import keys, messages
 from tarazu.wire.messages import Acknowledged, FileClosed, FileSpec, StepEnded, ViewRequest
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
-
-from .conftest import DATA, PATIENCE_S, Site, allocation, ask
+from tests.daemons.conftest import DATA, PATIENCE_S, Site, allocation, ask
 
 
 def promised(status: dict[str, Any]) -> int:

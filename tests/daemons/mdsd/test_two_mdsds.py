@@ -7,8 +7,7 @@ import random
 import pytest
 
 from tarazu.allocate.records import Closed, Died
-
-from .two_mdsds import World
+from tests.daemons.mdsd.two_mdsds import World
 
 
 def scenario(seed: int, steps: int) -> World:

@@ -17,7 +17,7 @@ from tarazu.stats.view import ViewBuilder
 from tarazu.wire.messages import STATISTICS, OssReport
 from tarazu.wire.overview import Server
 
-PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
 REPORT = OssReport("oss1", 1, 0.0, 1.0, **dict.fromkeys(STATISTICS, 0.5), osts=())
 
 

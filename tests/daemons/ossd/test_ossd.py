@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import DATA, PATIENCE_S, Site
+from tests.daemons.conftest import DATA, PATIENCE_S, Site
 
 MAX_RSS_KIB = 40 * 1024
 

@@ -17,8 +17,7 @@ from tarazu.stats.gate import Gate
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply
 from tarazu.wire.transport import Peer
-
-from .conftest import allocation
+from tests.daemons.conftest import allocation
 
 PEER = Peer(b"", "somebody")
 
