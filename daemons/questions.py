@@ -6,13 +6,13 @@ for it.
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from tarazu import config
 from tarazu.config import Settings
 from tarazu.errors import TarazuError, Unavailable, WireError
 from tarazu.stats import client
@@ -57,7 +57,7 @@ class ClientPools:
     """
 
     def __init__(self, root: str | None = None) -> None:
-        self.root = root or os.environ.get("TARAZU_ROOT", "/")
+        self.root = root or config.root()
         self._kept: tuple[float, dict[str, Pools]] = (-KEEP_POOLS_S, {})
 
     def __call__(self) -> dict[str, Pools]:

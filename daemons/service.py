@@ -345,6 +345,8 @@ def serve(
 def run(name: str, options: argparse.Namespace, body: Callable[[], int]) -> int:
     """`body()` with logging to standard error; an error becomes one line and its exit status."""
     log_to_stderr(name, verbose=options.verbose)
+    if options.root:
+        os.environ["TARAZU_ROOT"] = options.root
     installed_version()
     # Killed by the watchdog (SIGABRT) or by a fault in a library, it says where each thread was.
     faulthandler.enable()

@@ -9,12 +9,14 @@ import subprocess
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from tarazu import config
 from tarazu.errors import Unavailable
 
 TIMEOUT_S = 5.0
 KILLED_S = 0.5
 """A killed process that is in the kernel for longer is left there."""
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+"""Goes before $PATH, but on a testbed (`config.root`), whose stand-ins are in $PATH."""
 
 
 class CannotRun(Unavailable):
@@ -71,8 +73,10 @@ class Program:
                 raise Silent(f"{words}: an earlier {self._name} (process {self._stuck.pid}) still hangs")
             _close(self._stuck)
             self._stuck = None
-        environ = {**os.environ, "PATH": f"{PATH}:{os.environ.get('PATH', '')}", "LC_ALL": "C"}
-        environ |= self._environ
+        places = [PATH, os.environ.get("PATH", "")]
+        if config.root() != "/":
+            places.reverse()
+        environ = {**os.environ, "PATH": ":".join(places), "LC_ALL": "C", **self._environ}
         try:
             process = subprocess.Popen(
                 [*self._command, *arguments],

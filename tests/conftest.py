@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import hypothesis
@@ -31,6 +31,16 @@ def without_ortools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 _session: list[Session] = []
+
+
+@pytest.fixture(autouse=True)
+def environ_stays() -> Iterator[None]:
+    """What a test, or a daemon's --root in this process, puts into the environment ends with the test."""
+    before = dict(os.environ)
+    yield
+    if os.environ != before:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -146,9 +146,9 @@ HOSTILE = {
     "nan": ("[ossd]\ninterval_s = nan", "a number that means something, found nan"),
     "an age": ("[ossd]\ninterval_s = 1e15", "at most 1000000000 s"),
     "NUL": ('[mdsd]\nexclude = ["a\\u0000b"]', "no NUL"),
-    "dotted": ("\nmdsd.root = 5.5", r"conf.d/a.toml:2: \[mdsd\] root"),
-    "quoted": ('[mdsd]\n"root" = 5.5', r"conf.d/a.toml:2: \[mdsd\] root"),
-    "inline": ("\nmdsd = {root = 5.5}", r"conf.d/a.toml:2: \[mdsd\] root"),
+    "dotted": ("\nmdsd.audit_log = 5.5", r"conf.d/a.toml:2: \[mdsd\] audit_log"),
+    "quoted": ('[mdsd]\n"audit_log" = 5.5', r"conf.d/a.toml:2: \[mdsd\] audit_log"),
+    "inline": ("\nmdsd = {audit_log = 5.5}", r"conf.d/a.toml:2: \[mdsd\] audit_log"),
     "long": ("#" * (1 << 21), "at most 1 MiB"),
 }
 

@@ -46,7 +46,7 @@ MAY_IMPORT = {
     "drawing": {"errors"},
     "native": BASE,
     "flows": BASE,
-    "program": {"errors"},
+    "program": {"errors", "config"},
     "batch": BASE | {"program"},
     "escapes": BASE | {"native"},
     "wire": BASE,

@@ -54,7 +54,7 @@ PROBLEM_CHARACTERS = 500
 class Announcer(Service):
     """All state of the daemon."""
 
-    USED = ("keys.", "ossd.root", "ossd.name", "tune.", "run.stop_file", "metrics.announcer")
+    USED = ("keys.", "ossd.name", "tune.", "run.stop_file", "metrics.announcer")
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup, kind: Kind | None = None) -> None:
         """`kind`: what this node is, where Lustre does not show it (yet). Raises ConfigError, BadInput, WireError."""
@@ -63,14 +63,14 @@ class Announcer(Service):
         if not self.options.council:
             raise ConfigError("tune.council", "the address of the council, tcp://mds1:5774", "")
         self.host = settings.ossd.name or socket.gethostname()
-        self.kind: Kind = kind or kind_of(settings.ossd.root)
+        self.kind: Kind = kind or kind_of(config.root())
         self.start = secrets.randbits(62)
         self.sequence = 0
         self.observed = 0
         """Intervals with I/O that were told."""
         self.unsent = 0
         self.samples = Histogram(SECONDS)
-        self.sampler = Sampler(settings.ossd.root, self.kind)
+        self.sampler = Sampler(config.root(), self.kind)
         self.site = SiteWatch(settings.run.stop_file, every_s=STOP_S)
         self.keeper = keeper_of(settings, self.manager.alive, stopped=lambda: self.site.why)
         self.problem = ""

@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     chosen = command_line().parse_args(argv)
 
     def read() -> config.Settings:
-        settings = config.override(config.load(chosen.config), "ossd", name=chosen.name, root=chosen.root)
+        settings = config.override(config.load(chosen.config), "ossd", name=chosen.name)
         settings = config.override(settings, "tune", council=chosen.council)
         return config.override(settings, "keys", directory=chosen.keys)
 

@@ -286,8 +286,7 @@ def main(argv: list[str] | None = None) -> int:
 
     def read() -> config.Settings:
         """The configuration with the command line's options on top. Raises ConfigError."""
-        settings = config.override(config.load(chosen.config), "ossd", root=chosen.root)
-        settings = config.override(settings, "bursts", statistics=chosen.listen)
+        settings = config.override(config.load(chosen.config), "bursts", statistics=chosen.listen)
         return config.override(settings, "keys", directory=chosen.keys)
 
     return serve(NAME, chosen, read, BurstService)

@@ -441,8 +441,7 @@ def main(argv: list[str] | None = None) -> int:
 
     def read() -> config.Settings:
         """The configuration with the command line's options on top. Raises ConfigError."""
-        settings = config.override(config.load(chosen.config), "ossd", root=chosen.root)
-        settings = config.override(settings, "tune", council=chosen.listen)
+        settings = config.override(config.load(chosen.config), "tune", council=chosen.listen)
         return config.override(settings, "keys", directory=chosen.keys)
 
     return serve(NAME, chosen, read, CouncilService)

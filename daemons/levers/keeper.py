@@ -323,7 +323,7 @@ def keeper_of(
 
     Raises BadInput for levers and values that there are not.
     """
-    lctl, root = Lctl(settings.tune.lctl, turn=turn), root or settings.ossd.root
+    lctl, root = Lctl(turn=turn), root or config.root()
     return Keeper(
         Kept(settings.tune.state),
         {} if restores_only else levers_of(settings.tune.levers, lctl, root),

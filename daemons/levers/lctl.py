@@ -22,9 +22,9 @@ class LctlSilent(Unavailable):
 
 class Lctl:
     def __init__(
-        self, command: str, timeout_s: float = TIMEOUT_S, turn: Callable[[], None] = lambda: None
+        self, command: str = "lctl", timeout_s: float = TIMEOUT_S, turn: Callable[[], None] = lambda: None
     ) -> None:
-        """`command`: the program, and words before its own (`tune.lctl`); `turn` is called before each call of it."""
+        """`command`: the program, and words before its own; `turn` is called before each call of it."""
         self.program = Program("lctl", command, timeout_s)
         self._turn = turn
 

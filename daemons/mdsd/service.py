@@ -119,9 +119,9 @@ class Mdsd(Service):
         self.weights = settings.allocate.weights
         audit = Audit(options.audit_log)
         self.routers = RouterPlan(settings, audit, wakeup.wake)
-        self.gate = Gate(options.root, options.cpu_limit, options.memory_limit)
+        self.gate = Gate(config.root(), options.cpu_limit, options.memory_limit)
         self.site = SiteWatch(settings.run.stop_file)
-        self.mds = MdsWatch(options.root)
+        self.mds = MdsWatch(config.root())
         self.dead_steps = 0
         self.failed = 0
         """Messages that showed a fault of ours."""
@@ -139,7 +139,7 @@ class Mdsd(Service):
         self.listened_at, self.listened_s = self.started, self.clock.now()
         self.paused_at = self.started
         self.outbox = Outbox(self.replier)
-        self.health = Health(options.root, wakeup.wake)
+        self.health = Health(config.root(), wakeup.wake)
         self.news = TargetNews(self.book.ledger, self.replier.reply)
         self.system = System(settings, self.book.ledger, self.book.alone, self.subscriber.counts, self.health)
         self.allocating = Allocating(
@@ -428,7 +428,7 @@ class Mdsd(Service):
 
 def settings_from(options: argparse.Namespace) -> config.Settings:
     """The configuration with the command line's options on top. Raises ConfigError."""
-    own = {name: getattr(options, name) for name in ("root", "statistics", "requests", "state", "audit_log")}
+    own = {name: getattr(options, name) for name in ("statistics", "requests", "state", "audit_log")}
     settings = config.load(options.config)
     if options.standby:
         if not settings.mdsd.replication:

@@ -11,7 +11,7 @@ import msgspec
 
 from tarazu.allocate.alone import AloneCount
 from tarazu.allocate.ledger import Ledger
-from tarazu.config import Settings
+from tarazu.config import Settings, root
 from tarazu.daemons.mdsd.allocation_requests import MAX_NAME_CHARACTERS
 from tarazu.daemons.mdsd.exclusions import Exclusions
 from tarazu.daemons.mdsd.filling import Filling
@@ -38,7 +38,7 @@ class System:
         options = settings.mdsd
         self.exclusions = Exclusions(options.exclude)
         self.filling = Filling(options.state, settings.allocate.weights)
-        self.views = ViewBuilder(options.stale_after_s, options.root, SpeedEstimator())
+        self.views = ViewBuilder(options.stale_after_s, root(), SpeedEstimator())
         self.health = health
         self._turn = 0
         self._ledger, self._alone = ledger, alone

@@ -25,7 +25,7 @@ log = logging.getLogger("tarazu.node")
 class NodeService(Service):
     """All state of the daemon."""
 
-    USED = ("keys.", "ossd.root", "ossd.name", "bursts.statistics", "bursts.interval_s")
+    USED = ("keys.", "ossd.name", "bursts.statistics", "bursts.interval_s")
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
         """Raises ConfigError, WireError."""
@@ -33,7 +33,7 @@ class NodeService(Service):
         address = settings.bursts.statistics
         if not address:
             raise ConfigError("bursts.statistics", "the address of tarazu-burstd, tcp://slurm1:5775", "")
-        self.root = Path(settings.ossd.root)
+        self.root = Path(config.root())
         self.host = settings.ossd.name or socket.gethostname().partition(".")[0]
         self.interval_s = settings.bursts.interval_s
         self.incarnation = secrets.randbits(62) + 1

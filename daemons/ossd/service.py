@@ -2,7 +2,7 @@
 
 Publishes: an `OssReport` every `ossd.interval_s` (60 s in the paper) to `mdsd.statistics`, and the last one
 again as soon as mdsd comes (back), so that a restarted mdsd need not wait for an interval. Follows:
-nothing; it reads Lustre's and the node's statistics below `ossd.root`. When mdsd is silent: goes on
+nothing; it reads Lustre's and the node's statistics below `--root`. When mdsd is silent: goes on
 sampling; reports are dropped, not queued; ZeroMQ reconnects, and after a refused key tries again. A source
 that cannot be read is left out and said once. SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
 """
@@ -105,7 +105,7 @@ class Ossd(Service):
 
 def collector_of(settings: config.Settings) -> Collector:
     own = settings.ossd
-    return Collector(own.root, own.name or socket.gethostname(), exports=own.exports)
+    return Collector(config.root(), own.name or socket.gethostname(), exports=own.exports)
 
 
 def once(settings: config.Settings, as_json: bool) -> int:
@@ -152,7 +152,7 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
     if options.interval is not None and not options.interval > 0:
         raise ConfigError("--interval", "a number of seconds above 0", options.interval)
     settings = config.load(options.config)
-    own = {"name": options.name, "interval_s": options.interval, "root": options.root}
+    own = {"name": options.name, "interval_s": options.interval}
     settings = config.override(settings, "ossd", **own)
     settings = config.override(settings, "mdsd", statistics=options.mdsd)
     return config.override(settings, "keys", directory=options.keys)

@@ -180,10 +180,9 @@ def main(argv: list[str] | None = None) -> int:
     chosen = command_line().parse_args(argv)
 
     def read() -> config.Settings:
-        settings = config.override(
+        return config.override(
             config.load(chosen.config), "page", listen=chosen.listen, state=chosen.state, keys=chosen.keys
         )
-        return config.override(settings, "ossd", root=chosen.root)
 
     return serve(NAME, chosen, read, Page)
 

@@ -58,9 +58,9 @@ class Pools:
     """The pools of the file systems that this MGS serves."""
 
     def __init__(
-        self, command: str, timeout_s: float = CALL_S, turn: Callable[[], None] = lambda: None
+        self, command: str = "lctl", timeout_s: float = CALL_S, turn: Callable[[], None] = lambda: None
     ) -> None:
-        """`command`: lctl, and words before its own (`pool.lctl`); `turn` is called before each call."""
+        """`command`: lctl, and words before its own; `turn` is called before each call."""
         self.program = Program("lctl", command, timeout_s)
         self._turn = turn
 

@@ -68,7 +68,7 @@ class Keeper:
         self.options = settings.pool
         self.audit = AuditFile(settings.pool.audit_log, log)
         self.notes = Notes(settings.pool.state)
-        self.pools = Pools(settings.pool.lctl, turn=turn)
+        self.pools = Pools(turn=turn)
         self._stopped = stopped or (lambda: str(site_stop(settings.run.stop_file) or ""))
         self._clock = clock
         self._memory: dict[str, dict[int, Memory]] = {}

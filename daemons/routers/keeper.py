@@ -215,8 +215,7 @@ def _audit(what: str, rule: Rule, generation: int, why: str = "") -> None:
 
 
 def keeper_of(settings: config.Settings, turn: Callable[[], None] = lambda: None) -> Keeper:
-    kept, lnetctl = Kept(settings.ossd.state), Lnetctl(settings.ossd.lnetctl)
-    return Keeper(kept, lnetctl, turn=turn)
+    return Keeper(Kept(settings.ossd.state), Lnetctl(), turn=turn)
 
 
 class Undone(NamedTuple):

@@ -22,8 +22,8 @@ class LnetctlSilent(LnetctlError):
 
 
 class Lnetctl:
-    def __init__(self, command: str, timeout_s: float = TIMEOUT_S) -> None:
-        """`command`: the program, and words before its own (`ossd.lnetctl`)."""
+    def __init__(self, command: str = "lnetctl", timeout_s: float = TIMEOUT_S) -> None:
+        """`command`: the program, and words before its own."""
         self._program = Program("lnetctl", command, timeout_s)
 
     @property

@@ -52,7 +52,7 @@ class RulesService(Service):
     def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
         super().__init__(settings, wakeup)
         self.options = settings.forwarding
-        self.root = Path(settings.ossd.root)
+        self.root = Path(config.root())
         self.oss = settings.ossd.name or socket.gethostname()
         self.keeper = keeper_of(settings, self.manager.alive)
         self.wanted: tuple[Rule, ...] = ()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from tarazu import config
 from tarazu.cli.output import print_json, print_table
 from tarazu.layout.stripe_size import contiguous_stripe_size
 from tarazu.stats import client
@@ -90,7 +90,7 @@ def _cells(row: PaperRow, extents: bool, allocated: bool) -> tuple[str, ...]:
 
 def show(plan: PlanRow, files: list[FileRow], *, as_json: bool) -> None:
     """What `tarazu history db show --paper` prints."""
-    mounts = [m for m in client.mounts(os.environ.get("TARAZU_ROOT", "/")) if m.fs_name == plan.step.fs_name]
+    mounts = [m for m in client.mounts(config.root()) if m.fs_name == plan.step.fs_name]
     mount = mounts[0].path if mounts else f"/{plan.step.fs_name}"
     rows = paper_rows(mount, files)
     if as_json:

@@ -33,8 +33,23 @@ def oss_daemon(name: str, config: Path, root: Path) -> Daemon:
 
 
 def lctl_command(root: Path) -> str:
-    """`tune.lctl` of the node with this root: the stand-in."""
+    """The stand-in for lctl of the node with this root, and words before its own."""
     return shlex.join([sys.executable, "-I", "-S", str(LCTL), str(root)])
+
+
+def lnetctl_command(root: Path) -> str:
+    """The same for lnetctl."""
+    return shlex.join([sys.executable, "-I", "-S", str(LNETCTL), str(root)])
+
+
+def stand_ins(root: Path, **commands: str) -> dict[str, str]:
+    """The environment of a daemon that finds these, by their names, before the system's programs: root/bin in PATH."""
+    for name, command in commands.items():
+        path = root / "bin" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        path.chmod(0o755)
+    return {"PATH": f"{root / 'bin'}:{os.environ.get('PATH', os.defpath)}", "TARAZU_ROOT": str(root)}
 
 
 def rules_daemon(testbed: Directory, name: str, config: Path) -> Daemon:
@@ -50,10 +65,8 @@ def rules_daemon(testbed: Directory, name: str, config: Path) -> Daemon:
         "--name",
         name,
     ]
-    env = {
-        "TARAZU_OSSD_LNETCTL": shlex.join([sys.executable, "-I", "-S", str(LNETCTL), str(root)]),
-        "TARAZU_OSSD_STATE": str(testbed.directory / "var" / "routers" / name),
-    }
+    env = stand_ins(root, lnetctl=lnetctl_command(root))
+    env |= {"TARAZU_OSSD_STATE": str(testbed.directory / "var" / "routers" / name)}
     return Daemon(f"tarazu-routers-{name}", argv, _server_environment() | env)
 
 

@@ -33,14 +33,12 @@ INTERVAL_S = 1.0
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dump", action="store_true", help="source by source")
-    parser.add_argument(
-        "--root", metavar="DIR", help="read /proc and /sys below this directory (default: ossd.root)"
-    )
+    parser.add_argument("--root", metavar="DIR", help="read /proc and /sys below this directory")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def execute(options: argparse.Namespace) -> int:
-    root = options.root or config.load(options.config).ossd.root
+    root = options.root or config.root()
     found = survey(root)
     if options.dump:
         if options.json:

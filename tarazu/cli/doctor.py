@@ -65,7 +65,7 @@ def node_of(file: str | None, root: Path | None = None, roles: list[str] | None 
         paths = []
     # A testbed's /proc and /sys are where its clients and servers find them.
     system = root or Path("/")
-    below = root or Path(os.environ.get("TARAZU_ROOT", found.settings.ossd.root))
+    below = root or Path(config.root())
     return Node(
         found.settings,
         frozenset(roles or roles_of(below, system, found.settings)),

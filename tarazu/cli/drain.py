@@ -15,7 +15,6 @@ be able to change; a boot forgets it, as Lustre forgets what was set.
 from __future__ import annotations
 
 import argparse
-import os
 
 from tarazu import config
 from tarazu.cli.output import action_options, number, print_json, print_table, say
@@ -52,9 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=list(drain.PARAMETERS),
         help="parameter to set; may be repeated (default: degraded, on an MDS max_create_count)",
     )
-    parser.add_argument(
-        "--root", default=os.environ.get("TARAZU_ROOT", "/"), help="root under which /proc and /sys are"
-    )
+    parser.add_argument("--root", default=config.root(), help="root under which /proc and /sys are")
     parser.add_argument(
         "--state",
         default=drained.STATE,

@@ -80,7 +80,7 @@ def key_of(path: str) -> tuple[str, str]:
     real = os.path.join(os.path.realpath(os.path.dirname(path) or "."), os.path.basename(path))
     found = [
         (len(root), mount)
-        for mount in client.mounts(os.environ.get("TARAZU_ROOT", "/"))
+        for mount in client.mounts(config.root())
         for root in (mount.path, os.path.realpath(mount.path))
         if real.startswith(root.rstrip("/") + "/")
     ]

@@ -215,7 +215,7 @@ def _print(prepared: Sequence[Prepared], as_json: bool) -> int:
 
 def _prepared(settings: config.Settings, options: argparse.Namespace) -> list[Prepared]:
     """Raises TarazuError."""
-    root = os.environ.get("TARAZU_ROOT", "/")
+    root = config.root()
     mounts = client.mounts(root)
     if not mounts:
         raise TarazuError("no Lustre file system is mounted on this node")

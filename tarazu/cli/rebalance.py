@@ -13,7 +13,6 @@ that mdsd measured there. Moving pays while what it saves in --days is more than
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -299,7 +298,7 @@ def _print(
 
 
 def _limit(advice: Advice) -> str:
-    return commands.throttle(advice.options.bytes_per_s, os.environ.get("TARAZU_ROOT", "/"))
+    return commands.throttle(advice.options.bytes_per_s, config.root())
 
 
 def _gain(worth: Worth, advice: Advice) -> str:

@@ -75,7 +75,7 @@ def execute(options: argparse.Namespace) -> int:
             audit=Path(audit) if audit else None,
             uid=user.pw_uid if user else None,
             views=views,
-            root=os.environ.get("TARAZU_ROOT", "/"),
+            root=config.root(),
             progress=progress,
         )
     if options.picture:

@@ -3,7 +3,7 @@
 """
 
 from tarazu.config.check import listening
-from tarazu.config.files import DEFAULT_FILE
+from tarazu.config.files import DEFAULT_FILE, root
 from tarazu.config.reading import Examined, changed, examine, load, override, read_at, reloaded
 from tarazu.config.sections import (
     FORMER,
@@ -62,6 +62,7 @@ __all__ = [
     "override",
     "read_at",
     "reloaded",
+    "root",
     "shown_default",
     "table",
     "toml",

@@ -80,6 +80,11 @@ def chosen(path: str | os.PathLike[str] | None, environ: Mapping[str, str]) -> l
     return [*found, *(first.parent / MORE / name for name in names)]
 
 
+def root() -> str:
+    """Below which /proc and /sys are read: $TARAZU_ROOT, which a daemon's --root sets too; for tests and testbeds."""
+    return os.environ.get("TARAZU_ROOT") or "/"
+
+
 def read(path: Path) -> ConfigFile:
     """Raises ConfigError naming the file, and the line where it is no TOML."""
     try:

@@ -57,12 +57,8 @@ class Keys:
 class OssdSettings:
     name: str = setting("", "name of this OSS; empty: its host name")
     interval_s: float = setting(60.0, "seconds between two reports", POSITIVE)
-    root: str = setting("/", "root under which /proc and /sys are read")
     exports: bool = setting(
         False, "also publish what each client wrote and read: reads a file a client and OST"
-    )
-    lnetctl: str = setting(
-        "lnetctl", "tarazu-ossd --routers: the program that sets rules of LNet, and words before its own"
     )
     state: str = setting(
         "/var/lib/tarazu-routers",
@@ -79,7 +75,6 @@ class MdsdSettings:
         "address where the first mdsd meets the second one, tcp://mds1:5772; empty: there is no second one",
         ADDRESS_OR_NOTHING,
     )
-    root: str = setting("/", "root under which /proc and /sys are read")
     cpu_limit: float = setting(
         0.70, "allocate only while the node's CPU share is below this; 1: always", SHARE
     )
@@ -272,7 +267,6 @@ class Tune:
     silent_s: float = setting(
         30.0, "when the council is silent for so long, what was there before is restored", POSITIVE
     )
-    lctl: str = setting("lctl", "the program that sets Lustre's parameters, and words before its own")
     state: str = setting(
         "/var/lib/tarazu-announcer", "where the announcer notes what was there, before it sets anything"
     )
@@ -418,7 +412,6 @@ class Pool:
     floor: float = setting(0.5, "least share of those OSTs that stays in it, whatever they are", SHARE)
     full: float = setting(NEARLY_FULL, "share of its space from which an OST leaves it", SHARE)
     interval_s: float = setting(60.0, "seconds between two looks of tarazu-pool", POSITIVE)
-    lctl: str = setting("lctl", "the program that changes pools, on the MGS's node, and words before its own")
     state: str = setting("/var/lib/tarazu-pool", "where it is noted what pools were, before they are changed")
     audit_log: str = setting("", "file for one line per change of a pool; empty: standard error")
 
@@ -531,8 +524,14 @@ READ_EACH_STEP = {
 
 _NO_EFFECT = "it has no effect"
 _ONE = "there is one; those to compare with are the simulator's"
+_FOR_TESTS = "it is for tests and testbeds: --root of the daemons"
+_IN_PATH = "it is looked for in PATH, the system's directories first"
 FORMER = {
-    "mdsd": dict.fromkeys(("speed_half_life_s", "speed_forget_s", "user_requests_per_s"), _NO_EFFECT),
+    "ossd": {"root": _FOR_TESTS, "lnetctl": _IN_PATH},
+    "mdsd": {
+        **dict.fromkeys(("speed_half_life_s", "speed_forget_s", "user_requests_per_s"), _NO_EFFECT),
+        "root": _FOR_TESTS,
+    },
     "allocate": {
         **dict.fromkeys(
             ("fill", "time", "promise", "idle_load", "oss_balance", "latency", "degraded", "ceiling", "seed"),
@@ -557,7 +556,8 @@ FORMER = {
         "policy": _ONE,
         "rules": "it is 64",
     },
-    "tune": {"learner": _ONE},
+    "tune": {"learner": _ONE, "lctl": _IN_PATH},
+    "pool": {"lctl": _IN_PATH},
     "bursts": {"answer_s": "it is 0.02 s"},
     "page": {"results": "it is the folder `results` of page.state"},
 }

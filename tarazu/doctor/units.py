@@ -43,20 +43,16 @@ def look(node: Node) -> Iterator[Finding]:
 
 def _tools(node: Node, units: list[str]) -> Iterator[Finding]:
     """Programs of Lustre that daemons call."""
-    s = node.settings
-    for unit, name, command in (
-        ("tarazu-ossd-routers", "ossd.lnetctl", s.ossd.lnetctl),
-        ("tarazu-announcer", "tune.lctl", s.tune.lctl),
-        ("tarazu-pool", "pool.lctl", s.pool.lctl),
+    for unit, program in (
+        ("tarazu-ossd-routers", "lnetctl"),
+        ("tarazu-announcer", "lctl"),
+        ("tarazu-pool", "lctl"),
     ):
-        program = command.split()[0] if command.split() else ""
         if (
             unit in units
             and shutil.which(program, path=f"{SYSTEM_PATH}:{node.environ.get('PATH', '')}") is None
         ):
-            yield fail(
-                name, f"{program or 'nothing'} is not found, which {unit} calls", "install Lustre's tools"
-            )
+            yield fail(program, f"it is not found, and {unit} calls it", "install Lustre's tools")
 
 
 def _unit(node: Node, unit: str) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,9 @@ def tune(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Tune:
         configuration = tmp_path / "tarazu.toml"
         configuration.write_text(
             f'[tune]\nmode = "{mode}"\nstate = "{tmp_path}/state"\nknowledge = "{tmp_path}/knowledge"\n{more}\n'
-            f'[run]\nstop_file = "{tmp_path}/stop"\n[ossd]\nroot = "{tmp_path}/root"\n'
+            f'[run]\nstop_file = "{tmp_path}/stop"\n'
         )
+        os.environ["TARAZU_ROOT"] = f"{tmp_path}/root"
         status = main(["tune", *words, "--config", str(configuration)])
         said = capsys.readouterr()
         return status, said.out, said.err

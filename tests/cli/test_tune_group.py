@@ -23,6 +23,7 @@ def test_an_administrator_orders_looks_and_undoes(
     group: Group, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = Client(tmp_path, "node1")
+    group.here(client)
     group.council(mode="observe")
     group.announcer(client, knowledge=str(tmp_path / "none"))
 

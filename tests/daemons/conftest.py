@@ -59,7 +59,7 @@ class Site:
             f"[ossd]\ninterval_s = 0.1\n"
             f"[allocate]\nleast_gain = -1.0\n"
             f"[mdsd]\nstatistics = '{self.statistics}'\nrequests = '{self.requests}'\n"
-            f"root = '{self.mds_root}'\naudit_log = '{self.audit}'\nstate = '{self.state}'\n"
+            f"audit_log = '{self.audit}'\nstate = '{self.state}'\n"
             + "".join(f"{name} = {value}\n" for name, value in lines.items())
         )
 
@@ -86,7 +86,7 @@ class Site:
         return process
 
     def mdsd(self) -> subprocess.Popen[str]:
-        return self.start("mdsd")
+        return self.start("mdsd", "--root", str(self.mds_root))
 
     def ossd(self, name: str = "oss1", root: Path = DATA / "oss") -> subprocess.Popen[str]:
         return self.start("ossd", "--name", name, "--root", str(root))

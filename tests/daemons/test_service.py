@@ -181,7 +181,7 @@ def test_settings_are_taken_over_as_a_whole_or_not_at_all(
     plain: Plain, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "tarazu.daemons")
-    new = config.override(config.Settings(), "ossd", interval_s=0.01, root="/elsewhere")
+    new = config.override(config.Settings(), "ossd", interval_s=0.01, name="elsewhere")
     new = config.override(new, "mdsd", requests="tcp://mds9:1", cpu_limit=0.1)
     plain.read = lambda: config.override(new, "clientd", socket="/not/looked/at")
 
@@ -200,10 +200,10 @@ def test_settings_are_taken_over_as_a_whole_or_not_at_all(
         lambda: len(caplog.messages) == 2,
     )
     assert caplog.messages == [
-        "settings read again; after a restart only: ossd.root, mdsd.requests",
+        "settings read again; after a restart only: ossd.name, mdsd.requests",
         "settings stay as they were: ossd.interval_s: expected another one, found 'this one'",
     ]
-    assert plain.settings.ossd.interval_s == 0.01 and plain.settings.ossd.root == "/"
+    assert plain.settings.ossd.interval_s == 0.01 and plain.settings.ossd.name == ""
     assert plain.noted.count("take_over") == 1
 
 
@@ -277,7 +277,12 @@ def started(site: Site, program: str, *options: str, environ: dict[str, str]) ->
             stdout=log,
             stderr=log,
             text=True,
-            env={**os.environ, "PYTHONWARNINGS": "error", **environ},
+            env={
+                **os.environ,
+                "PYTHONWARNINGS": "error",
+                "TARAZU_ROOT": f"{site.directory}/empty",
+                **environ,
+            },
         )
     site.processes.append(process)
     return process
@@ -286,16 +291,15 @@ def started(site: Site, program: str, *options: str, environ: dict[str, str]) ->
 def configure(site: Site) -> None:
     """With all that any of them needs, below the site's directory."""
     at, ports = site.directory, [free_port() for _ in range(3)]
-    root = at / "empty"
-    root.mkdir()
-    text = site.config.read_text().replace("[ossd]\n", f"[ossd]\nroot = '{root}'\nstate = '{at}/rules'\n")
+    (at / "empty").mkdir()
+    text = site.config.read_text().replace("[ossd]\n", f"[ossd]\nstate = '{at}/rules'\n")
     site.config.write_text(
         f"{text}[run]\nstop_file = ''\n[clientd]\nsocket = '{at}/c.sock'\ndatabase = '{at}/db'\n"
         f"[tune]\ncouncil = 'tcp://127.0.0.1:{ports[0]}'\nstate = '{at}/levers'\nknowledge = '{at}/knowledge'\n"
         f"[bursts]\nstatistics = 'tcp://127.0.0.1:{ports[1]}'\njobs = '/nowhere'\ndirectory = '{at}/bursts'\n"
         f"socket = '{at}/bursts.sock'\n"
         f"[page]\nlisten = '127.0.0.1:{ports[2]}'\nstate = '{at}/page'\n"
-        f"[pool]\nlctl = '/nowhere/lctl'\nstate = '{at}/pool'\ninterval_s = 60\n"
+        f"[pool]\nstate = '{at}/pool'\ninterval_s = 60\n"
     )
 
 

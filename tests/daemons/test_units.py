@@ -118,10 +118,10 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
             f"[bursts]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\njobs = '/nowhere'\n"
             f"directory = '{site.directory}/bursts'\nsocket = '{site.directory}/bursts.sock'\n"
             f"[page]\nlisten = '{page}'\nstate = '{site.directory}/page'\n"
-            f"[pool]\nmode = 'advise'\ninterval_s = 0.5\nlctl = '/nowhere/lctl'\nstate = '{site.directory}/pool'\n"
+            f"[pool]\nmode = 'advise'\ninterval_s = 0.5\nstate = '{site.directory}/pool'\n"
         )
     for unit_name, daemon, options in (
-        ("mdsd", "mdsd.service", []),
+        ("mdsd", "mdsd.service", ["--root", str(site.mds_root)]),
         ("ossd", "ossd.service", oss),
         ("ossd-routers", "ossd.service", ["--routers", *oss]),
         (

@@ -13,6 +13,7 @@ from typing import Any
 
 from tarazu import config
 from tarazu.daemons.council import here
+from tarazu.sim.testbed.daemons import stand_ins
 from tarazu.sim.testbed.ports import free_port
 from tarazu.wire import keys
 
@@ -97,17 +98,27 @@ class Group:
             "group": "g",
             "knowledge": str(self.knowledge),
             "state": str(self.directory / f"{name}.state"),
-            "lctl": f"{self.lctl} {root}",
             **self.tune,
             **own,
         }
         path = self.directory / f"{name}.toml"
         path.write_text(
             f"[keys]\ndirectory = '{self.keys}'\n[run]\nstop_file = ''\n"
-            f"[ossd]\nname = '{name}'\nroot = '{root}'\n[tune]\n"
+            f"[ossd]\nname = '{name}'\n[tune]\n"
             + "".join(f"{key} = {value!r}\n" for key, value in tune.items())
         )
         return path
+
+    def environ(self, name: str, root: Path) -> dict[str, str]:
+        """Of the processes of a node: where its /proc and /sys are, and lctl."""
+        return {
+            **stand_ins(self.directory / f"{name}.node", lctl=f"{self.lctl} {root}"),
+            "TARAZU_ROOT": str(root),
+        }
+
+    def here(self, client: Client) -> None:
+        """This process, and those that it starts, are on that node."""
+        os.environ.update(self.environ(client.name, client.root))
 
     def council(self, **own: Any) -> subprocess.Popen[bytes]:
         return self._start("council.service", "council", Path("/nowhere"), **own)
@@ -122,7 +133,7 @@ class Group:
                 [*command, "--config", str(self.configuration(name, root, **own))],
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "PYTHONWARNINGS": "error"},
+                env={**os.environ, "PYTHONWARNINGS": "error", **self.environ(name, root)},
             )
         self.processes.append(process)
         return process

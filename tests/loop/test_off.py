@@ -202,7 +202,7 @@ def test_every_lever_at_once_obeys_the_site_s_stop_and_comes_back(steady: Loop, 
     """A running job, a new one, the pool keeper as a process, and each command that sets something."""
     bed = steady.testbed
     lever = {
-        "TARAZU_POOL_LCTL": str(bed.directory / "mds" / "bin" / "lctl"),
+        "PATH": f"{bed.directory}/mds/bin:{bed.environment(0)['PATH']}",
         "TARAZU_POOL_STATE": str(tmp_path / "pool"),
         "TARAZU_POOL_MODE": "apply",
         "TARAZU_POOL_INTERVAL_S": "1",

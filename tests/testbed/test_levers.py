@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,7 +50,9 @@ def test_nrs_is_learned_set_and_restored_whatever_dies(bed: Testbed, tmp_path: P
         return {path.name: path.read_text() for path in (root / POLICIES).parent.glob("nrs_*")}
 
     before, group = nrs(), Group(tmp_path, **TUNE)
-    oss, number = {"lctl": lctl_command(root), "state": str(tmp_path / "state")}, 0
+    group.lctl.write_text(f'#!/bin/sh\nshift\nexec {lctl_command(root)} "$@"\n')
+    os.environ.update(group.environ("oss1", root))
+    oss, number = {"state": str(tmp_path / "state")}, 0
 
     def written(holds: bool) -> bool:
         nonlocal number

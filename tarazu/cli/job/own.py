@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -12,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from tarazu import config
 from tarazu.allocate.quality import ost_cost
 from tarazu.cli import disable
 from tarazu.config import Settings
@@ -129,7 +129,7 @@ def ended(settings: Settings, wanted: str, names: Iterable[str] = ()) -> list[En
 def _osts(fs_name: str) -> frozenset[int]:
     """Those of the file system; none where it is not mounted here."""
     try:
-        return client.file_system(fs_name, os.environ.get("TARAZU_ROOT", "/")).osts
+        return client.file_system(fs_name, config.root()).osts
     except TarazuError:
         return frozenset()
 

@@ -46,10 +46,18 @@ def _steady(directory: Path, interval_s: float, seconds: float) -> Iterator[Figu
     shutil.copy(times.parents[1] / "lustre-OST0003/job_stats", times)
     config = directory / "tarazu.toml"
     config.write_text(
-        f'[ossd]\nroot = "{root}"\ninterval_s = {interval_s}\n[keys]\ninsecure = true\n'
+        f"[ossd]\ninterval_s = {interval_s}\n[keys]\ninsecure = true\n"
         f'[mdsd]\nstatistics = "ipc://{directory}/statistics"\n'
     )
-    command = [sys.executable, "-m", "tarazu.daemons.ossd.service", "--config", str(config)]
+    command = [
+        sys.executable,
+        "-m",
+        "tarazu.daemons.ossd.service",
+        "--config",
+        str(config),
+        "--root",
+        str(root),
+    ]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as ossd:
         time.sleep(3.0)
         begin, before = time.monotonic(), cpu_s(ossd.pid)

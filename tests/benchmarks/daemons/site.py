@@ -40,7 +40,7 @@ class Site:
             f"[keys]\ndirectory = '{self.directory}/keys'\n"
             f"[ossd]\ninterval_s = {interval_s}\n"
             f"[mdsd]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\nrequests = '{self.requests}'\n"
-            f"root = '{TESTS}/data/lustre/mds'\naudit_log = '{self.directory}/audit.log'\n"
+            f"audit_log = '{self.directory}/audit.log'\n"
             f"state = '{self.directory}/mdsd'\ncpu_limit = 1.0\nmemory_limit = 1.0\n{mdsd}"
         )
         self.processes: list[subprocess.Popen[str]] = []
@@ -72,7 +72,9 @@ class Site:
         return process
 
     def mdsd(self) -> subprocess.Popen[str]:
-        return self.start("tarazu.daemons.mdsd.service", "--config", self.config)
+        return self.start(
+            "tarazu.daemons.mdsd.service", "--config", self.config, "--root", TESTS / "data/lustre/mds"
+        )
 
     def transport(self, sockets: int = 1) -> ZmqTransport:
         """A client's."""

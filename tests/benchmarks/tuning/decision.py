@@ -130,8 +130,7 @@ def configuration(directory: Path, *, stop_file: str = "", **tune: object) -> Pa
     }
     file.write_text(
         f"[keys]\ndirectory = '{directory}/keys'\n[run]\nstop_file = '{stop_file}'\n"
-        f"[ossd]\nroot = '{directory}/oss'\n[tune]\n"
-        + "".join(f"{name} = {value!r}\n" for name, value in own.items())
+        f"[tune]\n" + "".join(f"{name} = {value!r}\n" for name, value in own.items())
     )
     return file
 
@@ -171,7 +170,16 @@ def _announcer(seconds: int) -> Iterator[Figure]:
         write = _oss(Path(directory) / "oss")
         processes = [_start(Path(directory), "tarazu.daemons.council.service", "--config", str(file))]
         processes.append(
-            _start(Path(directory), "tarazu.daemons.announcer.start", "--config", str(file), "--kind", "oss")
+            _start(
+                Path(directory),
+                "tarazu.daemons.announcer.start",
+                "--config",
+                str(file),
+                "--kind",
+                "oss",
+                "--root",
+                f"{directory}/oss",
+            )
         )
         try:
             used = []

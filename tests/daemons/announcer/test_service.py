@@ -49,6 +49,7 @@ class Pair:
 
     def __init__(self, group: Group, client: Client) -> None:
         self.group, self.client = group, client
+        group.here(client)
         self.council: CouncilService | None = None
         self.announcer = Announcer(
             config.load(str(group.configuration(client.name, client.root))), Wakeup(), kind="client"
@@ -200,8 +201,6 @@ def test_a_stop_file_that_hangs_holds_up_no_announcer(
     path.write_text(path.read_text().replace("stop_file = ''", f"stop_file = '{tmp_path}/stop'"))
     group.configuration = lambda *_, **__: path  # type: ignore[method-assign]
     client = Client(tmp_path, "login1")
-    path.write_text(path.read_text().replace(f"root = '{tmp_path}'", f"root = '{client.root}'"))
-    path.write_text(path.read_text().replace(f"lctl {tmp_path}'", f"lctl {client.root}'"))
     pair = Pair(group, client)
     try:
         pair.announcer._tick(time.monotonic())
@@ -246,6 +245,7 @@ def test_what_was_wrong_for_a_moment_is_not_said_for_ever(
 def test_an_announcer_that_cannot_begin_restores_what_was_left(make: Make, tmp_path: Path) -> None:
     group, client = make(), Client(tmp_path, "login1")
     settings = config.load(str(group.configuration("login1", client.root)))
+    group.here(client)
     keeper.keeper_of(settings).apply({"max_rpcs_in_flight": "16"}, "a council said so")
     assert client.in_force == "16"
     (group.keys / "client.key").unlink()
@@ -260,6 +260,7 @@ def test_what_was_left_is_restored_before_anything_that_takes_long_is_loaded(
     """With a fifth of a processor that takes half a minute."""
     group, client = make(), Client(tmp_path, "login1")
     path = group.configuration("login1", client.root)
+    group.here(client)
     keeper.keeper_of(config.load(str(path))).apply({"max_rpcs_in_flight": "16"}, "a council said so")
     program = (
         "import sys\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import time
@@ -139,7 +140,8 @@ def test_a_compute_node_tells_of_its_network(site: Site) -> None:
     (root / "sys/kernel/debug/lnet/stats").write_text("1 2 0 4 5 6 7 0 0 0 0\n")
     service = site.service(interval_s=0.01)
     settings = site.settings(interval_s=0.01)
-    settings = config.override(settings, "ossd", root=str(root), name="n7")
+    settings = config.override(settings, "ossd", name="n7")
+    os.environ["TARAZU_ROOT"] = str(root)
     told = 0
     with Wakeup() as wakeup, contextlib.closing(NodeService(settings, wakeup)) as node:
         deadline = time.monotonic() + PATIENCE_S
@@ -189,7 +191,7 @@ def test_a_kill_loses_what_was_not_written_yet_and_no_more(site: Site) -> None:
     oss = Oss(site)
     site.settings(interval_s=1.0)
     file = site.directory / "tarazu.toml"
-    file.write_text(file.read_text() + f"[ossd]\ninterval_s = 0.2\nexports = true\nroot = '{oss.root}'\n")
+    file.write_text(file.read_text() + "[ossd]\ninterval_s = 0.2\nexports = true\n")
     directory = here.traffic(config.load(str(file)))
     processes: list[subprocess.Popen[bytes]] = []
 
@@ -211,7 +213,7 @@ def test_a_kill_loses_what_was_not_written_yet_and_no_more(site: Site) -> None:
             time.sleep(0.05)
 
     try:
-        start("-m", "tarazu.daemons.ossd.service")
+        start("-m", "tarazu.daemons.ossd.service", "--root", str(oss.root))
         daemon = start("-c", quick)
         until(lambda: on_disk() > 5000)
         daemon.kill()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from tarazu.daemons.levers.lctl import Lctl
 from tarazu.program import Answer, Program
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed import tunables
-from tarazu.sim.testbed.daemons import lctl_command
+from tarazu.sim.testbed.daemons import lctl_command, stand_ins
 from tarazu.tune.levers import known, lever
 
 NRS = ("nrs", "nrs_tbf_rule=none | jobid={ior.*} rate=1000")
@@ -100,6 +101,8 @@ def noted(node: Node) -> dict[str, list[str]]:
 
 
 def settings_of(node: Node, stop_file: Path | None = None) -> config.Settings:
-    tune = config.Tune(levers=tuple(node.texts), lctl=lctl_command(node.root), state=str(node.state))
+    """Of this process, which is on that node from now on."""
+    os.environ.update(stand_ins(node.root, lctl=lctl_command(node.root)))
+    tune = config.Tune(levers=tuple(node.texts), state=str(node.state))
     run = config.RunSettings(stop_file=str(stop_file)) if stop_file else config.RunSettings()
-    return config.Settings(tune=tune, ossd=config.OssdSettings(root=str(node.root)), run=run)
+    return config.Settings(tune=tune, run=run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,7 +102,8 @@ class Mdsd:
     """What mdsd's loop holds of the system."""
 
     def __init__(self, root: Path) -> None:
-        settings = config.override(config.Settings(), "mdsd", exclude=(f"{FS}:7",), root=str(root), state="")
+        settings = config.override(config.Settings(), "mdsd", exclude=(f"{FS}:7",), state="")
+        os.environ["TARAZU_ROOT"] = str(root)
         self.health = Health(str(root))
         self.book = SimpleNamespace(ledger=Ledger())
         self.system = System(settings, self.book.ledger, AloneCount(), Counts(), self.health)

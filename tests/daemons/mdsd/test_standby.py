@@ -103,6 +103,7 @@ class TwoMdsds(Site):
 
     def run(self, name: str) -> None:
         arguments = ["--config", str(self.directory / f"{name}.toml"), "--state", str(self.directory / name)]
+        arguments += ["--root", str(self.mds_root)]
         with (self.directory / f"{name}.log").open("a") as log:
             self.running[name] = subprocess.Popen(
                 [sys.executable, "-m", "tarazu.daemons.mdsd.service", *arguments]

@@ -43,14 +43,18 @@ def system(bed: Testbed, **verdicts: str) -> Whole:
 class Site:
     def __init__(self, bed: Testbed, directory: Path) -> None:
         self.bed, self.now_s, self.stopped = bed, 1e9, ""
+        os.environ.update(bed.mds_environment())
+        self.lctl = bed.directory / "mds/bin/lctl"
         self.settings = config.override(
             config.Settings(), "pool",
-            lctl=str(bed.directory / "mds/bin/lctl"), state=str(directory / "state"), mode="apply",
+            state=str(directory / "state"), mode="apply",
         )  # fmt: skip
 
-    def keeper(self, **changes: Any) -> Keeper:
+    def keeper(self, lctl: str = "lctl", **changes: Any) -> Keeper:
         settings = config.override(self.settings, "pool", **changes)
-        return Keeper(settings, stopped=lambda: self.stopped, clock=lambda: self.now_s)
+        keeper = Keeper(settings, stopped=lambda: self.stopped, clock=lambda: self.now_s)
+        keeper.pools = Pools(lctl)
+        return keeper
 
     def members(self) -> list[int] | None:
         return self.bed.pools.get("good") and sorted(self.bed.pools["good"])
@@ -118,7 +122,7 @@ def test_a_pool_of_the_site_keeps_to_its_osts_and_is_given_back_as_it_was(site: 
 def test_what_an_administrator_changes_beside_us_is_his(site: Site) -> None:
     keeper = site.keeper()
     keeper.apply(system(site.bed, _3="sick"))
-    calls = Pools(site.settings.pool.lctl)
+    calls = Pools(str(site.lctl))
     calls.change("lustre", "good", "pool_add", [3])
     calls.change("lustre", "good", "pool_remove", [5])
     for _ in range(2):
@@ -135,7 +139,7 @@ def test_apply_makes_it_ours_again_and_a_pool_that_was_removed_is_not_made_again
 ) -> None:
     keeper = site.keeper()
     keeper.apply(system(site.bed))
-    Pools(site.settings.pool.lctl).change("lustre", "good", "pool_remove", [5])
+    Pools(str(site.lctl)).change("lustre", "good", "pool_remove", [5])
     keeper.apply(system(site.bed))
     site.now_s += HOUR_S + 1
     keeper.apply(system(site.bed), anew=True)
@@ -164,13 +168,13 @@ def test_killed_between_note_and_call_it_goes_on_and_undoes(site: Site) -> None:
     script = (
         "import sys, msgspec; from tarazu import config; from tarazu.daemons.pool.keeper import Keeper\n"
         "from tarazu.daemons.asking import Whole\n"
-        "seen = msgspec.json.decode(sys.argv[3], type=Whole)\n"
-        "settings = config.override(config.Settings(), 'pool', lctl=sys.argv[1], state=sys.argv[2])\n"
+        "seen = msgspec.json.decode(sys.argv[2], type=Whole)\n"
+        "settings = config.override(config.Settings(), 'pool', state=sys.argv[1])\n"
         "Keeper(settings, stopped=lambda: '', clock=lambda: 1e9).apply(seen)\n"
     )
     seen = msgspec.json.encode(system(site.bed, _3="sick")).decode()
     site.bed.set_pool_delay(0.3)
-    words = [sys.executable, "-c", script, site.settings.pool.lctl, site.settings.pool.state, seen]
+    words = [sys.executable, "-c", script, site.settings.pool.state, seen]
     child = subprocess.Popen(words)
     note = Path(site.settings.pool.state) / NAME
     deadline = time.monotonic() + 20
@@ -225,7 +229,7 @@ def test_undo_leaves_no_pool_of_the_one_ost_that_somebody_else_put_in(site: Site
     """All new files of its directories went to that one."""
     keeper = site.keeper()
     keeper.apply(system(site.bed, _6="sick"))
-    calls = Pools(site.settings.pool.lctl)
+    calls = Pools(str(site.lctl))
     calls.change("lustre", "good", "pool_remove", [0])
     calls.change("lustre", "good", "pool_add", [6])
     keeper.undo()
@@ -244,7 +248,7 @@ def test_undo_of_our_pool_that_somebody_else_emptied_or_removed_leaves_none(
 ) -> None:
     keeper = site.keeper()
     keeper.apply(system(site.bed))
-    calls = Pools(site.settings.pool.lctl)
+    calls = Pools(str(site.lctl))
     calls.change("lustre", "good", "pool_remove", list(range(8)))
     if not emptied:
         calls.change("lustre", "good", "pool_destroy")
@@ -259,7 +263,7 @@ def test_undo_of_our_pool_that_somebody_else_emptied_or_removed_leaves_none(
 def test_undo_of_the_sites_pool_keeps_what_others_did_and_does_not_empty_it(site: Site) -> None:
     site.bed.mds.add_pool("good", [1, 2])
     site.bed.mds.add_pool("mine", [1, 2, 3, 4])
-    calls = Pools(site.settings.pool.lctl)
+    calls = Pools(str(site.lctl))
     try:
         keeper = site.keeper(of="mine")
         keeper.apply(system(site.bed))
@@ -290,9 +294,7 @@ def test_apply_away_from_the_mgs_says_that_it_must_run_there_and_leaves_no_note(
     """Captured on 2.17.57."""
     lctl, audit = tmp_path / "lctl", tmp_path / "audit.log"
     refuses = 'echo "No device found for name MGS: Invalid argument" >&2; exit 19'
-    lctl.write_text(
-        f'#!/bin/sh\ncase $1 in pool_list) exec {site.settings.pool.lctl} "$@";; esac\n{refuses}\n'
-    )
+    lctl.write_text(f'#!/bin/sh\ncase $1 in pool_list) exec {site.lctl} "$@";; esac\n{refuses}\n')
     lctl.chmod(0o755)
     keeper = site.keeper(lctl=str(lctl), audit_log=str(audit))
     for _ in range(3):
@@ -318,7 +320,7 @@ def test_a_kill_between_the_call_and_its_line_loses_no_line(site: Site, tmp_path
             super().change(fs_name, pool, what, osts)
             raise KeyboardInterrupt
 
-    keeper.pools = Killed(site.settings.pool.lctl)
+    keeper.pools = Killed(str(site.lctl))
     with pytest.raises(KeyboardInterrupt):
         keeper.apply(system(site.bed, _3="sick"), anew=True)
     (line,) = (line.partition(" ")[2] for line in audit.read_text().splitlines())
@@ -331,7 +333,7 @@ def test_what_tarazu_pool_says_is_true(site: Site, capsys: pytest.CaptureFixture
             pool_command._print(done, False)
         return capsys.readouterr().out
 
-    seen, calls = system(site.bed), Pools(site.settings.pool.lctl)
+    seen, calls = system(site.bed), Pools(str(site.lctl))
     keeper = site.keeper()
     keeper.apply(seen)
     assert said(keeper, seen) == "lustre.good: 8 OSTs\n  as it should be\n"
@@ -440,7 +442,7 @@ def test_a_pool_whose_beginning_failed_half_way_is_completed_at_once(site: Site)
             if osts:
                 raise Unavailable("the MGS went away")
 
-    keeper.pools = Failing(site.settings.pool.lctl)
+    keeper.pools = Failing(str(site.lctl))
     (done,) = keeper.apply(system(site.bed, _3="sick"))
     assert done.failed and site.members() == [0, 1]
     (done,) = site.keeper().apply(system(site.bed, _3="sick"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.udsp import Rule, Udsp
-from tarazu.sim.testbed.daemons import LNETCTL
+from tarazu.sim.testbed.daemons import lnetctl_command, stand_ins
 from tarazu.sim.testbed.routers import rules_of
 from tarazu.sim.testbed.statfiles import lnet_routes
 
@@ -27,10 +27,14 @@ class Server:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.command = shlex.join([sys.executable, "-I", "-S", str(LNETCTL), str(root)])
+        self.command = lnetctl_command(root)
         (root / "lnet").mkdir(parents=True)
         self.set_routes()
         self.foreign(FOREIGN)
+
+    def here(self) -> None:
+        """This process, and those that it starts, are on it."""
+        os.environ.update(stand_ins(self.root, lnetctl=self.command))
 
     def set_routes(self, *down: str) -> None:
         path = self.root / "sys/kernel/debug/lnet/routes"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import errno
 import json
 import logging
@@ -20,6 +19,7 @@ from tarazu.daemons.routers.kept import Kept
 from tarazu.daemons.routers.lnetctl import Lnetctl, LnetctlError, LnetctlSilent
 from tarazu.errors import StoreError, Unavailable
 from tarazu.forwarding.routers import udsp
+from tarazu.sim.testbed.daemons import stand_ins
 
 from .conftest import FOREIGN, GATEWAYS, A, B, C, Server
 
@@ -163,10 +163,9 @@ def test_failures_say_what_lnetctl_said(tmp_path: Path, command: str, says: str)
 
 
 def settings_of(server: Server, state: Path) -> config.Settings:
-    return dataclasses.replace(
-        config.Settings(),
-        ossd=dataclasses.replace(config.OssdSettings(), lnetctl=server.command, state=str(state)),
-    )
+    """Of this process, which is on that server from now on."""
+    server.here()
+    return config.Settings(ossd=config.OssdSettings(state=str(state)))
 
 
 def test_undo_takes_back_and_holds_until_it_is_resumed(server: Server, tmp_path: Path) -> None:
@@ -184,9 +183,10 @@ def test_undo_takes_back_and_holds_until_it_is_resumed(server: Server, tmp_path:
 def test_undo_says_what_it_could_not_take_back(server: Server, tmp_path: Path) -> None:
     settings = settings_of(server, tmp_path / "state")
     keepers.keeper_of(settings).apply([A], 3, "")
-    broken = dataclasses.replace(settings.ossd, lnetctl="false")
-    undone = undo(dataclasses.replace(settings, ossd=broken))
+    os.environ.update(stand_ins(server.root, lnetctl="false"))
+    undone = undo(settings)
     assert undone.left == (A,) and "status 1" in undone.why and server.rules() == [A]
+    server.here()
     assert undo(settings).deleted == (A,)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from tarazu import config
 from tarazu.daemons.routers import service as module
+from tarazu.daemons.routers.lnetctl import Lnetctl
 from tarazu.daemons.routers.service import RulesService
 from tarazu.daemons.service import Wakeup
 from tarazu.forwarding.routers import udsp
@@ -30,15 +31,15 @@ def make(server: Server, tmp_path: Path) -> Iterator[Make]:
     made: list[RulesService] = []
 
     def make(mode: str = "apply", lnetctl: str = server.command, **own: Any) -> RulesService:
+        server.here()
         settings = config.Settings(
-            ossd=config.OssdSettings(
-                name="oss1", root=str(server.root), lnetctl=lnetctl, state=str(tmp_path / "state")
-            ),
+            ossd=config.OssdSettings(name="oss1", state=str(tmp_path / "state")),
             keys=config.Keys(directory=str(tmp_path / "keys")),
             mdsd=config.MdsdSettings(requests="tcp://127.0.0.1:9"),
             forwarding=config.Forwarding(routers=mode, **own),
         )
         made.append(RulesService(settings, Wakeup()))
+        made[-1].keeper.lnetctl = Lnetctl(lnetctl)
         return made[-1]
 
     yield make
