@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarazu.errors import TarazuError
-from tests.hostile.cases import CASES, Case
+from tests.hostile.cases import Case
 
 VALUES = (0xFF, 0x22, 0x39)
 """Put in place of a byte: no UTF-8, a quote, a digit."""
@@ -81,17 +81,3 @@ def damage(case: Case, rng: random.Random, places: int = SHORT) -> Result:
                     f"(byte {changed} of {len(data)})"
                 ) from error
     return Result(1, count, refused, longest)
-
-
-def mutate_files(n: int, seed: int = 0) -> Result:
-    """All readers; `n` damaged files or so for each."""
-    total = Result(0, 0, 0, 0)
-    for case in CASES:
-        one = damage(case, random.Random(f"{seed} {case.name}"), max(case.places or SHORT, n // 10))
-        total = Result(
-            total.readers + 1,
-            total.damaged + one.damaged,
-            total.refused + one.refused,
-            max(total.longest_line, one.longest_line),
-        )
-    return total

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tarazu.forwarding.curve import curve
 from tarazu.forwarding.policy import Schedule
 from tarazu.sim.forwarding import workload
-from tarazu.sim.forwarding.alternate import alternate
 from tarazu.sim.forwarding.metrics import measure
 from tarazu.sim.forwarding.simulate import ScheduledApplication, observe
 from tarazu.sim.kernel.network import Network
+from tests.sim.forwarding.alternate import alternate
 
 RESOURCES = 3
 PLACES = st.lists(st.integers(0, RESOURCES - 1), min_size=1, max_size=RESOURCES, unique=True).map(tuple)
