@@ -1,6 +1,6 @@
 """The process in which mdsd's allocations are computed: mdsd's loop answers meanwhile, whatever they take.
 
-mdsd ──Task──► process ──tuple[Done, ...]──► mdsd        over a socket pair, one after the other, each with its length
+mdsd ──Task──► process ──tuple[Done, ...]──► mdsd        over a socket pair, one after the other
 
 A thread computes at the expense of all others in its process, and longest where the node has no processor free. So
 this one is lower in priority, takes the best placement so far after `BETTER_S`, and is ended after `LONGEST_S`; when it
@@ -14,7 +14,6 @@ import logging
 import os
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -26,8 +25,10 @@ import msgspec
 from tarazu.config.sections import Allocate
 from tarazu.daemons.mdsd.batch import BatchPart, Outcome, Placed, Refused, place
 from tarazu.daemons.service import ISOLATED
+from tarazu.errors import Unavailable, WireError
 from tarazu.model import Left, SystemView
 from tarazu.wire import messages
+from tarazu.wire.local import Channel
 from tarazu.wire.messages import AllocationReply, AllocationRequest
 
 log = logging.getLogger("tarazu.mdsd")
@@ -37,8 +38,6 @@ BETTER_S = 3.0
 LONGEST_S = 60.0
 """Twice as long as a client waits for its answer; on a busy node the process takes seconds to start, too."""
 NICE = 5
-
-_LENGTH = struct.Struct("<Q")
 
 
 class Task(msgspec.Struct, frozen=True, array_like=True):
@@ -111,18 +110,20 @@ class Placing:
             tuple(dict(part.left) for part in parts),
             view_age_s,
         )
+        begin = time.monotonic()
         try:
             self.start()
             assert self._socket is not None
-            answer = _done.decode(_exchange(self._socket, _encoder.encode(task)))
-            return [_outcome(done) for done in answer]
-        except (OSError, msgspec.DecodeError) as error:
+            channel = Channel(self._socket, deadline_s=LONGEST_S, name="socket")
+            channel.send_body(_encoder.encode(task))
+            return [_outcome(done) for done in _done.decode(channel.receive_body())]
+        except (OSError, Unavailable, WireError, msgspec.DecodeError) as error:
             if not self._closed:
                 log.error("the process that computes allocations is ended: %s", error)
             with self._lock:
                 self._stop()
-            slow = f"mdsd could not compute it within {LONGEST_S:g} s"
-            why = slow if isinstance(error, TimeoutError) else "the allocator failed"
+            slow = isinstance(error, Unavailable) and time.monotonic() - begin >= LONGEST_S
+            why = f"mdsd could not compute it within {LONGEST_S:g} s" if slow else "the allocator failed"
             return [Refused("declined", why) for _ in parts]
 
     def close(self) -> None:
@@ -140,33 +141,6 @@ class Placing:
             self._process.kill()
             self._process.wait()
         self._socket = self._process = None
-
-
-def _exchange(end: socket.socket, task: bytes) -> bytes:
-    """Raises OSError, and TimeoutError when the answer takes too long."""
-    deadline = time.monotonic() + LONGEST_S
-    end.settimeout(LONGEST_S)
-    end.sendall(_LENGTH.pack(len(task)))
-    end.sendall(task)
-    return _read(end, deadline)
-
-
-def _read(end: socket.socket, deadline: float | None = None) -> bytes:
-    (length,) = _LENGTH.unpack(_bytes(end, _LENGTH.size, deadline))
-    return _bytes(end, length, deadline)
-
-
-def _bytes(end: socket.socket, count: int, deadline: float | None) -> bytes:
-    found = bytearray(count)
-    view, at = memoryview(found), 0
-    while at < count:
-        if deadline is not None:
-            end.settimeout(max(0.001, deadline - time.monotonic()))
-        got = end.recv_into(view[at:])
-        if not got:
-            raise EOFError("it has hung up") if deadline is None else OSError("it has hung up")
-        at += got
-    return bytes(found)
 
 
 def _outcome(done: Done) -> Outcome:
@@ -188,21 +162,20 @@ def serve(end: socket.socket) -> None:
     from tarazu.allocate.pipeline import Tarazu  # with numpy: for the process that computes
 
     settings, policy = None, None
+    channel = Channel(end)
     while True:
         try:
-            task = _task.decode(_read(end))
-        except (EOFError, OSError):
+            task = _task.decode(channel.receive_body())
+        except Unavailable:
             return
         if policy is None or task.settings != settings:
             settings, policy = task.settings, Tarazu.of_site(task.settings)
             policy.limit_s = BETTER_S
         parts = [BatchPart(request, left) for request, left in zip(task.requests, task.left, strict=True)]
         outcomes = place(policy, task.view, parts, task.settings.weights, task.view_age_s)
-        answer = _encoder.encode([_told(outcome) for outcome in outcomes])
         try:
-            end.sendall(_LENGTH.pack(len(answer)))
-            end.sendall(answer)
-        except OSError:
+            channel.send_body(_encoder.encode([_told(outcome) for outcome in outcomes]))
+        except Unavailable:
             return
 
 

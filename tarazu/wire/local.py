@@ -349,13 +349,14 @@ class Channel:
         deadline_s: float | None = None,
         room: Allowance | None = None,
         descriptor_room: Allowance | None = None,
+        name: str = "clientd socket",
     ) -> None:
         """`deadline_s`: the whole conversation ends after this; else only silence does (the socket's time-out).
 
         `room`, `descriptor_room`: where the bytes of a received frame and its descriptors are taken from, until
-        the next one is received; without room for them `receive` raises Busy.
+        the next one is received; without room for them `receive` raises Busy. `name`: of the socket, in errors.
         """
-        self._socket = sock
+        self._socket, self._name = sock, name
         self.max_bytes = max_bytes
         self._room, self._descriptor_room = room, descriptor_room
         self._room_taken = self._descriptors_taken = 0
@@ -394,9 +395,9 @@ class Channel:
     def twin(self) -> Channel:
         """The same conversation, to be led on by somebody else once this one is closed. Raises Unavailable."""
         try:
-            return Channel(self._socket.dup(), max_bytes=self.max_bytes)
+            return Channel(self._socket.dup(), max_bytes=self.max_bytes, name=self._name)
         except OSError as error:
-            raise Unavailable(f"clientd socket: {error}") from None
+            raise Unavailable(f"{self._name}: {error}") from None
 
     def wait(self, timeout_s: float) -> bool:
         """True as soon as something can be read, or the other end has hung up."""
@@ -433,7 +434,7 @@ class Channel:
                 self._within_deadline()
                 data = data[self._socket.send(data) :]
         except OSError as error:
-            raise Unavailable(f"clientd socket: {error}") from None
+            raise Unavailable(f"{self._name}: {error}") from None
 
     def receive(self) -> LocalMessage:
         """The next message. Raises Unavailable at the end or on time-out, Busy without room, WireError for nonsense."""
@@ -446,10 +447,10 @@ class Channel:
         header = self._read(4, with_descriptors=True)
         (length,) = struct.unpack("<I", header)
         if length > self.max_bytes:
-            raise WireError("clientd socket", f"a frame of at most {self.max_bytes} bytes", length)
+            raise WireError(self._name, f"a frame of at most {self.max_bytes} bytes", length)
         if self._room:
             if not self._room.take(length):
-                raise errors.Busy(f"clientd socket: no room for a frame of {length} bytes")
+                raise errors.Busy(f"{self._name}: no room for a frame of {length} bytes")
             self._room_taken = length
         return self._read(length)
 
@@ -495,21 +496,19 @@ class Channel:
                     # Descriptors that come later than the first byte have no room here: the kernel drops them.
                     data = self._socket.recv(min(size - len(chunks), 1 << 20))
                 if not data:
-                    raise Unavailable("clientd socket: closed by the other end")
+                    raise Unavailable(f"{self._name}: closed by the other end")
                 chunks += data
         except OSError as error:
-            raise Unavailable(f"clientd socket: {error}") from None
+            raise Unavailable(f"{self._name}: {error}") from None
         return bytes(chunks)
 
     def _read_first(self, size: int) -> bytes:
         data, self.descriptors, flags, _ = socket.recv_fds(self._socket, size, MAX_DESCRIPTORS)
         if flags & socket.MSG_CTRUNC:
-            raise WireError(
-                "clientd socket", f"at most {MAX_DESCRIPTORS} descriptors, and room for them", "more"
-            )
+            raise WireError(self._name, f"at most {MAX_DESCRIPTORS} descriptors, and room for them", "more")
         if self._descriptor_room and self.descriptors:
             if not self._descriptor_room.take(len(self.descriptors)):
-                raise errors.Busy(f"clientd socket: no room for {len(self.descriptors)} descriptors")
+                raise errors.Busy(f"{self._name}: no room for {len(self.descriptors)} descriptors")
             self._descriptors_taken = len(self.descriptors)
         return data
 
