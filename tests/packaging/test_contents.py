@@ -92,7 +92,7 @@ def modules() -> dict[str, PurePosixPath]:
     return {name: path if path.parts[0] == "tarazu" else "tarazu" / path for name, path in found.items()}
 
 
-ASK_ANALYSIS = {"tarazu.cli.report", "tarazu.trace.phases.load", "tarazu.trace.training"}
+ASK_ANALYSIS = {"tarazu.cli.report", "tarazu.trace.load_phases", "tarazu.trace.training"}
 """Import in a function what only analysis has, for one option or one kind of file; what is missing they say."""
 
 
