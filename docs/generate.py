@@ -12,10 +12,10 @@ from pathlib import Path
 import command_pages
 import file_index
 import metric_table
+import scenario_tables
 
 from tarazu import config
 from tarazu.sim import stripe_counts
-from tarazu.sim.study import reference
 from tarazu.stats import params
 
 HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ def between(text: str, marks: tuple[str, str], table: str) -> str:
 def simulator(text: str) -> str:
     """The simulator's page with the present keys and columns."""
     for name, marks in SIMULATOR_TABLES.items():
-        text = between(text, marks, getattr(reference, name)())
+        text = between(text, marks, getattr(scenario_tables, name)())
     return text
 
 

@@ -73,7 +73,7 @@ ANALYSIS = {
     "daemons/burstd": "answering batch deciding gathering here history jobs keeping names node_part pins "
     "reports service",
     "forwarding": "bursts nodes",
-    "forwarding/mapping": "flow folded follow history hops judge module_options offers simple together",
+    "forwarding/mapping": "folded follow history hops judge module_options offers simple together",
     "forwarding/traffic": "day_file days imports machine_file merging",
     "lib": "libtestbed libtestbed2 testbed",
     "report": "picture",

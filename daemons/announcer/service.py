@@ -16,15 +16,16 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.daemons.announcer.following import Following, least
-from tarazu.daemons.announcer.kind import kind_of
 from tarazu.daemons.levers.keeper import Done, keeper_of
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import ConfigError, TarazuError
+from tarazu.stats.params import find
 from tarazu.store.stop import SiteWatch
 from tarazu.tune.detect.counters import Sampler
 from tarazu.tune.exchange import MODES, AnnouncerEnd, Decided, Kind, Mode, Observed, Refused
@@ -49,6 +50,17 @@ SIGNS = 3.0
 """Signs of life in `tune.silent_s`, without I/O."""
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 PROBLEM_CHARACTERS = 500
+
+
+_SHOWN: tuple[tuple[Kind, str], ...] = (("oss", "obdfilter.*.stats"), ("client", "llite.*.stats"))
+
+
+def kind_of(root: str | Path) -> Kind:
+    """An OSS serves targets, a client mounts a file system; what does neither routes."""
+    for kind, parameter in _SHOWN:
+        if find(Path(root), parameter):
+            return kind
+    return "router"
 
 
 class Announcer(Service):

@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from tarazu.allocate.records import Ended, Promised, Replied, Revoked
-from tarazu.config import Settings
+from tarazu.config import RunSettings, Settings
+from tarazu.config.users import uid_of
 from tarazu.daemons.mdsd.allocation_requests import (
     MAX_DEADLINE_S,
     MAX_EXPIRES_S,
@@ -32,7 +33,6 @@ from tarazu.daemons.mdsd.per_user import QUEUE_LIMITS, PerUser
 from tarazu.daemons.mdsd.placing import Placing
 from tarazu.daemons.mdsd.request_rate import RequestRate
 from tarazu.daemons.mdsd.system import System
-from tarazu.daemons.mdsd.user_lists import UserLists
 from tarazu.daemons.metrics.histogram import NUMBERS, Histogram
 from tarazu.flows import solver_of
 from tarazu.model import AS_GOOD, LEFT_TO_LUSTRE
@@ -48,6 +48,52 @@ KEEP_REPLY_S = 600.0
 KEEP_REPLY_MOST_S = 86_400.0
 BUSY_S = 1.0
 """Computing for longer is told to who asks how mdsd is: a job need not wait for its turn."""
+
+LOOK_UP_S = 5.0
+"""For all names of a list: mdsd answers nobody meanwhile."""
+
+
+class UserLists:
+    """mdsd's own look at the site's lists of users: a client's word is not needed for whom they name.
+
+    Names are looked up once, when the settings are read: nothing that is asked for waits for a directory of users. A
+    name that this node does not know, or not within seconds, is a line in the log, and clientd's alone to obey.
+    """
+
+    def __init__(self, run: RunSettings) -> None:
+        self._excluded, unknown = uids(run.exclude_users)
+        self._only: frozenset[int] | None = None
+        if run.only_users and not (run.only_projects or run.only_partitions):
+            only, others = uids(run.only_users)
+            # Of whom we know no number, we cannot say that he is not the one who asks.
+            self._only = None if others else only
+            unknown += others
+        if unknown:
+            log.warning(
+                "run.exclude_users, run.only_users: users that this node does not know: %s",
+                ", ".join(unknown),
+            )
+
+    def why_not(self, uid: int) -> str:
+        """Why this user's jobs are left alone; empty: they are not."""
+        if uid in self._excluded:
+            return f"run.exclude_users names uid {uid}"
+        if self._only is not None and uid not in self._only:
+            return f"run.only_users does not name uid {uid}"
+        return ""
+
+
+def uids(names: Sequence[str]) -> tuple[frozenset[int], list[str]]:
+    """(uids of users given by name or number, names without one). All of them together are not waited for long."""
+    found, unknown = set(), []
+    until_s = time.monotonic() + LOOK_UP_S
+    for name in names:
+        number = int(name) if name.isdecimal() else uid_of(name, max(0.0, until_s - time.monotonic()))
+        if number is None:
+            unknown.append(name)
+        else:
+            found.add(number)
+    return frozenset(found), unknown
 
 
 @dataclass

@@ -199,14 +199,15 @@ def _presets(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tarazu.sim.study import one_case
+    from tarazu.sim.study.cases import first_cases
+    from tarazu.sim.study.runner import compute
     from tarazu.sim.study.scenario import load
 
     file = load(options.scenario)
     rows: list[ScenarioRow] = []
-    for case in one_case.cases(file, options.policy or [], options.layout, options.seed, options.set):
+    for case in first_cases(file, options.policy or [], options.layout, options.seed, options.set):
         with Progress() as progress:
-            rows += one_case.compute(case, partial(_tell, progress, case.label))
+            rows += compute(case, partial(_tell, progress, case.label))
     if options.json:
         print_json(rows)
     else:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Literal
 
 import msgspec
@@ -14,11 +15,12 @@ from msgspec import Meta
 from tarazu.forwarding import curve_csv
 from tarazu.forwarding.application import Application, Kind
 from tarazu.forwarding.curve import Curve
+from tarazu.forwarding.policy import Schedule, Scheduler
 from tarazu.sim.forwarding import curve_sets, families, policies
-from tarazu.sim.forwarding.evaluate import evaluate
 from tarazu.sim.forwarding.families import Family, FamilyCurve
 from tarazu.sim.forwarding.levels import LEVELS, SETS, least_load, sets_at
-from tarazu.sim.forwarding.workload import Set
+from tarazu.sim.forwarding.metrics import Measures, best_io_s, measure
+from tarazu.sim.forwarding.workload import Set, resources
 from tarazu.sim.study.case import Case, digest, fingerprint
 
 OURS = "joint"
@@ -32,7 +34,7 @@ MODEL = (
     *(
         f"sim/forwarding/{name}.py"
         for name in (
-            *("cases", "characteristics", "curve_sets", "evaluate", "families"),
+            *("cases", "characteristics", "curve_sets", "families"),
             *("levels", "metrics", "simulate", "workload"),
         )
     ),
@@ -51,6 +53,42 @@ may be the best then and needs curves."""
 
 Told = Literal["truth", "profile"]
 """What a policy is told of an application: its curve, or its family's (paper A, section 6.2)."""
+
+
+Known = Callable[[Set], Sequence[Application]]
+"""What a scheduler is told of the applications of a set; without it the truth."""
+
+
+class Means(msgspec.Struct, frozen=True):
+    """Over sets."""
+
+    mean_slowdown: float
+    rho_io: float
+    rho_con: float
+    spread: float
+    idletime: float
+
+
+def evaluate(
+    schedulers: Sequence[Scheduler], sets: Sequence[Set], kind: Kind, known: Known | None = None
+) -> dict[str, list[Measures]]:
+    """For each scheduler, by name, the measures of each set."""
+    among = resources(kind)
+    found: dict[str, list[Measures]] = {scheduler.name: [] for scheduler in schedulers}
+    for one in sets:
+        best_s = best_io_s(one.applications, among)
+        told = one.applications if known is None else known(one)
+        measured: dict[Schedule, Measures] = {}  # at low load TA is BBA
+        for scheduler in schedulers:
+            schedule = scheduler.schedule(told, among)
+            if schedule not in measured:
+                measured[schedule] = measure(one.applications, schedule, among, best_s=best_s)
+            found[scheduler.name].append(measured[schedule])
+    return found
+
+
+def means(measures: Sequence[Measures]) -> Means:
+    return Means(*(fmean(getattr(found, field) for found in measures) for field in Means.__struct_fields__))
 
 
 class ForwardingRow(msgspec.Struct, frozen=True):

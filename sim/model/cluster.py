@@ -13,9 +13,7 @@ from tarazu.daemons.mdsd.limits import MAX_TARGETS
 from tarazu.errors import BadInput
 from tarazu.sim.kernel.network import Network
 from tarazu.sim.model.client import Client
-from tarazu.sim.model.io_router import IoRouters
-from tarazu.sim.model.links import Direction, Numbers
-from tarazu.sim.model.lnet_router import LnetRouters
+from tarazu.sim.model.links import Direction, Links, Numbers, pair
 from tarazu.sim.model.mds import Mds, PlacedFile
 from tarazu.sim.model.mdsd import SimulatedMdsd
 from tarazu.sim.model.oss import Osses
@@ -25,6 +23,50 @@ from tarazu.sim.model.publisher import Publisher
 from tarazu.sim.model.requests import Requests
 from tarazu.sim.model.spec import ClusterSpec, Failure
 from tarazu.wire import messages
+
+
+class LnetRouters:
+    """OSS s is reached by LNet router s % their number."""
+
+    def __init__(self, network: Network, spec: ClusterSpec) -> None:
+        self._count = spec.lnet_router_count
+        self._links = pair(network, self._count, spec.lnet_router_bytes_per_s, "LNet router")
+
+    def links(self, osses: Numbers, direction: Direction) -> Links:
+        """The link to each of these OSSs; empty where routers limit nothing."""
+        return self._links[direction][osses % self._count] if self._links is not None else osses[:0]
+
+
+class IoRouters:
+    """Those between compute nodes and the storage network (paper, figure 15): links, full duplex.
+
+    By which of them a node sends and receives: `ClusterSpec.io_router_of`.
+    """
+
+    def __init__(self, network: Network, spec: ClusterSpec) -> None:
+        self._spec = spec
+        self._nics = pair(network, spec.nodes, spec.nic_bytes_per_s, "NIC of node")
+        self._routers = pair(network, spec.io_router_count, spec.io_router_bytes_per_s, "I/O router")
+
+    def check(self, job: str, last_node: int) -> None:
+        """Raises BadInput for a job on more nodes than there are, where these have links that could hold it back."""
+        limited = min(self._spec.nic_bytes_per_s, self._spec.io_router_bytes_per_s) < math.inf
+        if limited and last_node >= self._spec.nodes:
+            raise BadInput(f"job {job}", f"nodes 0 to {self._spec.nodes - 1} of {self._spec.name}", last_node)
+
+    def links(self, node: int, direction: Direction) -> Links:
+        """The links that all bytes of a node go over; nodes beyond the last one begin anew."""
+        node %= self._spec.nodes
+        found = []
+        if self._nics is not None:
+            found.append(self._nics[direction][node])
+        if self._routers is not None:
+            found.append(self._routers[direction][self._router_of(node)])
+        return np.array(found, np.int64)
+
+    def _router_of(self, node: int) -> int:
+        count = self._spec.io_router_count
+        return node % count if self._spec.io_router_of == "cyclic" else node * count // self._spec.nodes
 
 
 class Named(NamedTuple):

@@ -21,7 +21,7 @@ MODEL = (
     *(
         f"sim/requests/{name}.py"
         for name in (
-            *("disk", "outcome", "parts", "placement", "request", "run", "simulate"),
+            *("disk", "outcome", "placement", "request", "run", "simulate"),
             *("situation", "situations", "system", "workload"),
         )
     ),

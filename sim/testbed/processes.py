@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -163,3 +165,28 @@ def kill(directory: Path, name: str) -> bool:
 def _signal(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
+
+
+FIRST, LAST = 10_000, 20_000
+"""Below those that Linux gives to whoever connects (net.ipv4.ip_local_port_range, from 32768 on): such a one could take
+a free port before the daemon has bound it."""
+
+
+def free_ports(count: int) -> list[int]:
+    """So many different ones, by chance, so that two who choose at one time hardly choose the same."""
+    found: list[int] = []
+    while len(found) < count:
+        port = FIRST + secrets.randbelow(LAST - FIRST)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in found:
+            found.append(port)
+    return found
+
+
+def free_port() -> int:
+    return free_ports(1)[0]

@@ -20,9 +20,9 @@ from tarazu.model import Layout
 from tarazu.sim.testbed import lov, processes, tunables
 from tarazu.sim.testbed.daemons import daemon_commands
 from tarazu.sim.testbed.directory import Config, Directory, Settings
-from tarazu.sim.testbed.layout_text import parse_layout
 from tarazu.sim.testbed.library import FLAGS, Mds, library_directory
-from tarazu.sim.testbed.ports import free_ports
+from tarazu.sim.testbed.lov import parse_layout
+from tarazu.sim.testbed.processes import free_ports
 from tarazu.sim.testbed.routers import MAX_ROUTERS
 from tarazu.sim.testbed.usage import Usage, regular_files, usage
 from tarazu.units import GIB
@@ -176,7 +176,7 @@ class Testbed(Directory):
             os.kill(pid, signal.SIGUSR1)
 
     def set_default_layout(self, layout: Layout | str, directory: Path | None = None) -> None:
-        """Default of new files below `directory`, an absolute path (None: the root); text as in `layout_text`."""
+        """Default of new files below `directory`, an absolute path (None: the root); text is for `parse_layout`."""
         parsed = parse_layout(layout) if isinstance(layout, str) else layout
         self.mds.set_default(self.mount if directory is None else directory, lov.encode(parsed))
 

@@ -19,7 +19,7 @@ from tarazu.cli.output import Progress
 from tarazu.errors import TarazuError
 from tarazu.sim.requests import dataset, situations
 from tarazu.sim.requests.situation import TABLE_III, WINDOWS
-from tarazu.sim.tuning import offline, offline_pictures, sampled
+from tarazu.sim.tuning import offline, pictures, sampled
 from tarazu.sim.tuning.sampled import GENERATED, OURS, PAPER, SIX, Curves, Evaluated, Improved
 
 PRINTED_II = {
@@ -183,7 +183,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
             durable.replace(options.out / f"{NAME}.md", written.encode())
-            durable.replace(options.out / f"{NAME}.svg", offline_pictures.picture(found).encode())
+            durable.replace(options.out / f"{NAME}.svg", pictures.offline_picture(found).encode())
     except TarazuError as error:
         print(error, file=sys.stderr)
         return error.exit_status

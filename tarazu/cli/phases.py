@@ -26,8 +26,7 @@ from tarazu.errors import BadInput
 from tarazu.table import write_csv
 from tarazu.trace.load_phases import Loaded, load
 from tarazu.trace.phases.combine import DISTANCE_S
-from tarazu.trace.phases.phase import THRESHOLD
-from tarazu.trace.phases.table import COLUMNS, rows
+from tarazu.trace.phases.phase import COLUMNS, THRESHOLD, rows
 
 APIS = ("top", "all", "POSIX", "STDIO", "MPI-IO", "HDF5", "PNETCDF")
 

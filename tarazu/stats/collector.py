@@ -18,7 +18,6 @@ from tarazu.stats import (
     brw_stats,
     counters,
     diskstats,
-    export_rates,
     host,
     job_stats,
     lnet,
@@ -26,9 +25,9 @@ from tarazu.stats import (
     routing,
     service,
 )
-from tarazu.stats.job_rates import JobRates
 from tarazu.stats.outstanding import NOTHING, Watch
 from tarazu.stats.params import PARAMETERS, barred, find, find_exports, ost_target
+from tarazu.stats.rates import MAX_FILES, Export, JobRates, Seen, client_rates, exported
 from tarazu.units import KIB, MIB
 from tarazu.wire.messages import MAX_ID_CHARACTERS, OssReport, OstReport, RouterLoad
 
@@ -38,7 +37,7 @@ _FLAGS = ("degraded", "no_create", "readonly")
 """Absent in some versions: then they are 0."""
 
 T = TypeVar("T")
-_Exports = dict[export_rates.Export, export_rates.Seen]
+_Exports = dict[Export, Seen]
 
 
 class _Sample(NamedTuple):
@@ -112,7 +111,7 @@ class Collector:
             jobs=jobs,
             queue_wait_s=_mean_wait_s(ost_io, before.ost_io) if ost_io and before and before.ost_io else 0.0,
             unreadable=self._tell(),
-            clients=export_rates.rates(exports, before.exports) if before else (),
+            clients=client_rates(exports, before.exports) if before else (),
             incarnation=self._incarnation,
             router=router,
             routes=known,
@@ -187,19 +186,17 @@ class Collector:
     def _read_exports(self) -> _Exports:
         parameter = "obdfilter.*.exports.*.stats"
         found = self._guard(parameter, lambda: find_exports(self.root)) or {}
-        if len(found) > export_rates.MAX_FILES:
-            self._failed.setdefault(
-                parameter, f"expected at most {export_rates.MAX_FILES} exports, found {len(found)}"
-            )
+        if len(found) > MAX_FILES:
+            self._failed.setdefault(parameter, f"expected at most {MAX_FILES} exports, found {len(found)}")
         exports: _Exports = {}
-        for (device, nid), path in list(found.items())[: export_rates.MAX_FILES]:
+        for (device, nid), path in list(found.items())[:MAX_FILES]:
 
             def read(path: Path = path) -> counters.Stats:
                 return counters.parse(reading.text(path))
 
             stats = self._guard(parameter, read, str(path))
             if stats is not None and len(nid) <= MAX_ID_CHARACTERS:
-                exports[device, nid] = export_rates.seen(stats)
+                exports[device, nid] = exported(stats)
         return exports
 
     def _file(self, parameter: str, parse: Callable[[str], T]) -> T | None:

@@ -12,6 +12,7 @@ follows the sockets' monitors, which tell of each connection by its descriptor.
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import logging
 import os
 import queue
@@ -23,13 +24,13 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import zmq
 from zmq.utils import z85
 
 from tarazu.wire.admission import Admitted
 from tarazu.wire.said import SaidOnce
-from tarazu.wire.tcp_table import ended_peers
 from tarazu.wire.transport import Counts
 from tarazu.wire.unread import Reader, Unread, came_bytes
 
@@ -74,6 +75,35 @@ UNKNOWN = "unknown"
 _OR = "+"
 _STOP = b"stop"
 _LOOK = b"look"
+
+
+_ENDED = {"04", "05", "06", "0B"}
+"""FIN_WAIT1, FIN_WAIT2, TIME_WAIT, CLOSING: states of the side that hung up first (net/tcp_states.h)."""
+
+
+def ended_peers(port: int, root: str = "/proc/net") -> set[tuple[str, int]]:
+    """(address, port) of the peers whose connections to this port of ours we ended within the last minute.
+
+    Of a peer that was refused before anybody asked for its address, the kernel still knows it (/proc/net/tcp).
+    """
+    found: set[tuple[str, int]] = set()
+    for name in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            for line in Path(root, name).read_text().splitlines()[1:]:
+                _, local, remote, state, *_ = line.split(None, 4)
+                if state in _ENDED and int(local.rpartition(":")[2], 16) == port:
+                    address, _, number = remote.rpartition(":")
+                    found.add((_address(address), int(number, 16)))
+    return found
+
+
+def _address(digits: str) -> str:
+    """The kernel prints 32-bit words in the order of the machine's bytes."""
+    words = [int(digits[i : i + 8], 16) for i in range(0, len(digits), 8)]
+    packed = b"".join(struct.pack("=I", word) for word in words)
+    found = ipaddress.ip_address(packed)
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return str(mapped or found)
 
 
 class Connection:

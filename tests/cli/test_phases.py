@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tarazu.cli import main
-from tarazu.trace.phases.table import COLUMNS
+from tarazu.trace.phases.phase import COLUMNS
 from tests.trace.conftest import close_record, create_record, spool
 from tests.trace.darshan.writer import table, write
 

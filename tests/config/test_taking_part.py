@@ -17,7 +17,7 @@ from tarazu import cli
 from tarazu.batch import environment
 from tarazu.config import RunSettings
 from tarazu.config.taking_part import Who, matches, user_of, why_not, why_not_key
-from tarazu.daemons.mdsd.user_lists import UserLists
+from tarazu.daemons.mdsd.allocating import UserLists
 
 ALICE = Who(1000, "alice", "chem", "batch", "ior")
 
@@ -112,7 +112,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
     monkeypatch.setattr("pwd.getpwuid", look_up)
     monkeypatch.setattr("pwd.getpwnam", look_up)
     monkeypatch.setattr("tarazu.config.users.WAIT_S", 0.1)
-    monkeypatch.setattr("tarazu.daemons.mdsd.user_lists.LOOK_UP_S", 0.1)
+    monkeypatch.setattr("tarazu.daemons.mdsd.allocating.LOOK_UP_S", 0.1)
     yield asked
     over.set()
     for thread in threading.enumerate():  # else the next test's question would be answered by this one's

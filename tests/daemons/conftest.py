@@ -18,7 +18,7 @@ import pytest
 from tarazu.daemons.clientd.notices import Notices
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tarazu.wire import keys
 from tarazu.wire.messages import AllocationReply, AllocationRequest, FileSpec, StatusReply, StatusRequest
 from tarazu.wire.security import curve_for

@@ -23,7 +23,7 @@ import pytest
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.errors import Unavailable
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tarazu.wire.messages import OssReport, RouterLoad
 from tests.daemons.dashboards import expressions
 from tests.stats.conftest import Series

@@ -21,7 +21,7 @@ from tarazu.daemons import service as module
 from tarazu.daemons.service import Every, Service, Wakeup, claim
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import ConfigError
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tarazu.wire.said import SaidOnce
 
 from .conftest import PATIENCE_S, Site

@@ -16,7 +16,7 @@ import pytest
 from tarazu import config
 from tarazu.daemons.burstd.kept import Kept
 from tarazu.daemons.council import here
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tarazu.wire import local
 from tests.daemons.conftest import Site, allocation, ask
 from tests.daemons.listening import until

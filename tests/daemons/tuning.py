@@ -14,7 +14,7 @@ from typing import Any
 from tarazu import config
 from tarazu.daemons.council import here
 from tarazu.sim.testbed.daemons import stand_ins
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tarazu.wire import keys
 
 PATIENCE_S = 20.0

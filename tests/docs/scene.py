@@ -18,7 +18,7 @@ from pathlib import Path
 
 import darshan
 
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tests.docs.reading import ROOT
 
 SITE = Path("/tmp/tarazu-docs/site")

@@ -13,7 +13,7 @@ from tarazu import config
 from tarazu.cli import main
 from tarazu.daemons.asking import status_of
 from tarazu.doctor import peers
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tests.daemons.conftest import Site, site
 from tests.doctor.conftest import Tree, verdicts
 

@@ -15,7 +15,7 @@ from tarazu.forwarding.joint.congestion import Modelled, system
 from tarazu.forwarding.joint.objective import Objective
 from tarazu.forwarding.joint.policy import starts
 from tarazu.sim.forwarding import curve_sets, levels, policies
-from tarazu.sim.forwarding.evaluate import evaluate, means
+from tarazu.sim.forwarding.cases import evaluate, means
 from tarazu.sim.forwarding.families import profile_level, regressions
 from tarazu.sim.forwarding.metrics import measure
 from tests.forwarding.strategies import systems

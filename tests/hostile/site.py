@@ -12,7 +12,7 @@ from pathlib import Path
 from subprocess import Popen
 
 from tarazu.errors import TarazuError, Unavailable
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tarazu.tune.exchange import AnnouncerEnd, Decided, Observed, Refused
 from tarazu.tune.observation import Direction, Observation
 from tarazu.units import KIB

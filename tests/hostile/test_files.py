@@ -75,7 +75,7 @@ LEFT = {
     "tarazu.wire.local:decode": MESSAGE,
     "tarazu.wire.messages:decode": MESSAGE,
     "tarazu.wire.replication:decode": MESSAGE,
-    "tarazu.wire.tcp_table:ended_peers": KERNEL,
+    "tarazu.wire.door:ended_peers": KERNEL,
     "tarazu.wire.unread:memory_bytes": KERNEL,
 }
 """Readers without a case of their own, and why."""

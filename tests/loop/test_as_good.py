@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tarazu.model import AS_GOOD, LEFT_TO_LUSTRE
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tarazu.units import MIB
 from tests.loop.conftest import make_loop
 

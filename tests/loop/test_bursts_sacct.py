@@ -16,7 +16,7 @@ import pytest
 
 from tarazu.batch import jobs
 from tarazu.batch.slurm import Slurm
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tests.store.conftest import INSTALL, SERVER, Server
 
 NEEDED = ("munged", "slurmdbd", "sacct", "sacctmgr")

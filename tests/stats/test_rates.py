@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.stats import export_rates, job_stats
+from tarazu.stats import job_stats
 from tarazu.stats.collector import Collector
-from tarazu.stats.job_rates import JobRates
 from tarazu.stats.lnet import parse
+from tarazu.stats.rates import JobRates, client_rates
 from tarazu.wire.messages import ClientRate, JobRate
 
 DEBUG = "sys/kernel/debug"
@@ -102,12 +102,12 @@ def test_clients_over_resets_and_reconnections() -> None:
         ("a", "n4"): (3.0, 7, 0, 1, 0),
         ("b", "n1"): (1.0, 1000, 0, 1, 0),  # an OST that was not here before
     }
-    assert export_rates.rates(now, before) == (
+    assert client_rates(now, before) == (
         ClientRate("n1", 30, 0, 1, 0),
         ClientRate("n2", 20, 0, 1, 0),
         ClientRate("n4", 7, 0, 1, 0),
     )
-    assert export_rates.rates(now, {}) == ()
+    assert client_rates(now, {}) == ()
 
 
 def test_what_no_message_can_hold_is_cut() -> None:
@@ -118,7 +118,7 @@ def test_what_no_message_can_hold_is_cut() -> None:
             rates.add(str(target), file(entry("x", 1, written, written or 1)))
         moved = rates.take()
     before = {(str(i), "n"): (1.0, 0, 0, 0, 0) for i in range(40)}
-    clients = export_rates.rates(dict.fromkeys(before, (1.0, most, most, 1, 1)), before)
+    clients = client_rates(dict.fromkeys(before, (1.0, most, most, 1, 1)), before)
     assert moved == (JobRate("x", 2**63 - 1, 2**63 - 1),)
     assert clients == (ClientRate("n", 2**63 - 1, 2**63 - 1, 40, 40),)
 

@@ -12,7 +12,7 @@ from tarazu.errors import LayoutError
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.sim.testbed import lov
-from tarazu.sim.testbed.layout_text import parse_layout
+from tarazu.sim.testbed.lov import parse_layout
 
 MIB = 1 << 20
 components = st.lists(

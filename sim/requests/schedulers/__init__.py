@@ -6,13 +6,9 @@ from tarazu.sim.requests.schedulers import node_scheduler, server_scheduler
 from __future__ import annotations
 
 from tarazu.errors import BadInput
-from tarazu.sim.requests.schedulers.fifo import Fifo
-from tarazu.sim.requests.schedulers.hbrr import Hbrr
+from tarazu.sim.requests.schedulers.node import Fifo, Hbrr, NodeScheduler, ShortestJobFirst, Twins
 from tarazu.sim.requests.schedulers.nrs import Fifo as ServerFifo
 from tarazu.sim.requests.schedulers.nrs import RoundRobin, ServerScheduler, TokenBucket
-from tarazu.sim.requests.schedulers.scheduler import NodeScheduler
-from tarazu.sim.requests.schedulers.sjf import ShortestJobFirst
-from tarazu.sim.requests.schedulers.twins import Twins
 
 __all__ = ["NODE", "SERVER", "NodeScheduler", "ServerScheduler", "node_scheduler", "server_scheduler"]
 

@@ -1,7 +1,7 @@
 """Learners by name: tarazu's own (`tarazu.tune.learning.ours`), and those that it is compared with.
 
-epsilon   the paper's algorithm 1; with an epsilon that falls, with values that forget, with rewards made comparable
-bounds    upper confidence bounds, Thompson sampling
+epsilon  the paper's algorithm 1; with an epsilon that falls, with values that forget, with rewards at equal demand
+bounds   upper confidence bounds, Thompson sampling
 """
 
 from __future__ import annotations

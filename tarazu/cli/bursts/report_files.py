@@ -20,9 +20,8 @@ from tarazu.cli.bursts import report_text
 from tarazu.cli.output import Progress
 from tarazu.daemons.burstd import here
 from tarazu.errors import BadInput, StoreError, Unavailable
-from tarazu.forwarding.bursts import tables
 from tarazu.forwarding.bursts.characteristics import Thresholds
-from tarazu.forwarding.bursts.day import Period, analyse
+from tarazu.forwarding.bursts.day import Period, analyse, intervals_csv, jobs_csv
 from tarazu.forwarding.bursts.report import Report
 from tarazu.forwarding.mapping.simple import round_robin
 from tarazu.forwarding.traffic import days, machine_file
@@ -107,8 +106,8 @@ def write(found: Report, period: Period, folder: Path, limits: Thresholds) -> No
         folder.mkdir(parents=True, exist_ok=True)
         for picture in drawn:
             durable.replace(folder / f"{picture.name}.png", picture.light)
-        durable.replace(folder / "intervals.csv", tables.intervals(period).encode())
-        durable.replace(folder / "jobs.csv", tables.jobs(period).encode())
+        durable.replace(folder / "intervals.csv", intervals_csv(period).encode())
+        durable.replace(folder / "jobs.csv", jobs_csv(period).encode())
         durable.replace(folder / "report.json", msgspec.json.format(msgspec.json.encode(found), indent=2))
         durable.replace(folder / "report.html", page.encode())
     except OSError as error:

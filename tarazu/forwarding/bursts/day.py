@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +22,8 @@ from tarazu.forwarding.bursts.job_bytes import Attribution
 from tarazu.forwarding.bursts.statistics import ApplicationStatistics, JobStatistics
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers, Traffic
+from tarazu.names import to_text
+from tarazu.table import write_csv
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,3 +129,48 @@ def with_nodes(machine: Machine, jobs: Iterable[Job]) -> Machine:
         cabinet=np.append(machine.cabinet, nowhere),
         served_by=np.append(machine.served_by, nowhere),
     )
+
+
+CHARACTER = Character.__struct_fields__
+
+
+def intervals_csv(period: Period) -> str:
+    """time_s, bytes, shares of the busiest nodes and cabinets; for each mapping the share of the busiest I/O nodes, and
+    how many I/O nodes serve the busiest nodes. Empty where it is not known.
+    """
+    shares = period.shares
+    header = ["time_s", "bytes", "busiest_nodes", "busiest_cabinets"]
+    columns: list[Iterable[float]] = [shares.time_s, shares.bytes, shares.nodes, shares.cabinets]
+    for name, mapped in shares.mapped.items():
+        header += [f"busiest_io_nodes {name}", f"io_nodes_of_busiest {name}"]
+        columns += [mapped.busiest, mapped.of_busiest]
+    return _csv(header, zip(*(map(_value, column) for column in columns), strict=True))
+
+
+def jobs_csv(period: Period) -> str:
+    """id, user, name, start_s, end_s, and what it was like (`Character`). Empty where it is not known."""
+    rows = (
+        (
+            *map(to_text, (moved.job.id, moved.job.user, moved.job.name)),
+            *map(_value, (moved.job.start_s, moved.job.end_s)),
+            *(_value(getattr(one, field)) for field in CHARACTER),
+        )
+        for moved, one in zip(period.moved, period.characters, strict=True)
+    )
+    return _csv(["id", "user", "name", "start_s", "end_s", *CHARACTER], rows)
+
+
+def _csv(header: list[str], rows: Iterable[tuple[Any, ...]]) -> str:
+    text = io.StringIO()
+    write_csv(text, header, rows)
+    return text.getvalue()
+
+
+def _value(found: Any) -> Any:
+    """Whole numbers without a point; nothing for what is not known."""
+    if found is None or isinstance(found, bool | str):
+        return found
+    number = float(found)
+    if isnan(number):
+        return None
+    return int(number) if number.is_integer() else f"{number:.9g}"

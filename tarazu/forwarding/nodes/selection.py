@@ -3,24 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from tarazu.errors import BadInput
 from tarazu.forwarding.nodes import grouping
 from tarazu.forwarding.nodes.slurm_fit import FITS, Flags, Indices
-from tarazu.forwarding.nodes.span import span
-from tarazu.forwarding.nodes.wish import Left, NodeChoice, SelectionOptions, Wish
 from tarazu.forwarding.traffic.machine import Machine
 
 __all__ = ["Left", "NodeChoice", "SelectionOptions", "Wish", "choose", "loads"]
 
 Floats = npt.NDArray[np.float64]
 
-DEFAULT = SelectionOptions()
 EVENER = 0.9
 """Of the busiest I/O node's part, at most: for less, ranks are not moved away from one another."""
+
+
+LEAST, HALF, MOST = Fraction(1, 3), Fraction(1, 2), Fraction(2, 3)
+
+
+PER_IO_NODE = 8
+"""4 to 8 compute nodes that do much I/O overload an I/O node (spatially-bursty-io, 6.4.3)."""
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """Of a job that is optimizable (spatially-bursty-io, 6.2); others are left to Slurm without asking."""
+
+    nodes: int
+    shares: tuple[float, ...] | None = None
+    """(nodes,): the traffic expected of each node, in the order of ranks, in any unit; None: its jobs differ too much
+    (divergent), so that the number of nodes stands for their traffic."""
+    next_size: int | None = None
+    """Nodes of the next optimizable job in the queue; None: there is none."""
+
+
+class SelectionOptions(msgspec.Struct, frozen=True):
+    span: bool = True
+    """Keep a third to two thirds of the I/O nodes with idle nodes for the jobs to come."""
+    free: bool = False
+    """Ranks may be put on the job's nodes in any order, as the paper has it; Slurm puts them in the nodes' order."""
+    per_io_node: int = PER_IO_NODE
+    """As many of the job's nodes an I/O node at least, on average."""
+    even_out: bool = False
+    """Also where there are no more I/O nodes to be had than by Slurm's own choice: as many, if the busiest of them then
+    carries at least a tenth less. The paper leaves such jobs to Slurm."""
+    fit: str = "tree"
+    """Which of Slurm's own choices is the one to better: `tree` (topology/tree) or `consecutive`."""
+    strategy: str = "traffic"
+    """`traffic`: even traffic where shares are known, else even node; `node`: even node always."""
+
+
+DEFAULT = SelectionOptions()
+
+
+class NodeChoice(msgspec.Struct, frozen=True):
+    nodes: tuple[int, ...]
+    """Indices of the machine's nodes in the order of ranks: ascending, except where ranks were free."""
+    io_nodes: int
+    """As many serve them."""
+    strategy: str
+    """`even node`, `even traffic` (ordered) or `even traffic, free`."""
+    why: str
+
+
+class Left(msgspec.Struct, frozen=True):
+    """To Slurm's own choice."""
+
+    why: str
+
+
+def kept(nodes: int, next_size: int | None) -> Fraction:
+    """Part of the I/O nodes with idle nodes that upcoming jobs are to find: 2/3 when the next optimizable job has
+    more than twice as many nodes as this one, 1/3 when less than half as many, or when there is none; else 1/2."""
+    if next_size is None or 2 * next_size < nodes:
+        return LEAST
+    return MOST if next_size > 2 * nodes else HALF
+
+
+def span(
+    nodes: int, diversity: int, by_default: int, least: int, next_size: int | None, options: SelectionOptions
+) -> int:
+    """I/O nodes for the job; not more than `by_default`: leave it to Slurm.
+
+    `diversity`: I/O nodes that have idle nodes; `by_default`: that Slurm's own choice has; `least`: that hold the job.
+    """
+    most = min(diversity, nodes // options.per_io_node)
+    if options.span:
+        spare = int(diversity * (1 - kept(nodes, next_size)))
+        # too few to keep some: this job first, with what makes it better off at all
+        most = min(most, spare if spare > by_default else by_default + 1)
+    return max(most, least)
 
 
 def choose(

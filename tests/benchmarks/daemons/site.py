@@ -13,7 +13,7 @@ from pathlib import Path
 import zmq
 
 from tarazu.model import SystemView
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tarazu.wire import keys
 from tarazu.wire.messages import ViewReply, ViewRequest
 from tarazu.wire.security import curve_for

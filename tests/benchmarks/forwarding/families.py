@@ -10,9 +10,8 @@ from statistics import fmean
 
 from tarazu.forwarding.application import Application, Kind
 from tarazu.forwarding.curve import Curve, curve
-from tarazu.sim.forwarding.cases import KINDS
+from tarazu.sim.forwarding.cases import KINDS, evaluate
 from tarazu.sim.forwarding.curve_sets import generated
-from tarazu.sim.forwarding.evaluate import evaluate
 from tarazu.sim.forwarding.families import classify, profile_level, regressions
 from tarazu.sim.forwarding.levels import sets_at
 from tarazu.sim.forwarding.policies import named

@@ -24,7 +24,7 @@ from typing import Any
 
 from tarazu import config
 from tarazu.daemons.council import here
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tarazu.wire import keys
 from tests.benchmarks.figure import Figure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tarazu.daemons.announcer.kind import kind_of
+from tarazu.daemons.announcer.service import kind_of
 from tests.daemons.tuning import Client
 
 DATA = Path(__file__).parents[2] / "data" / "lustre"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tarazu import config
-from tarazu.cli.bursts.here_lines import lines
+from tarazu.cli.status import burst_lines
 from tarazu.daemons.burstd import here
 from tarazu.daemons.burstd.service import BurstService
 from tarazu.daemons.metrics.exporter import Ask
@@ -22,7 +22,7 @@ from tarazu.daemons.ossd.node import NodeService
 from tarazu.daemons.service import Wakeup
 from tarazu.errors import BadInput, ConfigError, Unavailable
 from tarazu.forwarding.traffic import days
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tarazu.wire import keys
 from tarazu.wire.messages import ClientRate, OssReport
 from tarazu.wire.security import curve_for
@@ -243,12 +243,14 @@ def test_it_has_metrics_and_a_line_in_tarazu_status(site: Site) -> None:
     assert samples["tarazu_bursts_unknown_nids"] == samples["tarazu_bursts_writable"] == 1
     service.do_due()
     told = status(site)
-    (line,) = lines(told)
+    (line,) = burst_lines(told)
     assert "1 senders, 1 nodes (1 NIDs unknown), 0 jobs (0 run)" in line and "with keys" in line
-    assert lines(told, time.time() + 99)[0].endswith("silent for 99 s") and lines({}) == []
-    assert "ahead" in lines(told, time.time() - 1e7)[0], "it is not up for as long as its clock was ahead"
+    assert burst_lines(told, time.time() + 99)[0].endswith("silent for 99 s") and burst_lines({}) == []
+    assert "ahead" in burst_lines(told, time.time() - 1e7)[0], (
+        "it is not up for as long as its clock was ahead"
+    )
     told["slurm"]["problem"], told["history"]["trouble"], told["history"]["lost_rows"] = "p", "t", 3
-    assert [text.strip().partition(" ")[0] for text in lines(told)[1:]] == ["jobs", "not", "3"]
+    assert [text.strip().partition(" ")[0] for text in burst_lines(told)[1:]] == ["jobs", "not", "3"]
 
 
 def test_settings_are_read_again(site: Site) -> None:

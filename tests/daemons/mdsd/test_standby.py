@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tarazu.daemons.mdsd.book import Book
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tarazu.wire.messages import (
     Acknowledged,
     AllocationReply,

@@ -16,7 +16,7 @@ from tarazu.daemons.page.ring import Ring
 from tarazu.daemons.page.service import Page
 from tarazu.daemons.service import Wakeup
 from tarazu.errors import ConfigError, Unavailable
-from tarazu.sim.testbed.ports import free_port
+from tarazu.sim.testbed.processes import free_port
 from tests.daemons.conftest import Site, patiently
 
 

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.errors import InsufficientResources
-from tarazu.forwarding.mapping.flow import cheapest
 from tarazu.forwarding.mapping.history import TrafficHistory, learn
 from tarazu.forwarding.mapping.judge import judge
 from tarazu.forwarding.mapping.simple import moved, round_robin
-from tarazu.forwarding.mapping.together import MappingOptions, concentration, together
+from tarazu.forwarding.mapping.together import MappingOptions, cheapest, concentration, together
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tests.forwarding.mapping.traffic import traffic
 

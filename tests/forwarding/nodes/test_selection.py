@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
-from tarazu.forwarding.nodes.selection import Left, NodeChoice, SelectionOptions, Wish, choose, loads
+from tarazu.forwarding.nodes.selection import Left, NodeChoice, SelectionOptions, Wish, choose, loads, span
 from tarazu.forwarding.nodes.slurm_fit import FITS
-from tarazu.forwarding.nodes.span import span
 from tarazu.forwarding.traffic.machine import Machine, regular
 
 MACHINE = regular(512, 32)

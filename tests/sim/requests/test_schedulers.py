@@ -12,7 +12,7 @@ import pytest
 from tarazu.errors import BadInput
 from tarazu.sim.requests.request import Piece, Request
 from tarazu.sim.requests.schedulers import NODE, node_scheduler
-from tarazu.sim.requests.schedulers.twins import Twins
+from tarazu.sim.requests.schedulers.node import Twins
 
 SIZE = 100
 FAR = 10_000

@@ -10,7 +10,7 @@ from tarazu.errors import BadInput
 from tarazu.sim.requests.simulate import Setting, simulate
 from tarazu.sim.requests.situation import PAPER_BYTES
 from tarazu.sim.requests.workload import Phase, Workload
-from tarazu.sim.requests.workloads import madbench2, write_and_read
+from tarazu.sim.tuning.online import madbench2, write_and_read
 
 
 def test_the_benchmark_writes_and_reads_in_turn() -> None:

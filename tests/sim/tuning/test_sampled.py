@@ -10,7 +10,7 @@ import pytest
 
 from tarazu.errors import BadInput
 from tarazu.sim.requests.situation import SITUATIONS
-from tarazu.sim.tuning import offline_pictures, sampled, tables
+from tarazu.sim.tuning import pictures, sampled, tables
 from tarazu.sim.tuning.measured import WINDOWS
 from tarazu.sim.tuning.sampled import GENERATED, OURS, PAPER, Curves, Evaluated
 
@@ -94,7 +94,7 @@ def test_the_page_shows_what_was_printed_beside_what_was_found(found: Evaluated)
 
 
 def test_the_picture_has_a_line_for_each_learner_and_pattern(found: Evaluated) -> None:
-    root = ElementTree.fromstring(offline_pictures.picture(found))
+    root = ElementTree.fromstring(pictures.offline_picture(found))
     lines = [one for one in root.iter() if one.tag.endswith("path") and one.get("d", "").count("L") > 20]
     assert len(lines) == 6 * 2 + 2 * 6
     assert "ε = 0.1" in "".join(root.itertext())
