@@ -32,9 +32,10 @@ from tarazu.wire.messages import (
     ViewReply,
     ViewRequest,
 )
+from tarazu.wire.requester import Requester
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Requester, Servers
+from tarazu.wire.transport import Servers
 
 ALLOCATION_S = 30.0
 """What mdsd gets to answer an allocation request before the job runs unplaced."""

@@ -12,7 +12,7 @@ import msgspec
 
 from tarazu.daemons.shares import Share
 from tarazu.wire.messages import StepNodes
-from tarazu.wire.transport import Requester
+from tarazu.wire.requester import Requester
 
 MAX_STEPS = 10_000
 """Whose words wait or are on their way, of all users."""

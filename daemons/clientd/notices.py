@@ -30,8 +30,9 @@ from tarazu.wire.messages import (
     TargetsChanged,
     TargetsTold,
 )
+from tarazu.wire.requester import Requester
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Requester, Servers, request_id
+from tarazu.wire.transport import Servers, request_id
 
 log = logging.getLogger("tarazu.clientd")
 

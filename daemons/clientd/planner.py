@@ -36,7 +36,7 @@ from tarazu.store.rows import NewFile
 from tarazu.units import MIB
 from tarazu.wire import local, messages
 from tarazu.wire.messages import CountRequest
-from tarazu.wire.transport import Requester
+from tarazu.wire.requester import Requester
 
 log = logging.getLogger("tarazu.clientd")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from tarazu.wire.transport import Peer, Replier
+from tarazu.wire.sockets import Replier
+from tarazu.wire.transport import Peer
 
 MOST_NOTICES = 50_000
 """While so many answers wait, notices get none: who gave them gives them again."""

@@ -33,7 +33,7 @@ from tarazu.stats.gate import Gate
 from tarazu.store.stop import SiteWatch
 from tarazu.wire import messages
 from tarazu.wire.messages import STATISTICS, OssReport, StatusReply, StatusRequest
-from tarazu.wire.sockets import ZmqReplier, ZmqSubscriber, ZmqTransport
+from tarazu.wire.sockets import Replier, Subscriber, ZmqTransport
 from tarazu.wire.transport import Peer
 
 SHARE = 0.05
@@ -122,8 +122,8 @@ class Parts(Protocol):
     started: float
     weights: Weights
     transport: ZmqTransport
-    subscriber: ZmqSubscriber
-    replier: ZmqReplier
+    subscriber: Subscriber
+    replier: Replier
     site: SiteWatch
     pair: Pair | None
     gate: Gate

@@ -17,8 +17,9 @@ import zmq
 from tarazu.errors import WireError
 from tarazu.malformed import MALFORMED
 from tarazu.tune.observation import Observation
+from tarazu.wire.ends import NOBLOCK, can_read
 from tarazu.wire.messages import PROTOCOL, Id
-from tarazu.wire.sockets import NOBLOCK, ZmqTransport, can_read
+from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Counts, Peer
 
 Mode = Literal["observe", "advise", "apply"]

@@ -1,4 +1,4 @@
-"""The real transport: ZeroMQ over TCP with CURVE.
+"""The transport: ZeroMQ over TCP with CURVE.
 
 mdsd binds SUB and ROUTER; ossd connects XPUB (which tells when a subscriber comes), clientd DEALER. Every
 socket has a monitor, so that refused handshakes are counted instead of unseen; those of bound ones are followed at
@@ -7,334 +7,53 @@ the door. A transport and its ends belong to one thread.
 
 from __future__ import annotations
 
-import errno
 import logging
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
-from tarazu.errors import WireError
 from tarazu.wire import messages
 from tarazu.wire.admission import Admitted
-from tarazu.wire.door import EVENTS, OVERHEAD_BYTES, Door, domain_of, shut
-from tarazu.wire.messages import Message, NodeReport, OssReport, Reply, Request
-from tarazu.wire.security import Curve, check_address, is_local
+from tarazu.wire.door import Door
+from tarazu.wire.ends import BOUND, ONE_OF_TWO, End, Socket, readable
+from tarazu.wire.messages import NodeReport, OssReport, Reply, Request
+from tarazu.wire.requester import Requester
+from tarazu.wire.security import Curve, check_address
 from tarazu.wire.transport import (
-    MAX_MESSAGE_BYTES,
-    MAX_REQUEST_BYTES,
-    QUEUED_REPLIES,
-    REPLIES,
     REQUESTS,
     STATISTICS,
-    Counts,
     Peer,
-    Publisher,
-    Replier,
-    Requester,
     Servers,
-    Subscriber,
-    Transport,
     askable,
     reportable,
 )
-from tarazu.wire.unread import Reader
 
 log = logging.getLogger("tarazu.wire")
 
-MOST_PARTS = 64
-"""Of one message; ours have one or two."""
-PARTS_AT_ONCE = 10_000
-"""Of a message with more so many are dropped before somebody else's turn comes."""
-QUEUED_EVENTS = 200_000
-"""Of connections that come and go, until they are looked at: 10,000 that come back at once, ten times over."""
-RETRY_S = 1.0
-"""After a refused handshake ZeroMQ gives up; a connecting end tries again with a new socket after this."""
 
-_EVENTS, _POLLIN = int(zmq.EVENTS), int(zmq.POLLIN)
-NOBLOCK = int(zmq.NOBLOCK)
-_OPTIONS = {
-    zmq.LINGER: 0,
-    zmq.MAXMSGSIZE: MAX_MESSAGE_BYTES,
-    # Patient: of thousands that come back at once most wait in the queue; who hangs up there is let in for nothing.
-    zmq.HANDSHAKE_IVL: 60_000,
-    zmq.RECONNECT_IVL: 100,
-    zmq.RECONNECT_IVL_MAX: 2_000,
-    # A node that vanished without closing its connections is noticed within half a minute, by the kernel. ZeroMQ's
-    # own heartbeats are not used. Sealed and opened for ten thousand OSSs they would cost more than the reports; and
-    # libzmq 4.3.5 aborts the process when it reads one from a connection that broke while its queue was full.
-    zmq.HEARTBEAT_IVL: 0,
-    zmq.TCP_KEEPALIVE: 1,
-    zmq.TCP_KEEPALIVE_IDLE: 10,
-    zmq.TCP_KEEPALIVE_INTVL: 5,
-    zmq.TCP_KEEPALIVE_CNT: 4,
-    zmq.TCP_MAXRT: 30_000,
-}
+class Publisher:
+    """Sends statistics. They may be lost: nobody there, nothing kept."""
 
-_BOUND = {
-    zmq.MAXMSGSIZE: MAX_REQUEST_BYTES,
-    # Not full at any number: libzmq 4.3.5 ends the process when it reads a PING from a connection that broke while its
-    # queue was full (assertion !_io_error). What waits is bounded in bytes, at the door.
-    zmq.RCVHWM: 0,
-    zmq.SNDHWM: QUEUED_REPLIES,
-    # After a restart all come back at once; the kernel takes the least of this and net.core.somaxconn.
-    zmq.BACKLOG: 4096,
-    zmq.HANDSHAKE_IVL: 10_000,
-}
-"""Ends that many peers connect to: what one of them can make us hold is small."""
-
-_ONE_OF_TWO = {
-    zmq.TCP_KEEPALIVE_IDLE: 1,
-    zmq.TCP_KEEPALIVE_INTVL: 1,
-    zmq.TCP_KEEPALIVE_CNT: 3,
-    zmq.TCP_MAXRT: 3_000,
-}
-"""Where another server can be asked instead, one that vanished is noticed soon."""
-
-_REFUSED = (
-    zmq.EVENT_HANDSHAKE_FAILED_AUTH
-    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-)
-_FINAL = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-
-Socket = zmq.Socket[bytes]
-
-
-class _End:
-    """One socket with its monitor."""
-
-    def __init__(
-        self,
-        transport: ZmqTransport,
-        kind: int,
-        address: str,
-        *,
-        admits: tuple[str, ...] = (),
-        **options: Any,
-    ):
-        self.transport = transport
-        self.kind = kind
-        self.address = address
-        self.admits = admits
-        """Roles that may connect here; none for an end that connects."""
-        self.counts = Counts()
-        self._options = options
-        self.dropping = False
-        """The rest of a message that has too many parts."""
-        self._retry_at: float | None = None
-        self.reader = Reader()
-        self._open()
-
-    def _open(self) -> None:
-        self.socket: Socket = self.transport.context.socket(self.kind)
-        for option, value in {**_OPTIONS, **self._options.get("options", {})}.items():
-            self.socket.setsockopt(option, value)
-        if "[" in self.address:
-            self.socket.ipv6 = True
-        self.monitor: Socket = self._monitor(EVENTS if self.admits else _REFUSED)
-        curve = self.transport.curve
-        try:
-            if self.admits:
-                bounded = self.admits != ("server",)
-                self.reader = self.transport.door.watch(self.monitor, self.counts, bounded)
-                if curve:
-                    self.socket.curve_server = True
-                    self.socket.curve_secretkey = curve.own.secret
-                    self.socket.zap_domain = domain_of(self.admits)
-                self._bind()
-                self.address = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)
-            else:
-                if curve:
-                    self.socket.curve_publickey = curve.own.public
-                    self.socket.curve_secretkey = curve.own.secret
-                    # Two mdsds share the server's keys.
-                    self.socket.curve_serverkey = curve.server or curve.own.public
-                self.socket.connect(self.address)
-        except WireError:
-            self._shut()
-            raise
-        except zmq.ZMQError as error:
-            verb = "bound" if self.admits else "connected to"
-            self._shut()
-            raise WireError(self.address, f"an address that can be {verb}", str(error)) from None
-
-    def _monitor(self, events: int) -> Socket:
-        address = f"inproc://monitor.{self.socket.FD}"
-        self.socket.monitor(address, events)
-        monitor: Socket = self.transport.context.socket(zmq.PAIR)
-        # Not the usual thousand: where they are full, ZeroMQ's thread waits, and nobody's messages come or go.
-        monitor.rcvhwm = QUEUED_EVENTS
-        monitor.connect(address)
-        return monitor
-
-    def _bind(self) -> None:
-        try:
-            self.socket.bind(self.address)
-        except zmq.ZMQError as error:
-            # ZeroMQ binds addresses and interfaces only; one configuration for all nodes names the host.
-            if error.errno != errno.ENODEV:
-                raise
-            self.socket.bind(_resolved(self.address))
-
-    def _shut(self) -> None:
-        self.socket.disable_monitor()
-        if not self.admits:
-            self.monitor.close(linger=0)
-        self.socket.close(linger=0)
-
-    def close(self) -> None:
-        if not self.socket.closed:
-            self._shut()
-        self.transport.ends.discard(self)
-
-    @property
-    def waits(self) -> bool:
-        """Whether a socket that was refused is to be replaced, in a while, by `look`."""
-        return self._retry_at is not None
-
-    def look(self) -> None:
-        """Of a connecting end: count refused handshakes, and replace the socket that was refused."""
-        if self.admits:
-            return
-        while can_read(self.monitor):
-            event = recv_monitor_message(self.monitor)["event"]
-            self.counts.refused += 1
-            if self.counts.refused == 1:
-                log.warning("%s refused our key, or has another than ours of it; trying again", self.address)
-            if event & _FINAL and self._retry_at is None:
-                self._retry_at = time.monotonic() + RETRY_S
-        if self._retry_at is not None and time.monotonic() >= self._retry_at:
-            self._retry_at = None
-            self._shut()
-            self._open()
-
-    def wait(self, timeout_s: float) -> bool:
-        """True when the socket can be read."""
-        return _readable([self], timeout_s) is not None
-
-    def can_read(self) -> bool:
-        """Now."""
-        if can_read(self.socket):
-            return True
-        self.reader.found_empty()
-        return False
-
-    def frames(self) -> tuple[list[bytes], Peer] | None:
-        """The next message and its sender; None when it says too much or is admitted no more. Call when it can be
-        read."""
-        if (parts := self._parts()) is None:
-            return None
-        last = parts[-1]
-        address = _property(last, "Peer-Address") or "peer"
-        admission = None
-        if self.admits:
-            door = self.transport.door
-            try:
-                fd = int(last.get(zmq.SRCFD))
-            except (zmq.ZMQError, ValueError):
-                fd = -1
-            connection = door.of(fd, address)
-            size = sum(map(len, parts))
-            door.heard(connection, size + OVERHEAD_BYTES * len(parts))
-            if len(parts) > MOST_PARTS:
-                self.counts.drop(address, f"a message of at most {MOST_PARTS} parts")
-                shut(fd)
-                return None
-            # Whoever holds the server's key is one of us, and has a whole ledger to say.
-            if self.admits != ("server",) and not connection.may_say(size):
-                self.counts.too_many += 1
-                return None
-            if door.admitted:
-                connection.roles, connection.key = self.admits, (_property(last, "User-Id") or "").encode()
-                admission = door.admitted.find_any(self.admits, connection.key)
-                if admission is None:
-                    self.counts.shut_out += 1
-                    return None
-        route = parts[0].bytes if self.kind == zmq.ROUTER else b""
-        return [part.bytes for part in parts], Peer(route, address, admission)
-
-    def _parts(self) -> list[zmq.Frame] | None:
-        """Of the next message; of one with too many the first ones, the rest is dropped in later calls."""
-        parts: list[zmq.Frame] = []
-        for _ in range(PARTS_AT_ONCE if self.dropping else MOST_PARTS + 1):
-            part = self.socket.recv(copy=False)
-            more = bool(part.more)
-            if not self.dropping:
-                parts.append(part)
-            if not more:
-                self.dropping = False
-                return parts or None
-        self.dropping = True
-        return parts or None
-
-
-def _property(frame: zmq.Frame, name: str) -> str | None:
-    try:
-        return str(frame.get(name))
-    except zmq.ZMQError:
-        return None
-
-
-def can_read(socket: Socket) -> bool:
-    """Now. With plain numbers: PyZMQ's own enumerations take as long again as the question."""
-    return bool(socket.get(_EVENTS) & _POLLIN)  # type: ignore[operator]
-
-
-def _readable(ends: Sequence[_End], timeout_s: float) -> _End | None:
-    """One of these ends of one transport that can be read, within `timeout_s`."""
-    transport = ends[0].transport
-    deadline = time.monotonic() + timeout_s
-    while True:
-        for end in ends:
-            end.look()
-            if end.can_read():
-                return end  # nothing to wait for: most of what a poll costs is saved
-        now = time.monotonic()
-        if now >= deadline:
-            return None
-        left_s = min([deadline - now, *(end._retry_at - now for end in ends if end._retry_at is not None)])
-        ready = transport.poll(ends, left_s)
-        for end in ends:
-            if end.socket in ready:
-                return end
-        if transport.wake_fd in ready or time.monotonic() >= deadline:
-            return None
-
-
-def _resolved(address: str) -> str:
-    """`tcp://mds1:5770` → `tcp://10.0.0.1:5770`. Raises WireError for a name that is not known."""
-    host, _, port = address.removeprefix("tcp://").rpartition(":")
-    try:
-        found = socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)
-    except OSError as error:
-        raise WireError(address, "a host name that can be resolved", error.strerror) from None
-    resolved = f"tcp://{found[0][4][0]}:{port}"
-    if is_local(resolved):
-        log.warning("%s is %s here: other nodes will not reach it", address, resolved)
-    return resolved
-
-
-class ZmqPublisher(Publisher):
-    def __init__(self, ends: Sequence[_End]) -> None:
+    def __init__(self, ends: Sequence[End]) -> None:
         """One end for each subscriber: where one refuses our key, the others go on."""
         self._ends = ends
-        self._came: list[_End] = []
+        self._came: list[End] = []
         self.counts = ends[0].counts
 
     def publish(self, report: OssReport | NodeReport) -> None:
+        """Send to every subscriber."""
         data = messages.encode(report)
         while self.wait(0.0):
             pass  # whoever has come by now gets this report, and needs no repetition
         self._send(data)
 
     def repeat(self, report: OssReport | NodeReport) -> None:
+        """Send to those alone that `wait` has seen come since the last report."""
         self._send(messages.encode(report), self._came)
 
-    def _send(self, data: bytes, ends: Sequence[_End] | None = None) -> None:
+    def _send(self, data: bytes, ends: Sequence[End] | None = None) -> None:
         for end in self._ends if ends is None else ends:
             end.look()
             try:
@@ -344,8 +63,9 @@ class ZmqPublisher(Publisher):
         self._came = []
 
     def wait(self, timeout_s: float) -> bool:
+        """True as soon as a subscriber has come (or come back), False after `timeout_s`."""
         deadline = time.monotonic() + timeout_s
-        while end := _readable(self._ends, max(0.0, deadline - time.monotonic())):
+        while end := readable(self._ends, max(0.0, deadline - time.monotonic())):
             if end.socket.recv()[:1] == b"\x01":
                 self._came.append(end)
                 return True
@@ -356,15 +76,19 @@ class ZmqPublisher(Publisher):
             end.close()
 
 
-class ZmqSubscriber(Subscriber):
-    def __init__(self, end: _End) -> None:
+class Subscriber:
+    """Receives statistics of all publishers."""
+
+    def __init__(self, end: End) -> None:
         self._end = end
         self.counts = end.counts
         self.address = end.address
         self.sender = Peer(b"", "")
+        """Of the report that `receive` returned last."""
         end.socket.subscribe(b"")
 
     def receive(self, timeout_s: float) -> OssReport | None:
+        """The next report, or None after `timeout_s`. Bad messages are dropped."""
         deadline = time.monotonic() + timeout_s
         while self._end.wait(max(0.0, deadline - time.monotonic())):
             if (got := self._end.frames()) is None:
@@ -381,10 +105,10 @@ class ZmqSubscriber(Subscriber):
         self._end.close()
 
 
-class ZmqTraffic:
+class Traffic:
     """Receives what OSSs and compute nodes moved."""
 
-    def __init__(self, end: _End) -> None:
+    def __init__(self, end: End) -> None:
         self._end = end
         self.counts = end.counts
         self.address = end.address
@@ -408,13 +132,19 @@ class ZmqTraffic:
         self._end.close()
 
 
-class ZmqReplier(Replier):
-    def __init__(self, end: _End) -> None:
+class Replier:
+    """Receives requests and answers them, in any order and at any time."""
+
+    term: Callable[[], int] = staticmethod(lambda: 0)
+    """With which each answer is stamped: of two mdsds that of the reign that is known here."""
+
+    def __init__(self, end: End) -> None:
         self._end = end
         self.counts = end.counts
         self.address = end.address
 
     def receive(self, timeout_s: float) -> tuple[Peer, Request] | None:
+        """The next request, or None after `timeout_s`. Bad messages are dropped."""
         deadline = time.monotonic() + timeout_s
         while self._end.wait(max(0.0, deadline - time.monotonic())):
             if (got := self._end.frames()) is None:
@@ -428,6 +158,7 @@ class ZmqReplier(Replier):
         return None
 
     def reply(self, peer: Peer, message: Reply | bytes) -> None:
+        """Answer; a peer that has gone is no error, it will ask again. Bytes: a reply that is encoded already."""
         data = message if isinstance(message, bytes) else messages.encode(message)
         data = messages.stamped(data, self.term())
         try:
@@ -439,46 +170,7 @@ class ZmqReplier(Replier):
         self._end.close()
 
 
-class ZmqRequester(Requester):
-    def __init__(self, servers: Servers, connect: Callable[[str], _End]) -> None:
-        """`connect` makes an end: at once for the server that is asked first, for another one once it is needed."""
-        super().__init__(servers)
-        self._connect = connect
-        self._ends: dict[int, _End] = {}
-        self._end = self._end_of(servers.first)
-
-    def _end_of(self, server: int) -> _End:
-        if server not in self._ends:
-            self._ends[server] = self._connect(self.servers.addresses[server])
-            self._ends[server].counts = self.counts
-        return self._ends[server]
-
-    def _send(self, message: Message, server: int) -> bool:
-        end = self._end_of(server)
-        end.look()
-        try:
-            end.socket.send(messages.encode(message), zmq.NOBLOCK)
-        except zmq.Again:
-            return False
-        return True
-
-    def _next(self, timeout_s: float) -> tuple[int, Reply] | None:
-        end = _readable(list(self._ends.values()), timeout_s)
-        if end is None:
-            return None
-        if (got := end.frames()) is None:
-            return None
-        frames, peer = got
-        message = self.counts.accept(b"".join(frames), peer.name, REPLIES)
-        server = next(server for server, one in self._ends.items() if one is end)
-        return (server, message) if isinstance(message, REPLIES) else None
-
-    def close(self) -> None:
-        for end in self._ends.values():
-            end.close()
-
-
-class ZmqTransport(Transport):
+class ZmqTransport:
     """Ends over TCP (or ipc). `curve` from `security.curve_for`.
 
     `wake_fd`: a descriptor that, once readable, ends every wait early (signals, worker threads); the owner
@@ -493,7 +185,7 @@ class ZmqTransport(Transport):
         self.insecure = insecure
         self.wake_fd = wake_fd
         self.context: zmq.Context[Socket] = zmq.Context()
-        self.ends: set[_End] = set()
+        self.ends: set[End] = set()
         self._door: Door | None = None
 
     @property
@@ -503,47 +195,47 @@ class ZmqTransport(Transport):
             self._door = Door(self.context, Admitted(self.curve.directory) if self.curve else None)
         return self._door
 
-    def _end(self, kind: int, address: str, **options: Any) -> _End:
+    def _end(self, kind: int, address: str, **options: Any) -> End:
         check_address(address, self.curve, self.insecure)
-        end = _End(self, kind, address, **options)
+        end = End(self, kind, address, **options)
         self.ends.add(end)
         return end
 
-    def publisher(self, *addresses: str) -> ZmqPublisher:
+    def publisher(self, *addresses: str) -> Publisher:
         # Statistics that could not be sent are soon too old to be worth it.
         # VERBOSE: a subscriber that comes back is told of too, not only a new one.
         options = {zmq.SNDHWM: 8, zmq.XPUB_VERBOSE: 1}
-        return ZmqPublisher([self._end(zmq.XPUB, address, options=options) for address in addresses])
+        return Publisher([self._end(zmq.XPUB, address, options=options) for address in addresses])
 
-    def subscriber(self, address: str) -> ZmqSubscriber:
-        return ZmqSubscriber(self._end(zmq.SUB, address, admits=("oss",), options=_BOUND))
+    def subscriber(self, address: str) -> Subscriber:
+        return Subscriber(self._end(zmq.SUB, address, admits=("oss",), options=BOUND))
 
-    def traffic(self, address: str) -> ZmqTraffic:
-        return ZmqTraffic(self._end(zmq.SUB, address, admits=("oss", "client"), options=_BOUND))
+    def traffic(self, address: str) -> Traffic:
+        return Traffic(self._end(zmq.SUB, address, admits=("oss", "client"), options=BOUND))
 
-    def requester(self, servers: str | Servers) -> ZmqRequester:
+    def requester(self, servers: str | Servers) -> Requester:
         known = Servers(servers) if isinstance(servers, str) else servers
         # IMMEDIATE: nothing is queued for a connection that does not stand; what is not answered is resent.
-        options = {zmq.IMMEDIATE: 1, **(_ONE_OF_TWO if len(known.addresses) > 1 else {})}
-        return ZmqRequester(known, lambda address: self._end(zmq.DEALER, address, options=options))
+        options = {zmq.IMMEDIATE: 1, **(ONE_OF_TWO if len(known.addresses) > 1 else {})}
+        return Requester(known, lambda address: self._end(zmq.DEALER, address, options=options))
 
-    def replier(self, address: str) -> ZmqReplier:
-        return ZmqReplier(self._end(zmq.ROUTER, address, admits=("client", "oss"), options=_BOUND))
+    def replier(self, address: str) -> Replier:
+        return Replier(self._end(zmq.ROUTER, address, admits=("client", "oss"), options=BOUND))
 
-    def link(self, address: str, *, bind: bool, options: Mapping[int, int]) -> _End:
+    def link(self, address: str, *, bind: bool, options: Mapping[int, int]) -> End:
         """One end of the connection between two mdsds: bound by one, which admits the server's keys only."""
         if bind:
             return self._end(zmq.ROUTER, address, admits=("server",), options=options)
         return self._end(zmq.DEALER, address, options={**options, zmq.IMMEDIATE: 1})
 
-    def council(self, address: str, *, bind: bool, options: Mapping[int, int]) -> _End:
+    def council(self, address: str, *, bind: bool, options: Mapping[int, int]) -> End:
         """One end between a council and its announcers: bound by the council, which admits everybody's keys."""
         if bind:
             admits = ("oss", "client", "server")
-            return self._end(zmq.ROUTER, address, admits=admits, options={**_BOUND, **options})
+            return self._end(zmq.ROUTER, address, admits=admits, options={**BOUND, **options})
         return self._end(zmq.DEALER, address, options={**options, zmq.IMMEDIATE: 1})
 
-    def poll(self, ends: Sequence[_End], timeout_s: float) -> set[Any]:
+    def poll(self, ends: Sequence[End], timeout_s: float) -> set[Any]:
         """Sockets (and `wake_fd`) that can be read, after at most `timeout_s`."""
         poller = zmq.Poller()
         for end in ends:

@@ -25,7 +25,8 @@ from tarazu.wire.messages import (
     StepEnded,
     encode,
 )
-from tarazu.wire.transport import Requester, request_id
+from tarazu.wire.requester import Requester
+from tarazu.wire.transport import request_id
 from tests.chaos.site import FS, Site
 from tests.chaos.worker import Worker
 

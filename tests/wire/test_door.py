@@ -16,8 +16,9 @@ import zmq
 
 from tarazu.wire import door, keys, unread
 from tarazu.wire.messages import StatusReply, StatusRequest
+from tarazu.wire.requester import Requester
 from tarazu.wire.security import curve_for
-from tarazu.wire.sockets import ZmqReplier, ZmqRequester, ZmqTransport
+from tarazu.wire.sockets import Replier, ZmqTransport
 from tests.wire.test_transport import Echo
 
 PATIENCE_S = 20.0
@@ -38,21 +39,21 @@ def site(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(site: Path) -> Iterator[ZmqReplier]:
+def server(site: Path) -> Iterator[Replier]:
     transport = ZmqTransport(curve_for("server", site))
     yield transport.replier("tcp://127.0.0.1:*")
     transport.close()
 
 
-def port_of(replier: ZmqReplier) -> int:
+def port_of(replier: Replier) -> int:
     return int(replier.address.rpartition(":")[2])
 
 
-def answered(client: ZmqRequester, id: str) -> bool:
+def answered(client: Requester, id: str) -> bool:
     return client.request(StatusRequest(id), PATIENCE_S) == StatusReply(id, {"seen": 1})
 
 
-def peer(replier: ZmqReplier, own: tuple[bytes, bytes] | None, server_key: bytes) -> zmq.Socket[bytes]:
+def peer(replier: Replier, own: tuple[bytes, bytes] | None, server_key: bytes) -> zmq.Socket[bytes]:
     """A ZeroMQ peer that says something, with these keys."""
     made = zmq.Context.instance().socket(zmq.DEALER)
     made.linger = 0
@@ -80,7 +81,7 @@ def known(caplog: pytest.LogCaptureFixture) -> list[str]:
     ],
 )
 def test_a_refused_peer_is_logged_once_with_its_address(
-    server: ZmqReplier, site: Path, kind: str, says: str, caplog: pytest.LogCaptureFixture
+    server: Replier, site: Path, kind: str, says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     public = keys.load(site / "server.pub").public
     mdsd = keys.load(site / "server.key")
@@ -104,7 +105,7 @@ def test_a_refused_peer_is_logged_once_with_its_address(
     assert server.receive(0) is None and server.counts.received == 0
 
 
-def test_a_silent_connection_is_ended(server: ZmqReplier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_connection_is_ended(server: Replier, monkeypatch: pytest.MonkeyPatch) -> None:
     server._end.socket.handshake_ivl = 200
     server._end.socket.bind("tcp://127.0.0.1:*")  # options hold for what is bound after them
     port = int(server._end.socket.getsockopt_string(zmq.LAST_ENDPOINT).rpartition(":")[2])
@@ -115,7 +116,7 @@ def test_a_silent_connection_is_ended(server: ZmqReplier, monkeypatch: pytest.Mo
     until(lambda: server.counts.refused and not server.counts.connections)
 
 
-def test_a_removed_key_ends_its_connection_though_it_stands(site: Path, server: ZmqReplier) -> None:
+def test_a_removed_key_ends_its_connection_though_it_stands(site: Path, server: Replier) -> None:
     shutil.copytree(site, site / "node")
     (site / "client.pub").rename(site / "client-login1.pub")
     client = ZmqTransport(curve_for("client", site / "node"))
@@ -206,7 +207,7 @@ def test_one_address_has_three_quarters_of_the_connections_at_most(
     transport.close()
 
 
-def test_the_door_outlives_an_end(server: ZmqReplier, site: Path) -> None:
+def test_the_door_outlives_an_end(server: Replier, site: Path) -> None:
     """A standby that takes over binds and closes ends of one transport again and again."""
     transport = server._end.transport
     client = ZmqTransport(curve_for("client", site))
@@ -219,7 +220,7 @@ def test_the_door_outlives_an_end(server: ZmqReplier, site: Path) -> None:
     client.close()
 
 
-def zmtp(replier: ZmqReplier) -> socket.socket:
+def zmtp(replier: Replier) -> socket.socket:
     """A peer without keys that speaks ZeroMQ's protocol by hand (RFC 23)."""
     with contextlib.ExitStack() as unfinished:
         end = socket.create_connection(("127.0.0.1", port_of(replier)), timeout=PATIENCE_S)
@@ -251,7 +252,7 @@ PING = command(b"PING", b"\x00\x01abc")
 
 
 @pytest.fixture
-def open_server() -> Iterator[ZmqReplier]:
+def open_server() -> Iterator[Replier]:
     transport = ZmqTransport()
     yield transport.replier("tcp://127.0.0.1:*")
     transport.close()
@@ -259,7 +260,7 @@ def open_server() -> Iterator[ZmqReplier]:
 
 @pytest.mark.parametrize("said", [PART, PING], ids=["parts", "pings"])
 def test_a_peer_that_says_more_and_more_without_an_end_is_cut_off(
-    said: bytes, open_server: ZmqReplier, monkeypatch: pytest.MonkeyPatch
+    said: bytes, open_server: Replier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(unread, "UNREAD_BYTES", 4 << 20)
     monkeypatch.setattr(unread, "GROWTH_BYTES", -1 << 40)
@@ -278,7 +279,7 @@ def test_a_peer_that_says_more_and_more_without_an_end_is_cut_off(
 
 
 def test_a_flood_over_connections_that_come_and_go_is_stopped_and_forgotten_once_read(
-    open_server: ZmqReplier, monkeypatch: pytest.MonkeyPatch
+    open_server: Replier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ZeroMQ keeps what came over connections that have ended, however much that is."""
     monkeypatch.setattr(unread, "FLOOD_S", 0.05)
@@ -316,7 +317,7 @@ def test_a_daemon_that_sleeps_or_works_is_not_flooded(monkeypatch: pytest.Monkey
 
 
 def test_a_whole_message_of_too_many_parts_is_dropped_and_its_connection_ended(
-    open_server: ZmqReplier,
+    open_server: Replier,
 ) -> None:
     end = zmtp(open_server)
     end.sendall(PART * 30_000 + LAST)
@@ -330,7 +331,7 @@ def test_a_whole_message_of_too_many_parts_is_dropped_and_its_connection_ended(
 
 
 def test_a_ping_behind_messages_of_a_peer_that_broke_off_does_not_end_the_process(
-    open_server: ZmqReplier,
+    open_server: Replier,
 ) -> None:
     end = zmtp(open_server)
     end.sendall(LAST * 40 + (LAST + PING) * 20 + LAST * 300)

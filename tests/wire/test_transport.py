@@ -26,16 +26,10 @@ from tarazu.wire.messages import (
     StepEnded,
     ViewRequest,
 )
+from tarazu.wire.requester import Requester
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import (
-    MAX_REQUEST_BYTES,
-    REQUESTS,
-    Counts,
-    Requester,
-    Transport,
-    request_id,
-)
+from tarazu.wire.transport import MAX_REQUEST_BYTES, REQUESTS, Counts, request_id
 
 MANY = 160
 """Messages that wait at a time."""
@@ -53,7 +47,7 @@ class Sides:
         self.server, self.oss, self.client = (
             ZmqTransport(curve_for(role, directory)) for role in ("server", "oss", "client")
         )
-        self.transports: list[Transport] = [self.oss, self.client, self.server]
+        self.transports: list[ZmqTransport] = [self.oss, self.client, self.server]
 
     def close(self) -> None:
         for transport in self.transports:

@@ -12,8 +12,8 @@ import pytest
 
 from tarazu.errors import Unavailable
 from tarazu.wire.messages import Acknowledged, NotActive, OssReport, StatusReply, StatusRequest, StepEnded
-from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Publisher, Servers, Subscriber, request_id
+from tarazu.wire.sockets import Publisher, Subscriber, ZmqTransport
+from tarazu.wire.transport import Servers, request_id
 
 PATIENCE_S = 20.0
 

@@ -16,9 +16,9 @@ from tarazu import config
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.wire.messages import Acknowledged, AllocationReply, AllocationRequest, FileSpec, StepAlive
+from tarazu.wire.requester import Requester
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Requester
 
 FILE_BYTES = 8 << 30
 DEADLINE_S = 27.0

@@ -13,8 +13,7 @@ import zmq
 from tarazu import config
 from tarazu.wire.messages import IoCounters, OssReport, OstReport
 from tarazu.wire.security import curve_for
-from tarazu.wire.sockets import ZmqTransport
-from tarazu.wire.transport import Publisher
+from tarazu.wire.sockets import Publisher, ZmqTransport
 
 LOOK_S = 0.1
 """How late a simulated ossd may notice that mdsd has come."""
