@@ -331,8 +331,6 @@ def map_lookup(
     rank: int,
     n_precise: int,
     n_loose: int,
-    *,
-    trusted_uid: int = -1,
 ) -> MapHit | None:
     """The row that the library would find for this created name; None for a miss.
 
@@ -340,7 +338,7 @@ def map_lookup(
     """
     ffi, lib = _core()
     placement_map = ffi.new("struct tz_map *")
-    wrong = lib.tz_map_open(_bytes(str(path)), trusted_uid, False, placement_map)
+    wrong = lib.tz_map_open(_bytes(str(path)), -1, False, placement_map)
     if wrong != ffi.NULL:
         raise StoreError(str(path), "a placement map", ffi.string(wrong).decode())
     try:

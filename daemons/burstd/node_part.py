@@ -87,7 +87,6 @@ class NodeSelection:
         self,
         settings: config.Settings,
         knowledge: Knowledge,
-        slurm: Slurm | None = None,
         running: Callable[[], Iterable[Job]] = tuple,
     ) -> None:
         """`running`: jobs that run. Raises ConfigError, StoreError."""
@@ -95,7 +94,7 @@ class NodeSelection:
         self.run = settings.run
         self.knowledge = knowledge
         self.running = running
-        self.slurm = slurm or Slurm()
+        self.slurm = Slurm()
         self.site: Site | None = None
         self.problem = ""
         """Why Slurm's nodes are not known."""

@@ -204,11 +204,6 @@ class Book:
         """Of promises and replies: equal for two books after the same records."""
         return hashlib.sha256(_encoder.encode(list(self.state()))).hexdigest()
 
-    def rewrite(self) -> None:
-        """Replace snapshot and log by a new snapshot, now. Raises OSError."""
-        if self._journal:
-            self._rewrite(self._journal)
-
     def close(self) -> None:
         if self._journal:
             self._journal.close()

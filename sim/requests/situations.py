@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from tarazu.sim.requests.outcome import RequestsOutcome
 from tarazu.sim.requests.simulate import Setting, simulate
-from tarazu.sim.requests.situation import INTERVAL_S, SCALE, SITUATIONS, WINDOWS, WINDOWS_S, Situation
+from tarazu.sim.requests.situation import INTERVAL_S, SCALE, SITUATIONS, WINDOWS, WINDOWS_S
 from tarazu.sim.study import study
 from tarazu.sim.study.case import Case, fingerprint
 
@@ -134,7 +134,3 @@ def run(
     return study.answers(
         cases(seeds, part), SituationRow, folder, ("study.json", asked), jobs=jobs, fresh=fresh
     )
-
-
-def situation_of(row: SituationRow) -> Situation:
-    return SITUATIONS[row.situation]

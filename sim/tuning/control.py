@@ -48,8 +48,6 @@ PAPER = Manner("the paper's", "epsilon-greedy", 0.0, 1.0)
 """Algorithm 1: a decision a second, nothing is taken back."""
 OURS = Manner("ours", "tarazu", 1.0, 0.2)
 """A window costs nothing to set, and tells within a second: so it need not stay longer than the paper's."""
-OURS_SLOW = OURS._replace(name="ours, dwell 10 s", dwell_s=10.0)
-"""As the daemons' settings are (`tune.dwell_s`)."""
 
 
 class ControlStep(NamedTuple):

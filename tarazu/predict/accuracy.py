@@ -70,21 +70,15 @@ def score(prediction: Prediction, run: RunRecord, min_size_bytes: int = 0) -> Pr
     )
 
 
-def walk_forward(
-    history: Sequence[RunRecord],
-    model: str = "arima",
-    *,
-    first: int = 1,
-    min_size_bytes: int = 0,
-) -> list[PredictionAccuracy]:
-    """Predict each run from number `first` on from those before it, and score it.
+def walk_forward(history: Sequence[RunRecord], model: str = "arima") -> list[PredictionAccuracy]:
+    """Predict each run but the first from those before it, and score it.
 
     `model`: as for `forecast`; `last`, `mean` and `drift` are what AIPA is measured against, with its names and counts.
     """
     scores = []
-    for i in range(max(first, 1), len(history)):
+    for i in range(1, len(history)):
         before, run = history[:i], history[i]
-        scores.append(score(forecast(before, run.step, model=model), run, min_size_bytes))
+        scores.append(score(forecast(before, run.step, model=model), run))
     return scores
 
 

@@ -77,12 +77,15 @@ def of_runs(files: Files, uses: Sequence[Use]) -> tuple[list[Dataset], int]:
     return sorted(made, key=lambda d: (-d.per_day, d.name, d.files.tolist()[:1])), len(missing)
 
 
+RECENT_DAYS = 30.0
+
+
 def of_directories(
-    files: Files, per_day: float | None, now_s: float, taken: Array | None = None, recent_days: float = 30.0
+    files: Files, per_day: float | None, now_s: float, taken: Array | None = None
 ) -> list[Dataset]:
     """One dataset for each directory; files that are in `taken` (numbers) are in another dataset already.
 
-    per_day: how often each is read. None: once a day where files were read within `recent_days`, at least an hour
+    per_day: how often each is read. None: once a day where files were read within `RECENT_DAYS`, at least an hour
     after they had been written; not at all elsewhere.
     """
     free = np.ones(len(files), bool)
@@ -95,16 +98,16 @@ def of_directories(
     made = []
     for directory, numbers in sorted(members.items()):
         of = np.array(numbers, np.int64)
-        read = (accessed[of] > modified[of] + READ_LATER_S) & (accessed[of] > now_s - recent_days * DAY_S)
+        read = (accessed[of] > modified[of] + READ_LATER_S) & (accessed[of] > now_s - RECENT_DAYS * DAY_S)
         if per_day is not None:
             rate, evidence = per_day, "told"
         elif read.any():
             rate, evidence = (
                 1.0,
-                f"assumed: {int(read.sum())} of {len(of)} files were read within {recent_days:g} days",
+                f"assumed: {int(read.sum())} of {len(of)} files were read within {RECENT_DAYS:g} days",
             )
         else:
-            rate, evidence = 0.0, f"not read within {recent_days:g} days"
+            rate, evidence = 0.0, f"not read within {RECENT_DAYS:g} days"
         made.append(Dataset(directory, of, np.ones(len(of)), rate, evidence))
     return made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ import msgspec
 from tarazu import lustre
 from tarazu.errors import StoreError
 from tarazu.model import Component, FileName, Layout
+from tarazu.native import siphash
 from tarazu.store.control import replace_file
 
 MAGIC = b"TZMAP001"
@@ -31,9 +32,6 @@ _ROW = struct.Struct("<QQHHI")
 
 _Shape = tuple[Layout, bool, tuple[int, ...], int]
 """A layout, whether its files are shared, the flags of its components, the OST count of its file system."""
-
-SipHash = Callable[[bytes, bytes], int]
-"""(16-byte key, data) → SipHash-2-4."""
 
 
 class MapRow(msgspec.Struct, frozen=True):
@@ -89,12 +87,11 @@ def write_map(
     rows: Iterable[MapRow],
     expires_s: int = 0,
     created_s: int | None = None,
-    siphash: SipHash | None = None,
 ) -> int:
     """Write a map and rename it into place; its size in bytes. The control page announces it afterwards.
 
     `ost_counts`: of each file system by its name; every index in its rows is below and must be known to exist.
-    `expires_s`: Unix seconds, 0 = never. `siphash`: the C library's unless given.
+    `expires_s`: Unix seconds, 0 = never.
     Raises StoreError, leaving what was there, for a row that the library would not trust or Lustre would not take.
     """
     where = os.fspath(path)
@@ -103,8 +100,7 @@ def write_map(
     if not ost_counts or not all(0 < count <= lustre.MAX_OSTS for count in ost_counts.values()):
         raise StoreError(where, f"OST counts from 1 to {lustre.MAX_OSTS}", dict(ost_counts))
     created = int(time.time()) if created_s is None else created_s
-    sip = _native() if siphash is None else siphash
-    data = _encode(where, generation, hash_key, ost_counts, list(rows), expires_s, created, sip)
+    data = _encode(where, generation, hash_key, ost_counts, list(rows), expires_s, created)
     replace_file(Path(path), data)
     return len(data)
 
@@ -117,7 +113,6 @@ def _encode(
     rows: Sequence[MapRow],
     expires_s: int,
     created_s: int,
-    siphash: SipHash,
 ) -> bytes:
     layouts: dict[_Shape, int] = {}
     checked: set[tuple[object, ...]] = set()
@@ -133,7 +128,7 @@ def _encode(
         osts = check_osts(place, row.layout, row.osts, ost_count)
         flags = tuple(_flags(c, x, o) for c, x, o in zip(row.layout, row.explicit, row.osts, strict=True))
         layout = layouts.setdefault((row.layout, row.shared, flags, ost_count), len(layouts))
-        first, second = _hashes(row.fs_name, row.name, hash_key, siphash)
+        first, second = _hashes(row.fs_name, row.name, hash_key)
         hashes.append((first, second, len(body)))
         body += _ROW.pack(first, second, layout, len(osts), row.row_id)
         body += struct.pack(f"<{len(osts)}H", *osts)
@@ -167,7 +162,7 @@ def _encode(
     return b"".join((head, checksum, table, body, index))
 
 
-def _hashes(fs_name: str, name: FileName, hash_key: bytes, siphash: SipHash) -> tuple[int, int]:
+def _hashes(fs_name: str, name: FileName, hash_key: bytes) -> tuple[int, int]:
     """(exact, or precise where volatile; loose)."""
     fs = _bytes(fs_name)
     if name.volatile:
@@ -298,17 +293,17 @@ def check_osts(place: str, layout: Layout, osts: Sequence[Sequence[int]], ost_co
     return flat
 
 
-def read_map(path: str | os.PathLike[str], *, siphash: SipHash | None = None) -> PlacementMap:
+def read_map(path: str | os.PathLike[str]) -> PlacementMap:
     """A whole map. Raises StoreError for one that the library would not trust (expiry and owner aside)."""
     where = os.fspath(path)
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         raise StoreError(where, "a readable placement map", str(error)) from None
-    return decode_map(data, where, siphash=siphash)
+    return decode_map(data, where)
 
 
-def decode_map(data: bytes, where: str = "map", *, siphash: SipHash | None = None) -> PlacementMap:
+def decode_map(data: bytes, where: str = "map") -> PlacementMap:
     """The content of a map file, checked: lengths, checksum, layouts, OST indices."""
     if data[:8] != MAGIC or len(data) < HEADER_BYTES:
         raise StoreError(where, f"a placement map that begins with {MAGIC.decode()}", data[:8])
@@ -323,7 +318,7 @@ def decode_map(data: bytes, where: str = "map", *, siphash: SipHash | None = Non
         raise StoreError(where, f"{length} bytes in order, as the header says", f"{len(data)} bytes")
     table = data[table_at:rows_at]
     checksum = struct.unpack_from("<Q", data, _HEADER.size)[0]
-    if (siphash or _native())(hash_key, data[: _HEADER.size] + table) != checksum:
+    if siphash(hash_key, data[: _HEADER.size] + table) != checksum:
         raise StoreError(where, "a matching checksum", f"{checksum:#x}")
     try:
         layouts = [_read_layout(table, i) for i in range(layout_count)]
@@ -386,9 +381,3 @@ def _read_rows(body: bytes, layouts: Sequence[_ReadLayout]) -> list[MapEntry]:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-def _native() -> SipHash:
-    from tarazu.native import siphash
-
-    return siphash

@@ -115,7 +115,7 @@ def test_the_published_vector_of_siphash() -> None:
 def test_shared_files_have_a_layout_of_their_own(tmp_path: Path) -> None:
     """With its flag; the library of before reads the map and passes over it."""
     write(tmp_path / "map.1", row(1), row(2, shared=True), row(3))
-    assert [e.shared for e in read_map(tmp_path / "map.1", siphash=siphash).entries] == [False, True, False]
+    assert [e.shared for e in read_map(tmp_path / "map.1").entries] == [False, True, False]
     assert found(tmp_path / "map.1", "/o/f.2", 2) == (102, "exact")
 
 
@@ -127,7 +127,7 @@ def test_c_and_the_oracle_hash_alike(key: bytes, data: bytes) -> None:
 def test_hashes_are_those_of_the_documented_bytes(tmp_path: Path) -> None:
     volatile = row(2, volatile=True, precise="/{job}/f.{rank}", nth_precise=7, nth_loose=9)
     write(tmp_path / "map.1", row(1), volatile)
-    plain, other = read_map(tmp_path / "map.1", siphash=siphash).entries
+    plain, other = read_map(tmp_path / "map.1").entries
     assert plain.name_hash == siphash(KEY, b"Elustre:/o/f.1") == native.hash_exact(KEY, "lustre", "/o/f.1")
     assert plain.loose_hash == siphash(KEY, b"Llustre:/o/f.#" + struct.pack("<iI", 1, 0))
     assert other.name_hash == siphash(KEY, b"Tlustre:/{job}/f.{rank}" + struct.pack("<iI", 2, 7))

@@ -95,8 +95,7 @@ class Hbrr(NodeScheduler):
     One queue a file (handle); each gets a quantum of requests in turn, taken in the order of their offsets.
     """
 
-    def __init__(self, servers: int, aggregate: int, quantum: int = QUANTUM) -> None:
-        self._quantum = quantum
+    def __init__(self, servers: int, aggregate: int) -> None:
         self._queues: dict[int, deque[Piece]] = {}
         """Of files that have something waiting, in the order of their turns."""
         self._turn: list[Piece] = []
@@ -119,7 +118,7 @@ class Hbrr(NodeScheduler):
                 return math.inf
             file, queue = next(iter(self._queues.items()))
             del self._queues[file]
-            while queue and len(self._turn) < self._quantum:
+            while queue and len(self._turn) < QUANTUM:
                 piece = queue.popleft()
                 if not piece.taken:
                     self._turn.append(piece)

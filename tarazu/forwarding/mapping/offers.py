@@ -25,7 +25,6 @@ from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 PRESENT = "present"
 NAMES = ("contiguous", "round-robin", "folded", "together", "together-folded")
 LEARN = ("together", "together-folded")
-FOLDED = ("folded", "together-folded")
 
 Progress = Callable[[str, float], None]
 """(what is done, how much of it, up to 1)."""

@@ -80,11 +80,14 @@ def append(directory: str | Path, traffic: Traffic) -> int:
     return size
 
 
-def tidy(directory: str | Path, now_s: float, limit_bytes: int | None = None, late_s: float = 600.0) -> None:
-    """Put together what is over (since `late_s`: until then rows may come), and remove the oldest beyond the limit.
+LATE_S = 600.0
+
+
+def tidy(directory: str | Path, now_s: float, limit_bytes: int | None = None) -> None:
+    """Put together what is over (since `LATE_S`: until then rows may come), and remove the oldest beyond the limit.
     A file that cannot be read is set aside. Raises StoreError.
     """
-    over_s = now_s - late_s
+    over_s = now_s - LATE_S
     groups: dict[tuple[str, str, int | None], list[Path]] = {}
     with _locked(Path(directory), fcntl.LOCK_EX) as folder:
         for left in [*folder.glob(".*.part"), *(folder / "parts").glob(".*.part")]:  # of a crash

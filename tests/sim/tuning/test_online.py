@@ -13,7 +13,7 @@ from tarazu.sim.requests.situation import INTERVAL_S, TABLE_III, WINDOWS, WINDOW
 from tarazu.sim.requests.workload import Workload
 from tarazu.sim.tuning import evaluate, online, pictures
 from tarazu.sim.tuning.change import Course, Replaced, found_again_s, good, rates_alone
-from tarazu.sim.tuning.control import FIRST, OURS, OURS_SLOW, PAPER, Control, Manner
+from tarazu.sim.tuning.control import FIRST, OURS, PAPER, Control, Manner
 from tarazu.sim.tuning.evaluate import DETECTED, Again, Compared, Found
 
 F = TABLE_III["F"]
@@ -38,10 +38,11 @@ def test_the_papers_council_decides_each_second_and_learns_both_patterns() -> No
 
 
 def test_a_window_that_was_decided_is_in_force_in_the_next_interval() -> None:
-    control = controlled(OURS_SLOW)
+    slow = OURS._replace(dwell_s=10.0)  # as the daemons' settings are
+    control = controlled(slow)
     stays = [one.window == other.window for one, other in pairwise(control.steps)]
     changes = [n for n, same in enumerate(stays) if not same]
-    assert changes and all(b - a >= OURS_SLOW.dwell_s for a, b in pairwise(changes))
+    assert changes and all(b - a >= slow.dwell_s for a, b in pairwise(changes))
     assert control.steps[0].window == FIRST
 
 
