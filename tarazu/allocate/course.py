@@ -15,6 +15,7 @@ import numpy as np
 
 from tarazu.allocate.policy import OF_JOB
 from tarazu.allocate.problem import Array, Group, Problem
+from tarazu.layout.objects import STREAM_LOSS, STREAM_SHARE
 from tarazu.model import Component
 from tarazu.units import MIB
 
@@ -23,11 +24,6 @@ ROUNDS = 3
 AT_ONCE = 2e-3
 """Ends within this share of the time passed are one."""
 LEAST_RATE, LEAST_LOAD = 1e-12, 1e-30
-STREAM_SHARE, STREAM_LOSS = 0.7, 0.02
-"""Share of a usual OST's rate that one stream gets at most, and loss of an OST by each further one: about what the
-clusters of `sim/model/presets.py` have (0.6 to 0.73, and 0.02). A site's own are not known; what is wrong in them,
-ours and Lustre's own have alike.
-"""
 DIRTY_BYTES = 32 * MIB
 """What a client holds for one object before it waits: 8 RPCs of 4 MiB (`max_rpcs_in_flight`, `max_dirty_mb`). With a
 larger stripe size a process writes to some of its OSTs at a time only.

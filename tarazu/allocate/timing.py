@@ -13,10 +13,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tarazu.allocate.course import STREAM_SHARE, Course, effort, left_by
+from tarazu.allocate.course import Course, effort, left_by
 from tarazu.allocate.marginal_cost import terms
 from tarazu.allocate.problem import Array, Group, Problem, build
 from tarazu.config import Weights
+from tarazu.layout.objects import STREAM_SHARE
 from tarazu.lustre import EOF
 from tarazu.model import CreateRequest, FilePlacement, SystemView
 

@@ -6,6 +6,12 @@ from collections.abc import Sequence
 
 from tarazu.model import Component, Layout
 
+STREAM_SHARE, STREAM_LOSS = 0.7, 0.02
+"""Share of a usual OST's rate that one stream, a process at an object, gets at most, and loss of an OST by each further
+one: about what the clusters of `sim/model/presets.py` have (0.6 to 0.73, and 0.02). A site's own are not known; what is
+wrong in them, ours and Lustre's own have alike.
+"""
+
 
 def extent_object_bytes(component: Component, start_bytes: int, end_bytes: int) -> tuple[int, ...]:
     """How many of the file's bytes [start, end) lie in each object of one component, in stripe order.

@@ -1,11 +1,12 @@
 """`layout.stripe_count = auto`: the stripes of all files of a job step together.
 
 Those with which the step is written soonest. The time is the allocator's estimate for plain files on OSTs that are
-alike (`tarazu.allocate.timing`: a wave ends when its fullest OST is done), at the best placement
-(`tarazu.layout.fitting`: a lower bound); no less than what one process needs that keeps `BUSY` OSTs at work; and for
-each stripe of a file a price. The fullest OST is never fuller than under the site's default, also when files are laid
-on the emptiest OSTs one after the other; and there are never fewer stripes than the default has, unless every OST gets
-four objects anyway. Files of one size get one count; files of several sizes share a target for the bytes of an object.
+alike (`tarazu.allocate.timing`: a wave ends when its fullest OST is done, which loses by its streams, and no stream
+gets all of an OST), at the best placement (`tarazu.layout.fitting`: a lower bound); no less than what one process needs
+that keeps `BUSY` OSTs at work; and for each stripe of a file a price. The fullest OST is never fuller than under the
+site's default, also when files are laid on the emptiest OSTs one after the other; and there are never fewer stripes
+than the default has, unless every OST gets four objects anyway. Files of one size get one count; files of several sizes
+share a target for the bytes of an object.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from tarazu import ranges
 from tarazu.layout import fitting
+from tarazu.layout.objects import STREAM_LOSS, STREAM_SHARE
 from tarazu.layout.stripe_size import contiguous_stripe_size, raid0_stripe_size
 from tarazu.lustre import MAX_STRIPE_SIZE_BYTES
 from tarazu.units import MIB, human_bytes
@@ -233,7 +235,19 @@ class _Step:
 
         Who opens a file waits for its own stripes' requests, an OST serves those of all its objects.
         """
-        return max(level, self._busy) + self._price(option)
+        return self._moved(option, level) + self._price(option)
+
+    def _moved(self, option: _Option, level: float) -> float:
+        """The same without the price: an OST loses by its streams, and no stream gets all of it."""
+        objects = streams = 0
+        slowest = 0.0
+        for kind, how in self._hows(option):
+            number = kind.files * sum(count for _, count in kind.objects(how))
+            objects += number
+            streams += number * kind.file.writers
+            slowest = max(slowest, kind.objects(how)[0][0] / kind.file.writers)
+        on_each = max(1.0, streams / min(self.osts, objects))
+        return max(level * (1 + STREAM_LOSS * (on_each - 1)), slowest / STREAM_SHARE, self._busy)
 
     def _price(self, option: _Option) -> float:
         return OBJECT_BYTES * (max(map(_count, option.hows)) + option.stripes / self.osts)
@@ -244,17 +258,19 @@ class _Step:
         if [*map(_count, chosen.hows)] == [*map(_count, own.hows)]:
             return f"auto: {default.stripe_count} as by default, no other number pays for its objects"
         counts = ranges.fold(sorted({*map(_count, chosen.hows)}))
-        after, before = (human_bytes(max(self._exact(o), self._busy)) for o in (chosen, own))
+        after, before = (human_bytes(round(self._moved(o, self._exact(o)))) for o in (chosen, own))
         price, less = (human_bytes(self._price(o)) for o in (chosen, own))
         return (
-            f"auto: {counts} instead of {default.stripe_count}: the fullest OST has {after} to write at a time instead "
-            f"of {before}; {chosen.all_stripes} objects instead of {own.all_stripes} count as {price} instead of {less}"
+            f"auto: {counts} instead of {default.stripe_count}: written in the time that an OST takes for {after} "
+            f"instead of {before}; {chosen.all_stripes} objects instead of {own.all_stripes} count as {price} instead "
+            f"of {less}"
         )
 
     @property
     def _busy(self) -> float:
         """Bytes that an OST moves while the process with the most writes its file to as many as it keeps busy."""
-        return max(k.file.size_bytes / min(self.osts, BUSY * k.file.writers) for k in self.kinds)
+        most = BUSY * STREAM_SHARE
+        return max(k.file.size_bytes / min(self.osts, most * k.file.writers) for k in self.kinds)
 
     def _option(self, hows: Sequence[_How]) -> _Option:
         level, at_least, total = 0.0, 0, 0

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from tarazu.allocate import lsa, lustres_own, problem
-from tarazu.allocate.course import DIRTY_BYTES, STREAM_SHARE
+from tarazu.allocate.course import DIRTY_BYTES
 from tarazu.allocate.pipeline import Tarazu
 from tarazu.allocate.timing import Timing
 from tarazu.config import Weights
 from tarazu.config.sections import Allocate
+from tarazu.layout.objects import STREAM_SHARE
 from tarazu.lustre import EOF
 from tarazu.model import AS_GOOD, Component, CreateRequest, Layout, Oss, SystemView
 from tarazu.ost_state import EXCLUDED, OstState, Verdict

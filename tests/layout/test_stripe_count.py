@@ -15,7 +15,7 @@ from tarazu.allocate.problem import build
 from tarazu.config import Weights
 from tarazu.layout import stripe_count
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, UsableOsts
-from tarazu.layout.objects import component_object_bytes
+from tarazu.layout.objects import STREAM_LOSS, STREAM_SHARE, component_object_bytes, object_bytes
 from tarazu.layout.setstripe import parse_layout
 from tarazu.layout.stripe_count import BUSY, NOISE, OBJECT_BYTES
 from tarazu.lustre import EOF
@@ -66,13 +66,13 @@ def test_four_files_of_40_mib_do_not_leave_half_of_the_osts_idle() -> None:
         ([file(800 * 10**6)], 35, "", [8]),  # it has one writer, who keeps no more of them busy
         ([file(800 * 10**6)], 35, "-c 4 -S 1M", [8]),
         ([file(16 * MIB)], 35, "", [4]),  # and objects cost
-        ([file(2 * GIB)] * 16, 35, "", [13]),  # 208 objects, six on nearly every OST
+        ([file(2 * GIB)] * 16, 35, "", [4]),  # 64 objects, two on nearly every OST
         ([file(2 * GIB)] * 140, 35, "", [1]),
         ([file(2 * GIB)] * 35, 35, "-c 4 -S 1M", [4]),  # one each would be as even, but of one object only
         ([file(2 * GIB)] * 140, 35, "-c 4 -S 1M", [1]),  # four objects on every OST anyway
         ([file(2 * GIB)] * 3, 35, "-c -1 -S 1M", [35]),
         ([file(1 * TIB)], 3600, "-c 8 -S 1M", [8]),
-        ([file(1 * TIB, shared=True)], 3600, "-c 8 -S 1M", [128]),
+        ([file(1 * TIB, shared=True)], 3600, "-c 8 -S 1M", [117]),
         ([file(1 * TIB)], 3600, "-c -1 -S 1M", [2000]),
         ([file(64 * MIB)] * 800 + [file(1 * TIB, shared=True)], 8, "-c 1 -S 4M", [1, 8]),
     ],
@@ -91,15 +91,15 @@ def test_a_wave_of_a_stepped_writer_is_not_left_to_a_few_osts_because_the_step_h
         return {choice.layout.components[0].stripe_count for choice in choices if choice.layout}
 
     in_turn = [n // 4 for n in range(80)]
-    assert (chosen(16, [0] * 80), chosen(16, in_turn)) == ({1}, {4})
-    assert (chosen(35, [0] * 80), chosen(35, in_turn)) == ({7}, {8})
+    assert (chosen(16, [0] * 80), chosen(16, in_turn)) == ({1}, {8})
+    assert (chosen(35, [0] * 80), chosen(35, in_turn)) == ({3}, {8})
 
 
 def test_the_reason_says_what_is_gained_and_what_the_objects_cost() -> None:
     manager = ConfigurationManager(POLICY, UsableOsts(35))
     (choice,) = manager.choose([file(16 * GIB, shared=True)])
     assert choice.stripes_because == (
-        "auto: 35 instead of 1: the fullest OST has 472.0 MiB to write at a time instead of 16.0 GiB; "
+        "auto: 35 instead of 1: written in the time that an OST takes for 613.6 MiB instead of 20.8 GiB; "
         "35 objects instead of 1 count as 34.1 MiB instead of 996.4 KiB"
     )
     (kept,) = ConfigurationManager(POLICY, UsableOsts(35), parse_layout("-c 8 -S 1M")[0]).choose([file(GIB)])
@@ -133,7 +133,7 @@ def test_no_other_count_ends_sooner_by_the_allocators_estimate(
         placed = policies.make("tarazu").allocate(system, requests, wave).files
         problem = timing.placed(system, requests, placed, wave)
         played = timing.Timing(problem, Weights()).time_s(problem.groups)
-        alone = size / min(osts, BUSY * kind.writers)
+        alone = size / min(osts, BUSY * STREAM_SHARE * kind.writers)
         stripes = layout.components[0].stripe_count
         at_once = stripes * files / waves / osts
         return max(played, waves * alone) + waves * OBJECT_BYTES * (stripes + at_once)
@@ -232,7 +232,11 @@ def test_no_other_count_is_written_sooner(size: int, files: int, osts: int) -> N
     def cost(n: int) -> float:
         bound = bounds.alike_bound(osts, CreateRequest(size * MIB, with_count(n)), files)
         fullest = bound * size * MIB * files / osts
-        return max(fullest, size * MIB / min(osts, BUSY)) + OBJECT_BYTES * (n + n * files / osts)
+        (objects,) = object_bytes(with_count(n), size * MIB)
+        streams = max(1, files * sum(map(bool, objects)) / osts)
+        slowest = max(max(objects) / STREAM_SHARE, size * MIB / min(osts, BUSY * STREAM_SHARE))
+        lost = 1 + STREAM_LOSS * (streams - 1)
+        return max(fullest * lost, slowest) + OBJECT_BYTES * (n + n * files / osts)
 
     def laid(layout: Layout) -> int:
         """Bytes on the fullest OST once each file lies on the emptiest, its largest objects first."""

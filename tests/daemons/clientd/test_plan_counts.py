@@ -94,7 +94,7 @@ def test_explain_did_not_say_why_auto_chose_its_stripes(
     try:
         told = plans.stripes("", "auto")
         assert told.startswith(
-            "8: auto: 8 instead of 1: the fullest OST has 512.0 MiB to write at a time instead of 4.0 GiB; "
+            "8: auto: 8 instead of 1: written in the time that an OST takes for 731.4 MiB instead of 5.7 GiB; "
         )
         assert "8 objects instead of 1 count as " in told
         with open_database(plans.settings.clientd.database) as database:
