@@ -26,7 +26,6 @@ from tarazu import durable, trusted
 from tarazu.errors import StoreError, TarazuError, Unavailable
 from tarazu.malformed import MALFORMED
 
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 LOCK_S = 30.0
 
 T = TypeVar("T")
@@ -171,11 +170,3 @@ def _lock(descriptor: int, directory: Path, wait_s: float) -> None:
                     f"{directory}/lock: expected it to be free within {wait_s:g} s, found it held"
                 ) from None
             time.sleep(0.02)
-
-
-def boot() -> str:
-    """Which boot of this node it is: what the kernel had been told is gone with the one before."""
-    try:
-        return BOOT_ID.read_text().strip()
-    except OSError:
-        return ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tarazu.ost_state import NEARLY_FULL
+
 FS = '{fs=~"$fs"}'
 
 
@@ -114,7 +116,7 @@ STORAGE: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 ),
                 "stat",
                 5,
-                0.95,
+                NEARLY_FULL,
             ),
             Panel(
                 "Moved now",

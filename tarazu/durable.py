@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 def replace(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o644, sync_name: bool = False) -> None:
@@ -36,3 +39,10 @@ def sync_directory(directory: str | os.PathLike[str]) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def boot_id() -> str:
+    """Which boot of this node it is: what the kernel was told is gone with the one before. Empty: it does not say."""
+    with contextlib.suppress(OSError):
+        return BOOT_ID.read_text().strip()
+    return ""

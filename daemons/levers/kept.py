@@ -11,7 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from tarazu.daemons.noted import Noted, boot
+from tarazu.daemons.noted import Noted
+from tarazu.durable import boot_id
 from tarazu.errors import StoreError
 from tarazu.tune.lever import Before
 
@@ -59,7 +60,7 @@ class Kept(Noted):
         if levers == self.levers:
             return
         if levers:
-            file = _File(FORMAT, boot(), dict(levers))
+            file = _File(FORMAT, boot_id(), dict(levers))
             self.replace(NAME, msgspec.json.format(msgspec.json.encode(file)) + b"\n")
         else:
             self.remove(NAME)  # on a full disk, too
@@ -76,5 +77,5 @@ class Kept(Noted):
             return
         if file.format != FORMAT:
             raise StoreError(str(self.directory / NAME), f"format {FORMAT}", file.format)
-        if file.boot == boot():
+        if file.boot == boot_id():
             self.levers = file.levers

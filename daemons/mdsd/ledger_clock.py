@@ -8,22 +8,14 @@ one that ends too early gives its space away twice.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from tarazu.allocate.records import Marked
+from tarazu.durable import boot_id
 
 UNSEEN_S = 600.0
-
-
-def boot_id() -> str:
-    """Of this boot of the node; empty where it cannot be read."""
-    with contextlib.suppress(OSError):
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return ""
 
 
 @dataclass(frozen=True)

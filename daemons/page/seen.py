@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from tarazu.config import MdsdSettings
 from tarazu.wire.overview import Imbalance, Overview, Server, Target
 
 
@@ -37,6 +38,8 @@ class SystemState(msgspec.Struct, frozen=True):
     """Why it did not answer when it was asked last; empty: it did."""
     since_s: float = 0.0
     """Unix time of the first of the answers that did not come."""
+    old_after_s: float = MdsdSettings().stale_after_s
+    """What mdsd said is old then, as a server's report is."""
 
 
 class FileSystemOverview(msgspec.Struct, frozen=True):

@@ -107,7 +107,9 @@ class Page(Service):
             mdsd = status_of(settings)["mdsd"]
             if "unavailable" in mdsd:
                 raise Unavailable(str(mdsd["unavailable"]))
-            self.seen = SystemState(overview(mdsd, at_s), work_of(mdsd))
+            self.seen = SystemState(
+                overview(mdsd, at_s), work_of(mdsd), old_after_s=settings.mdsd.stale_after_s
+            )
         except Exception as error:
             if not isinstance(error, (TarazuError, TypeError, ValueError)):
                 log.exception("asking mdsd failed")

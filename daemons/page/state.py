@@ -9,8 +9,6 @@ from tarazu.daemons.page.seen import FileSystemOverview, SystemState, amiss, dea
 from tarazu.units import human_bytes, human_rate
 
 MOST_ROWS = 200
-OLD_S = 180.0
-"""What mdsd said is old from then on."""
 
 
 def moment(at_s: float) -> Markup:
@@ -61,7 +59,7 @@ def headline(seen: SystemState, now_s: float) -> Markup:
     said = join("As mdsd said at ", moment(seen.overview.taken_s), f", {span(age_s)} ago.")
     return join(
         element("p", "; ".join(words) + ".", class_=f"headline {'bad' if bad or silent else 'good'}"),
-        element("p", said, class_="note old" if age_s > OLD_S else "note"),
+        element("p", said, class_="note old" if age_s > seen.old_after_s else "note"),
     )
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from tarazu.daemons.noted import Noted, boot
+from tarazu.daemons.noted import Noted
+from tarazu.durable import boot_id
 from tarazu.errors import BadInput, StoreError
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.udsp import Rule
@@ -45,7 +46,7 @@ class Kept(Noted):
         rules = tuple(rules)
         if (rules, generation) == (self.rules, self.generation):
             return
-        file = _File(FORMAT, boot(), generation, tuple((str(r.dst), str(r.rte)) for r in rules))
+        file = _File(FORMAT, boot_id(), generation, tuple((str(r.dst), str(r.rte)) for r in rules))
         self.replace(NAME, msgspec.json.format(msgspec.json.encode(file)) + b"\n")
         self.rules, self.generation = rules, generation
 
@@ -62,5 +63,5 @@ class Kept(Noted):
             rules = tuple(udsp.rule(dst, rte) for dst, rte in file.rules)
         except BadInput as error:
             raise StoreError(path, WHAT, str(error)) from None
-        if file.boot == boot():
+        if file.boot == boot_id():
             self.rules, self.generation = rules, file.generation

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from tarazu import trusted
+from tarazu.durable import boot_id
 from tarazu.errors import TarazuError
 from tarazu.past import changed_s
 
@@ -24,7 +25,6 @@ LEASE = "lease"
 RENEW_S = 600.0
 LEFT_S = 7 * 86400.0
 """What is of another node goes when nothing in it has changed for so long."""
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Lease:
@@ -154,6 +154,5 @@ def _age_s(directory: Path) -> float:
 
 def _boot_id() -> bytes:
     """Empty where the kernel does not say."""
-    with contextlib.suppress(OSError):
-        return BOOT_ID.read_bytes()
-    return b""
+    boot = boot_id()
+    return f"{boot}\n".encode() if boot else b""

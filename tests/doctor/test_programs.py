@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu import native
+from tarazu import durable, native
 from tarazu.doctor import preload
 from tarazu.errors import TarazuError
 from tarazu.run import directories as run_directories
@@ -74,7 +74,7 @@ def test_directories_that_are_not(tree: Tree) -> None:
     maps.mkdir()
     left = maps / "20260101-000000-host-1"
     left.mkdir()
-    boot = leftovers.BOOT_ID.read_bytes()
+    boot = durable.BOOT_ID.read_bytes()
     (left / leftovers.LEASE).write_bytes(boot)
     tree.put("run", send_map="never", spool_dir=str(tree.directory / "spools"))
     found = tree.look("directories", "launch")

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tarazu import trusted
+from tarazu import durable, trusted
 from tarazu.config import RunSettings
 from tarazu.daemons import slurm
 from tarazu.errors import TarazuError
-from tarazu.run import leftovers
 from tarazu.run.nodes import gather
 from tarazu.trusted import ENTER
 from tests.somebody_else import KINDS, SOMEBODY, STEP, USER, SharedNode, as_root, shared_node
@@ -77,7 +76,7 @@ def test_what_was_left_beside_a_place_is_swept_and_what_is_somebodys_stays(share
     shared_node.occupy("links")
     for path, uid in ((theirs, SOMEBODY), (mine, USER)):
         path.mkdir(mode=0o700)
-        (path / "lease").write_bytes(leftovers.BOOT_ID.read_bytes())
+        (path / "lease").write_bytes(durable.BOOT_ID.read_bytes())
         for each in (path, path / "lease"):
             os.chown(each, uid, uid)
     assert shared_node.lead("true").returncode == 0

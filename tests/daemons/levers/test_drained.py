@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from tarazu.daemons import noted
 from tarazu.daemons.levers import drained
 from tarazu.daemons.levers.drained import Change, Changes
 from tarazu.errors import StoreError, Unavailable
@@ -203,7 +202,7 @@ def test_notes_of_an_earlier_boot_restore_nothing(
     path = server.add(10)
     server.apply(10)
     (tmp_path / "boot_id").write_text("another one\n")
-    monkeypatch.setattr(noted, "BOOT_ID", tmp_path / "boot_id")
+    monkeypatch.setattr("tarazu.durable.BOOT_ID", tmp_path / "boot_id")
     assert server.undo() == Changes(()) and path.read_text() == "1\n"
 
 

@@ -415,7 +415,7 @@ def test_after_a_boot_nothing_is_ours(client: Node, monkeypatch: pytest.MonkeyPa
     client.keeper().apply({"max_read_ahead_mb": "64"}, WHY)
     boot = tmp_path / "boot_id"
     boot.write_text("another\n")
-    monkeypatch.setattr("tarazu.daemons.noted.BOOT_ID", boot)
+    monkeypatch.setattr("tarazu.durable.BOOT_ID", boot)
     # As if the site's own scripts had set it at boot.
     assert client.keeper().take_back("left by a former run") == Done()
     assert client.keeper().in_force()["max_read_ahead_mb"] == "64"

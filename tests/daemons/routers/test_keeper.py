@@ -196,7 +196,7 @@ def test_notes_of_an_earlier_boot_are_nobodys_rules(
     keeper.apply([A], 1, "")
     boot = tmp_path / "boot_id"
     boot.write_text("another\n")
-    monkeypatch.setattr("tarazu.daemons.noted.BOOT_ID", boot)
+    monkeypatch.setattr("tarazu.durable.BOOT_ID", boot)
     # As if the node's own scripts had set it at boot.
     assert keeper.take_back("left by a former run").deleted == () and server.rules() == [A]
 
