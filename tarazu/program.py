@@ -27,7 +27,7 @@ class Silent(Unavailable):
     """It took too long: whether it did what it should nobody knows."""
 
 
-class Answer(NamedTuple):
+class ProgramOutput(NamedTuple):
     words: str
     """What was called."""
     status: int
@@ -61,7 +61,7 @@ class Program:
         who comes after us waits for what is just being set.
         """
 
-    def call(self, arguments: tuple[str, ...]) -> Answer:
+    def call(self, arguments: tuple[str, ...]) -> ProgramOutput:
         """Raises CannotRun, Silent."""
         if not self._command:
             raise CannotRun(
@@ -99,7 +99,9 @@ class Program:
             else:
                 _close(process)
             raise Silent(f"{words}: expected an answer within {self._timeout_s:g} s") from None
-        return Answer(words, process.returncode, *(text.decode(errors=self._errors) for text in (out, err)))
+        return ProgramOutput(
+            words, process.returncode, *(text.decode(errors=self._errors) for text in (out, err))
+        )
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:

@@ -48,7 +48,7 @@ class AboutAll(msgspec.Struct, frozen=True, tag="status", tag_field="ask"):
 Question = AboutJob | AboutAll
 
 
-class Answer(msgspec.Struct, frozen=True):
+class JobAnswer(msgspec.Struct, frozen=True):
     """Of a job. The plugin knows these members in this order only."""
 
     v: int

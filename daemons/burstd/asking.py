@@ -8,11 +8,11 @@ from typing import TypeVar
 
 import msgspec
 
-from tarazu.daemons.burstd.asked import MAX_ANSWER, AboutAll, AboutJob, Answer, Told
+from tarazu.daemons.burstd.asked import MAX_ANSWER, AboutAll, AboutJob, JobAnswer, Told
 from tarazu.errors import Unavailable, WireError
 from tarazu.malformed import MALFORMED
 
-Kind = TypeVar("Kind", Answer, Told)
+Kind = TypeVar("Kind", JobAnswer, Told)
 
 
 def ask(path: str, question: AboutJob | AboutAll, kind: type[Kind], timeout_s: float) -> Kind:

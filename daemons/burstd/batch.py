@@ -38,7 +38,7 @@ TAKEN = "list.taken"
 """Lines of `daemons/slurm/job_end.sh` that are about to be read."""
 
 
-class Answer(NamedTuple):
+class SlurmAnswer(NamedTuple):
     at_s: float
     """Unix time before it was asked."""
     listed: Listed
@@ -53,7 +53,7 @@ class Batch:
         self,
         source: str,
         ended: Path,
-        take: Callable[[Answer], None],
+        take: Callable[[SlurmAnswer], None],
         *,
         each: Callable[[], None] = lambda: None,
         every_s: float = EVERY_S,
@@ -117,7 +117,7 @@ class Batch:
         with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
             listed = jobs.parse(chain(["|".join(jobs.TOLD)], file), str(path))
         # It says nothing of jobs that run.
-        self._tell(Answer(0.0, listed, False))
+        self._tell(SlurmAnswer(0.0, listed, False))
         os.unlink(path)
 
     def look(self) -> None:
@@ -145,9 +145,9 @@ class Batch:
                 log.info("%s: jobs are learned from squeue alone", error)
             else:
                 self.since_s = now - OVERLAP_S
-                self._tell(Answer(now, listed, False))
+                self._tell(SlurmAnswer(now, listed, False))
         now = time.time()
-        self._tell(Answer(now, self._slurm.jobs(), True))
+        self._tell(SlurmAnswer(now, self._slurm.jobs(), True))
 
     def _read(self, path: Path) -> None:
         try:
@@ -160,9 +160,9 @@ class Batch:
             return
         listed = jobs.read(path)
         self._mark = mark
-        self._tell(Answer(min(found.st_mtime, time.time()), listed, False))
+        self._tell(SlurmAnswer(min(found.st_mtime, time.time()), listed, False))
 
-    def _tell(self, answer: Answer) -> None:
+    def _tell(self, answer: SlurmAnswer) -> None:
         self.left = answer.listed.left
         if answer.listed.why:
             self._said.warning(f"jobs: {answer.listed.left} left out: {answer.listed.why}", "left")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tarazu import config
-from tarazu.batch.jobs import Application, Job, Waiting
+from tarazu.batch.jobs import ApplicationKey, Job, Waiting
 from tarazu.batch.node_set import fold
 from tarazu.batch.nodes import SLOT, Partition
 from tarazu.batch.slurm import View
@@ -26,7 +26,7 @@ STALE_S = 60.0
 Flags = npt.NDArray[np.bool_]
 
 
-Knowledge = Callable[[Application], ApplicationCharacter | None]
+Knowledge = Callable[[ApplicationKey], ApplicationCharacter | None]
 """What is known of an application; None where too few of its jobs are. Answers from memory, at once."""
 
 
@@ -87,7 +87,7 @@ def _load(machine: Machine, places: dict[str, int], running: Iterable[Job], know
 
 
 def expected(
-    knowledge: Knowledge, application: Application, options: config.Bursts
+    knowledge: Knowledge, application: ApplicationKey, options: config.Bursts
 ) -> tuple[ApplicationCharacter | None, str]:
     """What its next job will be like, if other nodes would be good for it; else why it is left alone."""
     found = knowledge(application)
@@ -113,7 +113,7 @@ def decide(
     taken: Iterable[str] = (),
 ) -> Decision:
     """`taken`: idle nodes that were just asked for, for others."""
-    application = Application(asked.user, asked.name, asked.nodes)
+    application = ApplicationKey(asked.user, asked.name, asked.nodes)
     character, why = expected(knowledge, application, options)
     if character is None:
         return Decision((), why)
@@ -166,7 +166,7 @@ def next_optimizable(
     """Nodes of the pending job with the highest priority that would gain too; None: there is none of the first."""
     pending = (job for job in queue if job.pending)
     for job, _ in zip(pending, range(most), strict=False):
-        if expected(knowledge, Application(job.user, job.name, job.nodes), options)[0]:
+        if expected(knowledge, ApplicationKey(job.user, job.name, job.nodes), options)[0]:
             return job.nodes
     return None
 

@@ -11,26 +11,26 @@ from tarazu.batch.jobs import Job
 from tarazu.batch.jobs import read as read_jobs
 from tarazu.daemons.burstd.batch import machine_of
 from tarazu.daemons.burstd.jobs import Jobs
-from tarazu.daemons.burstd.kept import Kept
+from tarazu.daemons.burstd.kept import BurstsDirectory
 from tarazu.errors import BadInput
 from tarazu.forwarding.traffic.machine import Machine
 
 
 def status(settings: config.Settings) -> dict[str, Any]:
     """As the daemon wrote it last (`written_s`); empty: it never has, or it may not be read."""
-    return Kept(settings.bursts.directory).told()
+    return BurstsDirectory(settings.bursts.directory).told()
 
 
 def traffic(settings: config.Settings) -> Path:
     """The directory of its days (`tarazu.forwarding.traffic.days`)."""
-    return Kept(settings.bursts.directory).traffic
+    return BurstsDirectory(settings.bursts.directory).traffic
 
 
 def jobs(settings: config.Settings, start_s: float, end_s: float) -> list[Job]:
     """Those that ran at any time in [start, end), by their start; where the daemon keeps none, those of the file that
     `bursts.jobs` names. Raises StoreError, BadInput.
     """
-    path = Kept(settings.bursts.directory).jobs
+    path = BurstsDirectory(settings.bursts.directory).jobs
     if path.exists():
         with contextlib.closing(Jobs(path, read_only=True)) as kept:
             return kept.overlapping(start_s, end_s)
@@ -43,7 +43,7 @@ def jobs(settings: config.Settings, start_s: float, end_s: float) -> list[Job]:
 
 def gaps(settings: config.Settings) -> list[tuple[float, float]]:
     """Times in which nobody counted, (from, to) in seconds since 1970. Raises StoreError."""
-    path = Kept(settings.bursts.directory).jobs
+    path = BurstsDirectory(settings.bursts.directory).jobs
     if not path.exists():
         return []
     with contextlib.closing(Jobs(path, read_only=True)) as kept:

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tarazu.batch.jobs import Application, Job
-from tarazu.daemons.burstd.batch import Answer
+from tarazu.batch.jobs import ApplicationKey, Job
+from tarazu.daemons.burstd.batch import SlurmAnswer
 from tarazu.daemons.burstd.jobs import ALIVE, Jobs
 from tarazu.errors import BadInput, StoreError
 from tarazu.forwarding.bursts import applications, dense
@@ -76,7 +76,7 @@ class BurstHistory:
         self.interval_s = max(1, round(interval_s))
         self.machine = machine or regular(0, 1)
         self.limits, self.limit_bytes = limits, limit_bytes
-        self.applications: Mapping[Application, ApplicationCharacter] = {}
+        self.applications: Mapping[ApplicationKey, ApplicationCharacter] = {}
         """Those with more than five jobs that are known whole; replaced as a whole when there is news."""
         self.running: tuple[Job, ...] = ()
         self.jobs = 0
@@ -90,7 +90,7 @@ class BurstHistory:
         self._jobs = Jobs(jobs)
         self._waiting: deque[Saved] = deque()
         self._written_s = 0.0
-        self._answers: deque[Answer] = deque(maxlen=MAX_ANSWERS)
+        self._answers: deque[SlurmAnswer] = deque(maxlen=MAX_ANSWERS)
         self._answered_s = 0.0
         self._tidy_at = 0.0
         self._known_s = 0.0
@@ -123,7 +123,7 @@ class BurstHistory:
         self._waiting.append(saved)
         self._news.set()
 
-    def answer(self, answer: Answer) -> None:
+    def answer(self, answer: SlurmAnswer) -> None:
         """Slurm has said this."""
         self._answers.append(answer)
         self._news.set()
@@ -191,7 +191,7 @@ class BurstHistory:
             self._alive_s = max(self._alive_s, saved.heard_s)
             self._jobs.note(ALIVE, self._alive_s)
 
-    def _take(self, answer: Answer) -> None:
+    def _take(self, answer: SlurmAnswer) -> None:
         self._jobs.put(answer.listed.jobs)
         self._answered_s = max(self._answered_s, answer.at_s)
         running = self._jobs.running()

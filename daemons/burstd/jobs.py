@@ -18,7 +18,7 @@ from sys import intern
 
 import numpy as np
 
-from tarazu.batch.jobs import Application, Job
+from tarazu.batch.jobs import ApplicationKey, Job
 from tarazu.errors import StoreError
 from tarazu.forwarding.bursts.characteristics import JobBytes
 from tarazu.forwarding.traffic.traffic import UNKNOWN
@@ -192,7 +192,7 @@ class Jobs:
             before_s,
         )
 
-    def moved(self, application: Application, until_s: float, most: int) -> list[JobBytes]:
+    def moved(self, application: ApplicationKey, until_s: float, most: int) -> list[JobBytes]:
         """What its last jobs moved that ended by then, the last one first."""
         with self._errors():
             rows = self._db.execute(
@@ -205,7 +205,7 @@ class Jobs:
                 for row in rows
             ]
 
-    def applications(self, least: int, since_s: float, until_s: float) -> list[Application]:
+    def applications(self, least: int, since_s: float, until_s: float) -> list[ApplicationKey]:
         """Those with more than so many jobs that ended by then, one of them since."""
         with self._errors():
             rows = self._db.execute(
@@ -213,7 +213,7 @@ class Jobs:
                 "GROUP BY user, name, size HAVING count(*) > ? AND max(end_s) > ?",
                 (until_s, least, since_s),
             ).fetchall()
-            return [Application(*row) for row in rows]
+            return [ApplicationKey(*row) for row in rows]
 
     def gap(self, start_s: float, end_s: float) -> None:
         """Nobody counted in this time: jobs that ran in it are not known whole."""

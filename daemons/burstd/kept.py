@@ -20,7 +20,7 @@ from tarazu.errors import StoreError
 from tarazu.malformed import MALFORMED
 
 
-class Kept:
+class BurstsDirectory:
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
 

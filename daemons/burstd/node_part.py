@@ -20,14 +20,14 @@ import msgspec
 import numpy as np
 
 from tarazu import config
-from tarazu.batch.jobs import Application, Job, Waiting
+from tarazu.batch.jobs import ApplicationKey, Job, Waiting
 from tarazu.batch.slurm import NONE, Slurm
 from tarazu.config import users
 from tarazu.config.taking_part import Who, why_not
 from tarazu.daemons import ordered
 from tarazu.daemons.burstd import deciding, keeping
 from tarazu.daemons.burstd.answering import Answering
-from tarazu.daemons.burstd.asked import VERSION, AboutAll, AboutJob, Answer, Question, Told, plain
+from tarazu.daemons.burstd.asked import VERSION, AboutAll, AboutJob, JobAnswer, Question, Told, plain
 from tarazu.daemons.burstd.deciding import Decision, Knowledge, Site
 from tarazu.daemons.burstd.pins import Pin, Pins
 from tarazu.daemons.ordered import Mode
@@ -99,7 +99,7 @@ class NodeSelection:
         self.problem = ""
         """Why Slurm's nodes are not known."""
         self.may_update = False
-        self.records: OrderedDict[Application, Record] = OrderedDict()
+        self.records: OrderedDict[ApplicationKey, Record] = OrderedDict()
         self.mode: Mode = "observe"
         self.why_mode = ""
         self._machine: tuple[float, Machine, bool] | None = None
@@ -179,7 +179,7 @@ class NodeSelection:
             raise BadInput("question", f"one about jobs of uid {uid}", f"of uid {question.uid}")
         return msgspec.json.encode(self._about(question, by_slurm=self.privileged(uid))) + b"\n"
 
-    def _about(self, asked: AboutJob, *, by_slurm: bool) -> Answer:
+    def _about(self, asked: AboutJob, *, by_slurm: bool) -> JobAnswer:
         """`by_slurm`: the job is just being submitted; else somebody may only have asked."""
         now = time.monotonic()
         self._soon.set()  # nodes will be others' soon
@@ -197,11 +197,11 @@ class NodeSelection:
             expected = decision.nodes if given else deciding.by_slurm(asked, site, self._taken)
             if by_slurm:
                 self._taken.update(dict.fromkeys(expected, now))
-        record = self._record(Application(asked.user, asked.name, asked.nodes))
+        record = self._record(ApplicationKey(asked.user, asked.name, asked.nodes))
         record.asked += 1
         record.why, record.at_s = decision.why, time.time()
         if not decision.nodes:
-            return Answer(VERSION, "", "")
+            return JobAnswer(VERSION, "", "")
         record.nodes = nodes = decision.folded
         mode, say = self.mode, ""
         if mode == "apply" and not self.may_update:
@@ -214,19 +214,19 @@ class NodeSelection:
             mine = sum(pin.user == asked.user and not pin.job for pin in self.pins.all)
             if mine >= MOST_OF_USER and not by_slurm:
                 record.why = "nodes were asked for, for too many jobs of this user"
-                return Answer(VERSION, "", "")
+                return JobAnswer(VERSION, "", "")
             if not self.pins.add(Pin(time.time(), asked.user, asked.name, nodes)):
                 record.why = "nodes were asked for, for too many jobs, or too many of this user"
-                return Answer(VERSION, "", "")
+                return JobAnswer(VERSION, "", "")
             record.given += 1
             keeping.audit("asked", user=asked.user, name=asked.name, nodes=nodes, why=decision.why)
-            return Answer(VERSION, nodes, "")
+            return JobAnswer(VERSION, nodes, "")
         record.would += 1
         if mode == "advise":
             say = plain(f"tarazu: --nodelist={nodes} would serve this job better: {decision.why}")
-        return Answer(VERSION, "", say)
+        return JobAnswer(VERSION, "", say)
 
-    def _record(self, application: Application) -> Record:
+    def _record(self, application: ApplicationKey) -> Record:
         with self._lock:
             found = self.records.setdefault(application, Record())
             self.records.move_to_end(application)
@@ -275,7 +275,7 @@ class NodeSelection:
         sizes = {(job.user, job.name, job.asked): job.nodes for job in view.queue}
         for each in done:
             size = sizes.get((each.pin.user, each.pin.name, each.pin.nodes), 0)
-            record = self.records.get(Application(each.pin.user, each.pin.name, size))
+            record = self.records.get(ApplicationKey(each.pin.user, each.pin.name, size))
             if record and each.outcome == "started":
                 record.started += 1
             elif record and each.outcome == "taken back":
@@ -296,7 +296,7 @@ class NodeSelection:
                 return
             if job.id in noted or not _may_prefer(job):
                 continue
-            application = Application(job.user, job.name, job.nodes)
+            application = ApplicationKey(job.user, job.name, job.nodes)
             partition = site.view.partitions.get(job.partition)
             if not partition or not partition.slots:
                 continue

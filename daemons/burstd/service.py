@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from tarazu import config
-from tarazu.batch.jobs import Application
+from tarazu.batch.jobs import ApplicationKey
 from tarazu.daemons.burstd.batch import Batch, machine_of
 from tarazu.daemons.burstd.gathering import Gathering
 from tarazu.daemons.burstd.history import BurstHistory, Saved
-from tarazu.daemons.burstd.kept import Kept
+from tarazu.daemons.burstd.kept import BurstsDirectory
 from tarazu.daemons.burstd.names import Names
 from tarazu.daemons.burstd.node_part import NodeSelection
 from tarazu.daemons.burstd.reports import Reports
@@ -87,7 +87,7 @@ class BurstService(Service):
         self.started = time.monotonic()
         self.name = socket.gethostname()
         self.writer = Writer()
-        self.kept = Kept(settings.bursts.directory)
+        self.kept = BurstsDirectory(settings.bursts.directory)
         self.kept.make()
         self.claimed = claim(self.kept.directory, "another tarazu-burstd has its files here")
         own = settings.bursts
@@ -185,7 +185,7 @@ class BurstService(Service):
         except TarazuError as error:
             log.error("Slurm is not answered: %s", error)
 
-    def _known(self, application: Application) -> ApplicationCharacter | None:
+    def _known(self, application: ApplicationKey) -> ApplicationCharacter | None:
         return self.history.applications.get(application)
 
     def status(self, now: float) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tarazu import config
-from tarazu.daemons.council.kept import Kept
+from tarazu.daemons.council.kept import CouncilDirectory
 from tarazu.daemons.council.levers import values_of
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.malformed import MALFORMED
@@ -40,7 +40,7 @@ class Here(NamedTuple):
 
 def here(settings: config.Settings) -> Here | None:
     """None where this node keeps no council's knowledge. Raises StoreError for an order that cannot be read."""
-    kept = Kept(settings.tune.knowledge)
+    kept = CouncilDirectory(settings.tune.knowledge)
     if not kept.directory.is_dir():
         return None
     ordered = kept.ordered()
@@ -61,7 +61,7 @@ def here(settings: config.Settings) -> Here | None:
     )
 
 
-def _learned(settings: config.Settings, kept: Kept) -> list[dict[str, Any]]:
+def _learned(settings: config.Settings, kept: CouncilDirectory) -> list[dict[str, Any]]:
     found = kept.knowledge()
     if found is None:
         return []
@@ -74,7 +74,7 @@ def set_mode(settings: config.Settings, mode: Mode, reason: str) -> Mode:
     """From now on, and after a restart too, this council's mode, whatever `tune.mode` is; the one before. A daemon sees
     it within a second, and with `observe` all nodes of its group take back what they have set. Raises StoreError.
     """
-    kept = Kept(settings.tune.knowledge)
+    kept = CouncilDirectory(settings.tune.knowledge)
     try:
         ordered = kept.ordered()
     except TarazuError as error:

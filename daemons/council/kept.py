@@ -23,7 +23,7 @@ MAX_BYTES = 64 << 20
 """Of knowledge: more is none."""
 
 
-class Kept:
+class CouncilDirectory:
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tarazu import config
-from tarazu.daemons.council.kept import Kept
+from tarazu.daemons.council.kept import CouncilDirectory
 from tarazu.daemons.council.levers import values_of
 from tarazu.daemons.council.nodes import CouncilNodes
 from tarazu.daemons.metrics.histogram import Histogram
@@ -85,7 +85,7 @@ class CouncilService(Service):
         self.start = secrets.randbits(62)
         self.name = socket.gethostname()
         self.levers = values_of(self.options.levers)
-        self.kept = Kept(self.options.knowledge)
+        self.kept = CouncilDirectory(self.options.knowledge)
         self.claimed = claim(self.kept.directory, "another tarazu-council has its knowledge here")
         self.writer = Writer()
         self.refused = 0

@@ -9,7 +9,7 @@ import logging
 
 from tarazu.allocate.ledger import Dead
 from tarazu.daemons.audit_file import AuditFile
-from tarazu.daemons.mdsd.health import Change, word
+from tarazu.daemons.mdsd.health import HealthChange, word
 from tarazu.forwarding.mapping.mapping_file import InForce
 from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationRequest
 
@@ -44,7 +44,7 @@ class Audit:
             }
         )
 
-    def health(self, change: Change, allocations: int) -> None:
+    def health(self, change: HealthChange, allocations: int) -> None:
         """An OST is not what it was; `allocations` have promises there, whose leaders are told."""
         (fs_name, index), before, now = change
         self._file.line(

@@ -54,7 +54,7 @@ FORGIVEN_S = 60.0
 LONGEST_CONFIRM_S = 30.0
 
 
-class Change(NamedTuple):
+class HealthChange(NamedTuple):
     target: Target
     before: OstState
     now: OstState
@@ -167,7 +167,7 @@ class Health:
 
     def update(
         self, views: Callable[[], Iterable[SystemView]], now: float, *, promised: bool
-    ) -> list[Change]:
+    ) -> list[HealthChange]:
         """What has changed since the last call; cheap when nothing can have. `now`: on the monotonic clock.
 
         `views`: of the next file system, without our own verdicts; asked for every `REPORTS_S`. `promised`: somebody is
@@ -217,7 +217,7 @@ class Health:
                 lesser[target] = msgspec.structs.replace(state, since_s=since_s)
         self._reported[view.fs_name], self._lesser[view.fs_name] = told, lesser
 
-    def _take(self, target: Target, seen: OstState, now: float) -> Change | None:
+    def _take(self, target: Target, seen: OstState, now: float) -> HealthChange | None:
         record = self._records.get(target)
         if record is None:
             record = self._records[target] = _Record(WELL, seen, now)
@@ -229,7 +229,7 @@ class Health:
             return None
         if now - record.seen_since < record.confirm_s():
             return None
-        change = Change(target, record.counts, seen)
+        change = HealthChange(target, record.counts, seen)
         record.returns += seen.well
         record.counts = msgspec.structs.replace(seen, since_s=time.time())
         return change
@@ -295,7 +295,7 @@ def word(state: OstState) -> str:
     return "" if state.well else state.verdict
 
 
-def text_of_change(change: Change) -> str:
+def text_of_change(change: HealthChange) -> str:
     """For the log."""
     (fs_name, index), before, now = change
     return f"{target_name(fs_name, index)} is {text_of(now)} (it was {text_of(before)})"

@@ -1,6 +1,6 @@
 """The process in which mdsd's allocations are computed: mdsd's loop answers meanwhile, whatever they take.
 
-mdsd ──Task──► process ──tuple[Done, ...]──► mdsd        over a socket pair, one after the other
+mdsd ──Task──► process ──tuple[RequestOutcome, ...]──► mdsd        over a socket pair, one after the other
 
 A thread computes at the expense of all others in its process, and longest where the node has no processor free. So
 this one is lower in priority, takes the best placement so far after `BETTER_S`, and is ended after `LONGEST_S`; when it
@@ -49,7 +49,7 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
     view_age_s: float
 
 
-class Done(msgspec.Struct, frozen=True, array_like=True):
+class RequestOutcome(msgspec.Struct, frozen=True, array_like=True):
     """What became of one request: `Placed` where there is a reply, else `Refused`."""
 
     status: messages.Status
@@ -60,7 +60,7 @@ class Done(msgspec.Struct, frozen=True, array_like=True):
 
 _encoder = msgspec.msgpack.Encoder()
 _task = msgspec.msgpack.Decoder(Task)
-_done = msgspec.msgpack.Decoder(tuple[Done, ...])
+_done = msgspec.msgpack.Decoder(tuple[RequestOutcome, ...])
 
 
 class Placing:
@@ -143,7 +143,7 @@ class Placing:
         self._socket = self._process = None
 
 
-def _outcome(done: Done) -> Outcome:
+def _outcome(done: RequestOutcome) -> Outcome:
     if not done.reply:
         return Refused(done.status, done.reason)
     reply = messages.decode(done.reply)
@@ -151,10 +151,10 @@ def _outcome(done: Done) -> Outcome:
     return Placed(reply, done.reply, done.stripes)
 
 
-def _told(outcome: Outcome) -> Done:
+def _told(outcome: Outcome) -> RequestOutcome:
     if isinstance(outcome, Refused):
-        return Done(outcome.status, outcome.reason)
-    return Done(outcome.reply.status, "", outcome.data, outcome.stripes)
+        return RequestOutcome(outcome.status, outcome.reason)
+    return RequestOutcome(outcome.reply.status, "", outcome.data, outcome.stripes)
 
 
 def serve(end: socket.socket) -> None:

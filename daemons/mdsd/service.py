@@ -33,7 +33,7 @@ from tarazu.daemons.mdsd.audit import Audit
 from tarazu.daemons.mdsd.book import Book
 from tarazu.daemons.mdsd.counting import Counting
 from tarazu.daemons.mdsd.exclusions import Exclusions
-from tarazu.daemons.mdsd.health import Change, Health, text_of_change, word
+from tarazu.daemons.mdsd.health import Health, HealthChange, text_of_change, word
 from tarazu.daemons.mdsd.ledger_clock import LedgerClock
 from tarazu.daemons.mdsd.mds_watch import MdsWatch
 from tarazu.daemons.mdsd.outbox import Outbox
@@ -329,7 +329,7 @@ class Mdsd(Service):
     def _look_at_health(self, now: float) -> None:
         """Running steps are told what has changed on the OSTs that they were promised."""
         promised = bool(len(self.book.ledger))
-        by_fs: dict[str, list[Change]] = {}
+        by_fs: dict[str, list[HealthChange]] = {}
         for change in self.health.update(self.system.reported, now, promised=promised):
             by_fs.setdefault(change.target[0], []).append(change)
         for fs_name, changes in by_fs.items():

@@ -11,7 +11,7 @@ from tarazu import durable
 from tarazu.cli.output import Progress, print_json, print_table
 
 if TYPE_CHECKING:
-    from tarazu.sim.tuning.evaluate import Again, Compared, Found
+    from tarazu.sim.tuning.evaluate import Again, Compared, OnlineEvaluation
 
 ABOUT = (
     "A council learns TWINS' time window on a simulated forwarding layer: the paper's algorithm and ours, beside each\n"
@@ -59,7 +59,7 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print(found: Found) -> None:
+def _print(found: OnlineEvaluation) -> None:
     from tarazu.sim.requests.situation import WINDOWS
 
     print(
@@ -102,7 +102,7 @@ def _print(found: Found) -> None:
     )
 
 
-def _names(found: Found) -> list[str]:
+def _names(found: OnlineEvaluation) -> list[str]:
     return list(dict.fromkeys(name for phase in found.phases for name in phase.times_s))
 
 

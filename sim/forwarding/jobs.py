@@ -87,7 +87,7 @@ class _Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     best_bytes_per_s: Rate = 0.0
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _JobsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resources: _Resources
     job: Annotated[list[_Job], Meta(min_length=1, title="[[job]], once or several times")]
 
@@ -118,7 +118,7 @@ def parse(text: str, path: Path) -> Jobs:
         raw = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also a number of 5,000 digits
         raise BadInput(str(path), "TOML", str(error).splitlines()[0] if str(error) else "too deep") from None
-    file = convert(raw, _File, str(path))
+    file = convert(raw, _JobsFile, str(path))
     of = file.resources
     own = curve_csv.read(path.parent / of.curves) if of.curves else None
     curves = _Curves(of.kind, None if own is None else {c.application: c.curve for c in own.curves})

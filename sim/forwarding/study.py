@@ -23,7 +23,7 @@ SHORT_LEVELS, SHORT_SETS = (0.1, 0.8), 3
 """To see that it works; nothing follows from so few."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class StudyFindings(msgspec.Struct, frozen=True):
     """What the study says."""
 
     curves: str
@@ -47,7 +47,7 @@ def run(
     *,
     jobs: int = 0,
     fresh: bool = False,
-) -> Found:
+) -> StudyFindings:
     """Compute what `folder` has no rows of yet, and write the report.
 
     Arguments as those of `cases.cases` and `study.run`. Raises BadInput, Unavailable; on KeyboardInterrupt all rows
@@ -59,7 +59,7 @@ def run(
     done = study.answers(todo, cases.ForwardingRow, folder, ("study.json", text), jobs=jobs, fresh=fresh)
     whole = not done.lost
     of = ForwardingSummary(done.rows)
-    found = Found(
+    found = StudyFindings(
         cases.note(curves),
         of.sets,
         tuple(claims(of)) if whole else (),
@@ -72,7 +72,7 @@ def run(
     return found
 
 
-def _write(found: Found, folder: Path) -> None:
+def _write(found: StudyFindings, folder: Path) -> None:
     notes = [f"No result: {text}" for text in found.lost]
     drawn = {}
     try:

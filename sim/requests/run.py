@@ -77,7 +77,7 @@ class Setting(NamedTuple):
     """Of the servers, as Lustre's NRS has them: `fifo`, `crrn 8`, `orr 256`, `trr 256`, `tbf 1000`."""
 
 
-class Change(NamedTuple):
+class SystemChange(NamedTuple):
     """The system is another one from some time on."""
 
     at_s: float
@@ -105,7 +105,7 @@ class RequestRun:
         seed: int,
         controller: Callable[[float, Sequence[NodeInterval]], float | Setting | None] | None,
         system: RequestSystem,
-        changes: Sequence[Change],
+        changes: Sequence[SystemChange],
         options: RunOptions,
     ) -> None:
         self._system, self._work, self._setting, self._options = system, work, setting, options
@@ -398,6 +398,6 @@ class RequestRun:
             (offset, size, file, client) for _, file, offset, size, write, client in node.log if write == way
         )
 
-    def _change(self, now: float, change: Change) -> None:
+    def _change(self, now: float, change: SystemChange) -> None:
         for number in change.servers or range(len(self._servers)):
             self._servers[number].drive.change(change.disk)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from tarazu.errors import BadInput
 from tarazu.sim.requests.outcome import NodeInterval, RequestsOutcome
-from tarazu.sim.requests.run import Change, RequestRun, RunOptions, Setting
+from tarazu.sim.requests.run import RequestRun, RunOptions, Setting, SystemChange
 from tarazu.sim.requests.situation import INTERVAL_S, SCALE, Situation
 from tarazu.sim.requests.system import GRID5000, RequestSystem
 from tarazu.sim.requests.workload import Phase, Workload
 
-__all__ = ["Change", "Controller", "Setting", "simulate"]
+__all__ = ["Controller", "Setting", "SystemChange", "simulate"]
 
 Controller = Callable[[float, Sequence[NodeInterval]], "float | Setting | None"]
 """Asked at the end of each interval with the time and what each I/O node saw; answers TWINS' next window, seconds, or
@@ -26,7 +26,7 @@ def simulate(
     *,
     controller: Controller | None = None,
     system: RequestSystem = GRID5000,
-    changes: Sequence[Change] = (),
+    changes: Sequence[SystemChange] = (),
     part: int = SCALE,
     interval_s: float = INTERVAL_S,
     until_s: float = math.inf,

@@ -24,7 +24,7 @@ EMPTY = 123
 """ENOMEDIUM: what the MGS says of a pool that it does not have."""
 
 
-class Failed(Exception):
+class LctlFailed(Exception):
     """A message for stderr and an exit status."""
 
 
@@ -40,7 +40,7 @@ class Mgs:
         self.library.testbed_pool_new.argtypes = self.library.testbed_pool_destroy.argtypes = [text]
         self.library.testbed_pool_get.argtypes = [u32, text, ctypes.POINTER(ctypes.c_uint16)]
         if self.library.testbed_attach(os.fsencode(directory)) < 0:
-            raise Failed("This command must be run on the MGS.", errno.ENODEV)
+            raise LctlFailed("This command must be run on the MGS.", errno.ENODEV)
         with open(f"{directory}/testbed.json") as file:
             self.fs_name: str = json.load(file)["fs_name"]
         with open(f"{directory}/settings.json") as file:
@@ -84,7 +84,7 @@ def _names(fs_name: str, words: Sequence[str]) -> list[int]:
     for word in words:
         match = re.fullmatch(rf"(?:{re.escape(fs_name)}-)?OST(?:([0-9a-fA-F]{{4}})|\[(.+)\])(?:_UUID)?", word)
         if not match or len(word) > LONGEST_WORD:
-            raise Failed("Wrong format for OST list\npool: Invalid argument", errno.EINVAL)
+            raise LctlFailed("Wrong format for OST list\npool: Invalid argument", errno.EINVAL)
         if match[1]:
             found.append(int(match[1], 16))
             continue
@@ -99,9 +99,9 @@ def change(mgs: Mgs, command: str, pool: str, words: Sequence[str]) -> int:
     fs_name, _, name = pool.partition(".")
     if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or fs_name != mgs.fs_name:
         text = "can contain only alphanumeric characters, underscores, and dashes besides the required '.'"
-        raise Failed(f"lctl {command}: {text}", errno.EINVAL)
+        raise LctlFailed(f"lctl {command}: {text}", errno.EINVAL)
     if len(name) > POOL_NAME:
-        raise Failed(f"{command}: poolname is too long", errno.ENAMETOOLONG)
+        raise LctlFailed(f"{command}: poolname is too long", errno.ENAMETOOLONG)
     label = name.encode()
     if command in ("pool_new", "pool_destroy"):
         time.sleep(mgs.delay_s)
@@ -112,12 +112,12 @@ def change(mgs: Mgs, command: str, pool: str, words: Sequence[str]) -> int:
                 errno.ENOENT: f"pool {pool} not found",
                 errno.ENOTEMPTY: f"pool {pool} not empty, please remove all members",
             }
-            raise Failed(f"lctl {command}: {says.get(rc, os.strerror(rc))}", rc)
+            raise LctlFailed(f"lctl {command}: {says.get(rc, os.strerror(rc))}", rc)
         mgs.publish()
         say(f"Pool {pool} {'created' if command == 'pool_new' else 'destroyed'}")
         return 0
     if not words:
-        raise Failed(f"usage: {command} <fsname>.<poolname> <ostname indexed list>", 1)
+        raise LctlFailed(f"usage: {command} <fsname>.<poolname> <ostname indexed list>", 1)
     indices = _names(fs_name, words)
     time.sleep(mgs.delay_s * len(words))
     add = command == "pool_add"
@@ -151,7 +151,7 @@ def pool_list(mgs: Mgs, command: str, name: str, words: Sequence[str]) -> int:
         return 0
     print(f"Pool: {name}")
     if pool not in pools:
-        raise Failed(f"{command}: {os.strerror(errno.ENOENT)}", errno.ENOENT)
+        raise LctlFailed(f"{command}: {os.strerror(errno.ENOENT)}", errno.ENOENT)
     print("".join(f"{mgs.uuid(index)}\n" for index in pools[pool]), end="")
     return 0
 
@@ -181,7 +181,7 @@ def main(words: Sequence[str]) -> int:
         if command != "pool_list":
             fcntl.flock(lock, fcntl.LOCK_EX)
         return COMMANDS[command](mgs, command, rest[0], rest[1:])
-    except Failed as failed:
+    except LctlFailed as failed:
         say(failed.args[0])
         return int(failed.args[1])
     finally:

@@ -33,7 +33,7 @@ EXTENSION_UNIT = 1024
 UNITS = {unit: 1 << 10 * n for n, unit in enumerate("bkmgtpe")}
 
 
-class Failed(Exception):
+class LfsFailed(Exception):
     """A message for stderr and an exit status."""
 
 
@@ -139,7 +139,7 @@ def read(path: str, is_dir: bool) -> tuple[int, bool, list[Component]] | None:
         if error.errno == errno.ENODATA:
             return None
         if error.errno in (errno.EOPNOTSUPP, errno.ENOTTY):
-            raise Failed(f"error: getstripe failed for {path}.", errno.ENOTTY) from None
+            raise LfsFailed(f"error: getstripe failed for {path}.", errno.ENOTTY) from None
         raise
 
 
@@ -151,7 +151,7 @@ def _bytes(text: str) -> int:
             return int(float(text[:-1]) * UNITS[text[-1].lower()])
         return int(text)
     except (ValueError, KeyError):
-        raise Failed(f"error: setstripe: bad stripe size '{text}'", 1) from None
+        raise LfsFailed(f"error: setstripe: bad stripe size '{text}'", 1) from None
 
 
 def _indices(text: str) -> list[int]:
@@ -193,7 +193,7 @@ def parse(words: Sequence[str]) -> tuple[list[Component], bool, list[str]]:
     try:
         options, rest = getopt.gnu_getopt(list(words), "c:C:S:i:o:p:E:L:z:d", longs)
     except getopt.GetoptError as error:
-        raise Failed(f"setstripe: {error}", 1) from None
+        raise LfsFailed(f"setstripe: {error}", 1) from None
     parts, composite, delete = [Component()], False, False
     for option, value in options:
         name = _short(option, LONG) if option != "--delete" else "d"
@@ -229,10 +229,10 @@ def parse(words: Sequence[str]) -> tuple[list[Component], bool, list[str]]:
                 part.flags |= EXTENSION
                 part.id = _bytes(value)
         except (ValueError, KeyError):
-            raise Failed(f"error: setstripe: bad value '{value}' of {option}", 1) from None
+            raise LfsFailed(f"error: setstripe: bad value '{value}' of {option}", 1) from None
     for part in parts:
         if part.listed and 0 < part.stripe_count < 0x8000 and len(part.listed) != part.stripe_count:
-            raise Failed(f"stripe_count({part.stripe_count}) != nr_tgts({len(part.listed)})", 1)
+            raise LfsFailed(f"stripe_count({part.stripe_count}) != nr_tgts({len(part.listed)})", 1)
         if len(set(part.listed)) < len(part.listed):
             part.pattern |= OVERSTRIPED
     return (_with_extensions(parts) if composite else parts), delete, rest
@@ -259,11 +259,11 @@ def setstripe(words: Sequence[str]) -> int:
     """Raises Failed."""
     parts, delete, paths = parse(words)
     if not paths:
-        raise Failed("setstripe: FILE must be specified", 1)
+        raise LfsFailed("setstripe: FILE must be specified", 1)
     pools = _pools()
     for pool in {part.pool for part in parts if part.pool}:
         if pool not in pools:
-            raise Failed(
+            raise LfsFailed(
                 f"error: setstripe: pool '{_fs_name()}.{pool}' does not exist or has no OSTs", errno.EINVAL
             )
     for path in paths:
@@ -275,7 +275,7 @@ def setstripe(words: Sequence[str]) -> int:
             )
             if error.errno == errno.EREMOTEIO:
                 text = f"inactive OST among your specified {len(parts[0].listed)} OST(s)"
-            raise Failed(
+            raise LfsFailed(
                 f"lfs setstripe: setstripe error for '{path}': {text}", error.errno or errno.EIO
             ) from None
     return 0
@@ -286,7 +286,7 @@ def _set_one(path: str, blob: bytes, delete: bool) -> None:
         os.setxattr(path, "lustre.lov", blob)
         return
     if delete:
-        raise Failed("lfs setstripe: cannot delete striping of a file", errno.EINVAL)
+        raise LfsFailed("lfs setstripe: cannot delete striping of a file", errno.EINVAL)
     there = os.path.exists(path)
     if there and os.stat(path).st_size >= 0 and read(path, False) is not None:
         raise FileExistsError(errno.EEXIST, "")
@@ -469,10 +469,10 @@ def getstripe(words: Sequence[str]) -> int:
     try:
         found, paths = getopt.gnu_getopt(list(words), "dDyvrRqcSipLE", list(longs))
     except getopt.GetoptError as error:
-        raise Failed(f"getstripe: {error}", 1) from None
+        raise LfsFailed(f"getstripe: {error}", 1) from None
     options = {_short(option, longs): value for option, value in found}
     if not paths:
-        raise Failed("getstripe: FILE must be specified", 1)
+        raise LfsFailed("getstripe: FILE must be specified", 1)
     status = 0
     for path in paths:
         names = [path]
@@ -558,7 +558,7 @@ def osts(words: Sequence[str]) -> int:
 def pool_list(words: Sequence[str]) -> int:
     """Raises Failed."""
     if len(words) != 1:
-        raise Failed("usage: pool_list <fsname>[.<pool>] | <pathname>", 1)
+        raise LfsFailed("usage: pool_list <fsname>[.<pool>] | <pathname>", 1)
     fs_name, _, pool = (_fs_name() if "/" in words[0] else words[0]).partition(".")
     pools = _pools()
     if not pool:
@@ -566,7 +566,9 @@ def pool_list(words: Sequence[str]) -> int:
         print("".join(f"{fs_name}.{name}\n" for name in pools), end="")
         return 0
     if pool not in pools:
-        raise Failed(f"lfs pool_list: cannot open pool '{words[0]}': No such file or directory", errno.ENOENT)
+        raise LfsFailed(
+            f"lfs pool_list: cannot open pool '{words[0]}': No such file or directory", errno.ENOENT
+        )
     print(f"Pool: {fs_name}.{pool}")
     print("".join(f"{member}\n" for member in pools[pool]), end="")
     return 0
@@ -588,7 +590,7 @@ def main(words: Sequence[str]) -> int:
     try:
         status: int = COMMANDS[words[0]](words[1:])
         return status
-    except Failed as failed:
+    except LfsFailed as failed:
         print(failed.args[0], file=sys.stderr)
         return int(failed.args[1])
     except OSError as error:

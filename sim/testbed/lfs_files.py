@@ -29,7 +29,7 @@ USAGE = """usage: migrate [SETSTRIPE_OPTIONS] [--bandwidth|-W BANDWIDTH_MB[MG]] 
                [--non-direct|-D] [--verbose|-v] FILENAME ..."""
 
 
-class Failed(Exception):
+class MigrateFailed(Exception):
     """A message for stderr and an exit status."""
 
 
@@ -45,9 +45,9 @@ def migrate(words: Sequence[str]) -> int:
     try:
         parts, _, paths = lfs.parse(rest)
     except lfs.Failed as failed:
-        raise Failed(*failed.args) from None
+        raise MigrateFailed(*failed.args) from None
     if not paths:
-        raise Failed("migrate: FILE must be specified", 1)
+        raise MigrateFailed("migrate: FILE must be specified", 1)
     status = 0
     for path in paths:
         try:
@@ -72,7 +72,7 @@ def _own_options(words: Sequence[str]) -> tuple[list[str], bool, bool]:
         elif word in ("-W", "--bandwidth", "--bandwidth-limit"):
             limit = next(at, "")
             if not limit.rstrip("MG").isdecimal():
-                raise Failed(f"lfs migrate: invalid bandwidth '{limit}'", 1)
+                raise MigrateFailed(f"lfs migrate: invalid bandwidth '{limit}'", 1)
         elif word not in ("-b", "--block", "-D", "--non-direct"):
             rest.append(word)
     return rest, non_block, verbose
@@ -135,7 +135,7 @@ def _exchange(one: int, other: int) -> None:
 def find(words: Sequence[str]) -> int:
     """Raises Failed."""
     if not words:
-        raise Failed("find: DIRECTORY must be specified", 1)
+        raise MigrateFailed("find: DIRECTORY must be specified", 1)
     directory, *rest = words
     kind, least, end = "", 0, "\n"
     at = iter(rest)
@@ -147,7 +147,7 @@ def find(words: Sequence[str]) -> int:
         elif word in ("-print0", "--print0", "-0"):
             end = "\0"
         else:
-            raise Failed(f"find: unknown option '{word}'", 1)
+            raise MigrateFailed(f"find: unknown option '{word}'", 1)
     if not os.path.isdir(directory):
         print(f"lfs find: cannot open '{directory}': No such file or directory", file=sys.stderr)
         return errno.ENOENT
@@ -170,7 +170,7 @@ def _more_than(text: str) -> int:
     if number[-1:].lower() in UNITS:
         number, unit = number[:-1], UNITS[number[-1].lower()]
     if not unit or not text.startswith("+") or not number.isdecimal():
-        raise Failed(f"find: bad size '{text}'", 1)
+        raise MigrateFailed(f"find: bad size '{text}'", 1)
     return int(number) * unit + 1
 
 
@@ -203,7 +203,7 @@ def main(words: Sequence[str]) -> int:
         return 1
     try:
         return COMMANDS[words[0]](words[1:])
-    except Failed as failed:
+    except MigrateFailed as failed:
         print(failed.args[0], file=sys.stderr)
         return int(failed.args[1])
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Literal, NamedTuple
 
-from tarazu.sim.requests.simulate import Change, Setting, simulate
+from tarazu.sim.requests.simulate import Setting, SystemChange, simulate
 from tarazu.sim.requests.situation import INTERVAL_S, TABLE_III, WINDOWS_S
 from tarazu.sim.requests.system import GRID5000
 from tarazu.sim.requests.workload import Workload
@@ -76,7 +76,7 @@ def rows(case: Replaced, progress: object = None) -> list[Course]:
         case.seed,
         controller=Control(case.manner, case.seed) if case.manner else None,
         system=GRID5000._replace(disk=before if learns else after),
-        changes=(Change(BEFORE_S * INTERVAL_S, after),) if learns else (),
+        changes=(SystemChange(BEFORE_S * INTERVAL_S, after),) if learns else (),
         until_s=(BEFORE_S + AFTER_S if learns else ALONE_S) * INTERVAL_S,
         features=case.manner is not None and case.manner.classifier,
     )

@@ -87,7 +87,7 @@ class Again(NamedTuple):
         return median(self.shares[manner])
 
 
-class Found(NamedTuple):
+class OnlineEvaluation(NamedTuple):
     phases: tuple[Compared, ...]
     again: tuple[Again, ...]
     ran: tuple[Ran, ...]
@@ -98,7 +98,9 @@ class Found(NamedTuple):
 Answer = TypeVar("Answer", Ran, Course)
 
 
-def evaluate(size: Size = WHOLE, jobs: int = 0, tell: Callable[[str], object] = lambda text: None) -> Found:
+def evaluate(
+    size: Size = WHOLE, jobs: int = 0, tell: Callable[[str], object] = lambda text: None
+) -> OnlineEvaluation:
     """jobs: processes, 0 for one on each core, 1 for none but this. Raises TarazuError for a case without a result."""
     jobs = jobs or runner.cores()
     cases: list[Case] = [*_runs(size), *_replaced(size)]
@@ -110,7 +112,7 @@ def evaluate(size: Size = WHOLE, jobs: int = 0, tell: Callable[[str], object] = 
         tell(f"{len(ran)} of {len(cases)}: {case.label}")
     runs = [one for one in (ran[case] for case in cases) if isinstance(one, Ran)]
     courses = [one for one in (ran[case] for case in cases) if isinstance(one, Course)]
-    return Found(
+    return OnlineEvaluation(
         tuple(phase for name in _applications(size) for phase in _compared(name, runs)),
         tuple(_again(to, courses) for to in DIRECTIONS if courses),
         tuple(one for one in runs if one.case.manner),

@@ -13,7 +13,7 @@ from tarazu.sim.requests.situation import TABLE_III, WINDOWS
 from tarazu.sim.tuning import sampled
 from tarazu.sim.tuning.change import BEFORE_S, Course
 from tarazu.sim.tuning.control import OURS, PAPER
-from tarazu.sim.tuning.evaluate import Again, Compared, Found
+from tarazu.sim.tuning.evaluate import Again, Compared, OnlineEvaluation
 from tarazu.sim.tuning.measured import Floats
 from tarazu.sim.tuning.offline import BIN
 from tarazu.sim.tuning.online import Ran, trend
@@ -26,7 +26,7 @@ SHOWN_S = 480
 DASHES = (0, (4, 3))
 
 
-def pictures(found: Found) -> dict[str, str]:
+def pictures(found: OnlineEvaluation) -> dict[str, str]:
     """File name → SVG. Raises Unavailable without matplotlib."""
     plt = drawing.pyplot()
     made = {
@@ -43,7 +43,7 @@ def pictures(found: Found) -> dict[str, str]:
     return made
 
 
-def _applications(plt: Any, found: Found) -> Any:
+def _applications(plt: Any, found: OnlineEvaluation) -> Any:
     names = list(dict.fromkeys(phase.application for phase in found.phases))
     ours = [ran for ran in found.ran if ran.case.application == "F" and ran.case.manner == OURS][:1]
     lines = len(names) + 2 * len(ours)
@@ -131,7 +131,7 @@ def _values(axes: Any, ran: Ran) -> None:
         axis.set_title(f"Believed at the end, ours, {operation}: MB/s of a node", fontsize=9)
 
 
-def _changes(plt: Any, found: Found) -> Any:
+def _changes(plt: Any, found: OnlineEvaluation) -> Any:
     figure, axes = drawing.panels(plt, len(found.again), 1, width=9.0)
     for axis, one in zip(axes.flat, found.again, strict=True):
         _change(axis, one, found.courses)

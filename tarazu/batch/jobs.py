@@ -59,11 +59,11 @@ class Job(msgspec.Struct, frozen=True):
     partition: str = ""
 
     @property
-    def application(self) -> Application:
-        return Application(self.user, self.name, len(self.nodes))
+    def application(self) -> ApplicationKey:
+        return ApplicationKey(self.user, self.name, len(self.nodes))
 
 
-class Application(msgspec.Struct, frozen=True, order=True):
+class ApplicationKey(msgspec.Struct, frozen=True, order=True):
     """What is expected to behave alike, each time that it runs."""
 
     user: str

@@ -18,7 +18,7 @@ from tarazu.cli.output import print_json, print_table, say
 from tarazu.cli.routers import line_of
 from tarazu.cli.tune import here_lines
 from tarazu.daemons.asking import status_of
-from tarazu.daemons.burstd.kept import Kept
+from tarazu.daemons.burstd.kept import BurstsDirectory
 from tarazu.store.stop import site_stop
 from tarazu.units import human_bytes, human_rate, human_speed, human_time
 from tarazu.wire.overview import Target, overview
@@ -60,7 +60,7 @@ def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     site = site_stop(settings.run.stop_file)
     jobs = disable.steps(disable.running(settings.run))
-    bursts = Kept(settings.bursts.directory).told()
+    bursts = BurstsDirectory(settings.bursts.directory).told()
     if not options.json:
         _print_stops(str(site) if site else "", jobs)
         for line in [*here_lines(settings), *burst_lines(bursts)]:

@@ -105,7 +105,7 @@ class Subscriber:
         self._end.close()
 
 
-class Traffic:
+class TrafficSubscriber:
     """Receives what OSSs and compute nodes moved."""
 
     def __init__(self, end: End) -> None:
@@ -210,8 +210,8 @@ class ZmqTransport:
     def subscriber(self, address: str) -> Subscriber:
         return Subscriber(self._end(zmq.SUB, address, admits=("oss",), options=BOUND))
 
-    def traffic(self, address: str) -> Traffic:
-        return Traffic(self._end(zmq.SUB, address, admits=("oss", "client"), options=BOUND))
+    def traffic(self, address: str) -> TrafficSubscriber:
+        return TrafficSubscriber(self._end(zmq.SUB, address, admits=("oss", "client"), options=BOUND))
 
     def requester(self, servers: str | Servers) -> Requester:
         known = Servers(servers) if isinstance(servers, str) else servers

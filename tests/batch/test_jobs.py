@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.batch import jobs
-from tarazu.batch.jobs import Application, Job
+from tarazu.batch.jobs import ApplicationKey, Job
 from tarazu.errors import BadInput
 
 SACCT = """\
@@ -50,7 +50,7 @@ def test_sacct(tmp_path: Path) -> None:
         "COMPLETED",
         "long",
     )
-    assert first.application == Application("ann", "wrf", 4)
+    assert first.application == ApplicationKey("ann", "wrf", 4)
     assert (second.id, second.name, second.end_s) == ("15", "a|b", math.inf)
     assert third.state == "CANCELLED" and (listed.left, "n[2" in listed.why) == (1, True)
 

@@ -12,7 +12,7 @@ import pytest
 
 from tarazu.cli import main
 from tarazu.daemons.council import here
-from tarazu.daemons.council.kept import Kept
+from tarazu.daemons.council.kept import CouncilDirectory
 from tarazu.daemons.council.levers import values_of
 from tarazu.errors import BadInput
 from tarazu.tune.council import Council
@@ -40,8 +40,8 @@ def tune(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Tune:
 
 
 @pytest.fixture
-def council(tmp_path: Path) -> Kept:
-    kept = Kept(tmp_path / "knowledge")
+def council(tmp_path: Path) -> CouncilDirectory:
+    kept = CouncilDirectory(tmp_path / "knowledge")
     kept.directory.mkdir()
     return kept
 
@@ -70,7 +70,7 @@ def test_a_node_of_nothing_is_told_in_one_line(tune: Tune, words: tuple[str, ...
     assert "expected a council's" in error and error.count("\n") == 1
 
 
-def test_the_councils_mode_is_ordered_and_undone(tune: Tune, council: Kept) -> None:
+def test_the_councils_mode_is_ordered_and_undone(tune: Tune, council: CouncilDirectory) -> None:
     status, out, _ = tune("--apply")
     ordered = council.ordered()
     assert status == 0 and ordered is not None and ordered.mode == "apply"
@@ -82,7 +82,7 @@ def test_the_councils_mode_is_ordered_and_undone(tune: Tune, council: Kept) -> N
     assert json.loads(tune("--advise", "--json")[1]) == {"council_was": "observe", "was_held": None}
 
 
-def test_what_was_learned_is_shown_without_a_daemon(tune: Tune, council: Kept) -> None:
+def test_what_was_learned_is_shown_without_a_daemon(tune: Tune, council: CouncilDirectory) -> None:
     council.write_knowledge(learned())
     more = 'levers = ["nrs=fifo | crrn 8"]'
     status, out, error = tune("show", more=more)
@@ -100,7 +100,7 @@ def test_what_was_learned_is_shown_without_a_daemon(tune: Tune, council: Kept) -
     assert "learned" not in json.loads(tune("--json", more=more)[1])["council"]
 
 
-def test_an_order_that_cannot_be_read_is_replaced_in_need(tune: Tune, council: Kept) -> None:
+def test_an_order_that_cannot_be_read_is_replaced_in_need(tune: Tune, council: CouncilDirectory) -> None:
     (council.directory / "mode").write_text('{"mo')
     status, out, _ = tune("--undo")
     ordered = council.ordered()
@@ -125,7 +125,7 @@ def test_a_node_is_not_told_to_apply_against_its_own_mode(tune: Tune, node: Path
     assert status == 2 and "the council's node; a node's own mode is tune.mode" in error
 
 
-def test_a_node_that_is_a_council_too_undoes_both(tune: Tune, node: Path, council: Kept) -> None:
+def test_a_node_that_is_a_council_too_undoes_both(tune: Tune, node: Path, council: CouncilDirectory) -> None:
     tune("--apply", mode="apply")
     status, out, _ = tune("--undo")
     assert status == 0 and "the council's mode is observe (it was apply)" in out
@@ -133,7 +133,7 @@ def test_a_node_that_is_a_council_too_undoes_both(tune: Tune, node: Path, counci
 
 
 def test_status_says_what_is_on_this_node(
-    tune: Tune, node: Path, council: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tune: Tune, node: Path, council: CouncilDirectory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tune("--undo")
     main(["status", "--config", str(tmp_path / "tarazu.toml")])

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 import pytest
 
 from tarazu import config
-from tarazu.daemons.burstd.kept import Kept
+from tarazu.daemons.burstd.kept import BurstsDirectory
 from tarazu.daemons.council import here
 from tarazu.sim.testbed.processes import free_port
 from tarazu.wire import local
@@ -167,7 +167,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     until(lambda: "oss1" in here.ask(settings)["nodes"])
     assert here.ask(settings)["nodes"]["oss1"]["kind"] == "oss" and (site.directory / "levers/lock").exists()
     assert "WARNING" not in site.log("council") + site.log("announcer")
-    until(lambda: Kept(site.directory / "bursts").told().get("history"))
+    until(lambda: BurstsDirectory(site.directory / "bursts").told().get("history"))
     until(lambda: "All 5 OSTs are well" in urlopen(f"http://{page}/").read().decode())
     until(lambda: "with apply: lctl pool_new lustre.good" in site.log("pool"))
     capabilities = Path(f"/proc/{site.processes[0].pid}/status").read_text()

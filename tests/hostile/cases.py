@@ -24,10 +24,10 @@ from tarazu.daemons import ordered
 from tarazu.daemons.asking import view_in
 from tarazu.daemons.burstd.batch import Batch
 from tarazu.daemons.burstd.jobs import Jobs
-from tarazu.daemons.burstd.kept import Kept as BurstsKept
+from tarazu.daemons.burstd.kept import BurstsDirectory as BurstsKept
 from tarazu.daemons.burstd.pins import Pin, Pins
 from tarazu.daemons.council import here as council_here
-from tarazu.daemons.council.kept import Kept as CouncilKept
+from tarazu.daemons.council.kept import CouncilDirectory as CouncilKept
 from tarazu.daemons.levers.kept import Kept as LeversKept
 from tarazu.daemons.mdsd.book import Book
 from tarazu.daemons.mdsd.filling import Filling

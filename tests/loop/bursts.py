@@ -19,7 +19,7 @@ import numpy as np
 from tarazu import config
 from tarazu.batch.jobs import Job
 from tarazu.batch.node_set import unfold
-from tarazu.daemons.burstd.asked import VERSION, AboutAll, AboutJob, Answer, Told
+from tarazu.daemons.burstd.asked import VERSION, AboutAll, AboutJob, JobAnswer, Told
 from tarazu.daemons.burstd.asking import ask
 from tarazu.daemons.burstd.history import ALIVE
 from tarazu.daemons.burstd.jobs import UNTIL, Jobs
@@ -120,7 +120,7 @@ class Bursts:
     def _ready(self) -> bool:
         """Slurm was seen, and what was remembered is known."""
         with contextlib.suppress(TarazuError):
-            ask(str(self.socket), AboutJob(VERSION, READY, 2, waits=True), Answer, PATIENCE_S)
+            ask(str(self.socket), AboutJob(VERSION, READY, 2, waits=True), JobAnswer, PATIENCE_S)
             status = self.status()
             whys = {row["name"]: row["why"] for row in status["applications"]}
             return status["slurm"] == "seen" and whys[READY] == "it does not start now"
@@ -207,7 +207,7 @@ class Bursts:
             assert time.monotonic() < limit, self.log()
             with contextlib.suppress(TarazuError):
                 # Whenever it is asked it looks at Slurm soon.
-                ask(str(self.socket), AboutJob(VERSION, READY, 2, waits=True), Answer, 0.2)
+                ask(str(self.socket), AboutJob(VERSION, READY, 2, waits=True), JobAnswer, 0.2)
             time.sleep(0.05)
 
     def cancel(self) -> None:

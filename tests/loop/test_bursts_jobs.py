@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tarazu.batch import slurm as programs
-from tarazu.daemons.burstd.batch import Answer, Batch, machine_of
+from tarazu.daemons.burstd.batch import Batch, SlurmAnswer, machine_of
 from tarazu.errors import BadInput
 from tests.loop import slurm as private_slurm
 from tests.loop.slurm import Slurm
@@ -47,7 +47,7 @@ def test_sacct_takes_our_options(slurm: Slurm) -> None:
 def test_a_jobs_nodes_start_and_end(slurm: Slurm, tmp_path: Path) -> None:
     machine = machine_of("")
     assert machine is not None and machine.cabinets == ("leaf0", "leaf1") and len(machine.nodes) == 2
-    answers: list[Answer] = []
+    answers: list[SlurmAnswer] = []
     batch = Batch("slurm", tmp_path / "ended", answers.append)
     begun_s = time.time()
     subprocess.run(
@@ -66,7 +66,7 @@ def test_a_jobs_nodes_start_and_end(slurm: Slurm, tmp_path: Path) -> None:
         capture_output=True,
     )
 
-    def until(wanted: str) -> Answer:
+    def until(wanted: str) -> SlurmAnswer:
         deadline = time.monotonic() + PATIENCE_S
         while True:
             assert time.monotonic() < deadline, (batch.problem, answers[-1:])

@@ -23,7 +23,7 @@ from tarazu.cli.output import print_json, print_table
 from tarazu.errors import BadInput, TarazuError
 
 if TYPE_CHECKING:
-    from tarazu.sim.forwarding.study import Found
+    from tarazu.sim.forwarding.study import StudyFindings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +90,7 @@ def execute(options: argparse.Namespace) -> int:
     return 1 if found.lost else 0
 
 
-def _show(found: Found, folder: Path) -> None:
+def _show(found: StudyFindings, folder: Path) -> None:
     from tarazu.sim.forwarding import study
 
     print(f"{found.sets} sets at each load; {found.curves}\n")

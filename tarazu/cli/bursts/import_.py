@@ -154,9 +154,9 @@ def _traffic(settings: config.Settings, options: argparse.Namespace) -> dict[str
 @contextlib.contextmanager
 def _kept_jobs(settings: config.Settings) -> Iterator[Jobs]:
     from tarazu.daemons.burstd.jobs import Jobs
-    from tarazu.daemons.burstd.kept import Kept
+    from tarazu.daemons.burstd.kept import BurstsDirectory
 
-    kept = Kept(settings.bursts.directory)
+    kept = BurstsDirectory(settings.bursts.directory)
     kept.make()
     with contextlib.closing(Jobs(kept.jobs)) as jobs:
         now_s = time.time()

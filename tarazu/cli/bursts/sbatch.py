@@ -69,7 +69,7 @@ def execute(options: argparse.Namespace) -> int:
 def advice(words: Sequence[str], settings: config.Settings) -> list[str]:
     """Options to add, which are also printed. Raises TarazuError."""
     from tarazu.batch.slurm import sbatch_options
-    from tarazu.daemons.burstd.asked import VERSION, AboutJob, Answer
+    from tarazu.daemons.burstd.asked import VERSION, AboutJob, JobAnswer
     from tarazu.daemons.burstd.asking import ask
 
     read = sbatch_options(words)
@@ -86,7 +86,7 @@ def advice(words: Sequence[str], settings: config.Settings) -> list[str]:
         partition=read.get("partition", ""),
         waits=bool(set(read) & LATER),
     )
-    answer = ask(settings.bursts.socket, question, Answer, ANSWER_S)
+    answer = ask(settings.bursts.socket, question, JobAnswer, ANSWER_S)
     if answer.say:
         _say(answer.say)
     if not answer.nodes:

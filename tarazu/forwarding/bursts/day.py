@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tarazu.batch.jobs import Application, Job
+from tarazu.batch.jobs import ApplicationKey, Job
 from tarazu.forwarding.bursts import applications, statistics
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.bursts.characteristics import Character, JobBytes, Places, Thresholds, character
@@ -40,7 +40,7 @@ class Period:
     partly: int
     """Jobs that ran beyond either end, or while nobody counted."""
     partly_bytes: int
-    applications: Mapping[Application, ApplicationCharacter]
+    applications: Mapping[ApplicationKey, ApplicationCharacter]
     """With more than five jobs here."""
     job_statistics: JobStatistics
     application_statistics: ApplicationStatistics
@@ -103,9 +103,9 @@ def analyse(
 
 def of_applications(
     moved: Sequence[JobBytes], characters: Sequence[Character], limits: Thresholds | None = None
-) -> dict[Application, ApplicationCharacter]:
+) -> dict[ApplicationKey, ApplicationCharacter]:
     """Those of which enough jobs are here."""
-    together: dict[Application, list[int]] = defaultdict(list)
+    together: dict[ApplicationKey, list[int]] = defaultdict(list)
     for i, each in enumerate(moved):
         together[each.job.application].append(i)
     found = {}

@@ -9,7 +9,7 @@ from math import isnan
 import msgspec
 import numpy as np
 
-from tarazu.batch.jobs import Application
+from tarazu.batch.jobs import ApplicationKey
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.bursts.characteristics import Character
 from tarazu.forwarding.bursts.day import Period
@@ -87,7 +87,7 @@ class Report(msgspec.Struct, frozen=True):
 def report(period: Period, *, communicates: bool | None = None) -> Report:
     """communicates: what is taken of jobs' communication where nobody counted it."""
     shares, machine = period.shares, period.machine
-    moved: dict[Application, int] = defaultdict(int)
+    moved: dict[ApplicationKey, int] = defaultdict(int)
     for each, character in zip(period.moved, period.characters, strict=True):
         moved[each.job.application] += character.bytes
     return Report(

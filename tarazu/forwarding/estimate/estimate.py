@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import Curve, Point
 from tarazu.forwarding.estimate.database import Benchmarks
-from tarazu.forwarding.estimate.match import Found, Index, Match
+from tarazu.forwarding.estimate.match import Benchmarked, Index, Match
 from tarazu.forwarding.estimate.pattern import BenchmarkPattern
 from tarazu.forwarding.estimate.wanted import WantedBenchmark, wanted
 from tarazu.trace.phases.phase import Phase
@@ -72,8 +72,8 @@ def estimate(phases: Sequence[Phase], benchmarks: Benchmarks, nodes: int, kind: 
     index = Index(benchmarks)
     by_size = sorted(range(len(phases)), key=lambda i: -phases[i].bytes)[:MOST_PHASES]
     draws = np.random.default_rng(_SEED).random((len(by_size), 2, DRAWS))
-    found: dict[WantedBenchmark, Found | None] = {}
-    each: dict[int, list[tuple[WantedBenchmark, Found | None]]] = {}
+    found: dict[WantedBenchmark, Benchmarked | None] = {}
+    each: dict[int, list[tuple[WantedBenchmark, Benchmarked | None]]] = {}
     for draw, number in enumerate(sorted(by_size)):
         each[number] = []
         for want in wanted(phases[number], nodes, kind):
@@ -100,7 +100,7 @@ def estimate(phases: Sequence[Phase], benchmarks: Benchmarks, nodes: int, kind: 
     )
 
 
-def _numbers(found: Sequence[Found]) -> tuple[int, ...]:
+def _numbers(found: Sequence[Benchmarked]) -> tuple[int, ...]:
     """Numbers of resources that all of them know, or have between two that they know."""
     if not found:
         return ()
@@ -108,7 +108,7 @@ def _numbers(found: Sequence[Found]) -> tuple[int, ...]:
     return tuple(sorted({n for f in found for n in f.numbers if low <= n <= high}))
 
 
-def _seconds(of: Sequence[tuple[WantedBenchmark, Found]], numbers: tuple[int, ...]) -> Floats:
+def _seconds(of: Sequence[tuple[WantedBenchmark, Benchmarked]], numbers: tuple[int, ...]) -> Floats:
     """(numbers, 1 + draws) that a phase takes: the middle, then the draws."""
     taken = np.zeros((len(numbers), 1 + DRAWS))
     for want, found in of:
@@ -121,7 +121,7 @@ def _seconds(of: Sequence[tuple[WantedBenchmark, Found]], numbers: tuple[int, ..
 
 def _phase_estimate(
     number: int,
-    of: Sequence[tuple[WantedBenchmark, Found | None]],
+    of: Sequence[tuple[WantedBenchmark, Benchmarked | None]],
     numbers: tuple[int, ...],
     seconds: Floats | None,
 ) -> PhaseEstimate:

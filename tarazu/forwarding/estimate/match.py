@@ -62,7 +62,7 @@ class Match(msgspec.Struct, frozen=True):
     """Doublings of request size, bytes of a process, processes and nodes (the root of the sum of squares)."""
 
 
-class Found(NamedTuple):
+class Benchmarked(NamedTuple):
     """What benchmarks say of a pattern."""
 
     numbers: tuple[int, ...]
@@ -87,7 +87,7 @@ class Index:
         for benchmark in benchmarks.all:
             self._by.setdefault(category(benchmark.pattern), []).append(benchmark)
 
-    def find(self, pattern: BenchmarkPattern, draws: Floats) -> Found | None:
+    def find(self, pattern: BenchmarkPattern, draws: Floats) -> Benchmarked | None:
         """What is known of it; None where no benchmark is like it. draws: (2, draws) numbers from 0 to 1."""
         for other in _stand_ins(pattern):
             candidates = self._by.get(category(other))
@@ -127,7 +127,9 @@ def place(pattern: BenchmarkPattern) -> Floats:
     return np.array([math.log2(n) for n in numbers])
 
 
-def _interpolated(pattern: BenchmarkPattern, candidates: Sequence[Benchmark], draws: Floats) -> Found | None:
+def _interpolated(
+    pattern: BenchmarkPattern, candidates: Sequence[Benchmark], draws: Floats
+) -> Benchmarked | None:
     away = np.array([place(b.pattern) for b in candidates]) - place(pattern)
     distance = np.sqrt((away**2).sum(1))
     order = np.argsort(distance, kind="stable")[:NEIGHBOURS]
@@ -153,7 +155,7 @@ def _interpolated(pattern: BenchmarkPattern, candidates: Sequence[Benchmark], dr
         heaviest[there] += weight / len(numbers)
     by_weight = np.argsort(-np.abs(heaviest), kind="stable").tolist()
     matches = tuple(Match(near[i].pattern, float(heaviest[i]), float(distance[i])) for i in by_weight)
-    return Found(tuple(numbers), reached, spreads, matches, float(distance[0]), "")
+    return Benchmarked(tuple(numbers), reached, spreads, matches, float(distance[0]), "")
 
 
 def _covers(benchmark: Benchmark, number: int) -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from tarazu.batch.jobs import Job, Listed
-from tarazu.daemons.burstd.batch import Answer
+from tarazu.daemons.burstd.batch import SlurmAnswer
 from tarazu.daemons.burstd.gathering import Gathering
 from tarazu.daemons.burstd.history import BurstHistory, Saved
 from tarazu.daemons.burstd.jobs import Jobs
@@ -118,7 +118,7 @@ def child(minutes: int) -> dict[str, float]:
                 traffic = reports.gathering.close(now_s)
             with counting("keep"):
                 history.save(Saved(traffic, now_s, now_s))
-                history.answer(Answer(now_s + 600, Listed(jobs, 0, ""), False))
+                history.answer(SlurmAnswer(now_s + 600, Listed(jobs, 0, ""), False))
                 history.step(now_s + 600)
         assert not history.trouble, history.trouble
         got = added_up(folder / "jobs.db")

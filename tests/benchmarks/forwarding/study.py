@@ -36,7 +36,7 @@ def measure(short: bool) -> list[Figure]:
     return figures(found, took_s, judged=not short)
 
 
-def figures(found: study.Found, took_s: float, judged: bool) -> list[Figure]:
+def figures(found: study.StudyFindings, took_s: float, judged: bool) -> list[Figure]:
     """Claims of the paper are 1 where they hold here and 0 where not, which must be as docs/forwarding.md says."""
     return [
         Figure("study, on so many cores as there are", took_s, "s", most=MOST_S if judged else None),
@@ -53,7 +53,7 @@ def _claim(claim: Claim, judged: bool) -> Figure:
     return Figure(f"{NAMES[claim.kind]}: {claim.paper}", float(claim.holds), "", most=limit, least=limit)
 
 
-def _beside(found: study.Found, judged: bool) -> list[Figure]:
+def _beside(found: study.StudyFindings, judged: bool) -> list[Figure]:
     most = MOST_OVER if judged else None
     figures = []
     for kind, told in dict.fromkeys((one.kind, one.told) for one in found.beside):

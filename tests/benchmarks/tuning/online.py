@@ -8,7 +8,7 @@ import time
 from tarazu.sim.requests.situation import WINDOWS
 from tarazu.sim.study.runner import cores
 from tarazu.sim.tuning.control import OURS, PAPER
-from tarazu.sim.tuning.evaluate import DETECTED, SHORT, WHOLE, Again, Compared, Found, evaluate
+from tarazu.sim.tuning.evaluate import DETECTED, SHORT, WHOLE, Again, Compared, OnlineEvaluation, evaluate
 from tarazu.sim.tuning.online import trend
 from tests.benchmarks.figure import Figure
 
@@ -34,7 +34,7 @@ def measure(short: bool) -> list[Figure]:
     return figures(found, time.monotonic() - began, judged=not short)
 
 
-def figures(found: Found, took_s: float, judged: bool) -> list[Figure]:
+def figures(found: OnlineEvaluation, took_s: float, judged: bool) -> list[Figure]:
     return [
         Figure("all of it, on so many cores as there are", took_s, "s", most=MOST_S if judged else None),
         Figure("cores", cores(), ""),

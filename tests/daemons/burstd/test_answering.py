@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from tarazu.daemons.burstd import asked
 from tarazu.daemons.burstd.answering import MOST_OF_USER, Answering
-from tarazu.daemons.burstd.asked import AboutAll, AboutJob, Answer, Question
+from tarazu.daemons.burstd.asked import AboutAll, AboutJob, JobAnswer, Question
 from tarazu.daemons.burstd.asking import ask
 from tarazu.errors import BadInput, ConfigError, Unavailable
 
@@ -65,7 +65,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 def test_a_question_is_answered_and_the_asker_known(service: Service) -> None:
     question = AboutJob(1, "io", 4, partition="p", waits=True)
-    assert ask(str(service.path), question, Answer, 5.0) == Answer(1, "n[1-4]", "")
+    assert ask(str(service.path), question, JobAnswer, 5.0) == JobAnswer(1, "n[1-4]", "")
     assert service.heard == [(question, os.getuid())]
     assert service.answering.took.buckets()[-1][1] == 1
 
@@ -133,7 +133,7 @@ def test_a_socket_that_a_crash_left_is_replaced_and_anothers_is_not_removed(tmp_
     with pytest.raises(ConfigError, match=r"bursts\.socket"):
         Service(tmp_path / "file" / "socket")
     with pytest.raises(Unavailable, match="expected tarazu-burstd to listen"):
-        ask(str(path), AboutAll(1), Answer, 1.0)
+        ask(str(path), AboutAll(1), JobAnswer, 1.0)
 
 
 @settings(max_examples=50, deadline=None)

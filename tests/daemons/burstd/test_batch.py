@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tarazu.batch.slurm import Slurm
-from tarazu.daemons.burstd.batch import Answer, Batch, machine_of
+from tarazu.daemons.burstd.batch import Batch, SlurmAnswer, machine_of
 from tarazu.errors import BadInput, Unavailable
 
 PATH = os.environ["PATH"]
@@ -44,7 +44,7 @@ def printing(option: str, text: str) -> str:
 
 
 def test_sacct_and_squeue(bin: Path, tmp_path: Path) -> None:
-    answers: list[Answer] = []
+    answers: list[SlurmAnswer] = []
     batch = Batch("slurm", tmp_path / "ended", answers.append)
     command(bin, "sacct", printing("--delimiter=", row(1, "1795358060", "COMPLETED")))
     command(bin, "squeue", printing("--format=", row(2, "NONE", "RUNNING")))
@@ -66,7 +66,7 @@ def test_sacct_and_squeue(bin: Path, tmp_path: Path) -> None:
 
 
 def test_a_file_is_read_when_it_has_changed(tmp_path: Path) -> None:
-    answers: list[Answer] = []
+    answers: list[SlurmAnswer] = []
     path = tmp_path / "jobs"
     batch = Batch(str(path), tmp_path / "ended", answers.append)
     batch.look()
@@ -122,7 +122,7 @@ def test_ends_that_slurms_script_tells(tmp_path: Path) -> None:
         return subprocess.run([SCRIPT], env={**os.environ, **told}, check=False).returncode
 
     assert job_ends() == 0, "a job's end needs no daemon"
-    answers: list[Answer] = []
+    answers: list[SlurmAnswer] = []
     batch = Batch("/nowhere", ended, answers.append)
     assert not batch._told()
     ended.mkdir()

@@ -11,7 +11,7 @@ from tarazu.batch.jobs import Job, Listed
 from tarazu.batch.slurm import NONE, Slurm
 from tarazu.daemons.burstd import batch as batch_module
 from tarazu.daemons.burstd import keeping
-from tarazu.daemons.burstd.batch import Answer, Batch
+from tarazu.daemons.burstd.batch import Batch, SlurmAnswer
 from tarazu.daemons.burstd.gathering import Gathering
 from tarazu.daemons.burstd.history import BurstHistory, Saved
 from tarazu.daemons.burstd.jobs import ALIVE, UNTIL, Jobs
@@ -61,7 +61,7 @@ def test_jobs_are_known_again_as_soon_as_the_clock_is_right(tmp_path: Path, rest
         def step(at_s: float, rows: list[tuple[int, str, int]], *jobs: Job) -> None:
             now[0] = at_s
             history.save(Saved(traffic(rows) if rows else None, at_s, at_s))
-            history.answer(Answer(at_s, Listed(list(jobs), 0, ""), True))
+            history.answer(SlurmAnswer(at_s, Listed(list(jobs), 0, ""), True))
             history.step(at_s)
 
         step(T + 60, [(int(T) + 20, "n1", 5)], running)

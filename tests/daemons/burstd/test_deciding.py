@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tarazu.batch.jobs import Application, Job, Waiting
+from tarazu.batch.jobs import ApplicationKey, Job, Waiting
 from tarazu.batch.node_set import unfold
 from tarazu.batch.nodes import Partition
 from tarazu.batch.slurm import View
@@ -72,7 +72,7 @@ def test_io_nodes_that_serve_running_data_intensive_jobs_come_last() -> None:
     others = Job("2", "eve", "cpu", ("n11", "n15"), 0.0, float("inf"))
     strangers = Job("3", "bob", "io", ("n08", "elsewhere"), 0.0, float("inf"))
 
-    def knowledge(of: Application) -> ApplicationCharacter | None:
+    def knowledge(of: ApplicationKey) -> ApplicationCharacter | None:
         return character(shares=None) if of.user == "bob" else character(intensive=NO)
 
     there = site()
@@ -94,7 +94,7 @@ def test_nodes_of_more_io_nodes_but_none_that_are_taken() -> None:
 
 
 def test_the_next_optimizable_job_is_the_first_that_waits() -> None:
-    def known(application: Application) -> ApplicationCharacter | None:
+    def known(application: ApplicationKey) -> ApplicationCharacter | None:
         return EVEN if application.name == "io" else None
 
     def job(id: str, name: str, nodes: int, state: str = "PENDING") -> Waiting:

@@ -13,7 +13,7 @@ import pytest
 
 from tarazu.batch.jobs import Job, Listed
 from tarazu.daemons.burstd import history as module
-from tarazu.daemons.burstd.batch import Answer
+from tarazu.daemons.burstd.batch import SlurmAnswer
 from tarazu.daemons.burstd.history import BurstHistory, Saved
 from tarazu.daemons.burstd.jobs import Jobs
 from tarazu.forwarding.bursts.characteristics import Thresholds
@@ -41,8 +41,8 @@ def job(id: str, start_s: float, end_s: float = math.inf, nodes: tuple[str, ...]
     return Job(id, "ann", "wrf", nodes, start_s, end_s, 0.0, "COMPLETED" if end_s < 1e12 else "RUNNING")
 
 
-def said(at_s: float, *jobs: Job, everything: bool = False) -> Answer:
-    return Answer(at_s, Listed(list(jobs), 0, ""), everything)
+def said(at_s: float, *jobs: Job, everything: bool = False) -> SlurmAnswer:
+    return SlurmAnswer(at_s, Listed(list(jobs), 0, ""), everything)
 
 
 @pytest.fixture

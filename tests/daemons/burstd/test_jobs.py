@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tarazu.batch.jobs import Application, Job
+from tarazu.batch.jobs import ApplicationKey, Job
 from tarazu.daemons.burstd.jobs import UNTIL, Jobs
 from tarazu.errors import StoreError
 from tarazu.forwarding.bursts.characteristics import JobBytes
@@ -61,7 +61,7 @@ def test_jobs_in_a_gap_are_not_known_whole_until_it_is_filled(tmp_path: Path) ->
     jobs.put(every)
     jobs.add_moved(moved(job, 1, 1) for job in every)
     jobs.gap(0.0, 210.0)
-    wrf = Application("ann", "wrf", 2)
+    wrf = ApplicationKey("ann", "wrf", 2)
     assert [one.job.id for one in jobs.moved(wrf, 1e9, 9)] == ["5", "4", "3"]
     assert jobs.applications(2, 0, 1e9) == [wrf] and not jobs.applications(3, 0, 1e9)
     assert not jobs.applications(2, 550, 1e9)

@@ -10,14 +10,14 @@ import pytest
 from tarazu import config
 from tarazu.daemons.council import kept as module
 from tarazu.daemons.council.here import here, set_mode
-from tarazu.daemons.council.kept import Kept
+from tarazu.daemons.council.kept import CouncilDirectory
 from tarazu.daemons.service import claim
 from tarazu.daemons.writer import Writer
 from tarazu.errors import StoreError, Unavailable
 
 
 def test_knowledge_is_replaced_whole_and_what_a_crash_left_goes(tmp_path: Path) -> None:
-    kept = Kept(tmp_path / "k")
+    kept = CouncilDirectory(tmp_path / "k")
     assert kept.knowledge() is None
     kept.write_knowledge(b"one")
     (kept.directory / ".knowledge.json.ab12.part").write_bytes(b"half")
@@ -35,7 +35,7 @@ def test_too_much_is_no_knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(module, "MAX_BYTES", 3)
     (tmp_path / "knowledge.json").write_bytes(b"four")
     with pytest.raises(StoreError, match="at most 3 bytes"):
-        Kept(tmp_path).knowledge()
+        CouncilDirectory(tmp_path).knowledge()
 
 
 def test_what_was_ordered_counts_until_another_order(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tarazu import config
 from tarazu.daemons.levers.keeper import Keeper
 from tarazu.daemons.levers.kept import Kept
 from tarazu.daemons.levers.lctl import Lctl
-from tarazu.program import Answer, Program
+from tarazu.program import Program, ProgramOutput
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed import tunables
 from tarazu.sim.testbed.daemons import lctl_command, stand_ins
@@ -34,12 +34,12 @@ class Here(Program):
         self.root = root
         self.calls: list[tuple[str, ...]] = []
 
-    def call(self, arguments: tuple[str, ...]) -> Answer:
+    def call(self, arguments: tuple[str, ...]) -> ProgramOutput:
         self.calls.append(arguments)
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             status = stand_in.main([str(self.root), *arguments])
-        return Answer(f"lctl {shlex.join(arguments)}", status, out.getvalue(), err.getvalue())
+        return ProgramOutput(f"lctl {shlex.join(arguments)}", status, out.getvalue(), err.getvalue())
 
 
 class Node:

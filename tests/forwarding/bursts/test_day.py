@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tarazu.batch.jobs import Application, Job
+from tarazu.batch.jobs import ApplicationKey, Job
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.bursts.day import Period, analyse, with_nodes
 from tarazu.forwarding.bursts.statistics import Share
@@ -41,7 +41,7 @@ def test_from_traffic_and_jobs_to_applications() -> None:
     assert found.job_statistics.even == Share(0, 6)
     assert found.job_statistics.concentrated == Share(6, 6)
     (application,) = found.applications.values()
-    assert set(found.applications) == {Application("ann", "model", 2)}
+    assert set(found.applications) == {ApplicationKey("ann", "model", 2)}
     assert (application.shares, application.divergent) == ((0.75, 0.25), False)
     assert found.application_statistics.divergent == Share(0, 1)
     assert found.unowned_bytes == 11

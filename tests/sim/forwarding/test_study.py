@@ -126,9 +126,9 @@ def test_the_benchmark_fails_where_ours_is_worse_or_a_claim_is_not_as_the_docs_s
         for claim in claims.claims(ForwardingSummary(rows))
     ]
     assert {claim.paper for claim in documented if not claim.holds} == claims.NOT_HERE
-    found = study.Found("curves", 1, tuple(documented), (one,), (), ())
+    found = study.StudyFindings("curves", 1, tuple(documented), (one,), (), ())
 
-    def holds(of: study.Found, took_s: float = 1.0) -> bool:
+    def holds(of: study.StudyFindings, took_s: float = 1.0) -> bool:
         return all(figure.holds for figure in benchmark.figures(of, took_s, judged=True))
 
     assert holds(found)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tarazu.errors import BadInput
-from tarazu.sim.requests.simulate import Change, Setting, simulate
+from tarazu.sim.requests.simulate import Setting, SystemChange, simulate
 from tarazu.sim.requests.situation import INTERVAL_S, PAPER_BYTES, SITUATIONS, TABLE_III, Situation
 from tarazu.sim.requests.system import GRID5000
 from tarazu.sim.requests.workload import Phase, Workload
@@ -140,7 +140,7 @@ def test_phases_follow_one_another_and_a_file_that_was_written_is_read() -> None
 def test_a_system_that_changes_is_another_one_from_then_on() -> None:
     slow = GRID5000.disk.faster(0.25)
     before = simulate(F, Setting(), 1, part=FEW // 2, interval_s=0.02)
-    after = simulate(F, Setting(), 1, part=FEW // 2, interval_s=0.02, changes=[Change(0.1, slow, (2,))])
+    after = simulate(F, Setting(), 1, part=FEW // 2, interval_s=0.02, changes=[SystemChange(0.1, slow, (2,))])
     assert after.makespan_s > 1.5 * before.makespan_s
     assert [s for s in after.seen if s.at_s <= 0.1] == [s for s in before.seen if s.at_s <= 0.1]
 
@@ -187,7 +187,7 @@ def test_a_phase_without_requests_or_of_another_pattern_than_it_says_is_refused(
 @pytest.mark.parametrize("at_s, server", [(0.0, 4), (0.0, -1), (float("nan"), 0)])
 def test_a_change_of_a_server_that_is_not_there_is_refused(at_s: float, server: int) -> None:
     with pytest.raises(BadInput, match="change"):
-        simulate(F, part=FEW, changes=[Change(at_s, GRID5000.disk, (server,))])
+        simulate(F, part=FEW, changes=[SystemChange(at_s, GRID5000.disk, (server,))])
 
 
 def test_what_waits_goes_over_to_another_scheduler_of_the_servers() -> None:

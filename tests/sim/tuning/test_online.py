@@ -14,7 +14,7 @@ from tarazu.sim.requests.workload import Workload
 from tarazu.sim.tuning import evaluate, online, pictures
 from tarazu.sim.tuning.change import Course, Replaced, found_again_s, good, rates_alone
 from tarazu.sim.tuning.control import FIRST, OURS, PAPER, Control, Manner
-from tarazu.sim.tuning.evaluate import DETECTED, Again, Compared, Found
+from tarazu.sim.tuning.evaluate import DETECTED, Again, Compared, OnlineEvaluation
 
 F = TABLE_III["F"]
 
@@ -83,7 +83,7 @@ def test_as_good_as_the_best() -> None:
     assert alone == {0: 50.0, 1: 98.0, 2: 100.0} and good(alone) == {1, 2}
 
 
-def found() -> Found:
+def found() -> OnlineEvaluation:
     """What an evaluation could give."""
     times = {PAPER.name: (9.0, 8.0, 8.0, 8.0), OURS.name: (9.0, 6.0, 5.5, 5.0)}
     phase = Compared("F", "write", (7.0, 6.0, 5.0, 8.0, 9.0, 10.0, 11.0), times)
@@ -104,7 +104,7 @@ def found() -> Found:
         for manner in (PAPER, OURS)
         for seed in (1, 2, 3)
     )
-    return Found((phase,), (again,), (ran,), courses)
+    return OnlineEvaluation((phase,), (again,), (ran,), courses)
 
 
 def test_what_is_compared() -> None:
