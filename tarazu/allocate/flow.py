@@ -24,6 +24,8 @@ COST_SCALE = 1 << 20
 HIGHEST_LEVEL = 1e5
 """Levels above cost the same: OSTs of last resort; keeps costs within the solvers' range."""
 TIE_STEPS = 64
+MANY_ARCS = 2
+"""For each OST, from which on the servers' part is looked at beforehand: less is in question then."""
 NEVER = 2**60
 """The cost of an object that does not fit."""
 RELAXED = 1e-9
@@ -71,8 +73,10 @@ def _counts(draft: Draft, group: Group, ties: Array) -> Array:
         indices = [problem.osts[i].index for i in short]
         raise too_little_space(where, need, int(largest), int(fits.sum()), indices)
     costs = _Costs(draft, group.unit, fits)
-    level, precision = costs.level_of(need)
-    margin = precision + costs.apart(costs.below(level))
+    level, margin = costs.around(need)
+    if (costs.below(level + margin) - costs.below(level - margin)).sum() > MANY_ARCS * len(placed):
+        costs.add_servers(costs.below(level))
+        level, margin = costs.around(need)
     while True:
         low, high = (costs.below(level + by).astype(np.int64) for by in (-margin, margin))
         spare, arcs = int(need - low.sum()), int((high - low).sum())
@@ -108,15 +112,18 @@ class _Costs:
         self._step = unit * per_byte
         """(servers,) levels by which an object costs more than the one before."""
         self._start = bytes_now * per_byte + self._step / 2
+        self._servers_part: Array | float = 0.0
+        """(n,) levels that are taken for what an OST's server costs."""
 
     def below(self, level: float) -> Array:
         """(n,) as many objects on each OST as have their middle at `level` or below, in whole numbers."""
-        nth = np.minimum(level * self._rise - self._from, level * self._rise2 - self._from2)
+        of_ost = level - self._servers_part
+        nth = np.minimum(of_ost * self._rise - self._from, of_ost * self._rise2 - self._from2)
         counts: Array = np.minimum(np.maximum(np.floor(nth, out=nth), 0.0, out=nth), self.fits)
         return counts
 
-    def level_of(self, need: int) -> tuple[float, float]:
-        """The level up to which OSTs take `need` objects if servers cost nothing, and how precise it is."""
+    def around(self, need: int) -> tuple[float, float]:
+        """The level up to which OSTs take `need` objects, and how far from it those may lie that are in question."""
         low, high = 0.0, 1.0
         while self.below(high).sum() < need:
             low, high = high, high * 2
@@ -124,12 +131,18 @@ class _Costs:
         while high - low > max(precision, RELAXED * high):
             middle = (low + high) / 2
             low, high = (low, middle) if self.below(middle).sum() >= need else (middle, high)
-        return high, high - low
+        off = self._of_servers(self.below(high))[self.oss] - self._servers_part
+        return high, high - low + float(off.max() - off.min() + self._step.max())
 
-    def apart(self, counts: Array) -> float:
-        """Levels between what one more costs on different servers, with so many on each OST."""
-        level = self._start + self._step * np.bincount(self.oss, counts, self.servers)
-        return float(level.max() - level.min() + self._step.max())
+    def add_servers(self, counts: Array) -> None:
+        """Take for each server's part what it is with so many objects on each OST."""
+        part = self._of_servers(counts)[self.oss]
+        self._servers_part = part - part.mean()
+
+    def _of_servers(self, counts: Array) -> Array:
+        """(servers,) levels of one object more."""
+        level: Array = self._start + self._step * np.bincount(self.oss, counts, self.servers)
+        return level
 
     def by_server(self, counts: Array) -> Array:
         return np.bincount(self.oss, counts, self.servers).astype(np.int64)

@@ -78,9 +78,13 @@ def test_both_solvers_give_placements_of_the_same_level(make, monkeypatch) -> No
         assert costs[0] == pytest.approx(costs[1], rel=0.05)
 
 
+@pytest.mark.parametrize("many_arcs", (0, 1000))
 @pytest.mark.parametrize("seed", range(8))
-def test_the_arcs_near_the_common_level_hold_the_cheapest_flow(make, seed: int) -> None:
+def test_the_arcs_near_the_common_level_hold_the_cheapest_flow(
+    make, monkeypatch, seed: int, many_arcs: int
+) -> None:
     """Beside giving each object in turn to the OST where it costs least: the optimum, as costs only rise."""
+    monkeypatch.setattr(flow, "MANY_ARCS", many_arcs)
     random = Random(seed)
     targets = tuple(
         Ost(i, f"oss{i % 3}", 10**12, free := random.randint(1, 10) * 10**11, free,
