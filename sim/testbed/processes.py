@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
@@ -170,23 +171,39 @@ def _signal(pid: int, number: int) -> None:
 FIRST, LAST = 10_000, 20_000
 """Below those that Linux gives to whoever connects (net.ipv4.ip_local_port_range, from 32768 on): such a one could take
 a free port before the daemon has bound it."""
+MOST_KEPT = 32
+"""By one process at a time; beyond, the one that was chosen first is given up."""
+
+_kept: deque[int] = deque()
+"""Descriptors of sockets that are bound to what was chosen: nobody else chooses it, here or in another process, before
+the daemon is up or while it is started again."""
 
 
 def free_ports(count: int) -> list[int]:
-    """So many different ones, by chance, so that two who choose at one time hardly choose the same."""
+    """So many different ones, by chance, that are nobody else's as long as this process lives."""
     found: list[int] = []
     while len(found) < count:
         port = FIRST + secrets.randbelow(LAST - FIRST)
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        if port not in found:
+        if _kept_port(port):
             found.append(port)
     return found
 
 
 def free_port() -> int:
     return free_ports(1)[0]
+
+
+def _kept_port(port: int) -> bool:
+    """Whether it was free, and is ours from now on."""
+    with socket.socket() as probe:
+        try:
+            # Without SO_REUSEADDR: it fails wherever another socket is bound, listening or kept as this one.
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        # With it: a daemon, which sets it too, may bind the port beside this socket, that never listens.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _kept.append(probe.detach())
+    while len(_kept) > MOST_KEPT:
+        os.close(_kept.popleft())
+    return True

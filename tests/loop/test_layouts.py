@@ -152,7 +152,7 @@ def test_a_job_whose_curve_says_4_gets_4_stripes_beside_auto(pfl_loop: Loop, ior
     told = pfl_loop.tarazu("explain", pfl_loop.mount() / "curved/run2/data").stdout
     assert "stripes: 4 by joint among 1 running step on 35 OSTs; the curve of curved" in told
     told = pfl_loop.tarazu("explain", pfl_loop.mount() / "uncurved/run2/data").stdout
-    assert f"; auto: 24 instead of 1: written in the time that an OST takes for " in told
+    assert "; auto: 24 instead of 1: written in the time that an OST takes for " in told
     first, second = (pfl_loop.home / "jobs.log").read_text().splitlines()[-2:]
     assert "hit=1" in first and "stripes='4 by joint" in first
     assert "hit=1" in second and "stripes='as auto: " in second and "no curve of uncurved" in second
