@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -9,13 +10,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tarazu.daemons.clientd.notices import Notices
+from tarazu.errors import Unavailable
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.sim.testbed.processes import free_port
@@ -29,7 +31,24 @@ DATA = Path(__file__).parent.parent / "data" / "lustre"
 PATIENCE_S = 20.0
 """Only how long a test may hang before it fails."""
 
+SHOWN_CHARACTERS = 20_000
+"""Of the end of a log, where a test failed."""
+
 PLAIN = Layout((Component(0, EOF, 1 << 20, 2),))
+
+_standing: list[Site] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With a test, or a fixture, that failed: what its daemons said, and which had ended."""
+    report = yield
+    if report.failed and call.excinfo:
+        silent = call.excinfo.errisinstance(Unavailable)
+        report.sections += [part for site in _standing for part in site.story(stacks=silent)]
+    return report
 
 
 class Site:
@@ -38,6 +57,8 @@ class Site:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.processes: list[subprocess.Popen[str]] = []
+        self.started: dict[str, list[subprocess.Popen[str]]] = {}
+        """The same by daemon, as `start` was told."""
         self.statistics = f"tcp://127.0.0.1:{free_port()}"
         self.requests = f"tcp://127.0.0.1:{free_port()}"
         self.keys = directory / "keys"
@@ -50,6 +71,7 @@ class Site:
         self.config = directory / "tarazu.toml"
         self.configure()
         self.transports: list[ZmqTransport] = []
+        _standing.append(self)
 
     def configure(self, **mdsd: float) -> None:
         """Write the configuration; `mdsd` overrides settings of that section."""
@@ -83,6 +105,7 @@ class Site:
         )
         log.close()
         self.processes.append(process)
+        self.started.setdefault(daemon, []).append(process)
         return process
 
     def mdsd(self) -> subprocess.Popen[str]:
@@ -103,11 +126,10 @@ class Site:
 
     def status(self) -> dict[str, Any]:
         requester = self.client()
-        reply = requester.request(StatusRequest(f"status-{time.monotonic_ns()}"), PATIENCE_S)
+        status = status_by(requester, self.started.get("mdsd", []))
         requester.close()
-        assert isinstance(reply, StatusReply)
-        json.dumps(reply.status)  # What `--json` prints must be plain values.
-        return reply.status
+        json.dumps(status)  # What `--json` prints must be plain values.
+        return status
 
     def wait_status(self, holds: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
         """The first status for which `holds`."""
@@ -119,7 +141,27 @@ class Site:
             time.sleep(0.05)
         raise AssertionError(f"never came true; last: {status}\n{self.log('mdsd')}")
 
+    def story(self, stacks: bool) -> list[tuple[str, str]]:
+        """Of each process how it is, and all logs; `stacks`: those that run end, and log where each thread was."""
+        became = [(process, process.poll()) for process in self.processes]
+        for process, status in became:
+            if stacks and status is None:
+                process.send_signal(signal.SIGABRT)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(5.0)
+        lines = (
+            f"{'runs' if status is None else f'ended with {status}'}: {' '.join(map(str, process.args))}"
+            for process, status in became
+        )
+        logs = [
+            (path.name, path.read_text(errors="replace")[-SHOWN_CHARACTERS:])
+            for path in sorted(self.directory.glob("*.log"))
+        ]
+        return [("daemons", "\n".join(lines)), *logs]
+
     def stop(self) -> None:
+        if self in _standing:
+            _standing.remove(self)
         for process in self.processes:
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)
@@ -133,6 +175,22 @@ def site(tmp_path: Path) -> Iterator[Site]:
     site = Site(tmp_path)
     yield site
     site.stop()
+
+
+def status_by(requester: Any, processes: Sequence[subprocess.Popen[str]]) -> dict[str, Any]:
+    """What a daemon says of itself, as soon as it does; nobody waits once all of its `processes` have ended."""
+    question, deadline = StatusRequest(f"status-{time.monotonic_ns()}"), time.monotonic() + PATIENCE_S
+    while True:
+        ended = [process.poll() for process in processes]
+        try:
+            reply = requester.request(question, 0.5)
+        except Unavailable:
+            assert not ended or None in ended, f"{requester.servers}: nobody answers: ended with {ended}"
+            if time.monotonic() > deadline:
+                raise
+        else:
+            assert isinstance(reply, StatusReply)
+            return reply.status
 
 
 def patiently(what: Callable[[], Any]) -> Any:

@@ -23,14 +23,12 @@ from tarazu.wire.messages import (
     Acknowledged,
     AllocationReply,
     FileClosed,
-    StatusReply,
-    StatusRequest,
     StepEnded,
 )
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Servers
-from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask
+from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask, status_by
 
 
 class Relay:
@@ -129,10 +127,9 @@ class TwoMdsds(Site):
 
     def status_of(self, name: str) -> dict[str, Any]:
         client = self.asking(self.requests if name == "first" else self.second_requests)
-        reply = client.request(StatusRequest(f"status-{time.monotonic_ns()}"), PATIENCE_S)
+        status = status_by(client, [self.running[name]])
         self.transports.pop().close()
-        assert isinstance(reply, StatusReply)
-        return reply.status
+        return status
 
     def wait(self, name: str, **wanted: Any) -> dict[str, Any]:
         """The first status of this mdsd whose `pair` is so."""
