@@ -21,6 +21,8 @@ TOLERANCE = 2e-4
 """The same for the end of the search."""
 NEAR_UNEQUAL = TOLERANCE_UNEQUAL = 4e-3
 """Both where OSTs are not equal: each has fillings of its own, and a question takes longer."""
+MOST_DEALT = 20_000_000
+"""Objects times files of a kind up to which a filling can be dealt to the files in time: about two seconds."""
 EFFORT = 0.02
 """CP-SAT's deterministic time per question, some tens of milliseconds: a job waits."""
 MERGED = 1e-3
@@ -31,6 +33,8 @@ def pack(draft: Draft) -> None:
     """Replace the draft by the best filling that the search finds, if that has a lower highest level."""
     problem, levels = draft.problem, draft.levels
     if not problem.groups or not all(map(_equal_rows, problem.groups)):
+        return
+    if sum(group.weights.size * len(group.requests) for group in problem.groups) > MOST_DEALT:
         return
     found, effort = None, EFFORT if searches_exactly(draft.solver) else 0.0
     if levels.equal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tarazu.allocate import exact, packing
 from tarazu.allocate.filling import fill
 from tarazu.sim.allocation import policies
 from tests.benchmarks.allocate.mixtures import reached, unequal
@@ -33,6 +34,17 @@ def test_fillings_have_a_place_for_every_object_or_none_are_given() -> None:
     held = sum(np.array(of_kind) @ of[1] for of_kind, of in zip(uses, kinds))
     assert (held >= counts).all()
     assert fill(sizes, counts + 9, kinds) is None
+
+
+def test_very_many_files_are_not_dealt_one_by_one(monkeypatch) -> None:
+    """100,000 files on as many OSTs of unequal speed took more than ten minutes."""
+    asked: list[object] = []
+    monkeypatch.setattr(packing, "pack", lambda *of: asked.append(of) or (0.0, None))
+    for most, times in ((10**9, 1), (1000, 0)):
+        asked.clear()
+        monkeypatch.setattr(exact, "MOST_DEALT", most)
+        policies.make("tarazu", seed=1).allocate(*unequal(9))
+        assert len(asked) == times
 
 
 def test_the_same_mixture_is_placed_the_same_way_again() -> None:
