@@ -66,7 +66,7 @@ def kind_of(root: str | Path) -> Kind:
 class Announcer(Service):
     """All state of the daemon."""
 
-    USED = ("keys.", "ossd.name", "tune.", "run.stop_file", "metrics.announcer")
+    USED = ("keys.", "state.", "ossd.name", "tune.", "run.stop_file", "metrics.announcer")
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup, kind: Kind | None = None) -> None:
         """`kind`: what this node is, where Lustre does not show it (yet). Raises ConfigError, BadInput, WireError."""

@@ -18,19 +18,19 @@ from tarazu.forwarding.traffic.machine import Machine
 
 def status(settings: config.Settings) -> dict[str, Any]:
     """As the daemon wrote it last (`written_s`); empty: it never has, or it may not be read."""
-    return BurstsDirectory(settings.bursts.directory).told()
+    return BurstsDirectory(settings.state.burstd).told()
 
 
 def traffic(settings: config.Settings) -> Path:
     """The directory of its days (`tarazu.forwarding.traffic.days`)."""
-    return BurstsDirectory(settings.bursts.directory).traffic
+    return BurstsDirectory(settings.state.burstd).traffic
 
 
 def jobs(settings: config.Settings, start_s: float, end_s: float) -> list[Job]:
     """Those that ran at any time in [start, end), by their start; where the daemon keeps none, those of the file that
     `bursts.jobs` names. Raises StoreError, BadInput.
     """
-    path = BurstsDirectory(settings.bursts.directory).jobs
+    path = BurstsDirectory(settings.state.burstd).jobs
     if path.exists():
         with contextlib.closing(Jobs(path, read_only=True)) as kept:
             return kept.overlapping(start_s, end_s)
@@ -43,7 +43,7 @@ def jobs(settings: config.Settings, start_s: float, end_s: float) -> list[Job]:
 
 def gaps(settings: config.Settings) -> list[tuple[float, float]]:
     """Times in which nobody counted, (from, to) in seconds since 1970. Raises StoreError."""
-    path = BurstsDirectory(settings.bursts.directory).jobs
+    path = BurstsDirectory(settings.state.burstd).jobs
     if not path.exists():
         return []
     with contextlib.closing(Jobs(path, read_only=True)) as kept:

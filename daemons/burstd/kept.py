@@ -1,4 +1,4 @@
-"""What tarazu-burstd has on disk, below `bursts.directory`.
+"""What tarazu-burstd has on disk, in tarazu-burstd below `state.directory`.
 
 traffic/      a file a day, and the parts of today's (`tarazu.forwarding.traffic.days`)
 ended/        notes of an epilog: a job has ended

@@ -112,7 +112,7 @@ class NodeSelection:
         self._mode_path = _mode_path(settings)
         self.stopped = SiteWatch(settings.run.stop_file)
         self.stopped.start()
-        self.pins = Pins(settings.bursts.directory)
+        self.pins = Pins(settings.state.burstd)
         self._over = threading.Event()
         self._soon = threading.Event()
         self._set_mode()
@@ -374,7 +374,7 @@ def set_mode(settings: config.Settings, mode: Mode, reason: str) -> Mode:
 
 
 def _mode_path(settings: config.Settings) -> Path:
-    return Path(settings.bursts.directory) / "nodes-mode"
+    return Path(settings.state.burstd) / "nodes-mode"
 
 
 def _plain(record: Record) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What was asked of Slurm for jobs, as noted on disk before it was asked.
 
-pins.jsonl in `bursts.directory`: a line with the version, then a note a line. One is added at the end, while somebody
+pins.jsonl in its directory: a line with the version, then a note a line. One is added at the end, while somebody
 waits; what goes is left out when the file is written anew. A note stands until its job is gone, or it is taken back.
 """
 

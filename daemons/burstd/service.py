@@ -3,7 +3,7 @@
 Follows: `OssReport`s of OSSs with `ossd.exports` (bound at `bursts.statistics`), and Slurm (sacct, scontrol), which is
 asked in a thread. Publishes nothing; Slurm's plugin and `tarazu change bursts` ask it. When an OSS is silent its
 clients' traffic is missing; when Slurm is, jobs are learned once it answers. Kept are a file a day of traffic, jobs,
-and applications' history, below `bursts.directory`, written beside the loop: a kill loses what came since the last
+and applications' history, below `state.directory`, written beside the loop: a kill loses what came since the last
 writing (`service.SAVE_S`). SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
 """
 
@@ -73,6 +73,7 @@ class BurstService(Service):
 
     USED = (
         "keys.",
+        "state.",
         "bursts.",
         "forwarding.nids",
         "run.stop_file",
@@ -87,7 +88,7 @@ class BurstService(Service):
         self.started = time.monotonic()
         self.name = socket.gethostname()
         self.writer = Writer()
-        self.kept = BurstsDirectory(settings.bursts.directory)
+        self.kept = BurstsDirectory(settings.state.burstd)
         self.kept.make()
         self.claimed = claim(self.kept.directory, "another tarazu-burstd has its files here")
         own = settings.bursts

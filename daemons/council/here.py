@@ -40,7 +40,7 @@ class Here(NamedTuple):
 
 def here(settings: config.Settings) -> Here | None:
     """None where this node keeps no council's knowledge. Raises StoreError for an order that cannot be read."""
-    kept = CouncilDirectory(settings.tune.knowledge)
+    kept = CouncilDirectory(settings.state.council)
     if not kept.directory.is_dir():
         return None
     ordered = kept.ordered()
@@ -74,7 +74,7 @@ def set_mode(settings: config.Settings, mode: Mode, reason: str) -> Mode:
     """From now on, and after a restart too, this council's mode, whatever `tune.mode` is; the one before. A daemon sees
     it within a second, and with `observe` all nodes of its group take back what they have set. Raises StoreError.
     """
-    kept = CouncilDirectory(settings.tune.knowledge)
+    kept = CouncilDirectory(settings.state.council)
     try:
         ordered = kept.ordered()
     except TarazuError as error:

@@ -1,4 +1,4 @@
-"""What a council has on disk, below `tune.knowledge`.
+"""What a council has on disk, in tarazu-council below `state.directory`.
 
 knowledge.json   what it has learned, and what is decided; of bounded size
 unreadable.json  knowledge that could not be read, set aside

@@ -71,7 +71,7 @@ SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0
 class CouncilService(Service):
     """All state of the daemon."""
 
-    USED = ("keys.", "tune.", "run.stop_file", "metrics.council")
+    USED = ("keys.", "state.", "tune.", "run.stop_file", "metrics.council")
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
         """Raises ConfigError, BadInput, StoreError, WireError; Unavailable where there is another one."""
@@ -85,7 +85,7 @@ class CouncilService(Service):
         self.start = secrets.randbits(62)
         self.name = socket.gethostname()
         self.levers = values_of(self.options.levers)
-        self.kept = CouncilDirectory(self.options.knowledge)
+        self.kept = CouncilDirectory(settings.state.council)
         self.claimed = claim(self.kept.directory, "another tarazu-council has its knowledge here")
         self.writer = Writer()
         self.refused = 0

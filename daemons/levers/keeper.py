@@ -325,7 +325,7 @@ def keeper_of(
     """
     lctl, root = Lctl(turn=turn), root or config.root()
     return Keeper(
-        Kept(settings.tune.state),
+        Kept(settings.state.announcer),
         {} if restores_only else levers_of(settings.tune.levers, lctl, root),
         lctl,
         restores=known(lctl, root),
@@ -381,7 +381,7 @@ def resume(settings: config.Settings) -> bool:
     """After `undo`: the daemon sets levers again, where its settings say so, also those that were left to somebody
     else. True when it was held.
     """
-    kept = Kept(settings.tune.state)
+    kept = Kept(settings.state.announcer)
     with kept.locked():
         was = kept.held
         kept.forget_left()

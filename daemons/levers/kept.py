@@ -37,7 +37,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class Kept(Noted):
-    """One node's directory, `tune.state`."""
+    """One node's directory, tarazu-announcer in `state.directory`."""
 
     daemon = "tarazu-announcer keeps the levers here"
     command = "tarazu change tune"

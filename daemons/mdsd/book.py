@@ -103,13 +103,11 @@ class Book:
 
     @classmethod
     def open(cls, directory: str | Path, clock: LedgerClock | None = None) -> Book:
-        """The book kept in this directory, which is made if need be; "" keeps all in memory.
+        """The book kept in this directory, which is made if need be.
 
         Every living job step counts as heard of now. Raises StoreError when it cannot be used at all.
         """
         clock = clock or LedgerClock()
-        if not str(directory):
-            return cls(clock)
         book = cls(clock, Journal(Path(directory)))
         book._resume()
         return book

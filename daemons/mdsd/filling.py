@@ -38,7 +38,7 @@ class Filling:
     """Times are Unix times, of a clock that may jump: what is later than now did not happen."""
 
     def __init__(self, directory: str, weights: Weights | None = None) -> None:
-        """`directory`: `mdsd.state`; nothing is kept where it is empty. `weights`: with the site's reserve."""
+        """`directory`: mdsd's; nothing is kept where it is empty. `weights`: with the site's reserve."""
         self.weights = weights or Weights()
         self._path = Path(directory, "filling.msgpack") if directory else None
         self._samples: dict[str, list[Sample]] = {}

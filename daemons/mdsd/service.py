@@ -10,7 +10,7 @@ requests wait; one whose deadline comes is `declined`, and the job runs unplaced
 as Lustre always did. Allocations are computed in a process of its own, so that all else is answered meanwhile; what
 waits together is placed together. Users take turns. Same id, same answer: a request may be resent as often as its
 sender likes, for as long as the reply is kept. Everything is bounded, for each user and in all. Promises and replies
-are on disk (`mdsd.state`) before an answer leaves: after a restart they are there, and reports come at once. While
+are on disk before an answer leaves: after a restart they are there, and reports come at once. While
 the disk takes nothing, nothing is promised. A job step that promised to give signs of life and is silent loses its
 promises. SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
 """
@@ -33,6 +33,7 @@ from tarazu.daemons.mdsd.audit import Audit
 from tarazu.daemons.mdsd.book import Book
 from tarazu.daemons.mdsd.counting import Counting
 from tarazu.daemons.mdsd.exclusions import Exclusions
+from tarazu.daemons.mdsd.filling import Filling
 from tarazu.daemons.mdsd.health import Health, HealthChange, text_of_change, word
 from tarazu.daemons.mdsd.ledger_clock import LedgerClock
 from tarazu.daemons.mdsd.mds_watch import MdsWatch
@@ -94,6 +95,7 @@ class Mdsd(Service):
 
     USED = (
         "keys.",
+        "state.",
         "mdsd.",
         "standby.",
         "allocate.",
@@ -111,8 +113,9 @@ class Mdsd(Service):
         wakeup: Wakeup,
         clock: LedgerClock | None = None,
         second: bool = False,
+        state: str = "",
     ) -> None:
-        """`second`: of two mdsds, the one that is started with --standby."""
+        """`second`: of two mdsds, the one that is started with --standby; `state`: where its ledger is, instead."""
         super().__init__(settings, wakeup, settings.metrics.mdsd)
         options = settings.mdsd
         self.started = time.monotonic()
@@ -133,7 +136,7 @@ class Mdsd(Service):
         self.subscriber = self.transport.subscriber(options.statistics)
         self.replier = self.transport.replier(options.requests)
         self.manager.busy(300.0)  # a long journal takes seconds to read
-        self.book = Book.open(options.state, clock)
+        self.book = Book.open(state or settings.state.mdsd, clock)
         self.commit_seconds = Histogram()
         self.clock = self.book.clock
         self.listened_at, self.listened_s = self.started, self.clock.now()
@@ -141,7 +144,10 @@ class Mdsd(Service):
         self.outbox = Outbox(self.replier)
         self.health = Health(config.root(), wakeup.wake)
         self.news = TargetNews(self.book.ledger, self.replier.reply)
-        self.system = System(settings, self.book.ledger, self.book.alone, self.subscriber.counts, self.health)
+        filling = Filling(state or settings.state.mdsd, settings.allocate.weights)
+        self.system = System(
+            settings, self.book.ledger, self.book.alone, self.subscriber.counts, self.health, filling
+        )
         self.allocating = Allocating(
             settings, self.book, self.system, self.gate, self.outbox, audit, wake=wakeup.wake
         )
@@ -428,17 +434,13 @@ class Mdsd(Service):
 
 def settings_from(options: argparse.Namespace) -> config.Settings:
     """The configuration with the command line's options on top. Raises ConfigError."""
-    own = {name: getattr(options, name) for name in ("statistics", "requests", "state", "audit_log")}
+    own = {name: getattr(options, name) for name in ("statistics", "requests", "audit_log")}
     settings = config.load(options.config)
     if options.standby:
         if not settings.mdsd.replication:
             raise ConfigError("--standby", "mdsd.replication and [standby] in the configuration", "none")
         there = {"statistics": settings.standby.statistics, "requests": settings.standby.requests}
         settings = config.override(settings, "mdsd", **there)
-    if settings.mdsd.replication and not settings.mdsd.state:
-        raise ConfigError(
-            "mdsd.state", "a directory, since there is a second mdsd (mdsd.replication)", "none"
-        )
     settings = config.override(settings, "mdsd", **own)
     return config.override(settings, "keys", directory=options.keys)
 
@@ -448,7 +450,9 @@ def command_line() -> argparse.ArgumentParser:
     options = parser(NAME, "Follow the statistics of all OSSs and answer allocation requests.")
     options.add_argument("--statistics", metavar="ADDRESS", help="bind for statistics, tcp://mds1:5770")
     options.add_argument("--requests", metavar="ADDRESS", help="bind for requests, tcp://mds1:5771")
-    options.add_argument("--state", metavar="DIR", help="where the ledger is kept, /var/lib/tarazu/mdsd")
+    options.add_argument(
+        "--state", metavar="DIR", default="", help="where the ledger is kept, /var/lib/tarazu/mdsd"
+    )
     options.add_argument(
         "--standby", action="store_true", help="be the second mdsd: [standby] in the configuration"
     )
@@ -462,7 +466,7 @@ def main(argv: list[str] | None = None) -> int:
     def make(settings: config.Settings, wakeup: Wakeup) -> Mdsd:
         # Reports make objects by the thousand and no cycles: at 80,000 OSTs each walk of the collector takes 0.3 s.
         gc.set_threshold(100_000, 20, 20)
-        return Mdsd(settings, wakeup, second=chosen.standby)
+        return Mdsd(settings, wakeup, second=chosen.standby, state=chosen.state)
 
     return serve(NAME, chosen, lambda: settings_from(chosen), make)
 

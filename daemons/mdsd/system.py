@@ -33,11 +33,17 @@ INTERVAL_FOR_S = 1.0
 
 class System:
     def __init__(
-        self, settings: Settings, ledger: Ledger, alone: AloneCount, counts: Counts, health: Health
+        self,
+        settings: Settings,
+        ledger: Ledger,
+        alone: AloneCount,
+        counts: Counts,
+        health: Health,
+        filling: Filling,
     ) -> None:
         options = settings.mdsd
         self.exclusions = Exclusions(options.exclude)
-        self.filling = Filling(options.state, settings.allocate.weights)
+        self.filling = filling
         self.views = ViewBuilder(options.stale_after_s, root(), SpeedEstimator())
         self.health = health
         self._turn = 0

@@ -46,10 +46,12 @@ LOOKED_S = 60.0
 class Page(Service):
     """All state of the daemon."""
 
-    USED = ("page.", "keys.", "clientd.socket", "mdsd.requests", "standby.requests")
+    USED = ("page.", "keys.", "state.", "clientd.socket", "mdsd.requests", "standby.requests")
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
-        """Raises ConfigError, StoreError; Unavailable where there is another one, or the address is taken."""
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, state: str = "") -> None:
+        """`state`: its directory, instead. Raises ConfigError, StoreError; Unavailable where there is another one, or
+        the address is taken.
+        """
         super().__init__(settings, wakeup)
         self.seen = SystemState()
         self.history: History = {}
@@ -60,11 +62,11 @@ class Page(Service):
         at = listening(own.listen)
         if at is None:
             raise ConfigError("page.listen", "host:port, or a port (of loopback)", own.listen)
-        directory = Path(own.state)
+        directory = Path(state or settings.state.page)
         self.claimed = claim(directory, "another tarazu-page has its files here")
         self.ring = Ring(directory / "imbalance.db")
         self.history = self._read(time.time())
-        self.pages = Pages(Results(str(Path(own.state) / "results")), own.interval_s, self._looked)
+        self.pages = Pages(Results(str(directory / "results")), own.interval_s, self._looked)
         try:
             self.server = PageServer(at, self.pages)
         except OSError as error:
@@ -174,7 +176,9 @@ class Page(Service):
 def command_line() -> argparse.ArgumentParser:
     options = parser(NAME, "Serve a read-only page of the whole system, for people with a browser.")
     options.add_argument("--listen", metavar="ADDRESS", help="instead of page.listen: 127.0.0.1:5780")
-    options.add_argument("--state", metavar="DIR", help="instead of page.state")
+    options.add_argument(
+        "--state", metavar="DIR", default="", help="instead of tarazu-page in state.directory"
+    )
     return options
 
 
@@ -182,11 +186,9 @@ def main(argv: list[str] | None = None) -> int:
     chosen = command_line().parse_args(argv)
 
     def read() -> config.Settings:
-        return config.override(
-            config.load(chosen.config), "page", listen=chosen.listen, state=chosen.state, keys=chosen.keys
-        )
+        return config.override(config.load(chosen.config), "page", listen=chosen.listen, keys=chosen.keys)
 
-    return serve(NAME, chosen, read, Page)
+    return serve(NAME, chosen, read, lambda settings, wakeup: Page(settings, wakeup, chosen.state))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Keeper:
     ) -> None:
         self.options = settings.pool
         self.audit = AuditFile(settings.pool.audit_log, log)
-        self.notes = Notes(settings.pool.state)
+        self.notes = Notes(settings.state.pool)
         self.pools = Pools(turn=turn)
         self._stopped = stopped or (lambda: str(site_stop(settings.run.stop_file) or ""))
         self._clock = clock

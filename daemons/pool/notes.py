@@ -44,7 +44,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class Notes(Noted):
-    """One node's directory, `pool.state`."""
+    """One node's directory, tarazu-pool in `state.directory`."""
 
     daemon = "tarazu-pool keeps the pools here"
     command = "tarazu change pool"

@@ -31,7 +31,7 @@ CLAIM_S = 5.0
 class PoolService(Service):
     """All state of the daemon."""
 
-    USED = ("keys.", "mdsd.requests", "standby.", "pool.", "run.stop_file")
+    USED = ("keys.", "state.", "mdsd.requests", "standby.", "pool.", "run.stop_file")
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
         """Raises BadInput, ConfigError, WireError."""

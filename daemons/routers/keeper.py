@@ -215,7 +215,7 @@ def _audit(what: str, rule: Rule, generation: int, why: str = "") -> None:
 
 
 def keeper_of(settings: config.Settings, turn: Callable[[], None] = lambda: None) -> Keeper:
-    return Keeper(Kept(settings.ossd.state), Lnetctl(), turn=turn)
+    return Keeper(Kept(settings.state.routers), Lnetctl(), turn=turn)
 
 
 class Undone(NamedTuple):
@@ -252,7 +252,7 @@ def undo(settings: config.Settings) -> Undone:
 
 def resume(settings: config.Settings) -> bool:
     """After `undo`: the daemon sets rules again, where its settings say so. True when it was held."""
-    kept = Kept(settings.ossd.state)
+    kept = Kept(settings.state.routers)
     with kept.locked():
         was = kept.held
         kept.hold(False)
@@ -269,6 +269,6 @@ class SetHere(NamedTuple):
 
 def set_here(settings: config.Settings) -> SetHere:
     """Raises StoreError or Unavailable."""
-    kept = Kept(settings.ossd.state)
+    kept = Kept(settings.state.routers)
     with kept.locked():
         return SetHere(kept.rules, kept.generation, kept.held)

@@ -30,7 +30,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class Kept(Noted):
-    """One server's directory, `ossd.state`."""
+    """One server's directory, tarazu-routers in `state.directory`."""
 
     daemon = "tarazu-ossd --routers keeps the rules here"
     command = "tarazu change routers"

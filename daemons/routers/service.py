@@ -47,7 +47,7 @@ worth most, and twelve characters may name 65,536 nodes.
 class RulesService(Service):
     """All state of the daemon."""
 
-    USED = ("keys.", "ossd.", "mdsd.requests", "standby.requests", "forwarding.")
+    USED = ("keys.", "state.", "ossd.", "mdsd.requests", "standby.requests", "forwarding.")
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
         super().__init__(settings, wakeup)

@@ -23,13 +23,13 @@ def configure(testbed: Directory, changes: Mapping[str, Mapping[str, Any]] | Non
         # Emulated OSTs take no time: what could be gained there is not time.
         "allocate": {"least_gain": -1},
         "keys": {"directory": str(etc / "keys")},
+        "state": {"directory": str(testbed.directory / "var")},
         "ossd": {"interval_s": testbed.interval_s},
         "mdsd": {
             "statistics": f"tcp://127.0.0.1:{testbed.config.ports['statistics']}",
             "requests": f"tcp://127.0.0.1:{testbed.config.ports['allocation']}",
             "stale_after_s": max(30.0, 5 * testbed.interval_s),
             "audit_log": str(testbed.directory / "log" / "audit.log"),
-            "state": str(testbed.directory / "var" / "mdsd"),
         },
         "run": {
             "mode": "place",
@@ -48,7 +48,6 @@ def configure(testbed: Directory, changes: Mapping[str, Mapping[str, Any]] | Non
         sections["forwarding"] = {
             "nids": str(etc / "nids"),
             "interval_s": testbed.interval_s,
-            "mapping": str(testbed.directory / "var" / "mapping.json"),
         }
     for section, values in (changes or {}).items():
         sections.setdefault(section, {}).update(values)

@@ -66,7 +66,7 @@ def rules_daemon(testbed: Directory, name: str, config: Path) -> Daemon:
         name,
     ]
     env = stand_ins(root, lnetctl=lnetctl_command(root))
-    env |= {"TARAZU_OSSD_STATE": str(testbed.directory / "var" / "routers" / name)}
+    env |= {"TARAZU_STATE_DIRECTORY": str(testbed.directory / "var" / name)}
     return Daemon(f"tarazu-routers-{name}", argv, _server_environment() | env)
 
 

@@ -4,7 +4,7 @@
     tarazu doctor ledger show --promises DIR       each allocation, of the ledger in DIR
     tarazu doctor ledger check DIR                 read all of it: exit status 1 when a place is damaged
 
-DIR is `mdsd.state` unless given. Nothing is changed, and a running mdsd is not disturbed: what it writes just now may
+DIR is mdsd's unless given. Nothing is changed, and a running mdsd is not disturbed: what it writes just now may
 be missing. Times are as of the last record.
 """
 
@@ -29,14 +29,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--promises", action="store_true", help="each allocation too")
     check = sub.add_parser("check", help="read all of it", parents=[common_options()])
     for one in (show, check):
-        one.add_argument("directory", nargs="?", metavar="DIR", help="of the ledger (default: mdsd.state)")
+        one.add_argument("directory", nargs="?", metavar="DIR", help="of the ledger (default: mdsd's)")
         one.add_argument("--json", action="store_true", help="as JSON")
 
 
 def execute(options: argparse.Namespace) -> int:
-    directory = options.directory or config.load(getattr(options, "config", None)).mdsd.state
-    if not directory:
-        raise StoreError("mdsd.state", "a directory", "none: this ledger is kept in memory only")
+    directory = options.directory or config.load(getattr(options, "config", None)).state.mdsd
     found = read(Path(directory))
     if options.action == "show":
         if options.json:

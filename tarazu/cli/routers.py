@@ -82,7 +82,7 @@ def _set_here(settings: config.Settings) -> dict[str, Any] | None:
     """What tarazu has set on this server; None where it keeps no notes. Raises TarazuError for unreadable ones."""
     from tarazu.daemons.routers import keeper
 
-    if not Path(settings.ossd.state).is_dir():
+    if not Path(settings.state.routers).is_dir():
         return None
     found = keeper.set_here(settings)
     return {"rules": list(map(str, found.rules)), "generation": found.generation, "held": found.held}

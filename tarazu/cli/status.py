@@ -60,7 +60,7 @@ def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     site = site_stop(settings.run.stop_file)
     jobs = disable.steps(disable.running(settings.run))
-    bursts = BurstsDirectory(settings.bursts.directory).told()
+    bursts = BurstsDirectory(settings.state.burstd).told()
     if not options.json:
         _print_stops(str(site) if site else "", jobs)
         for line in [*here_lines(settings), *burst_lines(bursts)]:

@@ -58,18 +58,18 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _is_council(settings: config.Settings) -> bool:
-    return Path(settings.tune.knowledge).is_dir()
+    return Path(settings.state.council).is_dir()
 
 
 def _is_node(settings: config.Settings) -> bool:
     """Something may have been set here."""
-    return Path(settings.tune.state).is_dir()
+    return Path(settings.state.announcer).is_dir()
 
 
 def _nothing_here(settings: config.Settings) -> BadInput:
     return BadInput(
         "this node",
-        f"a council's ({settings.tune.knowledge}) or an announcer's ({settings.tune.state})",
+        f"a council's ({settings.state.council}) or an announcer's ({settings.state.announcer})",
         "neither directory",
     )
 
@@ -278,13 +278,13 @@ def here_lines(settings: config.Settings) -> list[str]:
     """For `tarazu status`: what of this is on this node, as its files tell; nothing to users, who may not look."""
     lines: list[str] = []
     try:
-        if _is_council(settings) and os.access(settings.tune.knowledge, os.W_OK):
+        if _is_council(settings) and os.access(settings.state.council, os.W_OK):
             from tarazu.daemons.council.here import here as council_here
 
             found = council_here(settings)
             if found:
                 lines.append(f"this node has a council of parameters that learn: {found.mode} ({found.why})")
-        if _is_node(settings) and os.access(settings.tune.state, os.W_OK):
+        if _is_node(settings) and os.access(settings.state.announcer, os.W_OK):
             here = _set_here(settings)
             lines += [
                 f"{one.name} is {one.set_to} here, set by tarazu (undo: tarazu change tune --undo)"

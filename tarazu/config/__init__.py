@@ -25,6 +25,7 @@ from tarazu.config.sections import (
     RunSettings,
     Settings,
     Standby,
+    State,
     Tune,
     Weights,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "RunSettings",
     "Settings",
     "Standby",
+    "State",
     "Tune",
     "Weights",
     "changed",

@@ -54,15 +54,61 @@ class Keys:
 
 
 @section(frozen=True)
+class State:
+    directory: str = setting(
+        "/var/lib",
+        "below it each daemon keeps its state, in a folder of its own: tarazu/mdsd (the ledger: on a local disk), "
+        "tarazu-routers, tarazu-mapping, tarazu-announcer, tarazu-council, tarazu-burstd, tarazu-pool, tarazu-page",
+        Check("an absolute path", lambda v: v.startswith("/")),
+    )
+
+    @property
+    def mdsd(self) -> str:
+        """The ledger, and how full OSTs were."""
+        return f"{self.directory}/tarazu/mdsd"
+
+    @property
+    def routers(self) -> str:
+        """What `tarazu-ossd --routers` notes of rules, before it sets them."""
+        return f"{self.directory}/tarazu-routers"
+
+    @property
+    def mapping(self) -> str:
+        """The file in which `tarazu change bursts remap --apply` writes which router serves which nodes; mdsd reads."""
+        return f"{self.directory}/tarazu-mapping/mapping.json"
+
+    @property
+    def announcer(self) -> str:
+        """What the announcer notes of parameters, before it sets any."""
+        return f"{self.directory}/tarazu-announcer"
+
+    @property
+    def council(self) -> str:
+        """What the council has learned, and its mode."""
+        return f"{self.directory}/tarazu-council"
+
+    @property
+    def burstd(self) -> str:
+        """Traffic, a file a day, and what is known of applications."""
+        return f"{self.directory}/tarazu-burstd"
+
+    @property
+    def pool(self) -> str:
+        """What tarazu-pool notes of pools, before it changes them."""
+        return f"{self.directory}/tarazu-pool"
+
+    @property
+    def page(self) -> str:
+        """The imbalance over time; in `results`, NAME.json, what the page shows of reports."""
+        return f"{self.directory}/tarazu-page"
+
+
+@section(frozen=True)
 class OssdSettings:
     name: str = setting("", "name of this OSS; empty: its host name")
     interval_s: float = setting(60.0, "seconds between two reports", POSITIVE)
     exports: bool = setting(
         False, "also publish what each client wrote and read: reads a file a client and OST"
-    )
-    state: str = setting(
-        "/var/lib/tarazu-routers",
-        "tarazu-ossd --routers: where it notes the rules that it sets, before it sets them",
     )
 
 
@@ -89,10 +135,6 @@ class MdsdSettings:
         0.5, "what one user's promises may hold of the space that is free; beyond, jobs run unplaced", SHARE
     )
     audit_log: str = setting("", "file for one line per allocation; empty: standard error")
-    state: str = setting(
-        "/var/lib/tarazu/mdsd",
-        "directory of the ledger, on a local disk; empty: a restart forgets all promises",
-    )
 
 
 @section(frozen=True)
@@ -224,12 +266,6 @@ class Forwarding:
         "from jobs' leaders alone",
         Check("slurm, an absolute path, or nothing", lambda v: v in ("", "slurm") or v.startswith("/")),
     )
-    mapping: str = setting(
-        "/var/lib/tarazu-mapping/mapping.json",
-        "where `tarazu change bursts remap --apply` writes which router serves which nodes, and mdsd reads it; empty: "
-        "none is followed",
-        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
-    )
     interval_s: float = setting(
         10.0, "how often an OSS asks mdsd for the rules that it should have", POSITIVE
     )
@@ -267,12 +303,6 @@ class Tune:
     silent_s: float = setting(
         30.0, "when the council is silent for so long, what was there before is restored", POSITIVE
     )
-    state: str = setting(
-        "/var/lib/tarazu-announcer", "where the announcer notes what was there, before it sets anything"
-    )
-    knowledge: str = setting(
-        "/var/lib/tarazu-council", "where the council keeps what it has learned, and its mode"
-    )
 
 
 @section(frozen=True)
@@ -304,9 +334,6 @@ class Bursts:
         "slurm",
         "where it is known which nodes were whose job's: slurm (sacct, squeue), or a file as sacct prints it",
         Check("slurm, or an absolute path", lambda v: v == "slurm" or v.startswith("/")),
-    )
-    directory: str = setting(
-        "/var/lib/tarazu-burstd", "traffic, a file a day, and what is known of applications"
     )
     interval_s: float = setting(10.0, "traffic is kept in intervals of so many seconds", POSITIVE)
     limit: int = setting(
@@ -412,7 +439,6 @@ class Pool:
     floor: float = setting(0.5, "least share of those OSTs that stays in it, whatever they are", SHARE)
     full: float = setting(NEARLY_FULL, "share of its space from which an OST leaves it", SHARE)
     interval_s: float = setting(60.0, "seconds between two looks of tarazu-pool", POSITIVE)
-    state: str = setting("/var/lib/tarazu-pool", "where it is noted what pools were, before they are changed")
     audit_log: str = setting("", "file for one line per change of a pool; empty: standard error")
 
 
@@ -425,11 +451,6 @@ class PageSettings:
     )
     interval_s: float = setting(
         10.0, "how often mdsd is asked while somebody looks at the page; else once a minute", POSITIVE
-    )
-    state: str = setting(
-        "/var/lib/tarazu-page",
-        "where the imbalance over time is kept; in `results`, NAME.json, what `tarazu history report --json` and "
-        "`tarazu history whatif --json` printed, which the page shows",
     )
     keys: str = setting(
         "",
@@ -452,6 +473,7 @@ class Metrics:
 @section(frozen=True)
 class Settings:
     keys: Keys = field(default_factory=Keys)
+    state: State = field(default_factory=State)
     ossd: OssdSettings = field(default_factory=OssdSettings)
     mdsd: MdsdSettings = field(default_factory=MdsdSettings)
     standby: Standby = field(default_factory=Standby)
@@ -479,6 +501,7 @@ class Settings:
 
 SECTIONS: dict[str, type] = {
     "keys": Keys,
+    "state": State,
     "ossd": OssdSettings,
     "mdsd": MdsdSettings,
     "standby": Standby,
@@ -525,12 +548,19 @@ READ_EACH_STEP = {
 _NO_EFFECT = "it has no effect"
 _ONE = "there is one; those to compare with are the simulator's"
 _FOR_TESTS = "it is for tests and testbeds: --root of the daemons"
+
+
+def _below(name: str) -> str:
+    return f"it is {name} below state.directory"
+
+
 _IN_PATH = "it is looked for in PATH, the system's directories first"
 FORMER = {
-    "ossd": {"root": _FOR_TESTS, "lnetctl": _IN_PATH},
+    "ossd": {"root": _FOR_TESTS, "lnetctl": _IN_PATH, "state": _below("tarazu-routers")},
     "mdsd": {
         **dict.fromkeys(("speed_half_life_s", "speed_forget_s", "user_requests_per_s"), _NO_EFFECT),
         "root": _FOR_TESTS,
+        "state": _below("tarazu/mdsd"),
     },
     "allocate": {
         **dict.fromkeys(
@@ -555,11 +585,17 @@ FORMER = {
         **dict.fromkeys(("gain", "rules_per_minute"), _NO_EFFECT),
         "policy": _ONE,
         "rules": "it is 64",
+        "mapping": _below("tarazu-mapping/mapping.json"),
     },
-    "tune": {"learner": _ONE, "lctl": _IN_PATH},
-    "pool": {"lctl": _IN_PATH},
-    "bursts": {"answer_s": "it is 0.02 s"},
-    "page": {"results": "it is the folder `results` of page.state"},
+    "tune": {
+        "learner": _ONE,
+        "lctl": _IN_PATH,
+        "state": _below("tarazu-announcer"),
+        "knowledge": _below("tarazu-council"),
+    },
+    "pool": {"lctl": _IN_PATH, "state": _below("tarazu-pool")},
+    "bursts": {"answer_s": "it is 0.02 s", "directory": _below("tarazu-burstd")},
+    "page": {"results": _below("tarazu-page/results"), "state": _below("tarazu-page")},
 }
 """Settings of earlier versions → why they are none any more: passed over, with a line in the daemons' logs. An upgrade
 must not leave them down."""

@@ -23,19 +23,18 @@ FILES = 1024
 def look(node: Node) -> Iterator[Finding]:
     s = node.settings
     for name, value in (
-        ("mdsd.state", s.mdsd.state),
+        ("tarazu-mdsd state", s.state.mdsd),
         ("mdsd.audit_log", s.mdsd.audit_log and str(Path(s.mdsd.audit_log).parent)),
-        ("ossd.state", s.ossd.state),
-        ("tune.state", s.tune.state),
-        ("tune.knowledge", s.tune.knowledge),
-        ("bursts.directory", s.bursts.directory),
-        ("pool.state", s.pool.state),
-        ("page.state", s.page.state),
+        ("tarazu-ossd state", s.state.routers),
+        ("tarazu-announcer state", s.state.announcer),
+        ("tarazu-council state", s.state.council),
+        ("tarazu-burstd state", s.state.burstd),
+        ("tarazu-pool state", s.state.pool),
+        ("tarazu-page state", s.state.page),
     ):
         if value:
             yield from _space(name, Path(value))
-    if s.mdsd.state:
-        yield from _ledger(Path(s.mdsd.state))
+    yield from _ledger(Path(s.state.mdsd))
     if "launch" in node.roles:
         yield from _database(s.clientd.database)
         yield from _limits()
@@ -81,7 +80,7 @@ def _ledger(directory: Path) -> Iterator[Finding]:
         yield fail(
             "ledger",
             f"{directory} on {kind}: it must outlive what it plans for",
-            "mdsd.state on a local disk",
+            "state.directory on a local disk",
         )
 
 

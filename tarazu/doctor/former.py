@@ -23,11 +23,11 @@ ENDS = (".rpmsave", ".rpmnew", ".rpmorig", ".dpkg-old", ".dpkg-dist", ".dpkg-new
 """Of configuration files that a package left for somebody to look at."""
 SITE, PACKAGE = "/etc/systemd/system", ("/usr/lib/systemd/system", "/lib/systemd/system")
 NOTED = (
-    ("tune.state", "levers.json", "tarazu-announcer", "tarazu change tune --undo"),
-    ("pool.state", "pool.json", "tarazu-pool", "tarazu change pool --undo"),
-    ("ossd.state", "rules.json", "tarazu-ossd", "tarazu change routers --undo"),
+    ("tarazu-announcer", "announcer", "levers.json", "tarazu change tune --undo"),
+    ("tarazu-pool", "pool", "pool.json", "tarazu change pool --undo"),
+    ("tarazu-ossd", "routers", "rules.json", "tarazu change routers --undo"),
 )
-"""Setting, its file of what is set on the node, the daemon that keeps it, and what takes it back."""
+"""The daemon, its directory (of `config.State`), its file there of what is set on the node, what takes it back."""
 
 
 def look(node: Node) -> Iterator[Finding]:
@@ -75,15 +75,16 @@ def _units(node: Node) -> Iterator[Finding]:
 
 def _noted(node: Node) -> Iterator[Finding]:
     running = _running(node)
-    for name, file, daemon, undo in NOTED:
-        section, _, setting = name.partition(".")
-        path = Path(getattr(getattr(node.settings, section), setting), file)
+    for daemon, name, file, undo in NOTED:
+        path = Path(getattr(node.settings.state, name), file)
         try:
             there = path.exists()
         except OSError:
             continue
         if there and daemon not in running:
-            yield warn(name, f"{path} names what tarazu has set here, and {daemon} does not run", undo)
+            yield warn(
+                f"{daemon} state", f"{path} names what tarazu has set here, and {daemon} does not run", undo
+            )
 
 
 def _prepared(node: Node) -> Iterator[Finding]:

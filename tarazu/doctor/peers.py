@@ -141,7 +141,7 @@ def _health_of(mdsd: Mapping[str, Any]) -> Iterator[Finding]:
     yield from _osts(mdsd)
     ledger = mdsd.get("ledger", {})
     if ledger.get("trouble"):
-        yield fail("ledger", str(ledger["trouble"]), "space and rights of mdsd.state")
+        yield fail("ledger", str(ledger["trouble"]), "space and rights of the ledger, in state.directory")
     if not mdsd.get("gate", {}).get("open", True):
         yield warn("gate", f"closed: {mdsd['gate'].get('why_closed')}", "mdsd.cpu_limit, mdsd.memory_limit")
 

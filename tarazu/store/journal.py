@@ -99,14 +99,14 @@ class Journal:
             self._lock = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise StoreError(
-                str(directory), "a directory for the ledger (mdsd.state)", error.strerror
+                str(directory), "a directory for the ledger (below state.directory)", error.strerror
             ) from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._lock)
             raise StoreError(
-                str(directory), "a ledger that no other process uses (mdsd.state): is a tarazu-mdsd running?"
+                str(directory), "a ledger that no other process uses: is a tarazu-mdsd running?"
             ) from None
         self.bytes = 0
         """Of the log that is written now."""

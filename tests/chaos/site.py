@@ -92,14 +92,10 @@ class Site:
             self._add_second()
 
     def _add_second(self) -> None:
-        """On a host of its own its configuration would be the same file; here its directory has another name."""
+        """On a host of its own its command would be the same; here its directory has another name."""
         first = self.daemons["tarazu-mdsd"]
-        config = self.testbed.directory / "etc" / "tarazu.toml"
-        second = config.with_name("second.toml")
-        second.write_text(config.read_text().replace(str(self.states[0]), str(self.states[1])))
-        argv = [
-            str(second) if word == str(config) else word for word in first.argv[len(self.prefix("mds1")) :]
-        ]
+        states = {str(self.states[0]): str(self.states[1])}
+        argv = [states.get(word, word) for word in first.argv[len(self.prefix("mds1")) :]]
         argv = [*self.prefix("mds2"), *argv, "--standby"]
         self.daemons[STANDBY] = msgspec.structs.replace(first, name=STANDBY, argv=argv)
 
@@ -118,7 +114,6 @@ class Site:
             "mdsd": {
                 "statistics": self.statistics[0],
                 "requests": self.requests[0],
-                "state": str(self.states[0]),
                 **replication,
                 "cpu_limit": 1.0,
                 "memory_limit": 1.0,
@@ -148,6 +143,8 @@ class Site:
         argv = list(daemon.argv)
         if daemon.name.startswith("tarazu-clientd"):
             argv[argv.index("--database") + 1] = str(self.database / "interaction.db")
+        if daemon.name == "tarazu-mdsd":
+            argv += ["--state", str(self.states[0])]
         host = {"mdsd": "mds1", "ossd": "oss", "clientd": "client"}[daemon.name.split("-")[1]]
         return msgspec.structs.replace(daemon, argv=[*self.prefix(host), *argv])
 

@@ -52,12 +52,13 @@ def run(tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     def made(*words: object, **forwarding: Any) -> tuple[int, str, str]:
         own = {
             "nids": str(tmp_path / "nids"),
-            "mapping": str(tmp_path / "set" / "mapping.json"),
             "routers": "apply",
         }
         text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in (own | forwarding).items())
         configuration = tmp_path / "tarazu.toml"
-        configuration.write_text(f"[bursts]\nmachine = '{tmp_path / 'machine'}'\n[forwarding]\n{text}")
+        configuration.write_text(
+            f"[state]\ndirectory = '{tmp_path}'\n[bursts]\nmachine = '{tmp_path / 'machine'}'\n[forwarding]\n{text}"
+        )
         where = [] if "--undo" in words or "--traffic" in words else ["--traffic", str(kept)]
         status = main(
             ["bursts", "remap", "--windows", "1", "--config", str(configuration), *where, *map(str, words)]
@@ -145,7 +146,7 @@ def test_what_mdsd_would_not_take_is_not_written(run: Run, tmp_path: Path) -> No
     )
     status, _, err = run("--apply", "--mapping", "round-robin")
     assert status != 0 and err.count("\n") == 1 and "each node once" in err
-    assert not (tmp_path / "set" / "mapping.json").exists()
+    assert not (tmp_path / "tarazu-mapping" / "mapping.json").exists()
 
 
 def test_json_has_no_numbers_that_are_none(run: Run, tmp_path: Path) -> None:
@@ -161,8 +162,8 @@ def test_json_has_no_numbers_that_are_none(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_spoilt_mapping_does_not_spoil_json(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "set").mkdir()
-    (tmp_path / "set" / "mapping.json").write_text("{")
+    (tmp_path / "tarazu-mapping").mkdir()
+    (tmp_path / "tarazu-mapping" / "mapping.json").write_text("{")
     status, out, err = run("--json", "--traffic", tmp_path / "nowhere")
     assert status == 0 and json.loads(out)["offers"]
     assert "what is in force is not known" in err
@@ -175,7 +176,7 @@ def test_few_moves(run: Run) -> None:
 
 
 def test_apply_writes_and_undo_takes_away(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "set" / "mapping.json"
+    path = tmp_path / "tarazu-mapping" / "mapping.json"
     status, out, _ = run("--apply")
     in_force = mapping_file.read(path)
     assert status == 0 and in_force and in_force.nodes == 64
@@ -203,7 +204,7 @@ def test_apply_writes_and_undo_takes_away(run: Run, tmp_path: Path, monkeypatch:
 
 def test_follow_is_for_the_jobs_that_run_now(run: Run, tmp_path: Path) -> None:
     """Four nodes that i % 8 has on one router burst together in the last hour; those of the day before do not count."""
-    path, fresh = tmp_path / "set" / "mapping.json", tmp_path / "fresh"
+    path, fresh = tmp_path / "tarazu-mapping" / "mapping.json", tmp_path / "fresh"
     before = traffic(MACHINE, [dict.fromkeys(range(2, 64, 16), 900)] * 30, int(time.time()) - DAY_S)
     days.append(fresh, before)
     days.append(fresh, traffic(MACHINE, cabinets_in_turn(0, 30), int(time.time()) - 600))
@@ -223,14 +224,14 @@ def test_follow_is_for_the_jobs_that_run_now(run: Run, tmp_path: Path) -> None:
 
 
 def test_follow_without_fresh_traffic_goes_back_to_folded(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "set" / "mapping.json"
+    path = tmp_path / "tarazu-mapping" / "mapping.json"
     assert "no traffic of the last two hours" in run("--follow")[1], "what is kept is years old"
     found = mapping_file.read(path)
     assert found and len(found.rules) == 8
 
 
 def test_follow_writes_nothing_after_undo(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "set" / "mapping.json"
+    path = tmp_path / "tarazu-mapping" / "mapping.json"
     assert run("--follow")[0] == 0 and path.exists()
     assert run("--undo")[0] == 0 and not path.exists()
     status, out, _ = run("--follow")
@@ -241,7 +242,7 @@ def test_follow_writes_nothing_after_undo(run: Run, tmp_path: Path) -> None:
 
 def test_undo_takes_away_where_nothing_can_be_written(run: Run, tmp_path: Path) -> None:
     """As on a full disk; nobody can be held back then, and that is said."""
-    path = tmp_path / "set" / "mapping.json"
+    path = tmp_path / "tarazu-mapping" / "mapping.json"
     run("--apply", "--mapping", "folded")
     path.with_name("mapping.json.held").mkdir()
     status, out, _ = run("--undo")
@@ -252,7 +253,7 @@ def test_without_traffic_what_learns_nothing_can_be_set(run: Run, tmp_path: Path
     nowhere = ["--traffic", tmp_path / "nowhere"]
     status, out, _ = run("--apply", "--mapping", "round-robin", *nowhere)
     assert status == 0 and "no traffic" in out
-    found = mapping_file.read(tmp_path / "set" / "mapping.json")
+    found = mapping_file.read(tmp_path / "tarazu-mapping" / "mapping.json")
     assert found and str(found.rules[0]) == "--dst 10.77.0.[1-57/8]@tcp1 --rte 10.1.0.1@tcp"
     status, _, err = run("--apply", *nowhere)
     assert status == 1 and "expected traffic, found none" in err and err.count("\n") == 1
@@ -262,12 +263,11 @@ def test_without_traffic_what_learns_nothing_can_be_set(run: Run, tmp_path: Path
     ("words", "own", "says"),
     [
         (["--apply"], {"routers": "observe"}, "forwarding.routers: expected apply"),
-        (["--apply"], {"mapping": ""}, "forwarding.mapping: expected where"),
         (["--apply", "--mapping", "contiguous"], {"nids": ""}, "forwarding.nids: expected a file"),
         (["--machine", "/nowhere"], {}, "expected a readable file"),
         (["--routes", "nodes", "--mapping", "contiguous"], {"nids": ""}, "forwarding.nids: expected a file"),
     ],
-    ids=["observe", "nowhere", "nids", "machine", "routes"],
+    ids=["observe", "nids", "machine", "routes"],
 )
 def test_what_cannot_be_is_one_line(run: Run, words: list[str], own: dict[str, Any], says: str) -> None:
     status, _, err = run(*words, **own)

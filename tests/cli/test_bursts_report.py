@@ -38,7 +38,9 @@ def site(tmp_path: Path) -> Path:
     columns = np.array(rows)
     bytes_ = columns[:, 2]
     node = columns[:, 1].astype(np.int32)
+    (tmp_path / "tarazu-burstd").mkdir()
     days.append(tmp_path / "traffic", Traffic(MACHINE.nodes, 10.0, columns[:, 0], node, bytes_ * 0, bytes_))
+    (tmp_path / "tarazu-burstd" / "traffic").symlink_to(tmp_path / "traffic")
     (tmp_path / "jobs").write_text("\n".join(jobs) + "\n")
     (tmp_path / "machine").write_text(
         "".join(f"n[{4 * i:02}-{4 * i + 3:02}] cabinet=c{i} io_node=r{i}\n" for i in range(4))
@@ -151,7 +153,7 @@ def test_without_jobs_and_machine_there_are_still_nodes(
     site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(site))  # no Slurm to ask
-    (site / "tarazu.toml").write_text(f'[bursts]\ndirectory = "{site}"\n')
+    (site / "tarazu.toml").write_text(f'[state]\ndirectory = "{site}"\n[bursts]\n')
     assert main(["bursts", "report", "--json", "--config", str(site / "tarazu.toml")]) == 0
     out, err = capsys.readouterr()
     found = msgspec.json.decode(out, type=Report)
@@ -164,8 +166,10 @@ def test_without_jobs_and_machine_there_are_still_nodes(
 def test_jobs_that_the_daemon_noted_and_when_it_did_not_count(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (site / "tarazu.toml").write_text(f'[bursts]\ndirectory = "{site}"\nmachine = "{site}/machine"\n')
-    with contextlib.closing(Jobs(site / "jobs.db")) as kept:
+    (site / "tarazu.toml").write_text(
+        f'[state]\ndirectory = "{site}"\n[bursts]\nmachine = "{site}/machine"\n'
+    )
+    with contextlib.closing(Jobs(site / "tarazu-burstd" / "jobs.db")) as kept:
         kept.put(jobs.read(site / "jobs").jobs)
         kept.gap(0, DAY)
         kept.gap(DAY + 86_400 + 650, DAY + 86_400 + 660)  # the second job ran then
@@ -177,7 +181,8 @@ def test_jobs_that_the_daemon_noted_and_when_it_did_not_count(
 def test_all_of_it_by_the_settings(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (site / "jobs").rename(site / "sacct")
     (site / "tarazu.toml").write_text(
-        f'[bursts]\ndirectory = "{site}"\njobs = "{site}/sacct"\nmachine = "{site}/machine"\nintensive = "100G"\n'
+        f'[state]\ndirectory = "{site}"\n'
+        f'[bursts]\njobs = "{site}/sacct"\nmachine = "{site}/machine"\nintensive = "100G"\n'
     )
     assert main(["bursts", "report", "--json", "--config", str(site / "tarazu.toml")]) == 0
     found = msgspec.json.decode(capsys.readouterr().out, type=Report)

@@ -56,15 +56,16 @@ def test_a_user_sees_his_own_jobs_and_nobodys_nodes(capsys: pytest.CaptureFixtur
 
 
 def test_notes_that_cannot_be_read_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "rules.json").write_text('{"form')
+    notes = tmp_path / "tarazu-routers"
+    notes.mkdir()
+    (notes / "rules.json").write_text('{"form')
     configuration = tmp_path / "tarazu.toml"
-    configuration.write_text(f'[ossd]\nstate = "{tmp_path}"\n[clientd]\nsocket = "{tmp_path}/none"\n')
+    configuration.write_text(f'[state]\ndirectory = "{tmp_path}"\n[clientd]\nsocket = "{tmp_path}/none"\n')
     options = argparse.ArgumentParser()
     routers.configure(options)
     chosen = options.parse_args([], argparse.Namespace(config=str(configuration)))
     assert routers.execute(chosen) == 0
     said = capsys.readouterr().out
     assert (
-        f"on this server is not known: {tmp_path}/rules.json" in said
-        and "what mdsd plans is not known" in said
+        f"on this server is not known: {notes}/rules.json" in said and "what mdsd plans is not known" in said
     )

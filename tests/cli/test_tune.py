@@ -28,8 +28,8 @@ def tune(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Tune:
     def run(*words: str, mode: str = "observe", more: str = "") -> tuple[int, str, str]:
         configuration = tmp_path / "tarazu.toml"
         configuration.write_text(
-            f'[tune]\nmode = "{mode}"\nstate = "{tmp_path}/state"\nknowledge = "{tmp_path}/knowledge"\n{more}\n'
-            f'[run]\nstop_file = "{tmp_path}/stop"\n'
+            f'[tune]\nmode = "{mode}"\n{more}\n'
+            f'[state]\ndirectory = "{tmp_path}"\n[run]\nstop_file = "{tmp_path}/stop"\n'
         )
         os.environ["TARAZU_ROOT"] = f"{tmp_path}/root"
         status = main(["tune", *words, "--config", str(configuration)])
@@ -41,14 +41,14 @@ def tune(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Tune:
 
 @pytest.fixture
 def council(tmp_path: Path) -> CouncilDirectory:
-    kept = CouncilDirectory(tmp_path / "knowledge")
+    kept = CouncilDirectory(tmp_path / "tarazu-council")
     kept.directory.mkdir()
     return kept
 
 
 @pytest.fixture
 def node(tmp_path: Path) -> Path:
-    state = tmp_path / "state"
+    state = tmp_path / "tarazu-announcer"
     state.mkdir()
     return state
 

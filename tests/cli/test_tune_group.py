@@ -25,7 +25,7 @@ def test_an_administrator_orders_looks_and_undoes(
     client = Client(tmp_path, "node1")
     group.here(client)
     group.council(mode="observe")
-    group.announcer(client, knowledge=str(tmp_path / "none"))
+    group.announcer(client)
 
     def tune(node: str, *words: str) -> str:
         assert main(["tune", *words, "--config", str(tmp_path / f"{node}.toml")]) == 0

@@ -100,6 +100,8 @@ def _of(daemon: processes.Daemon, crossing: Crossing, earlier: Path) -> processe
     if part not in crossing.earlier:
         return daemon
     argv = [word.replace("tarazu.toml", EARLIER) for word in daemon.argv[1:]]
+    if part == "mdsd":  # it may not know state.directory
+        argv += ["--state", str(Path(argv[argv.index("--config") + 1]).parents[1] / "var" / "mdsd")]
     return msgspec.structs.replace(daemon, argv=[str(earlier / Path(daemon.argv[0]).name), *argv])
 
 

@@ -67,7 +67,7 @@ class Site:
         self.mds_root = directory / "mds"
         shutil.copytree(DATA / "mds", self.mds_root)
         self.audit = directory / "audit.log"
-        self.state = directory / "ledger"
+        self.state = directory / "tarazu/mdsd"
         self.config = directory / "tarazu.toml"
         self.configure()
         self.transports: list[ZmqTransport] = []
@@ -77,12 +77,11 @@ class Site:
         """Write the configuration; `mdsd` overrides settings of that section."""
         lines = {"cpu_limit": 1.0, "memory_limit": 1.0, **mdsd}
         self.config.write_text(
-            f"[keys]\ndirectory = '{self.keys}'\n"
+            f"[keys]\ndirectory = '{self.keys}'\n[state]\ndirectory = '{self.directory}'\n"
             f"[ossd]\ninterval_s = 0.1\n"
             f"[allocate]\nleast_gain = -1.0\n"
             f"[mdsd]\nstatistics = '{self.statistics}'\nrequests = '{self.requests}'\n"
-            f"audit_log = '{self.audit}'\nstate = '{self.state}'\n"
-            + "".join(f"{name} = {value}\n" for name, value in lines.items())
+            f"audit_log = '{self.audit}'\n" + "".join(f"{name} = {value}\n" for name, value in lines.items())
         )
 
     def start(

@@ -292,14 +292,13 @@ def configure(site: Site) -> None:
     """With all that any of them needs, below the site's directory."""
     at, ports = site.directory, [free_port() for _ in range(3)]
     (at / "empty").mkdir()
-    text = site.config.read_text().replace("[ossd]\n", f"[ossd]\nstate = '{at}/rules'\n")
     site.config.write_text(
-        f"{text}[run]\nstop_file = ''\n[clientd]\nsocket = '{at}/c.sock'\ndatabase = '{at}/db'\n"
-        f"[tune]\ncouncil = 'tcp://127.0.0.1:{ports[0]}'\nstate = '{at}/levers'\nknowledge = '{at}/knowledge'\n"
-        f"[bursts]\nstatistics = 'tcp://127.0.0.1:{ports[1]}'\njobs = '/nowhere'\ndirectory = '{at}/bursts'\n"
+        f"{site.config.read_text()}[run]\nstop_file = ''\n[clientd]\nsocket = '{at}/c.sock'\ndatabase = '{at}/db'\n"
+        f"[tune]\ncouncil = 'tcp://127.0.0.1:{ports[0]}'\n"
+        f"[bursts]\nstatistics = 'tcp://127.0.0.1:{ports[1]}'\njobs = '/nowhere'\n"
         f"socket = '{at}/bursts.sock'\n"
-        f"[page]\nlisten = '127.0.0.1:{ports[2]}'\nstate = '{at}/page'\n"
-        f"[pool]\nstate = '{at}/pool'\ninterval_s = 60\n"
+        f"[page]\nlisten = '127.0.0.1:{ports[2]}'\n"
+        f"[pool]\ninterval_s = 60\n"
     )
 
 

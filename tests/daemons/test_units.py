@@ -114,11 +114,10 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
         file.write("[forwarding]\nrouters = 'advise'\n")
         file.write(
             f"[tune]\nmode = 'apply'\nlevers = ['nrs']\ncouncil = 'tcp://127.0.0.1:{free_port()}'\n"
-            f"state = '{site.directory}/levers'\nknowledge = '{site.directory}/knowledge'\n"
             f"[bursts]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\njobs = '/nowhere'\n"
-            f"directory = '{site.directory}/bursts'\nsocket = '{site.directory}/bursts.sock'\n"
-            f"[page]\nlisten = '{page}'\nstate = '{site.directory}/page'\n"
-            f"[pool]\nmode = 'advise'\ninterval_s = 0.5\nstate = '{site.directory}/pool'\n"
+            f"socket = '{site.directory}/bursts.sock'\n"
+            f"[page]\nlisten = '{page}'\n"
+            f"[pool]\nmode = 'advise'\ninterval_s = 0.5\n"
         )
     for unit_name, daemon, options in (
         ("mdsd", "mdsd.service", ["--root", str(site.mds_root)]),
@@ -153,7 +152,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
                     stderr=log,
                     text=True,
                     cwd=ROOT,
-                    env={**os.environ, "TARAZU_OSSD_STATE": str(site.directory / "rules")},
+                    env=os.environ,
                 )
             )
     site.wait_status(lambda status: status["osses"])
@@ -162,12 +161,15 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     with local.connect(str(socket), 20.0) as channel:
         assert isinstance(channel.ask(local.StatusQuery()), local.StatusAnswer)
     site.wait_status(lambda status: status["routers"]["osses"])
-    assert (site.directory / "rules" / "lock").exists() and "WARNING" not in site.log("ossd-routers")
+    assert (site.directory / "tarazu-routers" / "lock").exists() and "WARNING" not in site.log("ossd-routers")
     settings = config.load(str(site.config))
     until(lambda: "oss1" in here.ask(settings)["nodes"])
-    assert here.ask(settings)["nodes"]["oss1"]["kind"] == "oss" and (site.directory / "levers/lock").exists()
+    assert (
+        here.ask(settings)["nodes"]["oss1"]["kind"] == "oss"
+        and (site.directory / "tarazu-announcer/lock").exists()
+    )
     assert "WARNING" not in site.log("council") + site.log("announcer")
-    until(lambda: BurstsDirectory(site.directory / "bursts").told().get("history"))
+    until(lambda: BurstsDirectory(site.directory / "tarazu-burstd").told().get("history"))
     until(lambda: "All 5 OSTs are well" in urlopen(f"http://{page}/").read().decode())
     until(lambda: "with apply: lctl pool_new lustre.good" in site.log("pool"))
     capabilities = Path(f"/proc/{site.processes[0].pid}/status").read_text()

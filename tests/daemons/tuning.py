@@ -78,7 +78,7 @@ class Group:
         self.lctl = directory / "lctl"
         self.lctl.write_text(_LCTL)
         self.lctl.chmod(0o755)
-        self.knowledge = directory / "knowledge"
+        self.knowledge = directory / "council.var/tarazu-council"
         self.tune = {
             "mode": "apply",
             "interval_s": 0.1,
@@ -90,20 +90,21 @@ class Group:
 
     def settings(self, root: Path | None = None, **own: Any) -> config.Settings:
         """As a file of them says."""
+        own.setdefault("var", "council")
         return config.load(str(self.configuration("test", root or Path("/nowhere"), **own)))
 
-    def configuration(self, name: str, root: Path, **own: Any) -> Path:
+    def configuration(self, name: str, root: Path, var: str = "", **own: Any) -> Path:
+        """`var`: whose state it has; its own by default."""
         tune: Mapping[str, Any] = {
             "council": self.address,
             "group": "g",
-            "knowledge": str(self.knowledge),
-            "state": str(self.directory / f"{name}.state"),
             **self.tune,
             **own,
         }
         path = self.directory / f"{name}.toml"
         path.write_text(
-            f"[keys]\ndirectory = '{self.keys}'\n[run]\nstop_file = ''\n"
+            f"[keys]\ndirectory = '{self.keys}'\n[state]\ndirectory = '{self.directory}/{var or name}.var'\n"
+            "[run]\nstop_file = ''\n"
             f"[ossd]\nname = '{name}'\n[tune]\n"
             + "".join(f"{key} = {value!r}\n" for key, value in tune.items())
         )

@@ -159,7 +159,7 @@ def _installed(env: dict[str, str]) -> None:
         shutil.copy(unit, units)
     state = Path("/var/lib/tarazu")
     state.mkdir(exist_ok=True)
-    shutil.copytree(SITE / "var" / "mdsd", state / "mdsd")
+    shutil.copytree(SITE / "var" / "tarazu" / "mdsd", state / "mdsd")
     (state / "interaction.db").touch()
     call(_bin("tarazu"), "keys", "create", "client", "--name", "login1", "--uids", "1000", env=client(env))
 
@@ -170,6 +170,7 @@ def _more_daemons(env: dict[str, str]) -> None:
     more = SITE / "etc" / "conf.d" / "docs.toml"
     more.parent.mkdir()
     more.write_text(
+        "[state]\ndirectory = '/var/lib'\n"
         f"[tune]\ncouncil = 'tcp://127.0.0.1:{council}'\ngroup = 'docs'\nlevers = ['max_rpcs_in_flight']\n"
         f"[ossd]\nexports = true\n[bursts]\nstatistics = 'tcp://127.0.0.1:{bursts}'\nmachine = '{WORK}/machine.txt'\n"
         f"[forwarding]\nbenchmarks = '{WORK}/benchmarks.csv'\n"

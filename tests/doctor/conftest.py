@@ -31,15 +31,10 @@ class Tree:
         self.keys = directory / "node-keys"
         self.settings = config.Settings(
             keys=config.Keys(directory=str(self.keys)),
-            ossd=config.OssdSettings(state=str(directory / "rules")),
+            state=config.State(str(directory)),
             clientd=config.ClientdSettings(
                 database=str(directory / "interaction.db"), socket=str(directory / "clientd.sock")
             ),
-            mdsd=config.MdsdSettings(state=str(directory / "ledger")),
-            tune=config.Tune(state=str(directory / "levers"), knowledge=str(directory / "knowledge")),
-            bursts=config.Bursts(directory=str(directory / "bursts")),
-            pool=config.Pool(state=str(directory / "pool")),
-            page=config.PageSettings(state=str(directory / "page")),
             run=config.RunSettings(
                 state_dir=str(directory / "state"),
                 map_dir=str(directory / "maps"),

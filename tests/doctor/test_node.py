@@ -185,12 +185,12 @@ def test_what_former_versions_left(tree: Tree) -> None:
     tree.write("usr/lib/systemd/system/tarazu-ossd.service", UNIT)
     tree.write("etc/systemd/system/tarazu-ossd.service", "[Service]\n")
     tree.write("etc/tarazu/tarazu.toml.rpmsave", "")
-    rules = Path(tree.settings.ossd.state)
+    rules = Path(tree.settings.state.routers)
     rules.mkdir()
     (rules / "rules.json").touch()
     found = tree.look("former versions")
-    assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "ossd.state": "warn"}
-    assert found["ossd.state"].mend == "tarazu change routers --undo"
+    assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "tarazu-ossd state": "warn"}
+    assert found["tarazu-ossd state"].mend == "tarazu change routers --undo"
     state = notes.Notes(Path(tree.settings.run.state_dir))
     with state.locked():
         set_here = notes.Set("/scratch/me/out", 1, 2, "-c 4", 0.0)
@@ -199,12 +199,12 @@ def test_what_former_versions_left(tree: Tree) -> None:
     found = tree.look("former versions")["prepare"]
     assert found.mend == "tarazu change prepare --undo" and "/scratch/me/out" in found.found
     tree.write("proc/77/cmdline", "/usr/bin/python3\0/usr/bin/tarazu-ossd\0--routers\0")
-    assert "ossd.state" not in tree.look("former versions")
+    assert "tarazu-ossd state" not in tree.look("former versions")
 
 
 def test_a_ledger_that_was_damaged_and_databases_that_are_none(tree: Tree) -> None:
-    ledger = Path(tree.settings.mdsd.state)
-    ledger.mkdir()
+    ledger = Path(tree.settings.state.mdsd)
+    ledger.mkdir(parents=True)
     (ledger / "damaged-1").touch()
     assert tree.look("space and limits", "mdsd")["ledger"].verdict == "warn"
     path = Path(tree.settings.clientd.database)
@@ -229,20 +229,20 @@ def test_a_ledger_that_was_damaged_and_databases_that_are_none(tree: Tree) -> No
 
 
 def test_a_full_disk_is_named(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    Path(tree.settings.mdsd.state).mkdir()
+    Path(tree.settings.state.mdsd).mkdir(parents=True)
     real = os.statvfs(tree.directory)
     full = (4096, 4096, 1 << 30, 100, 100, *tuple(real)[5:8])
     for flags, verdict in ((0, "warn"), (os.ST_RDONLY, "fail")):
         found = os.statvfs_result((*full, flags, 255))
         monkeypatch.setattr(os, "statvfs", lambda _, found=found: found)
-        assert tree.look("space and limits", "mdsd")["mdsd.state"].verdict == verdict
+        assert tree.look("space and limits", "mdsd")["tarazu-mdsd state"].verdict == verdict
     assert "left on" in tree.look("directories", "launch")["run.spool_dir"].found
 
     def broken(_: object) -> None:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "statvfs", broken)
-    assert tree.look("space and limits", "mdsd")["mdsd.state"].verdict == "fail"
+    assert tree.look("space and limits", "mdsd")["tarazu-mdsd state"].verdict == "fail"
 
 
 def test_limits_of_processes(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:

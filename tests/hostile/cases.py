@@ -219,7 +219,7 @@ def _status(directory: Path) -> Path:
 
 
 def _here(path: Path) -> None:
-    council_here.here(config.Settings(tune=config.Tune(knowledge=str(path.parent))))
+    council_here.here(config.Settings(state=config.State(str(path.parent.parent))))
 
 
 def _ordered(directory: Path) -> Path:

@@ -42,7 +42,6 @@ class Attacked(Site):
         with self.config.open("a") as file:
             file.write(
                 f"[tune]\ncouncil = '{self.council}'\ngroup = 'hostile'\nmode = 'apply'\ndwell_s = 1.0\n"
-                f"knowledge = '{directory}/knowledge'\n"
             )
         self.daemons["council"] = self.start("council")
         self.wait_status(lambda status: status["osses"])

@@ -69,7 +69,7 @@ class Bursts:
     def __init__(self, directory: Path, slurm: Slurm, nodes: int = NODES, leaves: int = LEAVES) -> None:
         self.nodes, self.of_leaf = nodes, nodes // leaves
         self.directory, self.slurm = directory, slurm
-        self.kept = directory / "kept"
+        self.kept = directory / "tarazu-burstd"
         self.socket = directory / "socket"
         self.config = directory / "tarazu.toml"
         self.env = {**os.environ, **slurm.env}
@@ -78,7 +78,6 @@ class Bursts:
 
     def configure(self, **own: object) -> None:
         own = {
-            "directory": str(self.kept),
             "socket": str(self.socket),
             "nodes": "apply",
             "per_io_node": 1,
@@ -87,7 +86,10 @@ class Bursts:
         lines = "".join(
             f"{k} = {json.dumps(v) if isinstance(v, (str, bool)) else v}\n" for k, v in own.items()
         )
-        self.config.write_text(f"[keys]\ninsecure = true\n[run]\nstop_file = ''\n[bursts]\n{lines}")
+        self.config.write_text(
+            f"[keys]\ninsecure = true\n[state]\ndirectory = '{self.directory}'\n[run]\nstop_file = ''\n"
+            f"[bursts]\n{lines}"
+        )
 
     def install(self, kind: Kind, answer_s: float) -> str:
         """The plugin's text."""

@@ -203,11 +203,10 @@ def test_every_lever_at_once_obeys_the_site_s_stop_and_comes_back(steady: Loop, 
     bed = steady.testbed
     lever = {
         "PATH": f"{bed.directory}/mds/bin:{bed.environment(0)['PATH']}",
-        "TARAZU_POOL_STATE": str(tmp_path / "pool"),
+        "TARAZU_STATE_DIRECTORY": str(tmp_path),
         "TARAZU_POOL_MODE": "apply",
         "TARAZU_POOL_INTERVAL_S": "1",
         "TARAZU_FORWARDING_ROUTERS": "apply",
-        "TARAZU_FORWARDING_MAPPING": str(tmp_path / "mapping"),
     }
     state = "--state", tmp_path / "drain", "--root", bed.mds_root
     prepare = "prepare", "steady", "--apply", "--directory", steady.mount() / "steady", "--", "true"
@@ -232,7 +231,7 @@ def test_every_lever_at_once_obeys_the_site_s_stop_and_comes_back(steady: Loop, 
                     time.sleep(3.0)  # some rounds of the keeper
                     assert keeper.poll() is None and "good" not in bed.pools
                     assert not (tmp_path / "drain").exists()
-                    assert not (tmp_path / "mapping").exists()
+                    assert not (tmp_path / "tarazu-mapping").exists()
                     assert steady.tarazu("enable", "--site").returncode == 0
                     assert job.wait_until(True) < OBEYED_S
                     deadline = time.monotonic() + 30

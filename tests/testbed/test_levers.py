@@ -52,7 +52,7 @@ def test_nrs_is_learned_set_and_restored_whatever_dies(bed: Testbed, tmp_path: P
     before, group = nrs(), Group(tmp_path, **TUNE)
     group.lctl.write_text(f'#!/bin/sh\nshift\nexec {lctl_command(root)} "$@"\n')
     os.environ.update(group.environ("oss1", root))
-    oss, number = {"state": str(tmp_path / "state")}, 0
+    number = 0
 
     def written(holds: bool) -> bool:
         nonlocal number
@@ -64,13 +64,13 @@ def test_nrs_is_learned_set_and_restored_whatever_dies(bed: Testbed, tmp_path: P
 
     try:
         group.council()
-        announcer = group._start("announcer.start", "oss1", root, **oss)
+        announcer = group._start("announcer.start", "oss1", root)
         group.until(lambda: written(nrs() != before))
         group.kill(announcer)
-        announcer = group._start("announcer.start", "oss1", root, **oss)
+        announcer = group._start("announcer.start", "oss1", root)
         group.until(lambda: written("left by a former run" in group.log("oss1")))
         group.until(lambda: written(nrs() != before))
-        file = str(group.configuration("oss1", root, **oss))
+        file = str(group.configuration("oss1", root))
         assert main(["tune", "--undo", "--config", file]) == 0 and nrs() == before
         for _ in range(5):
             written(True)

@@ -103,7 +103,7 @@ class RouterPlan:
         self.result = Result()
         self.plans = 0
         self.scheduler = Scheduler(own.scheduler) if own.scheduler else None
-        self.mapping = Followed(own.mapping)
+        self.mapping = Followed(settings.state.mapping)
         self._audit, self._wake = audit, wake
         self._osses: dict[str, _Oss] = {}
         self._forget_s = settings.mdsd.stale_after_s

@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--gap", type=float, default=3600.0, metavar="SECONDS", help="longest time between two rows"
     )
     parser.add_argument("--add", action="store_true", help="add to days that have traffic already")
-    parser.add_argument("--directory", type=Path, metavar="DIR", help="instead of bursts.directory")
+    parser.add_argument("--directory", type=Path, metavar="DIR", help="instead of burstd's")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -74,15 +74,13 @@ def execute(options: argparse.Namespace) -> int:
             f"tarazu change bursts import: {' and '.join(missing)} not installed (tarazu[bursts])"
         )
     settings = config.load(options.config)
-    settings = config.override(
-        settings, "bursts", directory=str(options.directory) if options.directory else None
-    )
-    _become_owner(Path(settings.bursts.directory))
+    directory = options.directory or Path(settings.state.burstd)
+    _become_owner(directory)
     told: dict[str, Any] = {}
     if options.jobs:
-        told["jobs"] = _jobs(settings, options.jobs)
+        told["jobs"] = _jobs(settings, directory, options.jobs)
     if options.files:
-        told["traffic"] = _traffic(settings, options)
+        told["traffic"] = _traffic(settings, directory, options)
     if options.json:
         print_json(told)
     else:
@@ -98,13 +96,13 @@ def _become_owner(directory: Path) -> None:
         os.seteuid(found.st_uid)
 
 
-def _jobs(settings: config.Settings, path: Path) -> dict[str, Any]:
+def _jobs(settings: config.Settings, directory: Path, path: Path) -> dict[str, Any]:
     from tarazu.batch.jobs import read
 
     listed = read(path)
     # When those ended that ran then, nobody will tell.
     ended = [job for job in listed.jobs if not math.isinf(job.end_s)]
-    with _kept_jobs(settings) as jobs:
+    with _kept_jobs(settings, directory) as jobs:
         changed = jobs.put(ended)
     return {
         "jobs": len(ended),
@@ -115,8 +113,8 @@ def _jobs(settings: config.Settings, path: Path) -> dict[str, Any]:
     }
 
 
-def _traffic(settings: config.Settings, options: argparse.Namespace) -> dict[str, Any]:
-    from tarazu.daemons.burstd import here
+def _traffic(settings: config.Settings, directory: Path, options: argparse.Namespace) -> dict[str, Any]:
+    from tarazu.daemons.burstd.kept import BurstsDirectory
     from tarazu.forwarding.traffic import imports
 
     columns = imports.Columns(
@@ -138,7 +136,7 @@ def _traffic(settings: config.Settings, options: argparse.Namespace) -> dict[str
     with Progress() as progress:
         found = imports.read(
             options.files,
-            here.traffic(settings),
+            Kept(directory).traffic,
             columns,
             rules,
             items=items,
@@ -146,17 +144,17 @@ def _traffic(settings: config.Settings, options: argparse.Namespace) -> dict[str
             progress=progress,
         )
     if found.last_s:
-        with _kept_jobs(settings) as jobs:
+        with _kept_jobs(settings, directory) as jobs:
             jobs.fill(found.first_s, found.last_s)
     return msgspec.to_builtins(found)  # type: ignore[no-any-return]
 
 
 @contextlib.contextmanager
-def _kept_jobs(settings: config.Settings) -> Iterator[Jobs]:
+def _kept_jobs(settings: config.Settings, directory: Path) -> Iterator[Jobs]:
     from tarazu.daemons.burstd.jobs import Jobs
     from tarazu.daemons.burstd.kept import BurstsDirectory
 
-    kept = BurstsDirectory(settings.bursts.directory)
+    kept = BurstsDirectory(directory)
     kept.make()
     with contextlib.closing(Jobs(kept.jobs)) as jobs:
         now_s = time.time()

@@ -104,7 +104,7 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
     _here(settings)
     # First: what is taken back here it would else ask for again.
     before = set_mode(settings, "observe", "tarazu change bursts nodes --undo")
-    done = take_back_all(Pins(settings.bursts.directory), Slurm(), "tarazu change bursts nodes --undo")
+    done = take_back_all(Pins(settings.state.burstd), Slurm(), "tarazu change bursts nodes --undo")
     left = [each for each in done if each.outcome == "not taken back"]
     back = [each for each in done if each.outcome == "taken back"]
     if as_json:
@@ -121,8 +121,8 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
 
 
 def _here(settings: config.Settings) -> None:
-    if not Path(settings.bursts.directory).is_dir():
-        raise BadInput("this node", f"tarazu-burstd's ({settings.bursts.directory})", "no such directory")
+    if not Path(settings.state.burstd).is_dir():
+        raise BadInput("this node", f"tarazu-burstd's ({settings.state.burstd})", "no such directory")
 
 
 def _features(settings: config.Settings, *, as_json: bool) -> int:

@@ -80,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="hours on which --follow is judged (default: 6)",
     )
-    parser.add_argument("--traffic", type=Path, metavar="DIR", help="default: burstd's, in bursts.directory")
+    parser.add_argument("--traffic", type=Path, metavar="DIR", help="default: burstd's")
     parser.add_argument(
         "--machine",
         type=Path,
@@ -178,9 +178,7 @@ def _may_apply(settings: config.Settings) -> None:
 
 
 def _path(settings: config.Settings) -> Path:
-    if not settings.forwarding.mapping:
-        raise BadInput("forwarding.mapping", "where the mapping is written", "nothing")
-    return Path(settings.forwarding.mapping)
+    return Path(settings.state.mapping)
 
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:

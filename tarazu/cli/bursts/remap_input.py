@@ -76,9 +76,7 @@ def _present(settings: config.Settings, machine: Machine, addresses: Addresses) 
     from tarazu.forwarding.mapping import rules
 
     try:
-        in_force = (
-            mapping_file.read(Path(settings.forwarding.mapping)) if settings.forwarding.mapping else None
-        )
+        in_force = mapping_file.read(Path(settings.state.mapping))
     except TarazuError as error:
         print(shown(f"tarazu change bursts remap: what is in force is not known: {error}"), file=sys.stderr)
         return machine.served_by

@@ -96,7 +96,7 @@ def advised(folder: Path, machine: Machine) -> tuple[float, int, Any]:
     nids += [f"{name} {_router(i)}\n" for i, name in enumerate(machine.io_nodes)]
     (folder / "nids").write_text("".join(nids))
     (folder / "tarazu.toml").write_text(
-        f"[forwarding]\nnids = '{folder}/nids'\nrules = {RULES}\nmapping = '{folder}/mapping.json'\n"
+        f"[state]\ndirectory = '{folder}'\n[forwarding]\nnids = '{folder}/nids'\nrules = {RULES}\n"
     )
     command = [sys.executable, "-m", "tarazu", "bursts", "remap", "--advise", "--json"]
     command += ["--config", f"{folder}/tarazu.toml"]

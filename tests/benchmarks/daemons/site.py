@@ -38,10 +38,10 @@ class Site:
         self.config = self.directory / "tarazu.toml"
         self.config.write_text(
             f"[keys]\ndirectory = '{self.directory}/keys'\n"
-            f"[ossd]\ninterval_s = {interval_s}\n"
+            f"[state]\ndirectory = '{self.directory}'\n[ossd]\ninterval_s = {interval_s}\n"
             f"[mdsd]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\nrequests = '{self.requests}'\n"
             f"audit_log = '{self.directory}/audit.log'\n"
-            f"state = '{self.directory}/mdsd'\ncpu_limit = 1.0\nmemory_limit = 1.0\n{mdsd}"
+            f"cpu_limit = 1.0\nmemory_limit = 1.0\n{mdsd}"
         )
         self.processes: list[subprocess.Popen[str]] = []
         self.log = (self.directory / "log").open("a")

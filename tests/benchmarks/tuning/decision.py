@@ -124,12 +124,11 @@ def configuration(directory: Path, *, stop_file: str = "", **tune: object) -> Pa
         "council": f"tcp://127.0.0.1:{free_port()}",
         "group": "g",
         "levers": ["nrs"],
-        "knowledge": str(directory / "knowledge"),
-        "state": str(directory / "state"),
         **tune,
     }
     file.write_text(
-        f"[keys]\ndirectory = '{directory}/keys'\n[run]\nstop_file = '{stop_file}'\n"
+        f"[keys]\ndirectory = '{directory}/keys'\n[state]\ndirectory = '{directory}/var'\n"
+        f"[run]\nstop_file = '{stop_file}'\n"
         f"[tune]\n" + "".join(f"{name} = {value!r}\n" for name, value in own.items())
     )
     return file

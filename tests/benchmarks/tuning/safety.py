@@ -53,7 +53,7 @@ def _kills(count: int) -> Iterator[Figure]:
                     keeper.apply(wanted, "", 10.0)
             finally:
                 os._exit(1)
-        while not (root / "state" / "levers.json").exists():
+        while not (node.state / "levers.json").exists():
             time.sleep(0.002)
         time.sleep(dice.uniform(0, 0.3))
         os.kill(pid, signal.SIGKILL)

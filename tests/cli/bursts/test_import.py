@@ -23,8 +23,8 @@ T = 1_795_300_000
 def test_what_was_imported_is_an_applications_history(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept = tmp_path / "kept"
-    (tmp_path / "tarazu.toml").write_text(f"[bursts]\ndirectory = '{kept}'\njobs = '/nowhere'\n")
+    kept = tmp_path / "tarazu-burstd"
+    (tmp_path / "tarazu.toml").write_text(f"[state]\ndirectory = '{tmp_path}'\n[bursts]\njobs = '/nowhere'\n")
     (tmp_path / "jobs.txt").write_text(
         "JobIDRaw|User|JobName|NodeList|Start|End|State\n"
         + "".join(f"{i}|ann|wrf|n[1-2]|{T + 100 * i}|{T + 100 * i + 90}|COMPLETED\n" for i in range(7))

@@ -101,9 +101,9 @@ def test_of_two_councils_the_first_is_followed_until_it_is_silent(
     pair: Pair, caplog: pytest.LogCaptureFixture
 ) -> None:
     client, following = pair.client, pair.announcer.following
-    pair.begin("mds1", knowledge=str(pair.group.directory / "one"))
+    pair.begin("mds1", var="one")
     pair.until(lambda: client.in_force in VALUES)
-    pair.begin("mds2", knowledge=str(pair.group.directory / "two"))
+    pair.begin("mds2", var="two")
     pair.until(lambda: following.refused)
     assert following.council == "mds1" and client.in_force in VALUES
     pair.until(lambda: following.council == "mds2")
@@ -309,11 +309,7 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
 
     # An announcer that is killed leaves its note; its next start restores before it follows anybody.
     group.kill(announcers[0])
-    assert (
-        keeper.set_here(group.settings(clients[0].root, state=str(tmp_path / "login1.state")))
-        .levers[0]
-        .set_to
-    )
+    assert keeper.set_here(group.settings(clients[0].root, var="login1")).levers[0].set_to
     announcers[0] = group.announcer(clients[0])
     group.until(lambda: "left by a former run" in group.log("login1"), *clients)
     group.until(lambda: all_in(VALUES), *clients)

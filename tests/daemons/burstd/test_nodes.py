@@ -14,8 +14,9 @@ from tarazu.errors import StoreError
 
 
 def settings(directory: Path, **own: object) -> config.Settings:
-    own = {"directory": str(directory), "socket": str(directory / "socket"), **own}
-    found = config.override(config.Settings(), "bursts", **own)
+    (directory / "tarazu-burstd").mkdir(exist_ok=True)
+    own = {"socket": str(directory / "socket"), **own}
+    found = config.override(config.Settings(state=config.State(str(directory))), "bursts", **own)
     return config.override(found, "run", stop_file=str(directory / "stop"))
 
 
@@ -32,7 +33,7 @@ def test_without_slurm_nothing_is_asked_for_and_it_says_why(
         assert (row["user"], row["name"], row["asked"]) == ("root", "io", 1)
         assert "Slurm" in row["why"] or "scontrol" in row["why"]
         with pytest.raises(StoreError):
-            (tmp_path / "pins.jsonl").write_text("?")
+            (tmp_path / "tarazu-burstd/pins.jsonl").write_text("?")
             NodeSelection(settings(tmp_path), lambda _: None)
     finally:
         part.close()
@@ -54,10 +55,10 @@ def test_what_was_ordered_counts_but_a_stop_file_more(tmp_path: Path) -> None:
     part = NodeSelection(own, lambda _: None)
     try:
         assert (part.mode, part.why_mode) == ("apply", "again")
-        (tmp_path / "nodes-mode").write_text("?")
+        (tmp_path / "tarazu-burstd/nodes-mode").write_text("?")
         part.look(1e9)
         assert part.mode == "observe" and "nodes-mode" in part.why_mode
-        (tmp_path / "nodes-mode").unlink()
+        (tmp_path / "tarazu-burstd/nodes-mode").unlink()
         part.look(2e9)
         assert (part.mode, part.why_mode) == ("advise", "bursts.nodes")
     finally:

@@ -43,13 +43,13 @@ class Site:
         path = self.directory / "tarazu.toml"
         own = {
             "statistics": self.address,
-            "directory": str(self.directory / "kept"),
             "jobs": str(self.directory / "jobs"),
             "socket": str(self.directory / "socket"),
             **own,
         }
         path.write_text(
-            f"[keys]\ndirectory = '{self.keys}'\n[run]\nstop_file = ''\n[bursts]\n"
+            f"[keys]\ndirectory = '{self.keys}'\n[state]\ndirectory = '{self.directory}'\n"
+            "[run]\nstop_file = ''\n[bursts]\n"
             + "".join(f"{key} = {value!r}\n" for key, value in own.items())
         )
         return config.load(str(path))
@@ -266,7 +266,7 @@ def test_settings_are_read_again(site: Site) -> None:
 
 def test_notes_that_cannot_be_read_cost_no_traffic(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     service = site.service(jobs="slurm")
-    (site.directory / "kept/pins.jsonl").write_text("?")
+    (site.directory / "tarazu-burstd/pins.jsonl").write_text("?")
     service.start_nodes()
     assert not service.parts and "Slurm is not answered" in caplog.text
     assert not (site.directory / "socket").exists()

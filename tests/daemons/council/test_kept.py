@@ -39,23 +39,24 @@ def test_too_much_is_no_knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_was_ordered_counts_until_another_order(tmp_path: Path) -> None:
-    settings = config.Settings(tune=config.Tune(knowledge=str(tmp_path / "k"), mode="advise"))
+    settings = config.Settings(state=config.State(str(tmp_path)), tune=config.Tune(mode="advise"))
     assert here(settings) is None
     assert set_mode(settings, "apply", "by me") == "advise"
     found = here(settings)
     assert found is not None and (found.mode, found.why, found.ordered) == ("apply", "by me", True)
     assert found.learned == [] and found.unread == "" and found.status == {}
     assert set_mode(settings, "observe", "tarazu change tune --undo") == "apply"
-    (tmp_path / "k" / "mode").write_bytes(b"{}")
+    (tmp_path / "tarazu-council" / "mode").write_bytes(b"{}")
     with pytest.raises(StoreError, match="a mode that was ordered"):
         here(settings)
     assert set_mode(settings, "observe", "") == "advise"
 
 
 def test_knowledge_that_is_none_is_said_where_it_is_shown(tmp_path: Path) -> None:
-    settings = config.Settings(tune=config.Tune(knowledge=str(tmp_path)))
-    (tmp_path / "knowledge.json").write_bytes(b"\xff")
-    (tmp_path / "status.json").write_bytes(b"\xff")
+    settings = config.Settings(state=config.State(str(tmp_path)))
+    (tmp_path / "tarazu-council").mkdir()
+    (tmp_path / "tarazu-council" / "knowledge.json").write_bytes(b"\xff")
+    (tmp_path / "tarazu-council" / "status.json").write_bytes(b"\xff")
     found = here(settings)
     assert found is not None and "what a council has learned" in found.unread
 

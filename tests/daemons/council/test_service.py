@@ -140,7 +140,7 @@ def test_what_is_too_large_or_no_message_is_dropped_and_nobody_minds(site: Site)
 
 def test_knowledge_that_is_none_is_set_aside(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     knowledge = site.group.knowledge
-    knowledge.mkdir()
+    knowledge.mkdir(parents=True)
     (knowledge / "knowledge.json").write_bytes(b'{"format": 1, "half')
     council = site.council()
     assert (knowledge / "unreadable.json").exists() and not (knowledge / "knowledge.json").exists()

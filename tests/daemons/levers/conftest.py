@@ -47,7 +47,7 @@ class Node:
 
     def __init__(self, root: Path, levers: Sequence[str]) -> None:
         self.root = root
-        self.state = root / "state"
+        self.state = root / "tarazu-announcer"
         self.texts = levers
         self.program = Here(root)
 
@@ -103,6 +103,6 @@ def noted(node: Node) -> dict[str, list[str]]:
 def settings_of(node: Node, stop_file: Path | None = None) -> config.Settings:
     """Of this process, which is on that node from now on."""
     os.environ.update(stand_ins(node.root, lctl=lctl_command(node.root)))
-    tune = config.Tune(levers=tuple(node.texts), state=str(node.state))
+    tune = config.Tune(levers=tuple(node.texts))
     run = config.RunSettings(stop_file=str(stop_file)) if stop_file else config.RunSettings()
-    return config.Settings(tune=tune, run=run)
+    return config.Settings(state=config.State(str(node.root)), tune=tune, run=run)

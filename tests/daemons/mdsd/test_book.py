@@ -341,7 +341,7 @@ def test_after_a_restart_living_steps_count_as_heard_and_time_went_on(tmp_path: 
 
 def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match=r"expected a directory for the ledger \(mdsd.state\)"):
+    with pytest.raises(StoreError, match=r"expected a directory for the ledger \(below state.directory\)"):
         Book.open(tmp_path / "file" / "below")
 
 

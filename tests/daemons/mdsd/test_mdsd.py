@@ -245,7 +245,7 @@ def run_mdsd(*arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=PATIENCE_S,
         check=False,
-        env={**os.environ, "TARAZU_MDSD_STATE": ""},
+        env={**os.environ, "TARAZU_STATE_DIRECTORY": "/proc/none"},
     )
 
 

@@ -19,6 +19,7 @@ from tarazu.cli.top.choice import TopChoice
 from tarazu.cli.top.rows import TargetTable
 from tarazu.daemons.asking import whole
 from tarazu.daemons.mdsd import metrics
+from tarazu.daemons.mdsd.filling import Filling
 from tarazu.daemons.mdsd.health import Health
 from tarazu.daemons.mdsd.status import _file_system
 from tarazu.daemons.mdsd.system import System
@@ -102,11 +103,11 @@ class Mdsd:
     """What mdsd's loop holds of the system."""
 
     def __init__(self, root: Path) -> None:
-        settings = config.override(config.Settings(), "mdsd", exclude=(f"{FS}:7",), state="")
+        settings = config.override(config.Settings(), "mdsd", exclude=(f"{FS}:7",))
         os.environ["TARAZU_ROOT"] = str(root)
         self.health = Health(str(root))
         self.book = SimpleNamespace(ledger=Ledger())
-        self.system = System(settings, self.book.ledger, AloneCount(), Counts(), self.health)
+        self.system = System(settings, self.book.ledger, AloneCount(), Counts(), self.health, Filling(""))
         self.system.views.speeds = cast(Any, Speeds())
         self.system.take_in(report("oss3", (14,), {}), 0.0)
         now = 10.0 + self.system.views.stale_after_s

@@ -24,12 +24,12 @@ RULES = {
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "mapping" / "mapping.json"
+    return tmp_path / "tarazu-mapping" / "mapping.json"
 
 
 @pytest.fixture
 def planner(tmp_path: Path, path: Path) -> Iterator[Planner]:
-    made = Planner(tmp_path / "audit.log", mapping=str(path))
+    made = Planner(tmp_path / "audit.log", state=tmp_path)
     yield made
     made.plan.close()
 

@@ -29,9 +29,9 @@ def states(*down: str, names: tuple[str, ...] = NAMES) -> tuple[RouterState, ...
 class Planner:
     """With a clock of the test's."""
 
-    def __init__(self, path: Path, **own: object) -> None:
+    def __init__(self, path: Path, state: Path = Path("/nowhere"), **own: object) -> None:
         forwarding = dataclasses.replace(config.Forwarding(routers="apply"), **own)  # type: ignore[arg-type]
-        self.settings = config.Settings(forwarding=forwarding)
+        self.settings = config.Settings(state=config.State(str(state)), forwarding=forwarding)
         self.path = path
         self.plan = RouterPlan(self.settings, Audit(str(path)), lambda: None)
         self.plan.begin_again(BEGAN)

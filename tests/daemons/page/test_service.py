@@ -21,14 +21,14 @@ from tests.daemons.conftest import Site, patiently
 
 
 def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_path: Path) -> None:
-    keys, state, port = tmp_path / "page-keys", tmp_path / "page", free_port()
+    keys, state, port = tmp_path / "page-keys", tmp_path / "tarazu-page", free_port()
     keys.mkdir()
     for name in ("client.key", "server.pub"):
         shutil.copy(site.keys / name, keys)
     with site.config.open("a") as file:
         file.write(
             f"[clientd]\nsocket = '{tmp_path}/none'\n"
-            f"[page]\nlisten = '{port}'\ninterval_s = 0.5\nstate = '{state}'\nkeys = '{keys}'\n"
+            f"[page]\nlisten = '{port}'\ninterval_s = 0.5\nkeys = '{keys}'\n"
         )
     mdsd = site.mdsd()
     site.ossd()
@@ -69,8 +69,6 @@ def test_an_address_that_is_none_or_taken_is_one_line(tmp_path: Path) -> None:
         for number, (listen, error) in enumerate(
             ((f"127.0.0.1:{taken.getsockname()[1]}", Unavailable), ("nonsense", ConfigError))
         ):
-            settings = config.override(
-                config.Settings(), "page", listen=listen, state=str(tmp_path / f"{number}")
-            )
+            settings = config.override(config.Settings(), "page", listen=listen)
             with pytest.raises(error, match=r"in use|host:port"):
-                Page(settings, wakeup)
+                Page(settings, wakeup, str(tmp_path / f"{number}"))

@@ -46,8 +46,7 @@ class Site:
         os.environ.update(bed.mds_environment())
         self.lctl = bed.directory / "mds/bin/lctl"
         self.settings = config.override(
-            config.Settings(), "pool",
-            state=str(directory / "state"), mode="apply",
+            config.Settings(state=config.State(str(directory))), "pool", mode="apply",
         )  # fmt: skip
 
     def keeper(self, lctl: str = "lctl", **changes: Any) -> Keeper:
@@ -93,7 +92,7 @@ def test_observe_changes_nothing_and_says_what_it_would_do(site: Site) -> None:
     (done,) = site.keeper().look(system(site.bed, _3="sick"))
     assert done.commands[0] == "lctl pool_new lustre.good" and not done.done
     assert done.commands[1] == "lctl pool_add lustre.good 'lustre-OST[0-2,4-7]'"
-    assert site.members() is None and not Path(site.settings.pool.state).exists()
+    assert site.members() is None and not Path(site.settings.state.pool).exists()
 
 
 def test_undo_removes_a_pool_that_was_not_there_and_pauses_the_keeper(site: Site) -> None:
@@ -102,7 +101,7 @@ def test_undo_removes_a_pool_that_was_not_there_and_pauses_the_keeper(site: Site
     assert site.members() == [0, 1, 2, 4, 5, 6, 7]
     keeper.notes.hold(True)
     assert keeper.undo() == [("lustre.good", "removed: it was not there before", True)]
-    assert "good" not in site.bed.pools and not (Path(site.settings.pool.state) / NAME).exists()
+    assert "good" not in site.bed.pools and not (Path(site.settings.state.pool) / NAME).exists()
     (done,) = site.keeper().apply(system(site.bed))
     assert done.round.nothing == "held by tarazu change pool --undo" and "good" not in site.bed.pools
 
@@ -169,14 +168,14 @@ def test_killed_between_note_and_call_it_goes_on_and_undoes(site: Site) -> None:
         "import sys, msgspec; from tarazu import config; from tarazu.daemons.pool.keeper import Keeper\n"
         "from tarazu.daemons.asking import Whole\n"
         "seen = msgspec.json.decode(sys.argv[2], type=Whole)\n"
-        "settings = config.override(config.Settings(), 'pool', state=sys.argv[1])\n"
+        "settings = config.Settings(state=config.State(sys.argv[1]))\n"
         "Keeper(settings, stopped=lambda: '', clock=lambda: 1e9).apply(seen)\n"
     )
     seen = msgspec.json.encode(system(site.bed, _3="sick")).decode()
     site.bed.set_pool_delay(0.3)
-    words = [sys.executable, "-c", script, site.settings.pool.state, seen]
+    words = [sys.executable, "-c", script, site.settings.state.directory, seen]
     child = subprocess.Popen(words)
-    note = Path(site.settings.pool.state) / NAME
+    note = Path(site.settings.state.pool) / NAME
     deadline = time.monotonic() + 20
     while not note.exists() and time.monotonic() < deadline:
         time.sleep(0.005)
@@ -198,7 +197,7 @@ def test_two_keepers_do_not_meet_and_foreign_notes_are_refused(site: Site) -> No
     with pytest.raises(Unavailable, match="tarazu-pool keeps the pools here"):
         site.keeper().notes.claim()
     os.close(claim)
-    Path(site.settings.pool.state, NAME).write_text("[1]")
+    Path(site.settings.state.pool, NAME).write_text("[1]")
     with pytest.raises(StoreError, match="what pools were before tarazu changed them"):
         site.keeper().apply(system(site.bed))
     assert "good" not in site.bed.pools
@@ -206,7 +205,7 @@ def test_two_keepers_do_not_meet_and_foreign_notes_are_refused(site: Site) -> No
 
 def test_without_lctl_or_off_the_mgs_nothing_is_noted(site: Site) -> None:
     (done,) = site.keeper(lctl="/nowhere/lctl").apply(system(site.bed))
-    assert "/nowhere/lctl" in done.failed and not (Path(site.settings.pool.state) / NAME).exists()
+    assert "/nowhere/lctl" in done.failed and not (Path(site.settings.state.pool) / NAME).exists()
 
 
 def test_a_pool_of_another_ones_osts_is_as_lctl_says_not_as_a_client_told_mdsd(site: Site) -> None:
@@ -257,7 +256,7 @@ def test_undo_of_our_pool_that_somebody_else_emptied_or_removed_leaves_none(
     assert said == (
         "removed: it was not there before" if emptied else "is gone already: somebody else has removed it"
     )
-    assert not (Path(site.settings.pool.state) / NAME).exists()
+    assert not (Path(site.settings.state.pool) / NAME).exists()
 
 
 def test_undo_of_the_sites_pool_keeps_what_others_did_and_does_not_empty_it(site: Site) -> None:
@@ -300,14 +299,14 @@ def test_apply_away_from_the_mgs_says_that_it_must_run_there_and_leaves_no_note(
     for _ in range(3):
         (done,) = keeper.apply(system(site.bed), anew=True)
         assert "expected to run on the node of the MGS of lustre" in done.failed
-        assert not (Path(site.settings.pool.state) / NAME).exists()
+        assert not (Path(site.settings.state.pool) / NAME).exists()
     assert len(audit.read_text().splitlines()) == 2, "said once"
     assert keeper.undo() == [] and "good" not in site.bed.pools
     # Of a pool that is there, too.
     site.bed.mds.add_pool("good", list(range(8)))
     (done,) = keeper.apply(system(site.bed, _3="sick"), anew=True)
     assert "expected to run on the node of the MGS" in done.failed
-    assert not (Path(site.settings.pool.state) / NAME).exists() and site.members() == list(range(8))
+    assert not (Path(site.settings.state.pool) / NAME).exists() and site.members() == list(range(8))
 
 
 def test_a_kill_between_the_call_and_its_line_loses_no_line(site: Site, tmp_path: Path) -> None:
@@ -452,7 +451,7 @@ def test_a_pool_whose_beginning_failed_half_way_is_completed_at_once(site: Site)
 
 def test_of_two_file_systems_each_has_its_pool_and_one_that_fails_holds_up_no_other(site: Site) -> None:
     """The other one is of another MGS, say: what is its is not done, and said."""
-    audit = Path(site.settings.pool.state).parent / "audit.log"
+    audit = Path(site.settings.state.pool).parent / "audit.log"
     (other,) = system(site.bed).views
     both = Whole((msgspec.structs.replace(other, fs_name="flash"), *system(site.bed, _3="sick").views))
     keeper = site.keeper(audit_log=str(audit))

@@ -165,11 +165,11 @@ def test_failures_say_what_lnetctl_said(tmp_path: Path, command: str, says: str)
 def settings_of(server: Server, state: Path) -> config.Settings:
     """Of this process, which is on that server from now on."""
     server.here()
-    return config.Settings(ossd=config.OssdSettings(state=str(state)))
+    return config.Settings(state=config.State(str(state)))
 
 
 def test_undo_takes_back_and_holds_until_it_is_resumed(server: Server, tmp_path: Path) -> None:
-    settings = settings_of(server, tmp_path / "state")
+    settings = settings_of(server, tmp_path)
     daemon = keepers.keeper_of(settings)
     daemon.apply([A, B], 3, "")
     assert set_here(settings) == ((A, B), 3, False)
@@ -181,7 +181,7 @@ def test_undo_takes_back_and_holds_until_it_is_resumed(server: Server, tmp_path:
 
 
 def test_undo_says_what_it_could_not_take_back(server: Server, tmp_path: Path) -> None:
-    settings = settings_of(server, tmp_path / "state")
+    settings = settings_of(server, tmp_path)
     keepers.keeper_of(settings).apply([A], 3, "")
     os.environ.update(stand_ins(server.root, lnetctl="false"))
     undone = undo(settings)
@@ -295,7 +295,7 @@ def test_on_a_full_disk_nothing_is_set_and_all_is_taken_back(
 def test_undo_on_a_full_disk_takes_back_and_says_that_it_holds_nobody(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = settings_of(server, tmp_path / "state")
+    settings = settings_of(server, tmp_path)
     keepers.keeper_of(settings).apply([A], 1, "")
     monkeypatch.setattr(durable, "replace", full)
     done = undo(settings)
@@ -304,12 +304,12 @@ def test_undo_on_a_full_disk_takes_back_and_says_that_it_holds_nobody(
 
 def test_undo_with_notes_that_cannot_be_read_holds_the_daemon_back(server: Server, tmp_path: Path) -> None:
     """Else it would begin again as soon as somebody has put the file away."""
-    settings = settings_of(server, tmp_path / "state")
+    settings = settings_of(server, tmp_path)
     keepers.keeper_of(settings).apply([A], 1, "")
-    (tmp_path / "state" / "rules.json").write_text('{"form')
+    (tmp_path / "tarazu-routers" / "rules.json").write_text('{"form')
     with pytest.raises(StoreError, match="rules that tarazu has set"):
         undo(settings)
-    (tmp_path / "state" / "rules.json").unlink()
+    (tmp_path / "tarazu-routers" / "rules.json").unlink()
     assert keepers.keeper_of(settings).apply([B], 1, "").added == () and set_here(settings).held
 
 

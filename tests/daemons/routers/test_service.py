@@ -33,7 +33,8 @@ def make(server: Server, tmp_path: Path) -> Iterator[Make]:
     def make(mode: str = "apply", lnetctl: str = server.command, **own: Any) -> RulesService:
         server.here()
         settings = config.Settings(
-            ossd=config.OssdSettings(name="oss1", state=str(tmp_path / "state")),
+            ossd=config.OssdSettings(name="oss1"),
+            state=config.State(str(tmp_path)),
             keys=config.Keys(directory=str(tmp_path / "keys")),
             mdsd=config.MdsdSettings(requests="tcp://127.0.0.1:9"),
             forwarding=config.Forwarding(routers=mode, **own),
