@@ -1,7 +1,7 @@
 """tarazu-page: a read-only page of the whole system at `page.listen`, for people with a browser.
 
 Publishes: nothing; it serves HTTP. Follows: mdsd, through clientd where one runs, else with a client's key; asked every
-`page.interval_s` while somebody looks at the page, else once a minute, for the imbalance over time. When mdsd is silent
+`INTERVAL_S` while somebody looks at the page, else once a minute, for the imbalance over time. When mdsd is silent
 the page says so, and shows what was known last with its age. It changes nothing, and nobody waits for it. SIGTERM and
 SIGINT end it, SIGHUP makes it read its settings again.
 """
@@ -35,6 +35,8 @@ from tarazu.wire.said import SaidOnce
 log = logging.getLogger("tarazu.page")
 
 NAME = "tarazu-page"
+INTERVAL_S = 10.0
+"""Between two questions to mdsd, while somebody looks; `ossd.interval_s` where that is shorter."""
 NOTED_S = 60.0
 """So often the imbalance is noted."""
 LOOK_S = 1.0
@@ -46,7 +48,15 @@ LOOKED_S = 60.0
 class Page(Service):
     """All state of the daemon."""
 
-    USED = ("page.", "keys.", "state.", "clientd.socket", "mdsd.requests", "standby.requests")
+    USED = (
+        "page.",
+        "keys.",
+        "state.",
+        "clientd.socket",
+        "mdsd.requests",
+        "standby.requests",
+        "ossd.interval_s",
+    )
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup, state: str = "") -> None:
         """`state`: its directory, instead. Raises ConfigError, StoreError; Unavailable where there is another one, or
@@ -66,7 +76,7 @@ class Page(Service):
         self.claimed = claim(directory, "another tarazu-page has its files here")
         self.ring = Ring(directory / "imbalance.db")
         self.history = self._read(time.time())
-        self.pages = Pages(Results(str(directory / "results")), own.interval_s, self._looked)
+        self.pages = Pages(Results(str(directory / "results")), _interval_s(settings), self._looked)
         try:
             self.server = PageServer(at, self.pages)
         except OSError as error:
@@ -90,7 +100,7 @@ class Page(Service):
 
     def _next_at(self, now: float) -> float:
         """When mdsd is to be asked next."""
-        every_s = self.settings.page.interval_s
+        every_s = _interval_s(self.settings)
         if now - self._looked_at > LOOKED_S:
             every_s = max(every_s, NOTED_S)
         return self._asked_at + every_s
@@ -165,12 +175,16 @@ class Page(Service):
         }
 
     def take_over(self, settings: config.Settings) -> None:
-        self.pages.every(settings.page.interval_s)
+        self.pages.every(_interval_s(settings))
 
     def release(self) -> None:
         self.server.shutdown()
         self.server.server_close()
         self.ring.close()
+
+
+def _interval_s(settings: config.Settings) -> float:
+    return min(INTERVAL_S, settings.ossd.interval_s)
 
 
 def command_line() -> argparse.ArgumentParser:

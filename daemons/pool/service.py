@@ -1,6 +1,6 @@
 """tarazu-pool: keeps an OST pool of the OSTs that are neither sick, full nor drained, on the MGS's node.
 
-Publishes: nothing. Follows: what mdsd says of each OST, once in `pool.interval_s`; without its word nothing changes.
+Publishes: nothing. Follows: what mdsd says of each OST, once in `ossd.interval_s`; without its word nothing changes.
 Changes the pool only with `pool.mode` apply, by `lctl pool_add` and `pool_remove`, never without a note of what was
 there (`tarazu.daemons.pool.keeper`); nothing while it is held (`tarazu change pool --undo`). Of two on one node the
 second one waits. When it ends, the pool stays: directories name it.
@@ -31,12 +31,13 @@ CLAIM_S = 5.0
 class PoolService(Service):
     """All state of the daemon."""
 
-    USED = ("keys.", "state.", "mdsd.requests", "standby.", "pool.", "run.stop_file")
+    USED = ("keys.", "state.", "mdsd.requests", "standby.", "pool.", "ossd.interval_s", "run.stop_file")
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
         """Raises BadInput, ConfigError, WireError."""
         super().__init__(settings, wakeup)
         self.options = settings.pool
+        self.interval_s = settings.ossd.interval_s
         self.site = SiteWatch(settings.run.stop_file, every_s=2.0)
         self.keeper = Keeper(settings, self.manager.alive, stopped=lambda: self.site.why)
         self.keeper.audit.check("pool.audit_log")
@@ -44,10 +45,10 @@ class PoolService(Service):
         self._said = SaidOnce(log)
         self._rounds = self.every(self._interval_s, self._round)
         self.site.start()
-        log.info("pool %s: %s, every %g s", self.options.name, self.options.mode, self.options.interval_s)
+        log.info("pool %s: %s, every %g s", self.options.name, self.options.mode, self.interval_s)
 
     def _interval_s(self) -> float:
-        return CLAIM_S if self.claimed is None else self.options.interval_s
+        return CLAIM_S if self.claimed is None else self.interval_s
 
     def _round(self, now: float) -> None:
         if not self.alone(self.keeper.notes.claim, "changes nothing", self._said):
@@ -80,6 +81,7 @@ class PoolService(Service):
 
     def take_over(self, settings: config.Settings) -> None:
         self.options = self.keeper.options = settings.pool
+        self.interval_s = settings.ossd.interval_s
         self._rounds.at_once()
 
     def release(self) -> None:

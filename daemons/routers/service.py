@@ -1,6 +1,6 @@
 """tarazu-ossd --routers: which LNet routers carry running jobs' bulk data, by rules on one OSS.
 
-Follows: mdsd, asked every `forwarding.interval_s` with the OSS's key for the rules of the jobs that run now. Publishes
+Follows: mdsd, asked every `INTERVAL_S` with the OSS's key for the rules of the jobs that run now. Publishes
 nothing. Sets rules only where `forwarding.routers` is `apply`, here and at mdsd; with `advise` it says what it would
 set. A rule is taken back when mdsd names it no more (its job has ended), when its routers are down, when mdsd is silent
 for `SILENT_INTERVALS`, when this program starts (after a crash) or ends, and by `tarazu change routers --undo`. When
@@ -34,6 +34,8 @@ from tarazu.wire.transport import Servers
 
 log = logging.getLogger("tarazu.routers")
 
+INTERVAL_S = 10.0
+"""Between two questions to mdsd; `ossd.interval_s` where that is shorter."""
 SILENT_INTERVALS = 6
 """Without an answer of mdsd for so long, nobody knows whether the jobs still run."""
 RESEND_S = 0.2
@@ -52,6 +54,7 @@ class RulesService(Service):
     def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
         super().__init__(settings, wakeup)
         self.options = settings.forwarding
+        self.interval_s = min(INTERVAL_S, settings.ossd.interval_s)
         self.root = Path(config.root())
         self.oss = settings.ossd.name or socket.gethostname()
         self.keeper = keeper_of(settings, self.manager.alive)
@@ -72,8 +75,8 @@ class RulesService(Service):
         self._said = SaidOnce(log)
         self._advised: tuple[Rule, ...] = ()
         self.requester = self.connect("oss").requester(Servers(settings.requests()))
-        self._ticks = self.every(lambda: self.options.interval_s, self._tick)
-        asks = f"asks {self.requester.servers} every {self.options.interval_s:g} s"
+        self._ticks = self.every(lambda: self.interval_s, self._tick)
+        asks = f"asks {self.requester.servers} every {self.interval_s:g} s"
         log.info(
             "%s, routers: %s; %s", self.oss, self.mode, "asks nobody" if self.mode == "observe" else asks
         )
@@ -104,7 +107,7 @@ class RulesService(Service):
         silent_s = now - self.heard_at
         if self.mode != "apply":
             self.wanted, self._why = (), f"forwarding.routers is {self.mode}"
-        elif silent_s > SILENT_INTERVALS * self.options.interval_s and self.wanted:
+        elif silent_s > SILENT_INTERVALS * self.interval_s and self.wanted:
             self._said.warning(f"mdsd is silent for {silent_s:.0f} s: its rules are taken back", "silent")
             self.wanted, self._why = (), "mdsd is silent"
         if self.mode != "observe":
@@ -206,7 +209,7 @@ class RulesService(Service):
             done = call()
         except TarazuError as error:
             self._failures += 1
-            pause_s = min(LONGEST_PAUSE_S, self.options.interval_s * 2.0 ** min(self._failures, 16))
+            pause_s = min(LONGEST_PAUSE_S, self.interval_s * 2.0 ** min(self._failures, 16))
             self._pause_until = now + pause_s
             self._said.warning(f"{error}; the next try in {pause_s:.0f} s, and later each time", str(error))
             return False
@@ -225,6 +228,7 @@ class RulesService(Service):
         if settings.forwarding.routers != self.mode:
             log.info("routers: %s", settings.forwarding.routers)
         self.options = settings.forwarding
+        self.interval_s = min(INTERVAL_S, settings.ossd.interval_s)
         self._ticks.at_once()
 
 

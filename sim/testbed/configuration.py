@@ -45,10 +45,7 @@ def configure(testbed: Directory, changes: Mapping[str, Mapping[str, Any]] | Non
         # What a site has in its own tables: which NID each node has.
         lines = [f"{name} {client_nid(n)}\n" for n, name in enumerate(testbed.client_names, 1)]
         (etc / "nids").write_text("".join(lines))
-        sections["forwarding"] = {
-            "nids": str(etc / "nids"),
-            "interval_s": testbed.interval_s,
-        }
+        sections["forwarding"] = {"nids": str(etc / "nids")}
     for section, values in (changes or {}).items():
         sections.setdefault(section, {}).update(values)
     lines = []

@@ -16,6 +16,8 @@ from tarazu.wire.messages import ViewReply
 
 READY_S = 60.0
 ANSWER_S = 10.0
+RULES_S = "0.5"
+"""Between two questions for rules of a server."""
 LNETCTL = Path(__file__).with_name("lnetctl.py")
 LCTL = Path(__file__).with_name("lctl.py")
 
@@ -66,7 +68,10 @@ def rules_daemon(testbed: Directory, name: str, config: Path) -> Daemon:
         name,
     ]
     env = stand_ins(root, lnetctl=lnetctl_command(root))
-    env |= {"TARAZU_STATE_DIRECTORY": str(testbed.directory / "var" / name)}
+    env |= {
+        "TARAZU_STATE_DIRECTORY": str(testbed.directory / "var" / name),
+        "TARAZU_OSSD_INTERVAL_S": RULES_S,
+    }
     return Daemon(f"tarazu-routers-{name}", argv, _server_environment() | env)
 
 

@@ -129,7 +129,7 @@ def _apply(settings: config.Settings, *, as_json: bool) -> int:
         print_json({"was_held": was_held, "here": here})
         return 0
     print("rules may be set again" if was_held else "rules may be set; they were not held back")
-    print("tarazu-ossd --routers takes them from mdsd within forwarding.interval_s")
+    print("tarazu-ossd --routers takes them from mdsd within 10 s")
     if here:
         _print_here(here)
     return 0

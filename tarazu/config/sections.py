@@ -106,7 +106,9 @@ class State:
 @section(frozen=True)
 class OssdSettings:
     name: str = setting("", "name of this OSS; empty: its host name")
-    interval_s: float = setting(60.0, "seconds between two reports", POSITIVE)
+    interval_s: float = setting(
+        60.0, "seconds between two reports of an OSS; tarazu-pool looks as often", POSITIVE
+    )
     exports: bool = setting(
         False, "also publish what each client wrote and read: reads a file a client and OST"
     )
@@ -265,9 +267,6 @@ class Forwarding:
         "where mdsd learns which nodes are whose job's: slurm (squeue), or a file of lines `JOB UID HOSTS`; empty: "
         "from jobs' leaders alone",
         Check("slurm, an absolute path, or nothing", lambda v: v in ("", "slurm") or v.startswith("/")),
-    )
-    interval_s: float = setting(
-        10.0, "how often an OSS asks mdsd for the rules that it should have", POSITIVE
     )
 
 
@@ -438,7 +437,6 @@ class Pool:
     of: str = setting("", "the pool whose OSTs it may have; empty: all, or those that it had before")
     floor: float = setting(0.5, "least share of those OSTs that stays in it, whatever they are", SHARE)
     full: float = setting(NEARLY_FULL, "share of its space from which an OST leaves it", SHARE)
-    interval_s: float = setting(60.0, "seconds between two looks of tarazu-pool", POSITIVE)
     audit_log: str = setting("", "file for one line per change of a pool; empty: standard error")
 
 
@@ -448,9 +446,6 @@ class PageSettings:
         "127.0.0.1:5780",
         "where tarazu-page serves its page: host:port, or a port (of loopback); it asks nobody who they are",
         Check("host:port, or a port (of loopback)", lambda v: listening(v) is not None),
-    )
-    interval_s: float = setting(
-        10.0, "how often mdsd is asked while somebody looks at the page; else once a minute", POSITIVE
     )
     keys: str = setting(
         "",
@@ -532,10 +527,9 @@ RELOADED = {
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"horizon_s"},
     "tune": {"mode", "dwell_s", "worse"},
-    "pool": {"mode", "of", "floor", "full", "interval_s"},
+    "pool": {"mode", "of", "floor", "full"},
     "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet", "wait_s"},
-    "page": {"interval_s"},
-    "forwarding": {"benchmarks", "curves", "routers", "interval_s"},
+    "forwarding": {"benchmarks", "curves", "routers"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
 READ_EACH_STEP = {
@@ -554,6 +548,7 @@ def _below(name: str) -> str:
     return f"it is {name} below state.directory"
 
 
+_OFTEN = "it is 10 s, or ossd.interval_s where that is shorter"
 _IN_PATH = "it is looked for in PATH, the system's directories first"
 FORMER = {
     "ossd": {"root": _FOR_TESTS, "lnetctl": _IN_PATH, "state": _below("tarazu-routers")},
@@ -585,6 +580,7 @@ FORMER = {
         **dict.fromkeys(("gain", "rules_per_minute"), _NO_EFFECT),
         "policy": _ONE,
         "rules": "it is 64",
+        "interval_s": _OFTEN,
         "mapping": _below("tarazu-mapping/mapping.json"),
     },
     "tune": {
@@ -593,9 +589,13 @@ FORMER = {
         "state": _below("tarazu-announcer"),
         "knowledge": _below("tarazu-council"),
     },
-    "pool": {"lctl": _IN_PATH, "state": _below("tarazu-pool")},
+    "pool": {"lctl": _IN_PATH, "interval_s": "it is ossd.interval_s", "state": _below("tarazu-pool")},
     "bursts": {"answer_s": "it is 0.02 s", "directory": _below("tarazu-burstd")},
-    "page": {"results": _below("tarazu-page/results"), "state": _below("tarazu-page")},
+    "page": {
+        "interval_s": _OFTEN,
+        "results": _below("tarazu-page/results"),
+        "state": _below("tarazu-page"),
+    },
 }
 """Settings of earlier versions → why they are none any more: passed over, with a line in the daemons' logs. An upgrade
 must not leave them down."""

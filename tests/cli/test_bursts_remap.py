@@ -190,7 +190,7 @@ def test_apply_writes_and_undo_takes_away(run: Run, tmp_path: Path, monkeypatch:
     assert status == 1 and "expected a mapping that is better than the present one, in 7 rules" in err
     assert mapping_file.read(path) == in_force
     assert run("--undo") == (0, f"removed: {path}; mdsd sees it within 5 s, OSSs take its rules back "
-                             "forwarding.interval_s later (`tarazu change routers`)\n", "")  # fmt: skip
+                             "10 s later (`tarazu change routers`)\n", "")  # fmt: skip
     assert not path.exists()
     if os.geteuid() == 0:  # only root's stop file counts
         (tmp_path / "etc").mkdir()

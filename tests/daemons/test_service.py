@@ -298,7 +298,6 @@ def configure(site: Site) -> None:
         f"[bursts]\nstatistics = 'tcp://127.0.0.1:{ports[1]}'\njobs = '/nowhere'\n"
         f"socket = '{at}/bursts.sock'\n"
         f"[page]\nlisten = '127.0.0.1:{ports[2]}'\n"
-        f"[pool]\ninterval_s = 60\n"
     )
 
 

@@ -117,7 +117,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
             f"[bursts]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\njobs = '/nowhere'\n"
             f"socket = '{site.directory}/bursts.sock'\n"
             f"[page]\nlisten = '{page}'\n"
-            f"[pool]\nmode = 'advise'\ninterval_s = 0.5\n"
+            f"[pool]\nmode = 'advise'\n"
         )
     for unit_name, daemon, options in (
         ("mdsd", "mdsd.service", ["--root", str(site.mds_root)]),

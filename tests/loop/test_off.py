@@ -205,7 +205,7 @@ def test_every_lever_at_once_obeys_the_site_s_stop_and_comes_back(steady: Loop, 
         "PATH": f"{bed.directory}/mds/bin:{bed.environment(0)['PATH']}",
         "TARAZU_STATE_DIRECTORY": str(tmp_path),
         "TARAZU_POOL_MODE": "apply",
-        "TARAZU_POOL_INTERVAL_S": "1",
+        "TARAZU_OSSD_INTERVAL_S": "1",
         "TARAZU_FORWARDING_ROUTERS": "apply",
     }
     state = "--state", tmp_path / "drain", "--root", bed.mds_root

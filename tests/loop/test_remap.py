@@ -26,7 +26,7 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
     )
     changes = {
         "layout": {"stripe_count": "paper", "striping": "raid0", "min_size": 0},
-        "forwarding": {"routers": "apply", "interval_s": 0.7, "router_curves": str(curves)},
+        "forwarding": {"routers": "apply", "router_curves": str(curves)},
         "run": {"alive_s": 2.0},
         "bursts": {"machine": str(machine)},
     }

@@ -39,7 +39,6 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
         "layout": {"stripe_count": "paper", "striping": "raid0", "min_size": 0},
         "forwarding": {
             "routers": "apply",
-            "interval_s": 0.7,
             "nids": str(directory / "tb" / "etc" / "nids"),
             "router_curves": str(curves),
         },

@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.long, pytest.mark.skipif(not STATIC.exists(), reason="
 def bed(tmp_path: Path) -> Iterator[Testbed]:
     fill = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.99, 0.0]
     made = up(tmp_path / "tb", osss=4, osts_per_oss=2, slow={3: 0.05}, fill=fill, interval_s=1)
-    pool = {"mode": "apply", "interval_s": 1.0}
+    pool = {"mode": "apply"}
     configure(made, {"pool": pool})
     made.start_daemons()
     wait_until_ready(made)

@@ -165,7 +165,7 @@ class Rules:
 
 @pytest.fixture
 def rules(routed: Testbed) -> Iterator[Rules]:
-    own = {"routers": "apply", "interval_s": 0.2}
+    own = {"routers": "apply"}
     configure(routed, {"forwarding": own, "run": {"alive_s": 0.1}, "mdsd": {"cpu_limit": 1.0}})
     lnetctl(routed.oss_root("oss1"), "udsp", "add", *FOREIGN)
     found = Rules(routed)

@@ -195,7 +195,7 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
         print_json({"removed": str(path) if was else None, "not_held": not_held})
         return 1 if not_held else 0
     if was:
-        within = "mdsd sees it within 5 s, OSSs take its rules back forwarding.interval_s later"
+        within = "mdsd sees it within 5 s, OSSs take its rules back 10 s later"
         say(f"removed: {path}; {within} (`tarazu change routers`)")
     else:
         say(f"nothing to undo: there is no {path}")

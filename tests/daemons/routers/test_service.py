@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -165,7 +164,7 @@ def test_a_silent_mdsds_rules_are_taken_back(
     answer(service, A)
     service._tick(time.monotonic())
     assert server.rules() == [A]
-    service.heard_at -= module.SILENT_INTERVALS * service.options.interval_s + 1
+    service.heard_at -= module.SILENT_INTERVALS * service.interval_s + 1
     service._tick(time.monotonic())
     assert server.rules() == []
     answer(service, A)
@@ -203,11 +202,12 @@ def test_a_failing_lnetctl_is_said_once_and_called_ever_less(
     failing = tmp_path / "failing.sh"
     failing.write_text(f"#!/bin/sh\necho x >> {calls}\nexit 5\n")
     failing.chmod(0o755)
-    service = make(lnetctl=str(failing), interval_s=0.001)
+    service = make(lnetctl=str(failing))
+    service.interval_s = 0.001
     for _ in range(3):
         service._tick(time.monotonic())
         answer(service, A, B)
-    service.options = dataclasses.replace(service.options, interval_s=60.0)
+    service.interval_s = 60.0
     service._pause_until = 0.0
     for _ in range(50):
         service._tick(time.monotonic())
