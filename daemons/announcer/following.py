@@ -1,6 +1,6 @@
 """Which decisions an announcer follows: of one council, of its own group, the newest.
 
-Pure: no clock. The first council that answers is followed until it is silent for `tune.silent_s`; another one's
+Pure: no clock. The first council that answers is followed until it is silent for `SILENT_S`; another one's
 decisions are refused meanwhile.
 """
 

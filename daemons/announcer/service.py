@@ -1,9 +1,9 @@
 """tarazu-announcer: tells the council what this node sees of its I/O, and does what it decides.
 
-Publishes: while there is I/O, once in `tune.interval_s` what was read and written and what is in force, to the council
+Publishes: while there is I/O, once a second what was read and written and what is in force, to the council
 at `tune.council`; without I/O a sign of life now and then. Follows: one council of its own group. Sets a lever of
 `tune.levers` only with `tune.mode` apply, here and at the council, and never without a note of what was there. It
-restores that when the council says so or is silent for `tune.silent_s`, while the site is stopped or this node is held
+restores that when the council says so or is silent for half a minute, while the site is stopped or this node is held
 (`tarazu change tune --undo`), when this program starts (after a crash) or ends. What fails is said once and tried again
 later. A process of its own, with rights of its own: nothing waits for it. Of two on one node the second one waits.
 """
@@ -27,6 +27,7 @@ from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import ConfigError, TarazuError
 from tarazu.stats.params import find
 from tarazu.store.stop import SiteWatch
+from tarazu.tune import exchange
 from tarazu.tune.detect.counters import Sampler
 from tarazu.tune.exchange import MODES, AnnouncerEnd, Decided, Kind, Mode, Observed, Refused
 from tarazu.tune.observation import Observation
@@ -45,9 +46,9 @@ LOCK_S = 1.0
 STOP_S = 2.0
 """So often it is looked for the site's stop file: the processor is the applications'."""
 CHANGES = 4
-"""Of what is set in `tune.dwell_s`, at most; an honest council makes one, and one more when it takes that back."""
+"""Of what is set in `exchange.DWELL_S`, at most; an honest council makes one, and one more when it takes that back."""
 SIGNS = 3.0
-"""Signs of life in `tune.silent_s`, without I/O."""
+"""Signs of life in `exchange.SILENT_S`, without I/O."""
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 PROBLEM_CHARACTERS = 500
 
@@ -102,7 +103,7 @@ class Announcer(Service):
         """When other values than before were set."""
         self._advised: dict[str, str] = {}
         self._said = SaidOnce(log)
-        self.following = Following(self.options.group, self.options.silent_s, time.monotonic())
+        self.following = Following(self.options.group, exchange.SILENT_S, time.monotonic())
         self.transport = self.connect("client" if self.kind == "client" else "oss")
         self.end = AnnouncerEnd(self.transport, self.options.council)
         log.info(
@@ -110,13 +111,13 @@ class Announcer(Service):
             self.host,
             self.kind,
             self.options.council,
-            self.options.interval_s,
+            exchange.INTERVAL_S,
             self.options.mode,
             ", ".join(self.keeper.levers) or "none",
         )
         self.site.start()
-        first_s = self.options.interval_s * secrets.randbelow(1000) / 1000  # not all nodes at once
-        self.every(lambda: self.options.interval_s, self._tick, first_s)
+        first_s = exchange.INTERVAL_S * secrets.randbelow(1000) / 1000  # not all nodes at once
+        self.every(lambda: exchange.INTERVAL_S, self._tick, first_s)
 
     @property
     def mode(self) -> Mode:
@@ -148,7 +149,7 @@ class Announcer(Service):
             followed = self.following.council
             if self.following.is_silent(now):
                 self._said.warning(
-                    f"the council {followed} is silent for {self.options.silent_s:g} s: what was there is restored",
+                    f"the council {followed} is silent for {exchange.SILENT_S:g} s: what was there is restored",
                     "silent",
                 )
                 self._follow(now)
@@ -159,7 +160,7 @@ class Announcer(Service):
         self.samples.observe(time.monotonic() - before)
         if self._mixed:
             observation, self._mixed = None, False
-        if observation is not None or now - self._sent_at >= self.options.silent_s / SIGNS:
+        if observation is not None or now - self._sent_at >= exchange.SILENT_S / SIGNS:
             self._tell(observation, now)
 
     def _tell(self, observation: Observation | None, now: float) -> None:
@@ -234,11 +235,11 @@ class Announcer(Service):
         """A council that is out of order is not followed to and fro: what is in force stays until a dwell is over."""
         if wanted == self._wanted:
             return False
-        dwell_s, changes = self.options.dwell_s, self._changes
+        dwell_s, changes = exchange.DWELL_S, self._changes
         if len(changes) == changes.maxlen and now < changes[0] + dwell_s:
             self._look_at = changes[0] + dwell_s
             self._said.warning(
-                f"expected at most {changes.maxlen} changes in tune.dwell_s ({dwell_s:g} s), found more decided by "
+                f"expected at most {changes.maxlen} changes in a dwell ({dwell_s:g} s), found more decided by "
                 f"{self.following.council}: the next one in {self._look_at - now:.1f} s",
                 "too often",
             )
@@ -265,7 +266,7 @@ class Announcer(Service):
             done = call()
         except TarazuError as error:
             self._failures += 1
-            pause_s = min(LONGEST_PAUSE_S, self.options.interval_s * 2.0 ** min(self._failures, 16))
+            pause_s = min(LONGEST_PAUSE_S, exchange.INTERVAL_S * 2.0 ** min(self._failures, 16))
             self._pause_until = now + pause_s
             self.problem, self._mixed, self._acted = str(error), True, ()
             self._said.warning(f"{error}; the next try in {pause_s:.0f} s, and later each time", str(error))

@@ -31,6 +31,7 @@ from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
 from tarazu.daemons.writer import Writer
 from tarazu.errors import ConfigError, TarazuError
 from tarazu.store.stop import SiteWatch
+from tarazu.tune import exchange
 from tarazu.tune.council import ROUND_S, Council, Decision
 from tarazu.tune.exchange import (
     MODES,
@@ -65,6 +66,8 @@ ASKED_S = 0.02
 """Between two answers to who asks how it is, all together: they may be long. Who has none asks again."""
 TELL_AGAIN_S, SHARE = 0.2, 0.02
 """How it is, and what was learned, is put together so often at most, and for no more than a fiftieth of the time."""
+WORSE = 0.2
+"""A value under which the same pattern is slower by this share is taken back at once."""
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
@@ -105,14 +108,14 @@ class CouncilService(Service):
         self.why_mode = ""
         self.council = Council(
             self.levers,
-            dwell_s=self.options.dwell_s,
-            worse=self.options.worse,
+            dwell_s=exchange.DWELL_S,
+            worse=WORSE,
             seed=secrets.randbits(32),
             mode=self._mode(),
-            round_s=ROUND_S * self.options.interval_s,
+            round_s=ROUND_S * exchange.INTERVAL_S,
         )
         self._remember()
-        self.nodes = CouncilNodes(self.options.group, self.options.interval_s, self.options.silent_s)
+        self.nodes = CouncilNodes(self.options.group, exchange.INTERVAL_S, exchange.SILENT_S)
         self._decision = self.council.decision
         self._advised: dict[str, str] = {}
         self.transport = self.connect("server")
@@ -135,7 +138,7 @@ class CouncilService(Service):
             if found is None:
                 return
             data, age_s = found
-            left = self.council.restore(data, values=age_s < self.options.silent_s)
+            left = self.council.restore(data, values=age_s < exchange.SILENT_S)
         except TarazuError as error:
             self.kept.set_aside()
             log.error("%s: set aside as unreadable.json; learning begins anew", error)
@@ -166,7 +169,7 @@ class CouncilService(Service):
         self._audit("mode", mode=self.council.mode, why=self.why_mode)
 
     def may_wait_s(self, now: float) -> float:
-        return self.options.interval_s / 2  # a round may be over
+        return exchange.INTERVAL_S / 2  # a round may be over
 
     def turn(self, now: float) -> None:
         self._hear()
@@ -361,7 +364,6 @@ class CouncilService(Service):
 
     def take_over(self, settings: config.Settings) -> None:
         self.options = settings.tune
-        self.council.dwell_s, self.council.worse = self.options.dwell_s, self.options.worse
         self._looks.at_once()
 
     def _audit(self, what: str, **fields: object) -> None:

@@ -294,14 +294,6 @@ class Tune:
         "what may be set on this node: nrs, max_rpcs_in_flight, …, each with its values where they are not the usual "
         "ones: nrs=fifo | crrn 16; empty: nothing",
     )
-    interval_s: float = setting(1.0, "how often announcers say what they saw, while there is I/O", POSITIVE)
-    dwell_s: float = setting(10.0, "a value stays at least so long, unless it makes things worse", POSITIVE)
-    worse: float = setting(
-        0.2, "a value under which the same pattern is slower by this share is taken back at once", SHARE
-    )
-    silent_s: float = setting(
-        30.0, "when the council is silent for so long, what was there before is restored", POSITIVE
-    )
 
 
 @section(frozen=True)
@@ -526,7 +518,7 @@ RELOADED = {
     "allocate": {f.name for f in dataclasses.fields(Allocate)},
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"horizon_s"},
-    "tune": {"mode", "dwell_s", "worse"},
+    "tune": {"mode"},
     "pool": {"mode", "of", "floor", "full"},
     "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet", "wait_s"},
     "forwarding": {"benchmarks", "curves", "routers"},
@@ -588,6 +580,10 @@ FORMER = {
         "lctl": _IN_PATH,
         "state": _below("tarazu-announcer"),
         "knowledge": _below("tarazu-council"),
+        "interval_s": "it is 1 s",
+        "dwell_s": "it is 10 s",
+        "worse": "it is 0.2",
+        "silent_s": "it is 30 s",
     },
     "pool": {"lctl": _IN_PATH, "interval_s": "it is ossd.interval_s", "state": _below("tarazu-pool")},
     "bursts": {"answer_s": "it is 0.02 s", "directory": _below("tarazu-burstd")},

@@ -1,6 +1,6 @@
 """What announcers and a council say to one another: msgpack of tagged structs over the sockets of `tarazu.wire`.
 
-announcer ──Observed──► council      each `tune.interval_s` while there is I/O; else a sign of life
+announcer ──Observed──► council      each `INTERVAL_S` while there is I/O; else a sign of life
 council ──Decided──► announcer       to each Observed at once; by itself to all when what is decided changes
 any ──Asked──► council ──Told──► any  how is it, what has it learned
 another group's, another's name, too many ──► council ──Refused──► that announcer
@@ -27,6 +27,12 @@ Kind = Literal["oss", "router", "client"]
 
 MODES: tuple[Mode, ...] = ("observe", "advise", "apply")
 """From the least to the most."""
+INTERVAL_S = 1.0
+"""Between two words of an announcer, while there is I/O."""
+DWELL_S = 10.0
+"""A value stays at least so long, unless it makes things worse."""
+SILENT_S = 30.0
+"""When the council is silent for so long, what was there before is restored; a node as silent is forgotten."""
 MAX_LEVERS = 16
 MAX_BYTES = 32 << 10
 """Of one message of an announcer, and of a decision."""

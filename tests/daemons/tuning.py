@@ -11,10 +11,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tarazu import config
 from tarazu.daemons.council import here
+from tarazu.daemons.council import service as council_service
 from tarazu.sim.testbed.daemons import stand_ins
 from tarazu.sim.testbed.processes import free_port
+from tarazu.tune import exchange
 from tarazu.wire import keys
 
 PATIENCE_S = 20.0
@@ -68,8 +72,18 @@ class Client:
 class Group:
     """Councils and announcers, and the keys that all of them share."""
 
-    def __init__(self, directory: Path, **tune: Any) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        interval_s: float = 0.1,
+        dwell_s: float = 0.3,
+        silent_s: float = 0.9,
+        worse: float = 0.2,
+        **tune: Any,
+    ) -> None:
         self.directory = directory
+        self.pace = {"INTERVAL_S": interval_s, "DWELL_S": dwell_s, "SILENT_S": silent_s}
+        self.worse = worse
         self.processes: list[subprocess.Popen[bytes]] = []
         self.keys = directory / "keys"
         for role in keys.ROLES:
@@ -81,9 +95,6 @@ class Group:
         self.knowledge = directory / "council.var/tarazu-council"
         self.tune = {
             "mode": "apply",
-            "interval_s": 0.1,
-            "dwell_s": 0.3,
-            "silent_s": 0.9,
             "levers": ["max_rpcs_in_flight=4|8|16"],
             **tune,
         }
@@ -117,6 +128,12 @@ class Group:
             "TARAZU_ROOT": str(root),
         }
 
+    def keep_pace(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """In this process, too."""
+        for name, value in self.pace.items():
+            monkeypatch.setattr(exchange, name, value)
+        monkeypatch.setattr(council_service, "WORSE", self.worse)
+
     def here(self, client: Client) -> None:
         """This process, and those that it starts, are on that node."""
         os.environ.update(self.environ(client.name, client.root))
@@ -128,7 +145,10 @@ class Group:
         return self._start("announcer.start", client.name, client.root, **own)
 
     def _start(self, daemon: str, name: str, root: Path, **own: Any) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", f"tarazu.daemons.{daemon}"]
+        package, module = daemon.split(".")
+        program = f"import sys; from tarazu.tune import exchange; vars(exchange).update({self.pace})\n"
+        program += f"from tarazu.daemons.{package} import {module} as run; run.WORSE = {self.worse}\n"
+        command = [sys.executable, "-c", f"{program}sys.exit(run.main(sys.argv[1:]))"]
         with self._log(name).open("ab") as log:
             process = subprocess.Popen(
                 [*command, "--config", str(self.configuration(name, root, **own))],

@@ -40,9 +40,7 @@ class Attacked(Site):
         )
         self.council = f"tcp://127.0.0.1:{free_port()}"
         with self.config.open("a") as file:
-            file.write(
-                f"[tune]\ncouncil = '{self.council}'\ngroup = 'hostile'\nmode = 'apply'\ndwell_s = 1.0\n"
-            )
+            file.write(f"[tune]\ncouncil = '{self.council}'\ngroup = 'hostile'\nmode = 'apply'\n")
         self.daemons["council"] = self.start("council")
         self.wait_status(lambda status: status["osses"])
         # The first allocation loads what all need: that is no growth, and no wait that an attack caused.

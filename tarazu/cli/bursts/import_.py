@@ -136,7 +136,7 @@ def _traffic(settings: config.Settings, directory: Path, options: argparse.Names
     with Progress() as progress:
         found = imports.read(
             options.files,
-            Kept(directory).traffic,
+            BurstsDirectory(directory).traffic,
             columns,
             rules,
             items=items,

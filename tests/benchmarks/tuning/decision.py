@@ -45,7 +45,7 @@ def measure(short: bool) -> list[Figure]:
 
 
 def _as_they_come(seconds: int, features: str) -> Iterator[Figure]:
-    found = _run("tarazu.daemons.council.service", "as-they-come", seconds, features, dwell_s=10.0)
+    found = _run("tarazu.daemons.council.service", "as-they-come", seconds, features)
     what = f"time to decision, {ANNOUNCERS} as they come"
     what += ", spatiality by the classifier" if features == "features" else ""
     yield from _times(what, found["own"], 0.010, 0.050)
@@ -59,7 +59,6 @@ def _in_step(seconds: int) -> Iterator[Figure]:
         "in-step",
         seconds,
         "counters",
-        dwell_s=0.001,
     )
     what = f"time to decision, {ANNOUNCERS} in step"
     yield from _times(what, found["new"])

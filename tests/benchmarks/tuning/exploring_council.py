@@ -7,6 +7,7 @@ import sys
 
 from tarazu.daemons.council import service
 from tarazu.sim.tuning.learning.epsilon import EpsilonGreedy
+from tarazu.tune import exchange
 from tarazu.tune.council import Council
 
 
@@ -17,6 +18,7 @@ class Explores(EpsilonGreedy):
         super().__init__(arms, seed, epsilon=1.0)
 
 
+exchange.DWELL_S = 0.001
 service.Council = functools.partial(Council, learner=Explores)  # type: ignore[misc,assignment]
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from tarazu.daemons.levers import keeper
 from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.service import Wakeup
 from tarazu.store import stop
+from tarazu.tune import exchange
 from tarazu.tune.exchange import Decided
 from tests.daemons.tuning import BEFORE, PATIENCE_S, Client, Group
 
@@ -32,11 +33,12 @@ Make = Callable[..., Group]
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     made: list[Group] = []
 
     def make(**tune: Any) -> Group:
         made.append(Group(tmp_path, **tune))
+        made[-1].keep_pace(monkeypatch)
         return made[-1]
 
     yield make
@@ -211,11 +213,11 @@ def test_a_stop_file_that_hangs_holds_up_no_announcer(
 
 
 def test_a_council_that_changes_its_mind_all_the_time_does_not_drive_the_levers(
-    pair: Pair,
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_, announcer = [], pair.announcer
     pair.until(lambda: announcer._trusted)
-    announcer.options = dataclasses.replace(announcer.options, dwell_s=5.0)
+    monkeypatch.setattr(exchange, "DWELL_S", 5.0)
     for generation in range(1, 60):
         values = {"max_rpcs_in_flight": VALUES[generation % 3]} if generation % 4 else {}
         announcer._heard(

@@ -66,8 +66,9 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     site = Site(tmp_path)
+    site.group.keep_pace(monkeypatch)
     yield site
     site.close()
 
