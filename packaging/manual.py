@@ -81,7 +81,7 @@ _tarazu_names() { # CURRENT DIRECTORY…
     done
 }
 _tarazu_applications() {
-    _tarazu_names "$1" "${TARAZU_RUN_HISTORY_DIR:-$HOME/.local/state/tarazu/history}"/*/*/
+    _tarazu_names "$1" "${TARAZU_RUN_STATE_DIR:-$HOME/.local/state/tarazu}/history"/*/*/
 }
 _tarazu_steps() {
     _tarazu_names "$1" "${TARAZU_RUN_MAP_DIR:-$HOME/.local/state/tarazu/maps}"/*/

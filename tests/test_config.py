@@ -108,15 +108,15 @@ def test_a_second_mdsd_needs_all_its_addresses(tmp_path: Path) -> None:
 
 
 def test_files_of_conf_d_are_read_after_the_file_in_order_and_the_environment_last(tmp_path: Path) -> None:
-    path = write(tmp_path, "[ossd]\ninterval_s = 5\nname = 'a'\n[run]\nmode = 'place'\n")
+    path = write(tmp_path, "[ossd]\ninterval_s = 5\nexports = false\n[run]\nmode = 'place'\n")
     more = tmp_path / "conf.d"
     more.mkdir()
     (more / "20-site.toml").write_text("[ossd]\ninterval_s = 7\n[run]\nmode = 'advise'\n")
-    (more / "10-rack.toml").write_text("[ossd]\ninterval_s = 6\nname = 'b'\n")
+    (more / "10-rack.toml").write_text("[ossd]\ninterval_s = 6\nexports = true\n")
     (more / "30-off.toml.rpmsave").write_text("[ossd]\ninterval_s = 8\n")
     (more / ".30-off.toml").write_text("[ossd]\ninterval_s = 9\n")
     settings = config.load(path, {"TARAZU_RUN_MODE": "observe"})
-    assert (settings.ossd.interval_s, settings.ossd.name, settings.run.mode) == (7, "b", "observe")
+    assert (settings.ossd.interval_s, settings.ossd.exports, settings.run.mode) == (7, True, "observe")
     assert config.load(None, {"TARAZU_CONFIG": str(path)}).run.mode == "advise"
     (more / "20-site.toml").write_text("[ossd]\n\ninterval_s = 'x'\n")
     with pytest.raises(ConfigError, match=r"conf.d/20-site.toml:3: \[ossd\] interval_s: expected a number"):

@@ -67,15 +67,19 @@ def kind_of(root: str | Path) -> Kind:
 class Announcer(Service):
     """All state of the daemon."""
 
-    USED = ("keys.", "state.", "ossd.name", "tune.", "run.stop_file", "metrics.announcer")
+    USED = ("keys.", "state.", "tune.", "run.stop_file", "metrics.announcer")
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup, kind: Kind | None = None) -> None:
-        """`kind`: what this node is, where Lustre does not show it (yet). Raises ConfigError, BadInput, WireError."""
+    def __init__(
+        self, settings: config.Settings, wakeup: Wakeup, kind: Kind | None = None, name: str = ""
+    ) -> None:
+        """`kind`: what this node is, where Lustre does not show it (yet); `name`: its host's by default. Raises
+        ConfigError, BadInput, WireError.
+        """
         super().__init__(settings, wakeup, settings.metrics.announcer)
         self.options = settings.tune
         if not self.options.council:
             raise ConfigError("tune.council", "the address of the council, tcp://mds1:5774", "")
-        self.host = settings.ossd.name or socket.gethostname()
+        self.host = name or socket.gethostname()
         self.kind: Kind = kind or kind_of(config.root())
         self.start = secrets.randbits(62)
         self.sequence = 0

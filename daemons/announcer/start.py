@@ -23,7 +23,7 @@ NAME = "tarazu-announcer"
 def command_line() -> argparse.ArgumentParser:
     """Its options."""
     options = parser(NAME, "Tell the council what this node sees of its I/O, and do what it decides.")
-    options.add_argument("--name", help="name of this node (default: host name)")
+    options.add_argument("--name", default="", help="name of this node (default: host name)")
     options.add_argument(
         "--kind", choices=("oss", "router", "client"), help="default: what Lustre shows here"
     )
@@ -35,8 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     chosen = command_line().parse_args(argv)
 
     def read() -> config.Settings:
-        settings = config.override(config.load(chosen.config), "ossd", name=chosen.name)
-        settings = config.override(settings, "tune", council=chosen.council)
+        settings = config.override(config.load(chosen.config), "tune", council=chosen.council)
         return config.override(settings, "keys", directory=chosen.keys)
 
     def make(settings: config.Settings, wakeup: Wakeup) -> Announcer:
@@ -44,7 +43,7 @@ def main(argv: list[str] | None = None) -> int:
         from tarazu.daemons.announcer.service import Announcer
 
         try:
-            return Announcer(settings, wakeup, chosen.kind)
+            return Announcer(settings, wakeup, chosen.kind, chosen.name)
         except TarazuError as error:
             restore_left(settings, f"tarazu-announcer cannot begin: {error}")
             raise

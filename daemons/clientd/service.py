@@ -99,9 +99,10 @@ class Clientd(Service):
         "metrics.clientd",
     )
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, name: str = "") -> None:
+        """`name`: its host's by default."""
         super().__init__(settings, wakeup, settings.metrics.clientd)
-        self.name = settings.clientd.name or socket.gethostname()
+        self.name = name or socket.gethostname()
         self.started_s = time.time()
         self.planner = Planner(settings)
         self.site = SiteWatch(settings.run.stop_file)
@@ -496,7 +497,7 @@ def _answers(path: Path) -> bool:
 def settings_from(options: argparse.Namespace) -> config.Settings:
     """The configuration with the command line's options on top. Raises ConfigError."""
     check_option(options.database)
-    own = {"name": options.name, "socket": options.socket, "database": options.database}
+    own = {"socket": options.socket, "database": options.database}
     settings = config.override(config.load(options.config), "clientd", **own)
     settings = with_password(settings, options.config)
     return config.override(settings, "keys", directory=options.keys)
@@ -505,7 +506,7 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
 def command_line() -> argparse.ArgumentParser:
     """Its options."""
     options = parser(NAME, "Forecast, configure and store the files of job steps; ask mdsd to place them.")
-    options.add_argument("--name", help="name of this client (default: host name)")
+    options.add_argument("--name", default="", help="name of this client (default: host name)")
     options.add_argument("--socket", metavar="PATH", help="Unix socket to answer on")
     options.add_argument("--database", metavar="PATH", help="interaction database")
     return options
@@ -520,7 +521,7 @@ def main(argv: list[str] | None = None) -> int:
         gc.set_threshold(200_000, 20, 20)
         # Who has waited for mdsd or the database gets on at once, also while a large plan is stored.
         sys.setswitchinterval(0.0005)
-        return Clientd(settings, wakeup)
+        return Clientd(settings, wakeup, chosen.name)
 
     return serve(NAME, chosen, lambda: settings_from(chosen), make)
 

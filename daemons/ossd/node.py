@@ -25,16 +25,16 @@ log = logging.getLogger("tarazu.node")
 class NodeService(Service):
     """All state of the daemon."""
 
-    USED = ("keys.", "ossd.name", "bursts.statistics", "bursts.interval_s")
+    USED = ("keys.", "bursts.statistics", "bursts.interval_s")
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
-        """Raises ConfigError, WireError."""
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, name: str = "") -> None:
+        """`name`: its host's by default. Raises ConfigError, WireError."""
         super().__init__(settings, wakeup)
         address = settings.bursts.statistics
         if not address:
             raise ConfigError("bursts.statistics", "the address of tarazu-burstd, tcp://slurm1:5775", "")
         self.root = Path(config.root())
-        self.host = settings.ossd.name or socket.gethostname().partition(".")[0]
+        self.host = name or socket.gethostname().partition(".")[0]
         self.interval_s = settings.bursts.interval_s
         self.incarnation = secrets.randbits(62) + 1
         self.sequence = 0

@@ -29,6 +29,9 @@ from tarazu.wire.messages import OssReport
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
+    from tarazu.daemons.ossd.node import NodeService
+    from tarazu.daemons.routers.service import RulesService
+
 log = logging.getLogger("tarazu.ossd")
 
 NAME = "tarazu-ossd"
@@ -39,12 +42,13 @@ class Ossd(Service):
 
     USED = ("keys.", "ossd.", "mdsd.statistics", "standby.statistics", "metrics.ossd")
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, name: str = "") -> None:
+        """`name`: its host's by default."""
         super().__init__(settings, wakeup, settings.metrics.ossd)
         self.interval_s = settings.ossd.interval_s
         self.collections = Histogram()
         self.sent = 0
-        self.collector = collector_of(settings)
+        self.collector = collector_of(settings, name)
         self.read_at = 0.0
         """When `last` was read, on the monotonic clock."""
         self.last: OssReport | None = None
@@ -103,14 +107,13 @@ class Ossd(Service):
             yield gauge("ossd_jobs", "Jobs in it.", len(self.last.jobs))
 
 
-def collector_of(settings: config.Settings) -> Collector:
-    own = settings.ossd
-    return Collector(config.root(), own.name or socket.gethostname(), exports=own.exports)
+def collector_of(settings: config.Settings, name: str) -> Collector:
+    return Collector(config.root(), name or socket.gethostname(), exports=settings.ossd.exports)
 
 
-def once(settings: config.Settings, as_json: bool) -> int:
+def once(settings: config.Settings, name: str, as_json: bool) -> int:
     """Print one report, over an interval of at most a second."""
-    collector = collector_of(settings)
+    collector = collector_of(settings, name)
     collector.collect(time.time(), time.monotonic())
     time.sleep(min(1.0, settings.ossd.interval_s))
     report = collector.collect(time.time(), time.monotonic())
@@ -152,13 +155,12 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
     if options.interval is not None and not options.interval > 0:
         raise ConfigError("--interval", "a number of seconds above 0", options.interval)
     settings = config.load(options.config)
-    own = {"name": options.name, "interval_s": options.interval}
-    settings = config.override(settings, "ossd", **own)
+    settings = config.override(settings, "ossd", interval_s=options.interval)
     settings = config.override(settings, "mdsd", statistics=options.mdsd)
     return config.override(settings, "keys", directory=options.keys)
 
 
-def part_of(options: argparse.Namespace) -> type[Service]:
+def part_of(options: argparse.Namespace) -> type[NodeService | RulesService | Ossd]:
     """What of this program was asked for: each is a process of its own, with rights of its own."""
     if options.node:
         from tarazu.daemons.ossd.node import NodeService
@@ -174,7 +176,7 @@ def part_of(options: argparse.Namespace) -> type[Service]:
 def command_line() -> argparse.ArgumentParser:
     """Its options."""
     options = parser(NAME, "Publish the statistics of this OSS to tarazu-mdsd.")
-    options.add_argument("--name", help="name of this OSS (default: host name)")
+    options.add_argument("--name", default="", help="name of this OSS (default: host name)")
     options.add_argument("--interval", type=float, metavar="SECONDS", help="time between two reports")
     options.add_argument("--mdsd", metavar="ADDRESS", help="statistics address of mdsd, tcp://mds1:5770")
     options.add_argument(
@@ -195,8 +197,13 @@ def command_line() -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     chosen = command_line().parse_args(argv)
     if chosen.once:
-        return run(NAME, chosen, lambda: once(settings_from(chosen), chosen.json))
-    return serve(NAME, chosen, lambda: settings_from(chosen), part_of(chosen))
+        return run(NAME, chosen, lambda: once(settings_from(chosen), chosen.name, chosen.json))
+    part = part_of(chosen)
+
+    def make(settings: config.Settings, wakeup: Wakeup) -> Service:
+        return part(settings, wakeup, chosen.name)
+
+    return serve(NAME, chosen, lambda: settings_from(chosen), make)
 
 
 if __name__ == "__main__":

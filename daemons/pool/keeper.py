@@ -26,6 +26,7 @@ from tarazu.daemons.pool.calls import NotTheMgs, Pools, shown
 from tarazu.daemons.pool.notes import Note, Notes, is_gone, theirs_of, without_us
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.model import Ost
+from tarazu.ost_state import NEARLY_FULL
 from tarazu.pools.choosing import LEAVE_S, Change, Memory, Round, changed, choose
 from tarazu.store.stop import site_stop
 
@@ -66,7 +67,7 @@ class Keeper:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.options = settings.pool
-        self.audit = AuditFile(settings.pool.audit_log, log)
+        self.audit = AuditFile("", log)
         self.notes = Notes(settings.state.pool)
         self.pools = Pools(turn=turn)
         self._stopped = stopped or (lambda: str(site_stop(settings.run.stop_file) or ""))
@@ -192,7 +193,7 @@ class Keeper:
             # To begin with, all that are well; also where a beginning failed half-way.
             first = choose(
                 now_s, osts, candidates, candidates, {},
-                floor=options.floor, full=options.full, leave_s=0.0, most=len(osts),
+                floor=options.floor, full=NEARLY_FULL, leave_s=0.0, most=len(osts),
             )  # fmt: skip
             start = candidates - {change.ost for change in first.remove} - members
             adds = tuple(Change(index, "made") for index in sorted(start))
@@ -200,7 +201,7 @@ class Keeper:
         else:
             round_ = choose(
                 now_s, osts, members, candidates, memory,
-                floor=options.floor, full=options.full, leave_s=leave_s,
+                floor=options.floor, full=NEARLY_FULL, leave_s=leave_s,
             )  # fmt: skip
         name = self._name(fs_name)
         commands = _commands(fs_name, options.name, found is None, round_)

@@ -40,7 +40,6 @@ class PoolService(Service):
         self.interval_s = settings.ossd.interval_s
         self.site = SiteWatch(settings.run.stop_file, every_s=2.0)
         self.keeper = Keeper(settings, self.manager.alive, stopped=lambda: self.site.why)
-        self.keeper.audit.check("pool.audit_log")
         self.questions = Questions(settings)
         self._said = SaidOnce(log)
         self._rounds = self.every(self._interval_s, self._round)

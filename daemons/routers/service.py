@@ -51,12 +51,13 @@ class RulesService(Service):
 
     USED = ("keys.", "state.", "ossd.", "mdsd.requests", "standby.requests", "forwarding.")
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, name: str = "") -> None:
+        """`name`: its host's by default."""
         super().__init__(settings, wakeup)
         self.options = settings.forwarding
         self.interval_s = min(INTERVAL_S, settings.ossd.interval_s)
         self.root = Path(config.root())
-        self.oss = settings.ossd.name or socket.gethostname()
+        self.oss = name or socket.gethostname()
         self.keeper = keeper_of(settings, self.manager.alive)
         self.wanted: tuple[Rule, ...] = ()
         """What mdsd said last."""

@@ -50,7 +50,6 @@ def script(kind: str, run: config.RunSettings) -> str:
         settings |= {
             "library": library,
             "stop_file": run.stop_file,
-            "spool_kib": run.spool_limit >> 10 or "",
             "include": ":".join(run.include),
             "exclude": ":".join(run.exclude),
             "exclude_programs": ":".join(run.exclude_programs),

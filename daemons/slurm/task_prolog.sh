@@ -51,7 +51,6 @@ give TARAZU_STEP "$step"
 give TARAZU_MODE observe
 give TARAZU_RECORD light
 give TARAZU_SPOOL "$spool_dir/$step"
-give TARAZU_SPOOL_KIB "$spool_kib"
 give TARAZU_STOP "$stop_file"
 give TARAZU_INCLUDE "$include"
 give TARAZU_EXCLUDE "$exclude"

@@ -35,7 +35,6 @@ def configure(testbed: Directory, changes: Mapping[str, Mapping[str, Any]] | Non
             "mode": "place",
             "stop_file": str(etc / "stop"),
             "state_dir": str(home),
-            "history_dir": str(home / "history"),
             "map_dir": str(home / "maps"),
             "spool_dir": f"{testbed.directory}/clients/%h/spool",
             "gather": gather_command(testbed),

@@ -19,7 +19,6 @@ from tarazu.config.check import (
     one_of,
     setting,
 )
-from tarazu.ost_state import NEARLY_FULL
 from tarazu.units import MIB
 
 if TYPE_CHECKING:
@@ -105,7 +104,6 @@ class State:
 
 @section(frozen=True)
 class OssdSettings:
-    name: str = setting("", "name of this OSS; empty: its host name")
     interval_s: float = setting(
         60.0, "seconds between two reports of an OSS; tarazu-pool looks as often", POSITIVE
     )
@@ -178,7 +176,6 @@ class Allocate:
 
 @section(frozen=True)
 class ClientdSettings:
-    name: str = setting("", "name of this client; empty: its host name")
     socket: str = setting("/run/tarazu/clientd.sock", "Unix socket where `tarazu run` finds clientd")
     database: str = setting(
         "/var/lib/tarazu/interaction.db", "interaction database: a file, or mysql://user@host/database"
@@ -222,7 +219,6 @@ class LayoutSettings:
 
 @section(frozen=True)
 class Predict:
-    keep_runs: int = setting(100, "how many runs of an application are remembered", POSITIVE)
     look_s: float = setting(
         5.0,
         "how often a running step is looked at, to predict its next steps from itself; 0: never",
@@ -367,31 +363,19 @@ class RunSettings:
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
     state_dir: str = setting(
-        "~/.local/state/tarazu", "where jobs.log, tarazu.log and reports not delivered yet are kept"
+        "~/.local/state/tarazu",
+        "where jobs.log, tarazu.log, reports not delivered yet and, below history, runs are kept, one file each",
     )
-    history_dir: str = setting("~/.local/state/tarazu/history", "where runs are remembered, one file each")
     map_dir: str = setting(
         "~/.local/state/tarazu/maps", "where placement maps are written; best shared by all nodes of the job"
     )
     spool_dir: str = setting(
         "/dev/shm/tarazu-{uid}", "node-local directory of the recorder's spools; %h is the host name"
     )
-    spool_limit: int = setting(
-        0,
-        "what the spools of a step may take on a node; 0: the least of 256 MiB and 1 % of its memory",
-        NOT_NEGATIVE,
-        size=True,
-    )
     gather: str = setting(
         "auto",
-        "how other nodes' spools are fetched: auto (srun, mpirun, mpiexec, pbsdsh), none, or a command with "
-        "{spool}, {dest}",
-    )
-    send_map: str = setting(
-        "auto",
-        "auto: where run.map_dir lies on a file system of the leader's node alone, the first map is sent to the "
-        "memory of the job's other nodes before the program starts, within run.wait_s; never",
-        one_of("auto", "never"),
+        "how other nodes' spools are fetched: auto (srun, mpirun, mpiexec, pbsdsh; the first map is sent to them, too, "
+        "where run.map_dir is this node's alone), none, or a command with {spool}, {dest}",
     )
     apply: str = setting(
         "direct", "how a layout is set: direct (on the descriptor) or llapi", one_of("direct", "llapi")
@@ -407,6 +391,10 @@ class RunSettings:
         (), "accounts of the batch system (Slurm's account, LSF's project) whose jobs take part"
     )
     only_partitions: tuple[str, ...] = setting((), "partitions or queues whose jobs take part")
+
+    @property
+    def history_dir(self) -> str:
+        return f"{self.state_dir}/history"
 
 
 @section(frozen=True)
@@ -428,8 +416,6 @@ class Pool:
     )
     of: str = setting("", "the pool whose OSTs it may have; empty: all, or those that it had before")
     floor: float = setting(0.5, "least share of those OSTs that stays in it, whatever they are", SHARE)
-    full: float = setting(NEARLY_FULL, "share of its space from which an OST leaves it", SHARE)
-    audit_log: str = setting("", "file for one line per change of a pool; empty: standard error")
 
 
 @section(frozen=True)
@@ -519,7 +505,7 @@ RELOADED = {
     "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
     "predict": {"horizon_s"},
     "tune": {"mode"},
-    "pool": {"mode", "of", "floor", "full"},
+    "pool": {"mode", "of", "floor"},
     "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet", "wait_s"},
     "forwarding": {"benchmarks", "curves", "routers"},
 }
@@ -540,10 +526,11 @@ def _below(name: str) -> str:
     return f"it is {name} below state.directory"
 
 
+_NAMED = "it is the host's, or --name of the daemon"
 _OFTEN = "it is 10 s, or ossd.interval_s where that is shorter"
 _IN_PATH = "it is looked for in PATH, the system's directories first"
 FORMER = {
-    "ossd": {"root": _FOR_TESTS, "lnetctl": _IN_PATH, "state": _below("tarazu-routers")},
+    "ossd": {"name": _NAMED, "root": _FOR_TESTS, "lnetctl": _IN_PATH, "state": _below("tarazu-routers")},
     "mdsd": {
         **dict.fromkeys(("speed_half_life_s", "speed_forget_s", "user_requests_per_s"), _NO_EFFECT),
         "root": _FOR_TESTS,
@@ -559,6 +546,7 @@ FORMER = {
         "fill_tolerance": "it is 0.17, as Lustre's qos_threshold_rr",
     },
     "clientd": {
+        "name": _NAMED,
         "keep_plans": _NO_EFFECT,
         "user_plan_bytes": "it is 512 MiB",
         "forecast_s": "it is 60 s",
@@ -567,7 +555,12 @@ FORMER = {
     "layout": dict.fromkeys(
         ("shared_stripe_bytes", "private_stripe_bytes", "least_object_bytes"), _NO_EFFECT
     ),
-    "predict": {"model": _ONE, "runs": "it is 10"},
+    "predict": {"model": _ONE, "runs": "it is 10", "keep_runs": "it is 100"},
+    "run": {
+        "history_dir": "it is the folder `history` of run.state_dir",
+        "send_map": "maps are sent where run.gather is auto",
+        "spool_limit": "it is the least of 256 MiB and 1 % of a node's memory",
+    },
     "forwarding": {
         **dict.fromkeys(("gain", "rules_per_minute"), _NO_EFFECT),
         "policy": _ONE,
@@ -585,7 +578,13 @@ FORMER = {
         "worse": "it is 0.2",
         "silent_s": "it is 30 s",
     },
-    "pool": {"lctl": _IN_PATH, "interval_s": "it is ossd.interval_s", "state": _below("tarazu-pool")},
+    "pool": {
+        "audit_log": "its lines are in its log",
+        "full": "it is 0.95",
+        "lctl": _IN_PATH,
+        "interval_s": "it is ossd.interval_s",
+        "state": _below("tarazu-pool"),
+    },
     "bursts": {"answer_s": "it is 0.02 s", "directory": _below("tarazu-burstd")},
     "page": {
         "interval_s": _OFTEN,

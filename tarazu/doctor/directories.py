@@ -63,12 +63,12 @@ def _shared(node: Node, maps: Path) -> Finding:
         return skip("run.map_dir", f"{maps}: of which kind its file system is cannot be told")
     if kind not in directories.LOCAL_FILE_SYSTEMS:
         return ok("run.map_dir", f"{maps} on {kind}, which other nodes see")
-    if node.settings.run.send_map == "never":
-        mend = "run.map_dir on a shared file system, or run.send_map = 'auto'"
+    if node.settings.run.gather != "auto":
+        mend = "run.map_dir on a shared file system, or run.gather = 'auto'"
         return fail(
             "run.map_dir", f"{maps} on {kind}, which no other node sees: jobs of several run unplaced", mend
         )
-    return ok("run.map_dir", f"{maps} on {kind}: maps are sent to a job's other nodes (run.send_map)")
+    return ok("run.map_dir", f"{maps} on {kind}: maps are sent to a job's other nodes (run.gather)")
 
 
 def _spools(spools: Path) -> Iterator[Finding]:

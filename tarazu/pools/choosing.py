@@ -140,7 +140,7 @@ def _seen(now_s: float, ost: Ost, full: float, of: Memory, inside: bool) -> tupl
     state = ost.judged
     verdict, why = str(state.verdict), str(state)
     if state.verdict is Verdict.NEARLY_FULL or state.verdict not in AVOIDED:
-        # `pool.full` decides, with a distance for coming back.
+        # `full` decides, with a distance for coming back.
         if ost.fill < (full if inside else full - BACK_BELOW):
             return "", "well", msgspec.structs.replace(of, since_s=0.0)
         verdict = str(Verdict.NEARLY_FULL)

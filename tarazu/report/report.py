@@ -100,7 +100,7 @@ def report(
     root: str = "/",
     progress: Progress = lambda text: None,
 ) -> Report:
-    """history, state: `run.history_dir` and `run.state_dir` of one user; uid: whose lines of the audit log count (None:
+    """history, state: both of one user; uid: whose lines of the audit log count (None:
     everybody's); root: where /proc and /sys are found.
     """
     found = History(history)

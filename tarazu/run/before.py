@@ -90,7 +90,6 @@ def environment(step: Step) -> dict[str, str]:
         "TARAZU_MODE": step.mode,
         "TARAZU_RECORD": step.record_mode,
         "TARAZU_SPOOL": step.directories.spool,
-        "TARAZU_SPOOL_KIB": str(run.spool_limit >> 10 or ""),
         "TARAZU_APPLY": run.apply,
         "TARAZU_LISTS": step.settings.layout.lists,
         "TARAZU_INCLUDE": ":".join(run.include),

@@ -18,7 +18,7 @@ from tarazu.names import one_line
 from tarazu.run.problems import append_line
 from tarazu.run.step import Step
 from tarazu.store import control
-from tarazu.trace.history import id_of
+from tarazu.trace.history import KEEP_RUNS, id_of
 
 if TYPE_CHECKING:
     from tarazu.trace.records import RunRecord
@@ -111,7 +111,7 @@ def _without_map(run: RunRecord) -> RunRecord:
 def _remember(step: Step, run: RunRecord) -> None:
     """Append a run to its history, and tell clientd what came of its plans."""
     path = step.history.append(run, id_of(step.run_id))
-    step.history.prune(run.step.fs_name, run.step.application, step.settings.predict.keep_runs)
+    step.history.prune(run.step.fs_name, run.step.application, KEEP_RUNS)
     schedule = step.schedules.get(run.step.fs_name)
     if schedule and schedule.plans.plan_ids:
         step.reports.report(schedule.plans, path)

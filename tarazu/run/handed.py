@@ -26,7 +26,7 @@ from tarazu.config import Settings
 from tarazu.errors import TarazuError, TraceError
 from tarazu.model import JobStep
 from tarazu.past import changed_s
-from tarazu.trace.history import History
+from tarazu.trace.history import KEEP_RUNS, History
 
 if TYPE_CHECKING:
     from tarazu.trace.records import RunRecord
@@ -99,7 +99,7 @@ def gather(settings: Settings, *, wait_s: float = WAIT_S) -> HandedRuns:
                     continue
                 for run in runs:
                     history.append(run, id=path.name)  # once, also where this is killed, and done again
-                    history.prune(run.step.fs_name, run.step.application, settings.predict.keep_runs)
+                    history.prune(run.step.fs_name, run.step.application, KEEP_RUNS)
                     gathered.runs.append(run)
             except (TraceError, OSError) as error:
                 gathered.problems.append(f"{path.name}: {error}")

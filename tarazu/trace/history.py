@@ -57,8 +57,12 @@ def id_of(name: str) -> str:
     return match[1] if match else ""
 
 
+KEEP_RUNS = 100
+"""So many of an application are remembered."""
+
+
 class History:
-    """The runs under one directory (the setting `history_dir`)."""
+    """The runs under one directory (`run.state_dir`/history)."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = Path(directory)

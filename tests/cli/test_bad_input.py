@@ -47,7 +47,7 @@ def site(tmp_path: Path) -> Path:
     (tmp_path / "tarazu.toml").write_text(
         f'[keys]\ndirectory = "{tmp_path}/keys"\n[layout]\npfl_file = "{tmp_path}/pfl.ini"\n'
         f'[clientd]\nsocket = "{tmp_path}/sock"\ndatabase = "{tmp_path}/interaction.db"\n'
-        f'[run]\nhistory_dir = "{tmp_path}/history"\nmap_dir = "{tmp_path}/maps"\n'
+        f'[run]\nstate_dir = "{tmp_path}"\nmap_dir = "{tmp_path}/maps"\n'
     )
     return tmp_path
 

@@ -27,7 +27,7 @@ Captured = pytest.CaptureFixture[str]
 @pytest.fixture
 def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
     """Three runs of ior on two file systems, one of another program; the newest has a name that is no UTF-8."""
-    monkeypatch.setenv("TARAZU_RUN_HISTORY_DIR", str(tmp_path / "history"))
+    monkeypatch.setenv("TARAZU_RUN_STATE_DIR", str(tmp_path))
     history = History(tmp_path / "history")
     for start_s in (1e9, 2e9):
         history.append(sample(start_s))

@@ -71,7 +71,7 @@ def test_what_needs_a_restart_is_named_and_goes_on_as_it_was(site: Site) -> None
     mdsd = site.mdsd()
     site.status()
     text = site.config.read_text().replace(site.requests, "tcp://127.0.0.1:1")
-    said = told(site, "mdsd", mdsd, text.replace("[ossd]", "[ossd]\nname = 'x'"))
+    said = told(site, "mdsd", mdsd, text.replace("[ossd]", "[clientd]\nsocket = '/x'\n[ossd]"))
     assert said == ["tarazu-mdsd: INFO: settings read again; after a restart only: mdsd.requests"]
     assert site.status()["daemon"] == "mdsd"
 

@@ -181,7 +181,7 @@ def test_settings_are_taken_over_as_a_whole_or_not_at_all(
     plain: Plain, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "tarazu.daemons")
-    new = config.override(config.Settings(), "ossd", interval_s=0.01, name="elsewhere")
+    new = config.override(config.Settings(), "ossd", interval_s=0.01)
     new = config.override(new, "mdsd", requests="tcp://mds9:1", cpu_limit=0.1)
     plain.read = lambda: config.override(new, "clientd", socket="/not/looked/at")
 
@@ -200,10 +200,10 @@ def test_settings_are_taken_over_as_a_whole_or_not_at_all(
         lambda: len(caplog.messages) == 2,
     )
     assert caplog.messages == [
-        "settings read again; after a restart only: ossd.name, mdsd.requests",
+        "settings read again; after a restart only: mdsd.requests",
         "settings stay as they were: ossd.interval_s: expected another one, found 'this one'",
     ]
-    assert plain.settings.ossd.interval_s == 0.01 and plain.settings.ossd.name == ""
+    assert plain.settings.ossd.interval_s == 0.01 and plain.settings.mdsd.requests != "tcp://mds9:1"
     assert plain.noted.count("take_over") == 1
 
 

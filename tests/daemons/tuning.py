@@ -116,8 +116,7 @@ class Group:
         path.write_text(
             f"[keys]\ndirectory = '{self.keys}'\n[state]\ndirectory = '{self.directory}/{var or name}.var'\n"
             "[run]\nstop_file = ''\n"
-            f"[ossd]\nname = '{name}'\n[tune]\n"
-            + "".join(f"{key} = {value!r}\n" for key, value in tune.items())
+            "[tune]\n" + "".join(f"{key} = {value!r}\n" for key, value in tune.items())
         )
         return path
 
@@ -142,16 +141,19 @@ class Group:
         return self._start("council.service", "council", Path("/nowhere"), **own)
 
     def announcer(self, client: Client, **own: Any) -> subprocess.Popen[bytes]:
-        return self._start("announcer.start", client.name, client.root, **own)
+        return self.announcer_of(client.name, client.root, **own)
 
-    def _start(self, daemon: str, name: str, root: Path, **own: Any) -> subprocess.Popen[bytes]:
+    def announcer_of(self, name: str, root: Path, **own: Any) -> subprocess.Popen[bytes]:
+        return self._start("announcer.start", name, root, "--name", name, **own)
+
+    def _start(self, daemon: str, name: str, root: Path, *words: str, **own: Any) -> subprocess.Popen[bytes]:
         package, module = daemon.split(".")
         program = f"import sys; from tarazu.tune import exchange; vars(exchange).update({self.pace})\n"
         program += f"from tarazu.daemons.{package} import {module} as run; run.WORSE = {self.worse}\n"
         command = [sys.executable, "-c", f"{program}sys.exit(run.main(sys.argv[1:]))"]
         with self._log(name).open("ab") as log:
             process = subprocess.Popen(
-                [*command, "--config", str(self.configuration(name, root, **own))],
+                [*command, "--config", str(self.configuration(name, root, **own)), *words],
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "PYTHONWARNINGS": "error", **self.environ(name, root)},

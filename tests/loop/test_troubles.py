@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -15,6 +16,7 @@ import pytest
 
 from tarazu.sim import demo
 from tarazu.sim.testbed.daemons import wait_until_ready
+from tarazu.trace.history import KEEP_RUNS
 
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
@@ -81,9 +83,12 @@ def test_an_interrupt_while_the_leader_gathers_changes_nothing(loop: Loop) -> No
 
 
 def test_only_the_newest_runs_are_kept(loop: Loop) -> None:
-    for _ in range(4):
-        loop.run(*writer(loop, "kept"), app="kept", mode="observe", env={"TARAZU_PREDICT_KEEP_RUNS": "2"})
-    assert len(loop.json("history", "list", "kept")) == 2
+    loop.run(*writer(loop, "kept"), app="kept", mode="observe")
+    (first,) = loop.home.glob("history/*/kept/*.run")
+    for number in range(KEEP_RUNS):
+        shutil.copy(first, first.with_name(first.name.replace(first.name[:8], f"2020{number:04}")))
+    loop.run(*writer(loop, "kept"), app="kept", mode="observe")
+    assert len(list(first.parent.glob("*.run"))) == KEEP_RUNS
 
 
 def test_nothing_is_left_behind(loop: Loop) -> None:

@@ -33,7 +33,6 @@ class Site:
             },
             **self.bed.environment(),
             "TARAZU_RUN_STATE_DIR": str(self.home),
-            "TARAZU_RUN_HISTORY_DIR": str(self.home / "history"),
             "TARAZU_RUN_MAP_DIR": str(self.home / "maps"),
             "TARAZU_RUN_SPOOL_DIR": str(self.home / "spool"),
             **extra,

@@ -46,7 +46,6 @@ def run(start_s: float, sizes: list[int], app: str = "ior", **changes: object) -
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home, a configuration, and the view of a file system with one OST at a tenth of its peers' speed."""
-    monkeypatch.setenv("TARAZU_RUN_HISTORY_DIR", str(tmp_path / "history"))
     monkeypatch.setenv("TARAZU_RUN_STATE_DIR", str(tmp_path))
     (tmp_path / "view.json").write_bytes(msgspec.json.encode(view(ost2=0.1)))
     history = History(tmp_path / "history")

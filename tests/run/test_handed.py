@@ -20,7 +20,7 @@ NAME = "slurm-4711-0-0-2"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    run = RunSettings(state_dir=str(tmp_path / "state"), history_dir=str(tmp_path / "history"))
+    run = RunSettings(state_dir=str(tmp_path / "state"))
     return dataclasses.replace(Settings(), run=run)
 
 

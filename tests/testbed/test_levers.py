@@ -64,10 +64,10 @@ def test_nrs_is_learned_set_and_restored_whatever_dies(bed: Testbed, tmp_path: P
 
     try:
         group.council()
-        announcer = group._start("announcer.start", "oss1", root)
+        announcer = group.announcer_of("oss1", root)
         group.until(lambda: written(nrs() != before))
         group.kill(announcer)
-        announcer = group._start("announcer.start", "oss1", root)
+        announcer = group.announcer_of("oss1", root)
         group.until(lambda: written("left by a former run" in group.log("oss1")))
         group.until(lambda: written(nrs() != before))
         file = str(group.configuration("oss1", root))

@@ -29,7 +29,7 @@ from tarazu.cli.output import Progress, print_json, print_table
 from tarazu.errors import TarazuError
 from tarazu.run.command_line import job_step
 from tarazu.stats.client import mounts
-from tarazu.trace.history import History
+from tarazu.trace.history import KEEP_RUNS, History
 from tarazu.trace.places import Place
 from tarazu.units import human_bytes, human_time
 
@@ -81,7 +81,7 @@ def execute(options: argparse.Namespace) -> int:
         History(Path(settings.run.history_dir).expanduser()),
         TrainingRules(
             uid=os.getuid(),
-            keep_runs=settings.predict.keep_runs,
+            keep_runs=KEEP_RUNS,
             here=tuple(Place(m.path, m.fs_name, m.subdirectory) for m in mounts()),
             named=_named(options.mount, options.fs),
             application=options.app,

@@ -57,7 +57,6 @@ class OtherNodes:
             self._each
             and self._each.answers
             and have_spool
-            and self.run.send_map == "auto"
             and self.mode != "observe"
             and "%h" not in self.run.spool_dir
             and directories.on_this_node_alone(self.maps)

@@ -65,7 +65,7 @@ def home(tmp_path: Path) -> Path:
         "2026-11-22T18:32:00 other app=ior mode=place ranks=4 files=1 bytes=1 record=light exit=0\n"
     )
     (tmp_path / "tarazu.toml").write_text(
-        f"[run]\nstate_dir = '{tmp_path}'\nhistory_dir = '{tmp_path}/history'\nmap_dir = '{tmp_path}/maps'\n"
+        f"[run]\nstate_dir = '{tmp_path}'\nmap_dir = '{tmp_path}/maps'\n"
         f"spool_dir = '{tmp_path}/spools'\nstop_file = ''\n[clientd]\nsocket = '{tmp_path}/nobody'\n"
     )
     return tmp_path

@@ -54,7 +54,7 @@ class Pair:
         group.here(client)
         self.council: CouncilService | None = None
         self.announcer = Announcer(
-            config.load(str(group.configuration(client.name, client.root))), Wakeup(), kind="client"
+            config.load(str(group.configuration(client.name, client.root))), Wakeup(), "client", client.name
         )
 
     def begin(self, name: str, **own: Any) -> None:
@@ -285,7 +285,7 @@ def test_of_two_announcers_on_a_node_the_second_waits(pair: Pair) -> None:
     pair.begin("mds1")
     pair.until(lambda: pair.client.in_force in VALUES)
     second = Announcer(
-        config.load(str(pair.group.configuration("login1", pair.client.root))), Wakeup(), kind="client"
+        config.load(str(pair.group.configuration("login1", pair.client.root))), Wakeup(), "client", "login1"
     )
     for _ in range(3):
         second._tick(time.monotonic())

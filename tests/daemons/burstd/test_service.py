@@ -140,10 +140,9 @@ def test_a_compute_node_tells_of_its_network(site: Site) -> None:
     (root / "sys/kernel/debug/lnet/stats").write_text("1 2 0 4 5 6 7 0 0 0 0\n")
     service = site.service(interval_s=0.01)
     settings = site.settings(interval_s=0.01)
-    settings = config.override(settings, "ossd", name="n7")
     os.environ["TARAZU_ROOT"] = str(root)
     told = 0
-    with Wakeup() as wakeup, contextlib.closing(NodeService(settings, wakeup)) as node:
+    with Wakeup() as wakeup, contextlib.closing(NodeService(settings, wakeup, "n7")) as node:
         deadline = time.monotonic() + PATIENCE_S
         while service.reports.taken < 3:
             assert time.monotonic() < deadline

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import signal
 import subprocess
@@ -19,6 +20,7 @@ import pytest
 from tarazu import config
 from tarazu.cli import pool as pool_command
 from tarazu.daemons.asking import Whole
+from tarazu.daemons.audit_file import AuditFile
 from tarazu.daemons.pool.calls import MOST_OSTS, Pools, words
 from tarazu.daemons.pool.keeper import Keeper
 from tarazu.daemons.pool.notes import NAME
@@ -49,10 +51,12 @@ class Site:
             config.Settings(state=config.State(str(directory))), "pool", mode="apply",
         )  # fmt: skip
 
-    def keeper(self, lctl: str = "lctl", **changes: Any) -> Keeper:
+    def keeper(self, lctl: str = "lctl", audit: Path | None = None, **changes: Any) -> Keeper:
         settings = config.override(self.settings, "pool", **changes)
         keeper = Keeper(settings, stopped=lambda: self.stopped, clock=lambda: self.now_s)
         keeper.pools = Pools(lctl)
+        if audit:
+            keeper.audit = AuditFile(str(audit), logging.getLogger())
         return keeper
 
     def members(self) -> list[int] | None:
@@ -295,7 +299,7 @@ def test_apply_away_from_the_mgs_says_that_it_must_run_there_and_leaves_no_note(
     refuses = 'echo "No device found for name MGS: Invalid argument" >&2; exit 19'
     lctl.write_text(f'#!/bin/sh\ncase $1 in pool_list) exec {site.lctl} "$@";; esac\n{refuses}\n')
     lctl.chmod(0o755)
-    keeper = site.keeper(lctl=str(lctl), audit_log=str(audit))
+    keeper = site.keeper(lctl=str(lctl), audit=audit)
     for _ in range(3):
         (done,) = keeper.apply(system(site.bed), anew=True)
         assert "expected to run on the node of the MGS of lustre" in done.failed
@@ -312,7 +316,7 @@ def test_apply_away_from_the_mgs_says_that_it_must_run_there_and_leaves_no_note(
 def test_a_kill_between_the_call_and_its_line_loses_no_line(site: Site, tmp_path: Path) -> None:
     site.bed.mds.add_pool("good", list(range(8)))
     audit = tmp_path / "audit.log"
-    keeper = site.keeper(audit_log=str(audit))
+    keeper = site.keeper(audit=audit)
 
     class Killed(Pools):
         def change(self, fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> None:
@@ -454,7 +458,7 @@ def test_of_two_file_systems_each_has_its_pool_and_one_that_fails_holds_up_no_ot
     audit = Path(site.settings.state.pool).parent / "audit.log"
     (other,) = system(site.bed).views
     both = Whole((msgspec.structs.replace(other, fs_name="flash"), *system(site.bed, _3="sick").views))
-    keeper = site.keeper(audit_log=str(audit))
+    keeper = site.keeper(audit=audit)
     flash, lustre = keeper.apply(both)
     assert flash.failed and lustre.done and site.members() == [0, 1, 2, 4, 5, 6, 7]
     assert {change.ost for change in lustre.round.add} == {0, 1, 2, 4, 5, 6, 7}

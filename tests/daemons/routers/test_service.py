@@ -32,13 +32,12 @@ def make(server: Server, tmp_path: Path) -> Iterator[Make]:
     def make(mode: str = "apply", lnetctl: str = server.command, **own: Any) -> RulesService:
         server.here()
         settings = config.Settings(
-            ossd=config.OssdSettings(name="oss1"),
             state=config.State(str(tmp_path)),
             keys=config.Keys(directory=str(tmp_path / "keys")),
             mdsd=config.MdsdSettings(requests="tcp://127.0.0.1:9"),
             forwarding=config.Forwarding(routers=mode, **own),
         )
-        made.append(RulesService(settings, Wakeup()))
+        made.append(RulesService(settings, Wakeup(), "oss1"))
         made[-1].keeper.lnetctl = Lnetctl(lnetctl)
         return made[-1]
 
