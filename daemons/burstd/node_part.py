@@ -40,6 +40,8 @@ from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.bursts")
 
+WAIT_S = 30.0
+"""Nodes asked for are given back to Slurm's choice when the job has not started so long after."""
 EVERY_S = 2.0
 """So often Slurm is looked at; less often where that takes it long."""
 SHARE = 0.1
@@ -271,7 +273,7 @@ class NodeSelection:
         self._learn_rights()
         view = self.slurm.view(running=bool(self.pins.all))
         stop = "" if self.mode == "apply" else f"the mode is {self.mode}"
-        done = keeping.tend(self.pins, view, self.slurm, self.options.wait_s, now_s=time.time(), all_of=stop)
+        done = keeping.tend(self.pins, view, self.slurm, WAIT_S, now_s=time.time(), all_of=stop)
         sizes = {(job.user, job.name, job.asked): job.nodes for job in view.queue}
         for each in done:
             size = sizes.get((each.pin.user, each.pin.name, each.pin.nodes), 0)

@@ -162,6 +162,7 @@ class Allocate:
         "-1: all are placed",
         Check("a number from -1 to 1", lambda v: -1 <= v <= 1),
     )
+
     solver: str = setting(
         "auto",
         "networkx, ortools, or auto: networkx where it takes 0.1 s at most, OR-tools beyond where it is installed",
@@ -336,11 +337,6 @@ class Bursts:
     quiet: bool = setting(
         False, "applications whose communication nobody counts are taken to communicate little"
     )
-    wait_s: float = setting(
-        30.0,
-        "nodes asked for are given back to Slurm's choice when the job has not started so long after",
-        POSITIVE,
-    )
 
 
 @section(frozen=True)
@@ -506,7 +502,7 @@ RELOADED = {
     "predict": {"horizon_s"},
     "tune": {"mode"},
     "pool": {"mode", "of", "floor"},
-    "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet", "wait_s"},
+    "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet"},
     "forwarding": {"benchmarks", "curves", "routers"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
@@ -585,7 +581,7 @@ FORMER = {
         "interval_s": "it is ossd.interval_s",
         "state": _below("tarazu-pool"),
     },
-    "bursts": {"answer_s": "it is 0.02 s", "directory": _below("tarazu-burstd")},
+    "bursts": {"answer_s": "it is 0.02 s", "wait_s": "it is 30 s", "directory": _below("tarazu-burstd")},
     "page": {
         "interval_s": _OFTEN,
         "results": _below("tarazu-page/results"),

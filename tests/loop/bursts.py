@@ -19,6 +19,7 @@ import numpy as np
 from tarazu import config
 from tarazu.batch.jobs import Job
 from tarazu.batch.node_set import unfold
+from tarazu.daemons.burstd import node_part
 from tarazu.daemons.burstd.asked import VERSION, AboutAll, AboutJob, JobAnswer, Told
 from tarazu.daemons.burstd.asking import ask
 from tarazu.daemons.burstd.history import ALIVE
@@ -108,11 +109,15 @@ class Bursts:
         os.utime(beside, (self._plugin_s, self._plugin_s))
         beside.replace(path)
 
-    def start(self) -> None:
-        """Returns when it knows Slurm's nodes and applications."""
+    def start(self, wait_s: float = node_part.WAIT_S) -> None:
+        """Returns when it knows Slurm's nodes and applications. `wait_s`: how long a job may wait for its nodes."""
+        program = (
+            "import sys; from tarazu.daemons.burstd import node_part, service; "
+            f"node_part.WAIT_S = {wait_s}; sys.exit(service.main(sys.argv[1:]))"
+        )
         with (self.directory / "burstd.log").open("a") as log:
             self.daemon = subprocess.Popen(
-                [sys.executable, "-m", "tarazu.daemons.burstd.service", "--config", str(self.config)],
+                [sys.executable, "-c", program, "--config", str(self.config)],
                 env=self.env,
                 stdout=log,
                 stderr=log,

@@ -149,10 +149,12 @@ def test_nodes_asked_for_are_given_back_when_the_job_does_not_start(bursts: Burs
     _somebody_has_the_licence(bursts)
     waiting = bursts.submit("-N4", "-J", "io", "-L", "one")
     assert bursts.job(waiting)["ReqNodeList"] != "(null)"
-    bursts.reload(wait_s=0.5)
+    bursts.signal(signal.SIGKILL)
+    bursts.start(wait_s=0.5)
     bursts.until(lambda: bursts.job(waiting)["ReqNodeList"] == "(null)")
     assert "has not started within 0.5 s" in (bursts.directory / "burstd.log").read_text()
-    bursts.reload()
+    bursts.signal(signal.SIGKILL)
+    bursts.start()
 
 
 def test_undo_after_a_kill_and_a_restart_that_goes_on(bursts: Bursts) -> None:
@@ -179,10 +181,12 @@ def test_a_job_that_is_put_back_into_the_queue_waits_for_no_certain_nodes(bursts
     id = bursts.submit("-N4", "-J", "io", "--requeue")
     bursts.started(id)
     bursts.until(lambda: bursts.record("io")["started"] > 0)
-    bursts.reload(wait_s=0.5)
+    bursts.signal(signal.SIGKILL)
+    bursts.start(wait_s=0.5)
     bursts.run("scontrol", "requeue", id)
     bursts.until(lambda: bursts.job(id)["ReqNodeList"] == "(null)")
-    bursts.reload()
+    bursts.signal(signal.SIGKILL)
+    bursts.start()
 
 
 @pytest.fixture(scope="module")
