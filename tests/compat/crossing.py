@@ -100,21 +100,24 @@ def _of(daemon: processes.Daemon, crossing: Crossing, earlier: Path) -> processe
     if part not in crossing.earlier:
         return daemon
     argv = [word.replace("tarazu.toml", EARLIER) for word in daemon.argv[1:]]
-    if part == "mdsd":  # it may not know state.directory
-        argv += ["--state", str(Path(argv[argv.index("--config") + 1]).parents[1] / "var" / "mdsd")]
     return msgspec.structs.replace(daemon, argv=[str(earlier / Path(daemon.argv[0]).name), *argv])
 
 
 def _write_earlier(bed: testbeds.Testbed, earlier: Path) -> None:
-    """The configuration that the earlier version reads."""
+    """The configuration that the earlier version reads: what it knows, and where things were by settings of then."""
     known = json.loads(_said(earlier / "python", KNOWN, bed.directory))
     config = bed.directory / "etc" / "tarazu.toml"
+    former = {
+        "mdsd": f'state = "{bed.directory}/var/tarazu/mdsd"',
+        "run": f'history_dir = "{bed.directory}/home/history"',
+    }
     lines, section = [], ""
     for line in config.read_text().splitlines():
         if line.startswith("["):
             section = line.strip("[]")
-        name = line.split(" = ")[0]
-        if not line or line.startswith("[") or f"{section}.{name}" in known:
+            if any(name.startswith(f"{section}.") for name in known):
+                lines += [line, *(text for of, text in former.items() if of == section)]
+        elif not line or f"{section}.{line.split(' = ')[0]}" in known:
             lines.append(line)
     config.with_name(EARLIER).write_text("\n".join(lines) + "\n")
 

@@ -180,7 +180,7 @@ def test_variables_that_a_launcher_keeps_from_a_host_are_missed_there(two: Two) 
 def test_a_plan_that_cannot_travel_is_missed_and_the_line_says_by_whom(two: Two) -> None:
     launcher = two.launcher("openmpi")
     two.run("alone", launcher)
-    two.run("alone", launcher, env={"TARAZU_RUN_GATHER": "none"})
+    two.run("alone", launcher, env={"TARAZU_RUN_SPOOL_DIR": "/dev/shm/tarazu-{uid}-%h"})
     assert two.outcomes("alone") == {"hit": 3, "late": 3}
     assert f"problem='{two.loop.home}/maps is not shared by {SECOND} (run.map_dir)'" in two.line
 
