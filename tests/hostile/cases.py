@@ -473,7 +473,10 @@ CASES = (
     Case("pins", ("tarazu.daemons.burstd.pins:Pins._read",), _pins, lambda p: Pins(p.parent)),
     Case(
         "status of burstd",
-        ("tarazu.daemons.burstd.kept:Kept.status", "tarazu.daemons.burstd.kept:Kept.told"),
+        (
+            "tarazu.daemons.burstd.kept:BurstsDirectory.status",
+            "tarazu.daemons.burstd.kept:BurstsDirectory.told",
+        ),
         _status,
         lambda p: BurstsKept(p.parent).told(),
     ),
@@ -481,7 +484,7 @@ CASES = (
     Case(
         "knowledge",
         (
-            "tarazu.daemons.council.kept:Kept.knowledge",
+            "tarazu.daemons.council.kept:CouncilDirectory.knowledge",
             "tarazu.tune.council:Council.restore",
             "tarazu.tune.learning.memory:Remembering.restore",
         ),
@@ -490,7 +493,7 @@ CASES = (
     ),
     Case(
         "status of a council",
-        ("tarazu.daemons.council.here:here", "tarazu.daemons.council.kept:Kept.status"),
+        ("tarazu.daemons.council.here:here", "tarazu.daemons.council.kept:CouncilDirectory.status"),
         _status,
         _here,
     ),
