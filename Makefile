@@ -44,9 +44,9 @@ $(BIN)/python:
 	@command -v cc >/dev/null || { echo "tarazu: a C compiler is needed (Debian: apt install gcc libc6-dev)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(STAMP): $(BIN)/python pyproject.toml CMakeLists.txt preload/CMakeLists.txt sim/testbed/CMakeLists.txt \
+$(STAMP): $(BIN)/python pyproject.toml CMakeLists.txt preload/CMakeLists.txt tarazu/sim/testbed/CMakeLists.txt \
           $(wildcard preload/*.[ch]) $(wildcard preload/*/*.[ch]) $(wildcard preload/*.def) \
-          $(wildcard sim/testbed/*.[ch]) $(wildcard sim/testbed/*/*.[ch])
+          $(wildcard tarazu/sim/testbed/*.[ch]) $(wildcard tarazu/sim/testbed/*/*.[ch])
 	@echo "== installing tarazu and what it needs into $(VENV)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
@@ -65,7 +65,7 @@ packages:
 
 test: packages setup
 	@# Hundreds of short programs are started: none of them should compile tarazu's modules for itself.
-	@$(BIN)/python -m compileall -q -x tests/data tarazu daemons sim tests
+	@$(BIN)/python -m compileall -q -x tests/data tarazu tests
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 dist: setup
@@ -90,7 +90,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror preload/*.[ch] preload/*/*.[ch] sim/testbed/*.[ch]; \
+	@if command -v clang-format >/dev/null; then clang-format --dry-run --Werror preload/*.[ch] preload/*/*.[ch] tarazu/sim/testbed/*.[ch]; \
 	 else echo "clang-format is not installed: the C was not checked"; fi
 
 bench: setup

@@ -9,7 +9,7 @@ from typing import Any
 
 from dashboard_panels import ITSELF, STORAGE, Panel
 
-DIRECTORY = Path(__file__).parents[1] / "daemons" / "grafana"
+DIRECTORY = Path(__file__).parents[1] / "tarazu" / "daemons" / "grafana"
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 WIDTH = 24
 OF_FS = "label_values(tarazu_target_size_bytes, fs)"

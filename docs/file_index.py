@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1]
-TOPS = ("tarazu", "daemons", "preload", "sim", "packaging")
+TOPS = ("tarazu", "preload", "packaging")
 HEAD = """# All files
 
 What each file is about, in its own first sentence; made of the sources. [Architecture](architecture.md) tells how they

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tarazu.wire.messages import STATISTICS
 
-DAEMONS = Path(__file__).parents[1] / "daemons"
+DAEMONS = Path(__file__).parents[1] / "tarazu" / "daemons"
 _CALLS = {"gauge": "gauge", "counter": "counter", "counters": "counter", "histogram": "histogram"}
 _CLASSES = {
     "GaugeMetricFamily": "gauge",

@@ -25,7 +25,7 @@ from packaging.requirements import Requirement
 SOURCE = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]
 VERSION: str = PROJECT["version"]
-UNITS = SOURCE / "daemons" / "systemd"
+UNITS = SOURCE / "tarazu" / "daemons" / "systemd"
 
 
 def closure(extras: Iterable[str]) -> dict[str, importlib.metadata.Distribution]:
@@ -141,7 +141,7 @@ def _add_system_files(prefix: Path) -> None:
     for name in ("LICENSE", "README.md", "CHANGELOG.md"):
         files[SOURCE / name] = PurePosixPath("share/doc/tarazu", name)
     for folder in ("slurm", "grafana"):
-        for path in (SOURCE / "daemons" / folder).iterdir():
+        for path in (SOURCE / "tarazu" / "daemons" / folder).iterdir():
             if path.is_file() and path.suffix != ".py":
                 files[path] = PurePosixPath("share/tarazu", folder, path.name)
     modules = SOURCE / "packaging" / "modulefiles"

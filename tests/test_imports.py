@@ -185,7 +185,7 @@ def test_every_room_is_in_the_table() -> None:
 
 def test_a_daemon_imports_no_other_ones_room() -> None:
     files = {module: path for module, path in product().items() if module.startswith("tarazu.daemons.")}
-    rooms = {path.parent.name for path in (ROOT / "daemons").glob("*/__init__.py")}
+    rooms = {path.parent.name for path in (ROOT / "tarazu/daemons").glob("*/__init__.py")}
     assert rooms | {"service"} == set(MAY_IMPORT_DAEMONS)
     for module, path in files.items():
         visitor = Imports(files, types=True)
@@ -226,10 +226,9 @@ def test_of_daemons_and_commands_others_import_what_is_made_for_it(pair: str) ->
 def product() -> dict[str, Path]:
     """Module → file, by the names under which they are imported."""
     found: dict[str, Path] = {}
-    for top, name in (("tarazu", "tarazu"), ("daemons", "tarazu.daemons"), ("sim", "tarazu.sim")):
-        for path in (ROOT / top).rglob("*.py"):
-            parts = path.relative_to(ROOT / top).with_suffix("").parts
-            found[".".join((name, *(part for part in parts if part != "__init__")))] = path
+    for path in (ROOT / "tarazu").rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(part for part in parts if part != "__init__")] = path
     return found
 
 

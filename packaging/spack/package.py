@@ -71,7 +71,7 @@ class Tarazu(PythonPackage):
     @run_after("install")
     def install_system_files(self):
         """Units, sysusers and tmpfiles, man pages and completion, where an administrator looks for them."""
-        source = join_path(self.stage.source_path, "daemons", "systemd")
+        source = join_path(self.stage.source_path, "tarazu", "daemons", "systemd")
         install_tree(source, join_path(self.prefix.share, "tarazu", "systemd"))
 
     @run_after("install")

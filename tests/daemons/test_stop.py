@@ -19,7 +19,9 @@ SETS_NOTHING = {"tarazu-ossd": "its rules of routers are mdsd's", "tarazu-page":
 
 def settings_of(module: str) -> tuple[str, ...]:
     """Its service's `USED`, without the time that importing a daemon takes."""
-    path = (ROOT / "daemons").joinpath(*module.removeprefix("tarazu.daemons.").split(".")[:-1]) / "service.py"
+    path = (ROOT / "tarazu/daemons").joinpath(
+        *module.removeprefix("tarazu.daemons.").split(".")[:-1]
+    ) / "service.py"
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "USED":
             return tuple(ast.literal_eval(node.value))

@@ -22,7 +22,7 @@ from tests.daemons.conftest import Site, allocation, ask
 from tests.daemons.listening import until
 
 ROOT = Path(__file__).parents[2]
-UNITS = sorted((ROOT / "daemons/systemd").glob("*.service"))
+UNITS = sorted((ROOT / "tarazu/daemons/systemd").glob("*.service"))
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
@@ -54,7 +54,7 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
         assert (service["ReadOnlyPaths"], service["PrivateDevices"]) == ("/sys /proc/sys", "yes")
         return
     # Else it ends with 217/USER, as burstd did where there was no user slurm.
-    assert f"\nu {user} " in (ROOT / "daemons/systemd/tarazu.sysusers").read_text()
+    assert f"\nu {user} " in (ROOT / "tarazu/daemons/systemd/tarazu.sysusers").read_text()
 
 
 def test_all_daemons_have_one() -> None:
@@ -134,7 +134,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
         ("page", "page.service", []),
         ("pool", "pool.service", []),
     ):
-        unit = str(ROOT / f"daemons/systemd/tarazu-{unit_name}.service")
+        unit = str(ROOT / f"tarazu/daemons/systemd/tarazu-{unit_name}.service")
         with (site.directory / f"{unit_name}.log").open("a") as log:
             site.processes.append(
                 subprocess.Popen(

@@ -19,7 +19,7 @@ from importlib.metadata import distribution
 from tarazu.cli import below, command
 from tests.docs.reading import ROOT, Typed
 
-SYSTEMD = ROOT / "daemons" / "systemd"
+SYSTEMD = ROOT / "tarazu/daemons/systemd"
 UNITS = {path.name for path in SYSTEMD.glob("tarazu*")}
 PLAIN = set(
     ". apt apt-get bash cat cd chmod chown clush cp cut dd done dpkg echo eval export find for git grep head id "

@@ -20,7 +20,7 @@ from tarazu.store import schema
 from tests.doctor.conftest import DATA, Tree, verdicts
 
 ROOT = Path(__file__).parents[2]
-UNIT = (ROOT / "daemons/systemd/tarazu-ossd.service").read_text()
+UNIT = (ROOT / "tarazu/daemons/systemd/tarazu-ossd.service").read_text()
 
 
 def test_roles_are_seen_by_what_lustre_shows_by_keys_and_by_units(tree: Tree) -> None:
@@ -108,7 +108,8 @@ def test_units_that_are_missing_not_enabled_or_start_nothing(tree: Tree) -> None
 def test_what_systemd_says_and_what_a_running_daemon_has(tree: Tree) -> None:
     for unit in ("tarazu-ossd", "tarazu-mdsd"):
         tree.write(
-            f"usr/lib/systemd/system/{unit}.service", (ROOT / f"daemons/systemd/{unit}.service").read_text()
+            f"usr/lib/systemd/system/{unit}.service",
+            (ROOT / f"tarazu/daemons/systemd/{unit}.service").read_text(),
         )
         tree.write(f"usr/bin/{unit}", "", 0o755)
         tree.write(f"etc/systemd/system/multi-user.target.wants/{unit}.service", "")

@@ -42,7 +42,7 @@ def test_real_daemons_their_keys_and_their_clocks(
     assert "does not admit this node's key" in found["mdsd statistics"].found
     assert found["mdsd requests"].verdict == "fail"
     # The command as a whole: of a node that is well, and of one that it finds to be mdsd's, with nothing installed.
-    unit = (ROOT / "daemons/systemd/tarazu-mdsd.service").read_text()
+    unit = (ROOT / "tarazu/daemons/systemd/tarazu-mdsd.service").read_text()
     tree.write("usr/lib/systemd/system/tarazu-mdsd.service", unit)
     tree.write("usr/bin/tarazu-mdsd", "", 0o755)
     assert main(["doctor", "--config", str(site.config), "--root", str(tree.root), "--role", "mdsd"]) == 0

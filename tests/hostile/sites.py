@@ -32,19 +32,17 @@ DECODERS = frozenset({"msgspec.json.Decoder", "msgspec.msgpack.Decoder"})
 """What is made of these at the top of a module and called there is looked for by its name."""
 WRITES = ("O_WRONLY", "O_CREAT", "O_DIRECTORY", "O_PATH")
 """Flags of a descriptor that nothing is read from."""
-PACKAGES = {"tarazu": "", "daemons": "tarazu."}
-"""Folder of the source tree → what stands before its name as a module's."""
 
 
 def sites() -> set[str]:
     """`tarazu.store.control:read_about` for each."""
     top = Path(tarazu.__file__).resolve().parents[1]
     found: set[str] = set()
-    for folder, before in PACKAGES.items():
-        for path in sorted((top / folder).rglob("*.py")):
-            of = path.relative_to(top).with_suffix("")
-            parts = of.parts[:-1] if of.name == "__init__" else of.parts
-            found |= {f"{before}{'.'.join(parts)}:{name}" for name in _of_module(path)}
+    for path in sorted((top / "tarazu").rglob("*.py")):
+        of = path.relative_to(top).with_suffix("")
+        parts = of.parts[:-1] if of.name == "__init__" else of.parts
+        if parts[1:2] != ("sim",):
+            found |= {f"{'.'.join(parts)}:{name}" for name in _of_module(path)}
     return found
 
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../../preload/lustre.h"
+#include "../../../preload/lustre.h"
 
 struct lov_head {
     bool composite;
