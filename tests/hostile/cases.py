@@ -213,9 +213,10 @@ def _restore(path: Path) -> None:
 
 
 def _status(directory: Path) -> Path:
-    kept = CouncilKept(directory)
+    kept = CouncilKept(config.State(str(directory)).council)
+    kept.directory.mkdir()
     kept.write_status(b'{"mode":"apply","written_s":1.5}')
-    return directory / "status.json"
+    return kept.directory / "status.json"
 
 
 def _here(path: Path) -> None:
