@@ -105,18 +105,19 @@ def _of(daemon: processes.Daemon, crossing: Crossing, earlier: Path) -> processe
 
 def _write_earlier(bed: testbeds.Testbed, earlier: Path) -> None:
     """The configuration that the earlier version reads: what it knows, and where things were by settings of then."""
-    known = json.loads(_said(earlier / "python", KNOWN, bed.directory))
+    known = set(json.loads(_said(earlier / "python", KNOWN, bed.directory)))
     config = bed.directory / "etc" / "tarazu.toml"
-    former = {
-        "mdsd": f'state = "{bed.directory}/var/tarazu/mdsd"',
-        "run": f'history_dir = "{bed.directory}/home/history"',
-    }
+    var, home = bed.directory / "var", bed.directory / "home"
+    former = {"mdsd.state": f"{var}/tarazu/mdsd", "run.history_dir": f"{home}/history"}
     lines, section = [], ""
     for line in config.read_text().splitlines():
         if line.startswith("["):
             section = line.strip("[]")
             if any(name.startswith(f"{section}.") for name in known):
-                lines += [line, *(text for of, text in former.items() if of == section)]
+                lines.append(line)
+                for name in former.keys() & known:
+                    if name.startswith(f"{section}."):
+                        lines.append(f'{name.partition(".")[2]} = "{former[name]}"')
         elif not line or f"{section}.{line.split(' = ')[0]}" in known:
             lines.append(line)
     config.with_name(EARLIER).write_text("\n".join(lines) + "\n")
