@@ -46,7 +46,7 @@ def params() -> tuple[str, ...]:
 
 
 def parse(text: str) -> dict[str, Device]:
-    """Device name → its counters. Raises ValueError for a line that is none."""
+    """Device name → its counters. Raises ValueError for a line that cannot be read."""
     devices: dict[str, Device] = {}
     for line in reading.lines(text):
         fields = line.split()

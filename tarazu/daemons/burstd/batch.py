@@ -171,7 +171,7 @@ class Batch:
 
 def machine_of(setting: str) -> Machine | None:
     """Where nodes stand by `bursts.machine`: its file, or Slurm's topology; None where there is neither. Raises
-    BadInput for a file that is none.
+    BadInput for a file that cannot be read.
     """
     if setting:
         return machine_file.read(Path(setting))

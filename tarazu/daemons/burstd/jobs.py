@@ -1,7 +1,8 @@
 """Jobs on disk: who ran where and when, and what each of a job's nodes moved. An SQLite file, with a version.
 
 A job is one of an id and a start: one that was started again is another. What is beyond `most` goes, those that ended
-first. A file that is none, or of another version, is set aside: that costs what was known of applications, no more.
+first. A damaged file, or one of another version, is renamed and ignored: that costs what was known of applications,
+no more.
 """
 
 from __future__ import annotations

@@ -190,5 +190,5 @@ class ReportWorkers:
 
 
 def read_history(descriptor: int) -> RunRecord:
-    """A whole run from a descriptor that a user passed. Raises TraceError for what is none, or too large."""
+    """A whole run from a descriptor that a user passed. Raises TraceError for one that is no run, or too large."""
     return read_run(os.dup(descriptor))

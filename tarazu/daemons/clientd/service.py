@@ -433,7 +433,7 @@ def of_user(routing: Mapping[str, Any], uid: int) -> dict[str, Any]:
 
 
 def check_ids(ids: Sequence[str]) -> None:
-    """Raises WireError for more request ids than a step can have, or for what is none."""
+    """Raises WireError for more request ids than a step can have, or for one that is malformed."""
     if len(ids) > local.MAX_IDS or any(not 0 < len(id) <= MAX_ID_CHARACTERS for id in ids):
         raise WireError(
             "clientd socket", f"at most {local.MAX_IDS} ids of {MAX_ID_CHARACTERS} characters", len(ids)

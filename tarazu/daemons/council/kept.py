@@ -20,7 +20,7 @@ from tarazu.errors import StoreError
 from tarazu.tune.exchange import Mode
 
 MAX_BYTES = 64 << 20
-"""Of knowledge: more is none."""
+"""Of what was learned: a larger file is not read."""
 
 
 class CouncilDirectory:
@@ -42,7 +42,7 @@ class CouncilDirectory:
         return data, max(0.0, age_s)
 
     def set_aside(self) -> None:
-        """Knowledge that is none: it is not overwritten."""
+        """Rename a file of knowledge that cannot be read, so that it is not overwritten."""
         with contextlib.suppress(OSError):
             (self.directory / "knowledge.json").rename(self.directory / "unreadable.json")
 

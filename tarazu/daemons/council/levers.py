@@ -15,6 +15,6 @@ class _Nobody:
 
 
 def values_of(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Lever → its values. Raises BadInput for one that is none."""
+    """Lever → its values. Raises BadInput for one that does not exist."""
     made = levers.levers_of(names or levers.NAMES, _Nobody())
     return {name: lever.values for name, lever in made.items()}

@@ -132,7 +132,7 @@ class CouncilService(Service):
         self._looks = self.every(lambda: LOOK_S, self._look)
 
     def _remember(self) -> None:
-        """Go on from what was learned. Knowledge that is none is set aside: it costs learning, never the daemon."""
+        """Go on from what was learned. A damaged file is renamed and ignored: that costs learning, never the daemon."""
         try:
             found = self.kept.knowledge()
             if found is None:

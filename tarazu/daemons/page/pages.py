@@ -98,7 +98,7 @@ class Pages:
         )
 
     def _json(self) -> Body:
-        """All that the pages show; None for a figure that is none."""
+        """All that the pages show; None for a figure that is not a number."""
         history = {
             fs_name: [
                 {"span_s": period.span_s, "length_s": period.length_s, "moments": moments}

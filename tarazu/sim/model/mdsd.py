@@ -43,7 +43,7 @@ class SimulatedMdsd:
         self._limits = PromiseLimits(settings.mdsd.user_share, self.ledger)
 
     def take_in(self, data: Iterable[bytes], now: float) -> None:
-        """Reports as they came. Raises WireError for what is none, or has values that cannot be."""
+        """Reports as they came. Raises WireError for messages that are not reports, or have values that cannot be."""
         for message in data:
             report = messages.decode(message, "publisher")
             if not isinstance(report, OssReport) or not self._views.update(report, now):

@@ -123,7 +123,7 @@ def curves(
     tell: Said = lambda text: None,
 ) -> Curves:
     """`of`: numbers of situations, all by default. `jobs`: processes; 0: one on each core. The result does not depend
-    on it. Raises BadInput for a data set that is none.
+    on it. Raises BadInput for a data set that cannot be read.
     """
     numbers = list(range(len(data(path))) if of is None else of)
     cases = [SampledCase(path, learner, epsilon, number, repetitions) for number in numbers]

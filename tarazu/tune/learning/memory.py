@@ -68,7 +68,7 @@ class Remembering(Learner, Generic[C]):
         """Whether what was read can be a context of this learner."""
 
     def _context(self, pattern: Pattern, arm: int, reward: float) -> C:
-        """Where an observation belongs. Raises BadInput for what is none."""
+        """Where an observation belongs. Raises BadInput for an observation that cannot be."""
         if not 0.0 < reward <= MOST_REWARD:
             raise BadInput("reward", f"a number above 0, {MOST_REWARD:g} at most", reward)
         if not 0 <= arm < self.arms:

@@ -39,7 +39,7 @@ class Parameters(Lever):
 
     @abstractmethod
     def canonical(self, value: str) -> str:
-        """A value as `now` shows it. Raises BadInput for what is none."""
+        """A value as `now` shows it. Raises BadInput for a value that the lever does not have."""
 
     @abstractmethod
     def write(self, wanted: Mapping[str, str]) -> None:

@@ -53,7 +53,7 @@ class NrsPolicy(NamedTuple):
 
 
 def parse(value: str) -> NrsPolicy:
-    """Raises BadInput for what is none of the policies that the lever sets."""
+    """Raises BadInput for a policy that the lever does not set."""
     name, *words = value.split() or [""]
     wanted = "fifo, or a policy and its quantum such as crrn 16, orr 256, trr 256 reads_and_writes"
     if (name == "fifo") != (not words):
