@@ -421,10 +421,6 @@ class PageSettings:
         "where tarazu-page serves its page: host:port, or a port (of loopback); it asks nobody who they are",
         Check("host:port, or a port (of loopback)", lambda v: listening(v) is not None),
     )
-    keys: str = setting(
-        "",
-        "directory of a client's key of the page's own, where no clientd runs; empty: keys.directory",
-    )
 
 
 @section(frozen=True)
@@ -584,6 +580,7 @@ FORMER = {
     "bursts": {"answer_s": "it is 0.02 s", "wait_s": "it is 30 s", "directory": _below("tarazu-burstd")},
     "page": {
         "interval_s": _OFTEN,
+        "keys": "TARAZU_KEYS_DIRECTORY in its unit says where its key is",
         "results": _below("tarazu-page/results"),
         "state": _below("tarazu-page"),
     },

@@ -95,7 +95,7 @@ class Page(Service):
             self._show(now)
         if self._asker is None and now >= self._next_at(now):
             self._asked_at = now
-            self._asker = threading.Thread(target=self._ask, args=(self.seen, self._asking()), daemon=True)
+            self._asker = threading.Thread(target=self._ask, args=(self.seen, self.settings), daemon=True)
             self._asker.start()
 
     def _next_at(self, now: float) -> float:
@@ -138,11 +138,6 @@ class Page(Service):
             self._note(time.time())
         self.pages.show(self.seen, self.history)
         self.manager.status(self.seen.problem or f"the page is at {self.address}")
-
-    def _asking(self) -> config.Settings:
-        """With the keys that this daemon uses."""
-        own = self.settings.page.keys
-        return config.override(self.settings, "keys", directory=own) if own else self.settings
 
     def _note(self, at_s: float) -> None:
         if self.seen.overview is None:
@@ -200,7 +195,8 @@ def main(argv: list[str] | None = None) -> int:
     chosen = command_line().parse_args(argv)
 
     def read() -> config.Settings:
-        return config.override(config.load(chosen.config), "page", listen=chosen.listen, keys=chosen.keys)
+        own = config.override(config.load(chosen.config), "keys", directory=chosen.keys)
+        return config.override(own, "page", listen=chosen.listen)
 
     return serve(NAME, chosen, read, lambda settings, wakeup: Page(settings, wakeup, chosen.state))
 

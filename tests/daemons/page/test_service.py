@@ -26,11 +26,11 @@ def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_pa
     for name in ("client.key", "server.pub"):
         shutil.copy(site.keys / name, keys)
     with site.config.open("a") as file:
-        file.write(f"[clientd]\nsocket = '{tmp_path}/none'\n[page]\nlisten = '{port}'\nkeys = '{keys}'\n")
+        file.write(f"[clientd]\nsocket = '{tmp_path}/none'\n[page]\nlisten = '{port}'\n")
     mdsd = site.mdsd()
     site.ossd()
     site.wait_status(lambda status: status["file_systems"])
-    page = site.start("page", environ={"TARAZU_KEYS_DIRECTORY": "/nowhere"})
+    page = site.start("page", environ={"TARAZU_KEYS_DIRECTORY": str(keys)})
 
     def text() -> str:
         with urlopen(f"http://127.0.0.1:{port}/") as answer:
