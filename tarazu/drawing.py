@@ -117,13 +117,13 @@ def panels(plt: Any, lines: int, columns: int, width: float = 3.6, sharey: bool 
 
 def legend(figure: Any, axes: Any) -> None:
     """Below all panels, where it covers none of what they show."""
-    found: dict[str, Any] = {}
+    by_label: dict[str, Any] = {}
     for panel in axes.flat:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    labels = sorted(found, key=lambda label: label in ("bound", "limit"))
-    handles = [found[label] for label in labels]
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(found), 5), frameon=False)
+            by_label.setdefault(label, handle)
+    labels = sorted(by_label, key=lambda label: label in ("bound", "limit"))
+    handles = [by_label[label] for label in labels]
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(by_label), 5), frameon=False)
 
 
 def figure(picture: Picture) -> str:

@@ -270,20 +270,20 @@ def _of_file(path: str) -> Iterator[Escape]:
 def _of_program(elf: Elf) -> tuple[str, list[Escape]]:
     """Whether it is dynamic, and what that alone says."""
     ours = read_elf(native.library_path("libtarazu.so"))
-    found = []
+    escapes = []
     go = bool({".note.go.buildid", ".go.buildinfo", ".gopclntab"} & elf.sections)
     if go:
-        found.append(Escape(ESCAPES, "a Go program: its runtime makes system calls itself", (elf.path,)))
+        escapes.append(Escape(ESCAPES, "a Go program: its runtime makes system calls itself", (elf.path,)))
     if not elf.interpreter:
-        found.append(Escape(ESCAPES, "statically linked: nothing can be preloaded", (elf.path,)))
-        return "static", found
+        escapes.append(Escape(ESCAPES, "statically linked: nothing can be preloaded", (elf.path,)))
+        return "static", escapes
     if (elf.bits, elf.machine) != (ours.bits, ours.machine):
-        found.append(
+        escapes.append(
             Escape(ESCAPES, f"{elf.bits} bits, machine {elf.machine}: not the library's", (elf.path,))
         )
     if "musl" in elf.interpreter:
-        found.append(Escape(ESCAPES, "linked to musl: the library needs glibc", (elf.path,)))
-    return "dynamic", found
+        escapes.append(Escape(ESCAPES, "linked to musl: the library needs glibc", (elf.path,)))
+    return "dynamic", escapes
 
 
 def _of_sanitizers(elf: Elf, loaded: Sequence[Elf]) -> list[Escape]:

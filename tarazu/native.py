@@ -366,10 +366,10 @@ def _names_struct(ffi: Any, names: Templates) -> Any:
 
 
 def _hit(ffi: Any, lib: Any, placement_map: Any, row: Any, how: int) -> MapHit:
-    found = ffi.new("struct tz_layout *")
-    lib.tz_map_layout(placement_map, row.layout, found)
+    layout = ffi.new("struct tz_layout *")
+    lib.tz_map_layout(placement_map, row.layout, layout)
     components, osts = [], []
-    for c in found.components[0 : found.count]:
+    for c in layout.components[0 : layout.count]:
         components.append(
             Component(
                 c.start,
@@ -383,7 +383,7 @@ def _hit(ffi: Any, lib: Any, placement_map: Any, row: Any, how: int) -> MapHit:
         )
         used = c.stripe_count if c.flags & _COMP_LIST else 1 if c.flags & _COMP_HINT else 0
         osts.append(tuple(row.osts[c.first_ost + i] for i in range(used)))
-    return MapHit(row.id, FOUND[how], Layout(tuple(components), bool(found.composite)), tuple(osts))
+    return MapHit(row.id, FOUND[how], Layout(tuple(components), bool(layout.composite)), tuple(osts))
 
 
 __all__ = [

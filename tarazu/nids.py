@@ -81,20 +81,20 @@ class NidPattern(NamedTuple):
 
 def net(text: str) -> str:
     """The network's name in its shortest form, `tcp` for `tcp0`. Raises BadInput."""
-    found = _NET.fullmatch(text)
-    if not found or int(found[2] or 0) > 65_535:
+    matched = _NET.fullmatch(text)
+    if not matched or int(matched[2] or 0) > 65_535:
         raise BadInput(
             text[:80], f"a network among {', '.join(IPV4_NETS + NUMBER_NETS)}, with a number or none"
         )
-    return f"{found[1]}{int(found[2])}" if found[2] and int(found[2]) else found[1]
+    return f"{matched[1]}{int(matched[2])}" if matched[2] and int(matched[2]) else matched[1]
 
 
 def parse(text: str) -> Nid:
     """`10.77.0.31@tcp1`. Raises BadInput for anything else, an IPv6 address too."""
-    found = pattern(text)
-    if found.size != 1:
+    nid_pattern = pattern(text)
+    if nid_pattern.size != 1:
         raise BadInput(text[:80], "one NID such as 10.77.0.31@tcp1")
-    return next(found.nids())
+    return next(nid_pattern.nids())
 
 
 def pattern(text: str, most_numbers: int = MAX_NUMBERS) -> NidPattern:
@@ -119,15 +119,15 @@ def patterns(text: str) -> tuple[NidPattern, ...]:
 
 def few(text: str, most: int) -> tuple[NidPattern, ...]:
     """`patterns(text)`, of at most so many NIDs together. Raises BadInput, for more of them before they are made."""
-    found, left = [], most
+    nid_patterns, left = [], most
     for matched in _PATTERN.finditer(text):
         if left <= 0:
             raise BadInput(text[:80], f"at most {most} NIDs")
-        found.append(pattern(matched[0], min(MAX_NUMBERS, left)))
-        left -= found[-1].size
+        nid_patterns.append(pattern(matched[0], min(MAX_NUMBERS, left)))
+        left -= nid_patterns[-1].size
     if left < 0:
         raise BadInput(text[:80], f"at most {most} NIDs")
-    return tuple(found)
+    return tuple(nid_patterns)
 
 
 def unfold(text: str, most: int = MAX_NIDS) -> tuple[Nid, ...]:
@@ -140,19 +140,19 @@ def fold(nids: Iterable[Nid]) -> tuple[NidPattern, ...]:
 
     Addresses that differ in one place only become one pattern, the last place first, as racks are numbered.
     """
-    found = {NidPattern(tuple(frozenset((n,)) for n in nid.address), nid.net) for nid in nids}
-    longest = max((len(each.places) for each in found), default=0)
+    nid_patterns = {NidPattern(tuple(frozenset((n,)) for n in nid.address), nid.net) for nid in nids}
+    longest = max((len(each.places) for each in nid_patterns), default=0)
     for place in reversed(range(longest)):
         alike: dict[NidPattern, set[int]] = {}
-        for each in found:
+        for each in nid_patterns:
             if place < len(each.places):
                 alike.setdefault(_with(each, place, frozenset()), set()).update(each.places[place])
             else:
                 alike.setdefault(each, set())
-        found = {
+        nid_patterns = {
             _with(each, place, frozenset(numbers)) if numbers else each for each, numbers in alike.items()
         }
-    short = [part for each in found for part in _short(each)]
+    short = [part for each in nid_patterns for part in _short(each)]
     return tuple(sorted(short, key=lambda each: _order(next(each.nids()))))
 
 
@@ -187,10 +187,10 @@ def _numbers(part: str, most: int, text: str, most_numbers: int) -> Numbers:
     numbers: set[int] = set()
     left = most_numbers
     for item in [part] if inside is None else inside.split(","):
-        found = _ITEM.fullmatch(item)
-        if not found or (inside is None and found[2]):
+        matched = _ITEM.fullmatch(item)
+        if not matched or (inside is None and matched[2]):
             raise BadInput(text[:80], "numbers, or ranges in brackets such as [1-9,20-30/2]")
-        first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
+        first, last, step = int(matched[1]), int(matched[2] or matched[1]), int(matched[3] or 1)
         if not (first <= last <= most and step):
             raise BadInput(text[:80], f"ranges of numbers up to {most}, the smaller one first")
         # What is named again counts again: it takes as long.

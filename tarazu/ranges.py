@@ -23,19 +23,19 @@ def fold(numbers: Sequence[int]) -> str:
 
 def spans(text: str) -> list[tuple[int, int]]:
     """First and last of each range. Raises ValueError."""
-    found = []
+    ranges = []
     for part in text.split(",") if text else ():
         low, dash, high = part.partition("-")
         first, last = int(low), int(high) if dash else int(low)
         if not 0 <= first <= last < MOST:
             raise ValueError(f"expected numbers such as 0-3,7, found {text[:40]!r}")
-        found.append((first, last))
-    return found
+        ranges.append((first, last))
+    return ranges
 
 
 def unfold(text: str, most: int = MOST) -> tuple[int, ...]:
     """The inverse of `fold`; in the order written. Raises ValueError, also for more than `most` numbers."""
-    found = spans(text)
-    if sum(last - first + 1 for first, last in found) > most:
+    ranges = spans(text)
+    if sum(last - first + 1 for first, last in ranges) > most:
         raise ValueError(f"expected at most {most} numbers, found {text[:40]!r}")
-    return tuple(number for first, last in found for number in range(first, last + 1))
+    return tuple(number for first, last in ranges for number in range(first, last + 1))

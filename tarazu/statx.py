@@ -48,8 +48,8 @@ class Attributes(NamedTuple):
 @cache
 def _statx() -> Callable[..., int] | None:
     """Once: ctypes makes a class for each library that is opened, and this is called every second."""
-    found: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), "statx", None)
-    return found
+    function: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), "statx", None)
+    return function
 
 
 def statx(path: str | bytes | os.PathLike[str], flags: int, *, follow: bool = True) -> Attributes | None:
@@ -60,8 +60,8 @@ def statx(path: str | bytes | os.PathLike[str], flags: int, *, follow: bool = Tr
     if call(_AT_FDCWD, os.fsencode(path), flags | (0 if follow else _NOFOLLOW), _BASIC, buffer):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), os.fsdecode(path))
-    *found, major, minor = _STATX.unpack_from(buffer.raw)
-    return Attributes._make((*found, os.makedev(major, minor)))
+    *fields, major, minor = _STATX.unpack_from(buffer.raw)
+    return Attributes._make((*fields, os.makedev(major, minor)))
 
 
 def look(path: str | os.PathLike[str], *, follow: bool = True, limit_s: float = LIMIT_S) -> Attributes:
@@ -178,9 +178,9 @@ os.register_at_fork(after_in_child=_lookers.__init__)  # type: ignore[misc]
 
 
 def _asked(path: bytes, follow: bool) -> Attributes:
-    found = statx(path, DONT_SYNC, follow=follow)
-    if found is not None and (found.st_size or not stat.S_ISREG(found.st_mode)):
-        return found
+    attributes = statx(path, DONT_SYNC, follow=follow)
+    if attributes is not None and (attributes.st_size or not stat.S_ISREG(attributes.st_mode)):
+        return attributes
     of = os.stat(path, follow_symlinks=follow)
     return Attributes(*(int(getattr(of, name)) for name in Attributes._fields))
 

@@ -86,9 +86,9 @@ def _part(group: Group, used: Array) -> None:
         free_here = ~used[files[member], osts] & ~np.isin(osts, osts[member])
         free_there = ~used[files, ost] & ~(osts == ost).any(axis=1)
         equal = group.weights == group.weights[member, stripe]
-        found = np.argwhere(free_here & free_there[:, None] & equal)
-        if len(found):
-            other = tuple(found[0].tolist())
+        places = np.argwhere(free_here & free_there[:, None] & equal)
+        if len(places):
+            other = tuple(places[0].tolist())
             osts[member, stripe], osts[other] = int(osts[other]), ost
 
 

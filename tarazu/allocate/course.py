@@ -182,11 +182,13 @@ class Course:
 
     def _later(self) -> dict[int, list[Array]]:
         """Processes of each wave of each job, the last wave first."""
-        found: dict[int, list[Array]] = {}
+        processes: dict[int, list[Array]] = {}
         for turn in sorted(set(self._turn.tolist()), reverse=True):
             for job in sorted(set(self._job[self._turn == turn].tolist())):
-                found.setdefault(job, []).append(np.flatnonzero((self._turn == turn) & (self._job == job)))
-        return found
+                processes.setdefault(job, []).append(
+                    np.flatnonzero((self._turn == turn) & (self._job == job))
+                )
+        return processes
 
     @staticmethod
     def _after(waiting: dict[int, list[Array]], ended: Iterable[int]) -> Array:
@@ -227,10 +229,10 @@ def effort(problem: Problem, groups: Sequence[Group], busy: int) -> int:
 
 
 def _by_request(keys: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    components: dict[int, list[int]] = {}
     for request, component in sorted(keys):
-        found.setdefault(request, []).append(component)
-    return found
+        components.setdefault(request, []).append(component)
+    return components
 
 
 def _part(problem: Problem, request: int, component: int, writer: int) -> float:

@@ -43,14 +43,14 @@ def unfit(osts: Sequence[Ost], weights: Weights, share_bytes: float) -> dict[str
     room for it, or at less than half of its peers' speed (of the middle one's, where none was compared with peers).
     """
     pools = {"", *(pool for ost in osts for pool in ost.pools)}
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for pool in sorted(pools):
         inside = in_pool(osts, pool)
-        found[pool] = sum(
+        counts[pool] = sum(
             o.degraded or room_bytes(o, weights) < ROOM * share_bytes or speed < SICK
             for o, speed in zip(inside, relative_speeds(inside))
         )
-    return found
+    return counts
 
 
 def distinct_needed(component: Component, osts: int) -> int:
@@ -117,9 +117,9 @@ def relative_speeds(osts: Sequence[Ost]) -> list[float]:
     """
     if any(o.relative_speed is not None for o in osts):
         return [o.relative_speed or 1.0 for o in osts]
-    found = speeds(osts)
-    middle = median(found) if found else 1.0
-    return [speed / middle for speed in found]
+    throughputs = speeds(osts)
+    middle = median(throughputs) if throughputs else 1.0
+    return [speed / middle for speed in throughputs]
 
 
 def speed_of(view: SystemView) -> dict[int, float]:

@@ -36,13 +36,13 @@ def pack(draft: Draft) -> None:
         return
     if sum(group.weights.size * len(group.requests) for group in problem.groups) > MOST_DEALT:
         return
-    found, effort = None, EFFORT if searches_exactly(draft.solver) else 0.0
+    filling, effort = None, EFFORT if searches_exactly(draft.solver) else 0.0
     if levels.equal:
         mean = problem.total_bytes / len(problem.osts)
         lowest, highest = draft.bound * mean, float(draft.placed.max())
         if highest > lowest * (1 + NEAR):
             of_bytes = Levels.of_bytes(len(problem.osts), levels.room)
-            proven, found = packing.pack(problem, of_bytes, lowest, highest, TOLERANCE, effort)
+            proven, filling = packing.pack(problem, of_bytes, lowest, highest, TOLERANCE, effort)
             draft.bound = max(draft.bound, proven / mean)
     else:
         lowest, highest = draft.even(), float(levels.at(draft.placed).max())
@@ -50,9 +50,9 @@ def pack(draft: Draft) -> None:
             rate = 1 / levels.slope
             lowest = bounds.lowest_level(problem, rate, levels.base * rate, TOLERANCE_UNEQUAL / 100)
         if highest > lowest * (1 + NEAR_UNEQUAL):
-            _, found = packing.pack(problem, levels, lowest, highest, TOLERANCE_UNEQUAL, effort, MERGED)
-    if found is not None:
-        _adopt(draft, found)
+            _, filling = packing.pack(problem, levels, lowest, highest, TOLERANCE_UNEQUAL, effort, MERGED)
+    if filling is not None:
+        _adopt(draft, filling)
 
 
 def _equal_rows(group: Group) -> bool:

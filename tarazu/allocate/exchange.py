@@ -167,8 +167,8 @@ def _free_set(
     for size in sizes:
         taken = {int(held.component[i]) for i in chosen}
         free = (i for i in objects[size] if int(held.component[i]) not in taken and held.may_move(i, to))
-        found = next(free, None)
-        if found is None:
+        candidate = next(free, None)
+        if candidate is None:
             return None
-        chosen.append(found)
+        chosen.append(candidate)
     return chosen

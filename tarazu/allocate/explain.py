@@ -50,7 +50,7 @@ def costs(view: SystemView, weights: Weights, new_bytes: float | None = None) ->
     """
     out = {o.index: why_not(o) or ("" if room_bytes(o, weights) else "no room") for o in view.osts}
     usable = [o for o in view.osts if not out[o.index]]
-    found: dict[int, OstCost] = {}
+    by_ost: dict[int, OstCost] = {}
     if usable:
         new = float(new_bytes or GIB * len(usable))
         t = terms(view, usable, weights, new)
@@ -61,9 +61,10 @@ def costs(view: SystemView, weights: Weights, new_bytes: float | None = None) ->
             speed = float(t.speed[i]) if ost.write_bytes_per_s else None
             values: dict[str, Any] = {name: float(column[i]) for name, column in columns.items()}
             room = room_bytes(ost, weights)
-            found[ost.index] = OstCost(ost.index, ost.oss, "", room, speed, ost.speed_source, **values)
+            by_ost[ost.index] = OstCost(ost.index, ost.oss, "", room, speed, ost.speed_source, **values)
     return [
-        found.get(o.index) or OstCost(o.index, o.oss, out[o.index], room_bytes(o, weights)) for o in view.osts
+        by_ost.get(o.index) or OstCost(o.index, o.oss, out[o.index], room_bytes(o, weights))
+        for o in view.osts
     ]
 
 

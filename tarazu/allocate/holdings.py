@@ -52,38 +52,38 @@ class Holdings:
 
     def sizes(self, ost: int) -> Array:
         """Distinct object sizes on an OST, at most `MOST_SIZES`, ascending, behind a 0 for "nothing"."""
-        found = self._sizes.get(ost)
-        if found is None:
+        ascending = self._sizes.get(ost)
+        if ascending is None:
             every = np.array([0, *sorted(self.objects(ost))], np.int64)
             if len(every) > MOST_SIZES:
                 every = every[np.linspace(0, len(every) - 1, MOST_SIZES).astype(int)]
-            found = self._sizes[ost] = every
-        return found
+            ascending = self._sizes[ost] = every
+        return ascending
 
     def sets(self, ost: int) -> tuple[list[tuple[int, ...]], Array]:
         """Sizes of no, one or two objects of an OST, and their sums."""
-        found = self._sets.get(ost)
-        if found is None:
+        pair = self._sets.get(ost)
+        if pair is None:
             sets = _sets(self.objects(ost))
-            found = self._sets[ost] = (sets, np.array([sum(s) for s in sets], np.int64))
-        return found
+            pair = self._sets[ost] = (sets, np.array([sum(s) for s in sets], np.int64))
+        return pair
 
     def objects(self, ost: int) -> dict[int, list[int]]:
         """Objects on an OST by weight."""
-        found = self._objects.get(ost)
-        if found is None:
-            found = self._objects[ost] = {}
+        by_weight = self._objects.get(ost)
+        if by_weight is None:
+            by_weight = self._objects[ost] = {}
             for i in self._by_ost[ost].tolist():
-                found.setdefault(int(self.weight[i]), []).append(i)
-        return found
+                by_weight.setdefault(int(self.weight[i]), []).append(i)
+        return by_weight
 
     def osts_of(self, component: int) -> set[int]:
-        found = self._osts_of.get(component)
-        if found is None:
+        osts = self._osts_of.get(component)
+        if osts is None:
             start = int(self._component_end[component - 1]) if component else 0
-            found = set(self.ost[start : int(self._component_end[component])].tolist())
-            self._osts_of[component] = found
-        return found
+            osts = set(self.ost[start : int(self._component_end[component])].tolist())
+            self._osts_of[component] = osts
+        return osts
 
     def may_move(self, i: int, to: int) -> bool:
         allowed = self.eligible[self._eligible_row[i], to]

@@ -222,7 +222,7 @@ class Ledger:
         import numpy as np
 
         wanted = [ost for ost in osts if ost in self._totals.get(fs_name, {})]
-        found = []
+        allocations = []
         for each in (id,) if id else tuple(self._promises) if wanted else ():
             entry = self._promises.get(each)
             if entry is None or entry.dead or entry.fs_name != fs_name:
@@ -233,8 +233,8 @@ class Ledger:
                 starts = np.frombuffer(entry.stripes.starts, np.uint32)
                 files = np.searchsorted(starts, hits, side="right") - 1
                 if (np.frombuffer(entry.release_s)[files] == OPEN).any():
-                    found.append(each)
-        return found
+                    allocations.append(each)
+        return allocations
 
     def closed(self, id: str, file_index: int, size_bytes: int, now: float, release_at_s: float) -> None:
         """A file was closed at `size_bytes`: its promise shrinks to that, in proportion, until the first whole
@@ -332,7 +332,7 @@ class Ledger:
 
         One that is `excused` counts as heard of.
         """
-        found: dict[str, None] = {}
+        steps: dict[str, None] = {}
         clock = now - self._paused_s
         while self._silences and self._silences[0][0] <= clock:
             _, id = heapq.heappop(self._silences)
@@ -344,12 +344,12 @@ class Ledger:
             if entry.heard_s + entry.alive_s > clock:
                 heapq.heappush(self._silences, (entry.heard_s + entry.alive_s, id))
             else:
-                found[id] = None
-        return list(found)
+                steps[id] = None
+        return list(steps)
 
     def die(self, ids: Iterable[str], now: float) -> list[Dead]:
         """End the promises of these job steps, but for closed files that wait for their release; says which."""
-        found = []
+        dead = []
         for id in ids:
             entry = self._promises.get(id)
             if entry is None or entry.dead:
@@ -359,10 +359,10 @@ class Ledger:
             self._count_dead(id, entry, 1)
             entry.deaths += 1
             released, silent_s = before - entry.held_bytes, now - self._paused_s - entry.heard_s
-            found.append(Dead(id, entry.fs_name, entry.uid, released, silent_s, entry.deaths > 1))
+            dead.append(Dead(id, entry.fs_name, entry.uid, released, silent_s, entry.deaths > 1))
         while len(self._dead) > MAX_DEAD or self._dead_stripes > MAX_DEAD_STRIPES:
             self.ended(next(iter(self._dead)))
-        return found
+        return dead
 
     def revoke(self, id: str) -> None:
         """The promise was never told to anybody: it is as if it had not been made."""
@@ -384,15 +384,15 @@ class Ledger:
     def left_of(self, id: str) -> dict[int, int]:
         """What stands of one promise: bytes by OST index; empty where nothing does."""
         entry = self._promises.get(id)
-        found: dict[int, int] = {}
+        left: dict[int, int] = {}
         if entry is None:
-            return found
+            return left
         stripes = entry.stripes
         for index, release_s in enumerate(entry.release_s):
             if release_s != GONE and not (entry.dead and release_s == OPEN):
                 for at in range(stripes.starts[index], stripes.starts[index + 1]):
-                    found[stripes.osts[at]] = found.get(stripes.osts[at], 0) + stripes.sizes[at]
-        return found
+                    left[stripes.osts[at]] = left.get(stripes.osts[at], 0) + stripes.sizes[at]
+        return left
 
     def heard_s(self, id: str) -> float:
         """When this job step was heard of last; minus infinity for one without a promise."""

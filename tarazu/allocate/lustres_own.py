@@ -157,7 +157,7 @@ def _followed(problem: Problem, timing: Timing, seed: int) -> float:
     allocator = lsa.Lsa(problem.view, seed)
     available = {o.index: o.avail_bytes for o in problem.view.osts}
     position = {o.index: i for i, o in enumerate(problem.osts)}
-    found: dict[int, dict[int, tuple[int, ...]]] = {}
+    layouts: dict[int, dict[int, tuple[int, ...]]] = {}
     course, looked_s = timing.course(problem.groups), 0.0
     placed = np.zeros(len(problem.osts))
 
@@ -168,7 +168,7 @@ def _followed(problem: Problem, timing: Timing, seed: int) -> float:
             allocator.refresh({**available, **new}, now - looked_s)
             looked_s = now
         for request, component in pieces:
-            of = found.setdefault(request, {})
+            of = layouts.setdefault(request, {})
             if component not in of:
                 used = frozenset(ost for osts in of.values() for ost in osts)
                 of[component] = osts = _create(allocator, problem, request, component, used)

@@ -98,12 +98,12 @@ def pack(
         middle = probes.pop(0) if probes else (low + high) // 2
         if not low <= middle < high:
             continue
-        found = _fits(objects, patterns, loads, levels, candidates[middle], effort)
-        if found is None and effort:
+        filling = _fits(objects, patterns, loads, levels, candidates[middle], effort)
+        if filling is None and effort:
             break
-        proven = proven and found is not None
-        if found:
-            high, best = middle, found
+        proven = proven and filling is not None
+        if filling:
+            high, best = middle, filling
         else:
             low = middle + 1
     return max(lowest, min(highest, float(ends[low]))) if proven else lowest, best
@@ -119,13 +119,13 @@ def _fillings(problem: Problem, limit: float, merged: float = 0.0) -> tuple[Obje
         return None
     sizes, counts = np.unique(np.concatenate([g.weights.ravel() for g in problem.groups]), return_counts=True)
     spare = merged * problem.total_bytes
-    found = None
+    both = None
     while len(sizes) <= MERGED_SIZES:
         if len(sizes) <= MAX_SIZES:
             objects = objects_of(problem, sizes)
             patterns = _patterns(objects, limit)
             if patterns is not None:
-                found = objects, patterns
+                both = objects, patterns
         larger = counts[:-1] * np.diff(sizes)
         # As few as may be: every kind of OST has all of them.
         if not len(larger) or larger.min() > spare:
@@ -134,7 +134,7 @@ def _fillings(problem: Problem, limit: float, merged: float = 0.0) -> tuple[Obje
         spare -= float(larger[pair])
         counts[pair + 1] += counts[pair]
         sizes, counts = np.delete(sizes, pair), np.delete(counts, pair)
-    return found
+    return both
 
 
 def objects_of(problem: Problem, sizes: Array) -> ObjectSizes:

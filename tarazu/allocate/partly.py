@@ -93,13 +93,13 @@ def beyond(requests: Sequence[CreateRequest], most_bytes: float) -> list[int]:
     """Which files have to be left so that the rest is of `most_bytes` at most: those that gain least, and those
     that are too large by themselves.
     """
-    found = []
+    left = []
     for kind in _kinds(requests, range(len(requests))):
         size = requests[kind.files[0]].size_bytes
         fit = len(kind.files) if size <= 0 else max(0, int(most_bytes // size))
         most_bytes -= size * min(fit, len(kind.files))
-        found += kind.files[fit:]
-    return sorted(found)
+        left += kind.files[fit:]
+    return sorted(left)
 
 
 @dataclass(slots=True)
@@ -124,12 +124,12 @@ class _Kind:
 def _kinds(requests: Sequence[CreateRequest], kept: Iterable[int]) -> list[_Kind]:
     """By gain. Files without any object on an OST (only on the MDT) come last, and need nothing."""
     numbers = list(kept)
-    found: dict[int, list[RequestedComponent]] = {}
+    by_request: dict[int, list[RequestedComponent]] = {}
     for piece in pieces_of([requests[i] for i in numbers]):
-        found.setdefault(piece.requests[0], []).append(piece)
+        by_request.setdefault(piece.requests[0], []).append(piece)
     kinds = [
         _Kind([numbers[i] for i in pieces[0].requests], pieces, sum(sum(p.weights) for p in pieces))
-        for pieces in found.values()
+        for pieces in by_request.values()
     ]
     kinds.sort(key=lambda kind: kind.key)
     known = {i for kind in kinds for i in kind.files}

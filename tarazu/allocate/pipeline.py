@@ -264,14 +264,14 @@ def _ways(wanted: Problem) -> list[list[list[Group]]]:
 
 def _extents(wanted: Problem, shared_at_once: bool) -> list[list[Group]]:
     """Groups of like extents, those of most bytes first."""
-    found: dict[tuple[int, int], list[Group]] = {}
+    by_extent: dict[tuple[int, int], list[Group]] = {}
     for group in wanted.groups:
         request = wanted.requests[int(group.requests[0])]
         component = request.layout.components[group.component]
         at_once = shared_at_once and request.writers > 1
         extent = (0, EOF) if at_once else (component.start_bytes, component.end_bytes)
-        found.setdefault(extent, []).append(group)
-    return sorted(found.values(), key=lambda groups: -sum(float(g.weights.sum()) for g in groups)) or [[]]
+        by_extent.setdefault(extent, []).append(group)
+    return sorted(by_extent.values(), key=lambda groups: -sum(float(g.weights.sum()) for g in groups)) or [[]]
 
 
 def _emptiest_first(draft: Draft) -> Array:

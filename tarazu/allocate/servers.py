@@ -87,7 +87,7 @@ def _changes(
     """(source, target, our size, their size or 0) of less than `most` bytes, targets not above `top` then:
     nearest to `ideal` first, among those the OST that comes first. Size -1 stands for all that the two OSTs hold.
     """
-    found: list[tuple[float, int, int, int, int, int]] = []
+    options: list[tuple[float, int, int, int, int, int]] = []
     ours = [held.sizes(a)[1:] for a in sources]
     theirs = [held.sizes(b) for b in targets]
     while len(ours) + len(theirs) > 2 and sum(map(len, ours)) * sum(map(len, theirs)) > SERVER_CELLS:
@@ -102,9 +102,9 @@ def _changes(
     off[held.levels.at(x, target) > top] = np.inf
     for row, column in best(off, np.inf):
         a, b = int(source[row]), int(target[column])
-        found.append((float(off[row, column]), int(rank[b]), a, b, int(weight[row]), int(other[column])))
+        options.append((float(off[row, column]), int(rank[b]), a, b, int(weight[row]), int(other[column])))
     whole = held.x[sources][:, None] - held.x[targets]
     for row, column in np.argwhere((whole > 0) & (whole < most) & held.alike(sources, targets)).tolist():
         a, b = sources[row], targets[column]
-        found.append((abs(float(whole[row, column]) - ideal), int(rank[b]), a, b, -1, -1))
-    return [option[2:] for option in sorted(found)[:OPTIONS]]
+        options.append((abs(float(whole[row, column]) - ideal), int(rank[b]), a, b, -1, -1))
+    return [option[2:] for option in sorted(options)[:OPTIONS]]

@@ -244,14 +244,14 @@ class _Objects:
         neutral = np.flatnonzero((gain <= halves * NEUTRAL) & (gain >= -halves))
         some = self.random.integers(0, len(neutral), min(len(neutral), 2 * len(clear) + FEW_NEUTRAL))
         # Those of one cell leave one after the other, in any order.
-        found = self.random.permutation(np.concatenate([clear, np.unique(neutral[some])]))
-        found = found[np.argsort(cell[found], kind="stable")]
-        sizes = 2 * halves[found]
+        objects = self.random.permutation(np.concatenate([clear, np.unique(neutral[some])]))
+        objects = objects[np.argsort(cell[objects], kind="stable")]
+        sizes = 2 * halves[objects]
         before = np.cumsum(sizes) - sizes
-        before -= before[np.arange(len(found)) - _nth(cell[found])]
-        gain = gain[found] - before
-        some = gain >= -halves[found]
-        return found[some], gain[some]
+        before -= before[np.arange(len(objects)) - _nth(cell[objects])]
+        gain = gain[objects] - before
+        some = gain >= -halves[objects]
+        return objects[some], gain[some]
 
     def _has(self, rows: Array, osts: Array) -> Array:
         """Whether these components have an object on these OSTs."""

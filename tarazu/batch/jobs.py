@@ -140,7 +140,7 @@ def answered(text: str, separator: str, where: str) -> Listed:
 
 def waiting(text: str, separator: str) -> tuple[Waiting, ...]:
     """Jobs with `QUEUED`, in their order. Raises BadInput."""
-    found = []
+    jobs = []
     for number, row in enumerate(rows(text, separator, len(QUEUED), "squeue"), 1):
         id, user, nodes, partition, state, submit, reason, asked, *others, name = row
         for what, word, most in (("a number of nodes", nodes, 9), ("seconds", submit, 12)):
@@ -148,8 +148,8 @@ def waiting(text: str, separator: str) -> tuple[Waiting, ...]:
                 raise BadInput(f"squeue:{number}", what, word[:20])
         own = not all(other in ("", "(null)") for other in others)
         asked = "" if asked == "(null)" else asked
-        found.append(Waiting(id, user, int(nodes), partition, state, float(submit), reason, asked, own, name))
-    return tuple(found)
+        jobs.append(Waiting(id, user, int(nodes), partition, state, float(submit), reason, asked, own, name))
+    return tuple(jobs)
 
 
 def nodes_of_jobs(text: str, where: str) -> dict[str, JobNodes]:

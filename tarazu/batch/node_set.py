@@ -62,11 +62,11 @@ def _ranges(numbers: list[str]) -> Iterator[str]:
 
 def _numbers(inside: str, text: str) -> list[str]:
     """`001-004,7`, each with its leading zeros."""
-    found: list[str] = []
+    numbers: list[str] = []
     for item in inside.split(","):
         matched = _RANGE.fullmatch(item)
         first, last = (matched[1], matched[2] or matched[1]) if matched else ("1", "0")
-        if not 0 <= int(last) - int(first) < MAX_HOSTS - len(found):
+        if not 0 <= int(last) - int(first) < MAX_HOSTS - len(numbers):
             raise BadInput(text[:80], f"ranges such as [001-004,7], of at most {MAX_HOSTS} numbers")
-        found += [f"{number:0{len(first)}}" for number in range(int(first), int(last) + 1)]
-    return found
+        numbers += [f"{number:0{len(first)}}" for number in range(int(first), int(last) + 1)]
+    return numbers

@@ -46,14 +46,14 @@ def partitions(text: str) -> tuple[dict[str, Partition], str]:
         name = shown.removesuffix("*")
         if name != shown:
             default = name
-        found = _hosts(folded, where)
-        nodes.setdefault(name, set()).update(found)
+        hosts = _hosts(folded, where)
+        nodes.setdefault(name, set()).update(hosts)
         kinds.setdefault(name, set()).add(kind)
         if state == IDLE:
-            idle.setdefault(name, set()).update(found)
+            idle.setdefault(name, set()).update(hosts)
         for feature in features.split(","):
             if feature.startswith(SLOT) and feature[len(SLOT) :].isdecimal():
-                slots.setdefault(name, {}).setdefault(feature, set()).update(found)
+                slots.setdefault(name, {}).setdefault(feature, set()).update(hosts)
     return {
         name: Partition(
             frozenset(all_of),
@@ -94,13 +94,13 @@ def topology(lines: Sequence[tuple[int, str]], where: str) -> list[Switch] | Non
     """Of topology.conf, or what `scontrol show topology` prints; None for something else. Raises BadInput."""
     if not any(words.lower().startswith("switchname=") for _, words in lines):
         return None
-    found = []
+    switches = []
     for number, words in lines:
         said = {name.lower(): value for name, value in _WORD.findall(words)}
         if "switchname" not in said:
             raise BadInput(f"{where}:{number}", "a line such as SwitchName=leaf1 Nodes=n[1-16]", words[:60])
         leaf = "nodes" in said and "switches" not in said and said.get("level", "0") == "0"
-        found.append(
+        switches.append(
             Switch(number, said["switchname"], said.get("nodes", ""), said.get("switches", ""), leaf)
         )
-    return found
+    return switches

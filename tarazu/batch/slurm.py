@@ -126,7 +126,7 @@ def sbatch_options(words: Sequence[str]) -> dict[str, str]:
     said = sbatch.call(("-v", "--test-only", *words)).err
     if said.count("sbatch: defined options") != 1:
         return {}
-    return {found[1]: found[2] for line in said.splitlines() if (found := _OPTION.fullmatch(line))}
+    return {matched[1]: matched[2] for line in said.splitlines() if (matched := _OPTION.fullmatch(line))}
 
 
 def _path() -> dict[str, str]:

@@ -39,17 +39,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     root = options.root or config.root()
-    found = survey(root)
+    sources = survey(root)
     if options.dump:
         if options.json:
-            print_json({**_plain(found), "missing": found.missing})
+            print_json({**_plain(sources), "missing": sources.missing})
         else:
-            _print(found)
+            _print(sources)
     else:
-        _report(root, found, options.json)
-    if not found.roles:
+        _report(root, sources, options.json)
+    if not sources.roles:
         return NO_LUSTRE
-    return PARTLY if found.missing else 0
+    return PARTLY if sources.missing else 0
 
 
 def _plain(found: Survey) -> dict[str, object]:
@@ -114,8 +114,8 @@ def _amiss(root: str) -> dict[str, str]:
     """OST → what the MDS's parameters say against it."""
     from tarazu.daemons.mdsd.health import of_connections, text_of
 
-    found = of_connections(Osps(root).look())
-    return {target_name(*target): text_of(verdict) for target, verdict in sorted(found.items())}
+    verdicts = of_connections(Osps(root).look())
+    return {target_name(*target): text_of(verdict) for target, verdict in sorted(verdicts.items())}
 
 
 def _of_mds(load: MdsLoad, amiss: Mapping[str, str]) -> Iterator[str]:

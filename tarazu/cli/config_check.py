@@ -18,11 +18,11 @@ from tarazu.errors import BadInput, ConfigError, TarazuError
 
 def check(file: str | None, in_force: str | None, *, as_json: bool) -> int:
     """Of `file`, else of what is in force; 1 when something is wrong."""
-    found = config.examine(file or in_force)
-    wrong = problems(found)
+    examined = config.examine(file or in_force)
+    wrong = problems(examined)
     now = _settings_in_force(in_force) if file else config.Settings()
-    changes = {} if now is None else _changes(now, found.settings)
-    notes = [*found.former, *_unknown_variables()]
+    changes = {} if now is None else _changes(now, examined.settings)
+    notes = [*examined.former, *_unknown_variables()]
     if as_json:
         told = [{"where": p.where, "expected": p.expected, "found": p.found} for p in wrong]
         print_json({"problems": told, "notes": notes, "changes": changes})
@@ -79,8 +79,8 @@ def _read(reader: tuple[str, str], path: str) -> object:
 
 def _of(module: str, name: str) -> Callable[..., object]:
     """Raises ImportError on a node that has no such part of tarazu."""
-    found: Callable[..., object] = getattr(importlib.import_module(module), name)
-    return found
+    function: Callable[..., object] = getattr(importlib.import_module(module), name)
+    return function
 
 
 def _settings_in_force(path: str | None) -> config.Settings | None:
@@ -97,16 +97,16 @@ def _changes(before: config.Settings, after: config.Settings) -> dict[str, list[
         "step": "read for each job step",
         "start": "after a restart only",
     }
-    found: dict[str, list[str]] = {}
+    changes: dict[str, list[str]] = {}
     for name in config.changed(before, after):
         section, _, setting = name.partition(".")
-        found.setdefault(words[config.read_at(section, setting)], []).append(name)
-    return found
+        changes.setdefault(words[config.read_at(section, setting)], []).append(name)
+    return changes
 
 
 def _unknown_variables() -> list[str]:
     """In the environment: those that begin as a section's do and are none of its settings."""
-    found = []
+    notes = []
     for variable in sorted(name for name in os.environ if name.startswith("TARAZU_")):
         section, _, name = variable.removeprefix("TARAZU_").lower().partition("_")
         known = (
@@ -115,5 +115,5 @@ def _unknown_variables() -> list[str]:
             else ()
         )
         if name and known and name not in known:
-            found.append(f"${variable}: no setting of [{section}], passed over")
-    return found
+            notes.append(f"${variable}: no setting of [{section}], passed over")
+    return notes

@@ -78,7 +78,7 @@ def from_file(path: str, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow
         for plan in database.plans():
             named = (plan.step.application, plan.step.fs_name, plan.id)
             asked = (query.application, query.fs_name, query.plan_id)
-            if all(not want or want == found for want, found in zip(asked, named, strict=True)):
+            if all(not want or want == name for want, name in zip(asked, named, strict=True)):
                 return plan, database.files(plan.id)
     raise TarazuError(f"{path}: expected such a plan, found none")
 

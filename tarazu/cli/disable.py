@@ -68,36 +68,36 @@ def execute(options: argparse.Namespace) -> int:
 def running(run: config.RunSettings, directory: str | None = None) -> dict[str, Path]:
     """Running step → directory of its control page: in `run.map_dir`, or beside the spools of this node."""
     maps = Path(directory or run.map_dir).expanduser()
-    found = {path.parent.name: path.parent for path in sorted(maps.glob("*/control"))}
+    directories = {path.parent.name: path.parent for path in sorted(maps.glob("*/control"))}
     if directory is None:
         for name, step in sorted(leftovers.steps(Path(here(place(run)))).items()):
             with contextlib.suppress(OSError, TarazuError), trusted.opened(step / "map") as its:
                 if (its / "control").exists():
-                    found[name] = step / "map"
-    return found
+                    directories[name] = step / "map"
+    return directories
 
 
 def select(running: dict[str, Path], wanted: str | None) -> dict[str, Path]:
     """The running steps that are meant. Raises BadInput for one that is not there, or not clearly named."""
     if wanted is None:
         return running
-    found = [name for name in running if name == wanted] or [n for n in running if n.startswith(wanted)]
-    if len(found) != 1:
-        known = ", ".join(found or running) or "none runs"
+    names = [name for name in running if name == wanted] or [n for n in running if n.startswith(wanted)]
+    if len(names) != 1:
+        known = ", ".join(names or running) or "none runs"
         raise BadInput("--job", f"one of your running job steps ({known})", wanted)
-    return {found[0]: running[found[0]]}
+    return {names[0]: running[names[0]]}
 
 
 def steps(chosen: dict[str, Path]) -> list[RunningStep]:
     """Those of the steps whose control page can be read."""
-    found = []
+    readable = []
     for name, directory in chosen.items():
         try:
             page = control.read_control(directory)
         except StoreError:
             continue  # it has just ended
-        found.append(RunningStep(name, page.stopped, page.site_stopped))
-    return found
+        readable.append(RunningStep(name, page.stopped, page.site_stopped))
+    return readable
 
 
 def report(options: argparse.Namespace, word: str, chosen: dict[str, Path], undo: str) -> None:

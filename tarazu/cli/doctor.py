@@ -58,7 +58,7 @@ def node_of(file: str | None, root: Path | None = None, roles: list[str] | None 
     from tarazu.daemons.asking import status_of
     from tarazu.doctor.node import roles_of
 
-    found = config.examine(file)
+    examined = config.examine(file)
     try:
         paths = files.chosen(file, os.environ)
     except TarazuError:
@@ -67,15 +67,15 @@ def node_of(file: str | None, root: Path | None = None, roles: list[str] | None 
     system = root or Path("/")
     below = root or Path(config.root())
     return Node(
-        found.settings,
-        frozenset(roles or roles_of(below, system, found.settings)),
+        examined.settings,
+        frozenset(roles or roles_of(below, system, examined.settings)),
         below,
         system,
         files=tuple(paths),
-        mistakes=tuple(problems(found)),
-        former=tuple(found.former),
+        mistakes=tuple(problems(examined)),
+        former=tuple(examined.former),
         systemctl="" if root else "systemctl",
-        status=lambda: status_of(found.settings),
+        status=lambda: status_of(examined.settings),
     )
 
 

@@ -79,23 +79,23 @@ def execute(options: argparse.Namespace) -> int:
     if not view.osts:
         raise BadInput("mdsd", "OSTs in its view", "none")
     osts, share = options.ost, options.share
-    found = drain.named(view, share, osts) if osts else drain.candidates(view, share)
+    candidates = drain.named(view, share, osts) if osts else drain.candidates(view, share)
     if options.apply:
-        return _apply(options, view.fs_name, found, names)
+        return _apply(options, view.fs_name, candidates, names)
     shown = tuple(options.set or drain.PARAMETERS)
-    orders = {c.ost: drain.commands(view.fs_name, c.ost) for c in found if not c.held_back}
+    orders = {c.ost: drain.commands(view.fs_name, c.ost) for c in candidates if not c.held_back}
     if options.json:
         chosen = {ost: {name: order[name] for name in shown} for ost, order in orders.items()}
-        print_json({"fs": view.fs_name, "osts": found, "commands": chosen})
+        print_json({"fs": view.fs_name, "osts": candidates, "commands": chosen})
         return 0
-    _print_candidates(found, options.share, len(view.osts))
+    _print_candidates(candidates, options.share, len(view.osts))
     where = {
         "degraded": "on OSS {oss} (2.12 and later; taken only when others do not suffice):",
         "no_create": "on OSS {oss} (2.16.1 and later; no new objects):",
         "max_create_count": "on the MDS (no new objects):",
     }
     for name in shown:
-        for candidate in (c for c in found if not c.held_back):
+        for candidate in (c for c in candidates if not c.held_back):
             print(f"# {where[name].format(oss=candidate.oss)}\n{orders[candidate.ost][name]}")
     return 0
 
@@ -136,8 +136,8 @@ def _undo(options: argparse.Namespace) -> int:
         return int(bool(undone.failed))
     for change in undone.done:
         print(f"{change.parameter}: {change.before} -> {change.after}")
-    for _, found in undone.left:
-        say(f"{found}: set by somebody else, and left so")
+    for _, value in undone.left:
+        say(f"{value}: set by somebody else, and left so")
     if not any(undone):
         print(f"nothing to undo: {options.state} notes no change")
     return _failed(undone)
@@ -152,6 +152,6 @@ def _failed(changes: drained.Changes) -> int:
 def _as_json(name: str, changes: drained.Changes) -> dict[str, object]:
     return {
         name: [change._asdict() for change in changes.done],
-        "left": [{"parameter": parameter, "now": found} for parameter, found in changes.left],
+        "left": [{"parameter": parameter, "now": value} for parameter, value in changes.left],
         "failed": [{"parameter": parameter, "why": why} for parameter, why in changes.failed],
     }

@@ -78,14 +78,14 @@ def execute(options: argparse.Namespace) -> int:
 def key_of(path: str) -> tuple[str, str]:
     """(file system, key) of a path: symbolic links in its directory part are resolved. Raises BadInput."""
     real = os.path.join(os.path.realpath(os.path.dirname(path) or "."), os.path.basename(path))
-    found = [
+    mounts = [
         (len(root), mount)
         for mount in client.mounts(config.root())
         for root in (mount.path, os.path.realpath(mount.path))
         if real.startswith(root.rstrip("/") + "/")
     ]
-    if found:
-        length, mount = max(found, key=lambda f: f[0])
+    if mounts:
+        length, mount = max(mounts, key=lambda each: each[0])
         return mount.fs_name, mount.subdirectory + real[length:]
     raise BadInput(path, "a path on a mounted Lustre file system")
 
@@ -95,8 +95,10 @@ def actual_layout(path: str) -> dict[str, Any]:
     try:
         decoded = native.decode_lov(os.getxattr(path, XATTR_LUSTRE_LOV))
     except OSError as error:
-        found = "does not exist yet" if error.errno == errno.ENOENT else f"cannot be read ({error.strerror})"
-        return {"setstripe": "", "osts": [], "problem": found}
+        problem = (
+            "does not exist yet" if error.errno == errno.ENOENT else f"cannot be read ({error.strerror})"
+        )
+        return {"setstripe": "", "osts": [], "problem": problem}
     except LayoutError as error:
         return {"setstripe": "", "osts": [], "problem": str(error)}
     osts = [c.osts for c in decoded.components if not c.extension]

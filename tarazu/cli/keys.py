@@ -51,10 +51,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     create.add_argument(
         "--force", action="store_true", help="replace existing keys: every peer needs the new ones"
     )
-    found = sub.add_parser("list", help="who is admitted, and for whom", parents=[common_options()])
+    listing = sub.add_parser("list", help="who is admitted, and for whom", parents=[common_options()])
     revoke = sub.add_parser("revoke", help="remove a key and its lists", parents=[common_options()])
     revoke.add_argument("name", help="as `tarazu config keys list` prints it: client-login1")
-    for each in (create, found, revoke):
+    for each in (create, listing, revoke):
         each.add_argument("--directory", help="of the keys (default: keys.directory)")
         each.add_argument("--json", action="store_true", help="as JSON")
 
@@ -131,8 +131,8 @@ def _row(directory: Path, stem: str) -> _Row:
 def _may(row: _Row, end: str) -> str:
     if row.role != LISTS[end] or row.problem:
         return "-"
-    found: list[str] | None = getattr(row, end)
-    return "all" if found is None else ", ".join(found) or "none"
+    allowed: list[str] | None = getattr(row, end)
+    return "all" if allowed is None else ", ".join(allowed) or "none"
 
 
 def _revoke(directory: Path, name: str) -> list[Path]:

@@ -35,23 +35,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     directory = options.directory or config.load(getattr(options, "config", None)).state.mdsd
-    found = read(Path(directory))
+    ledger = read(Path(directory))
     if options.action == "show":
         if options.json:
-            print_json(found)
+            print_json(ledger)
         else:
-            _print(found, options.promises)
+            _print(ledger, options.promises)
         return 0
     if options.json:
-        print_json({name: found[name] for name in ("directory", "records", "damages", "cut_off", "digest")})
+        print_json({name: ledger[name] for name in ("directory", "records", "damages", "cut_off", "digest")})
     else:
-        for damage in found["damages"]:
+        for damage in ledger["damages"]:
             print(damage)
-        if found["cut_off"]:
-            print(f"{found['cut_off']}: a last write that was cut off, or goes on just now")
-        verdict = "can be read as a whole" if not found["damages"] else "is damaged"
-        print(f"{directory}: {found['records']} records: the ledger {verdict}; digest {found['digest'][:16]}")
-    return 1 if found["damages"] else 0
+        if ledger["cut_off"]:
+            print(f"{ledger['cut_off']}: a last write that was cut off, or goes on just now")
+        verdict = "can be read as a whole" if not ledger["damages"] else "is damaged"
+        print(
+            f"{directory}: {ledger['records']} records: the ledger {verdict}; digest {ledger['digest'][:16]}"
+        )
+    return 1 if ledger["damages"] else 0
 
 
 def read(directory: Path) -> dict[str, Any]:

@@ -59,12 +59,12 @@ def number(least: float, most: float) -> Callable[[str], float]:
 
     def value(text: str) -> float:
         try:
-            found = float(text)
+            amount = float(text)
         except ValueError:
-            found = math.nan
-        if not least <= found <= most:
+            amount = math.nan
+        if not least <= amount <= most:
             raise argparse.ArgumentTypeError(f"expected a number, {least:g} to {most:g}, found {text!r}")
-        return found
+        return amount
 
     return value
 

@@ -61,11 +61,11 @@ def execute(options: argparse.Namespace) -> int:
         raise BadInput("--threshold", "0 or more, and less than 1", options.threshold)
     if not 0 <= options.distance < float("inf"):
         raise BadInput("--distance", "0 seconds or more", options.distance)
-    found = []
+    logs = []
     with Progress() as progress:
         for number, path in enumerate(options.logs, 1):
             progress(f"{number} of {len(options.logs)}: {path}")
-            found.append(
+            logs.append(
                 load(
                     path,
                     threshold=options.threshold,
@@ -75,13 +75,13 @@ def execute(options: argparse.Namespace) -> int:
                 )
             )
     if options.json:
-        print_json([msgspec.structs.asdict(one) for one in found])
+        print_json([msgspec.structs.asdict(one) for one in logs])
     elif options.csv:
-        write_csv(sys.stdout, COLUMNS, [row for one in found for row in _rows(one)])
+        write_csv(sys.stdout, COLUMNS, [row for one in logs for row in _rows(one)])
     else:
-        print_table(COLUMNS, [row for one in found for row in _rows(one)], left=1)
+        print_table(COLUMNS, [row for one in logs for row in _rows(one)], left=1)
     if not options.json:
-        for one in found:
+        for one in logs:
             for note in one.notes:
                 print(f"{Path(one.path).name}: {note}", file=sys.stderr)
     return 0

@@ -225,24 +225,24 @@ def _prepared(settings: config.Settings, options: argparse.Namespace) -> list[Pr
     system = whole_of(settings)
     if options.apply and system.stopped:
         raise TarazuError(f"the whole site is {system.stopped}")
-    found: list[Prepared] = []
+    prepared: list[Prepared] = []
     for (fs_name, directory), of in sorted(expected.items()):
-        found.append(_one(settings, fs_name, directory, of, system, mounts, root, lists=options.lists))
-    return found
+        prepared.append(_one(settings, fs_name, directory, of, system, mounts, root, lists=options.lists))
+    return prepared
 
 
 def _expected(
     settings: config.Settings, options: argparse.Namespace, mounts: Sequence[client.Mount]
 ) -> Mapping[tuple[str, str], Expected]:
     """(file system, directory that is there now) → what is expected below it."""
-    found: dict[tuple[str, str], Expected] = {}
+    by_directory: dict[tuple[str, str], Expected] = {}
 
     def add(mount: client.Mount, path: Path, files: int, size_bytes: int) -> None:
         directory = directories.existing(path, Path(mount.path))
         if directory is not None:
-            before = found.get((mount.fs_name, str(directory)), Expected())
+            before = by_directory.get((mount.fs_name, str(directory)), Expected())
             more = Expected(before.files + files, before.size_bytes + size_bytes)
-            found[mount.fs_name, str(directory)] = more
+            by_directory[mount.fs_name, str(directory)] = more
 
     for name in options.directory:
         path = Path(os.path.abspath(name))
@@ -260,7 +260,7 @@ def _expected(
                     continue
                 below = key.removeprefix(mount.subdirectory).lstrip("/")
                 add(mount, (Path(mount.path) / below).parent, 1, size_bytes)
-    return found
+    return by_directory
 
 
 def _forecasts(settings: config.Settings, application: str) -> list[tuple[str, list[tuple[str, int]]]]:
@@ -273,14 +273,14 @@ def _forecasts(settings: config.Settings, application: str) -> list[tuple[str, l
     if not named:
         where = f"{application}: expected a history in {history.directory}, or directories (--directory)"
         raise TarazuError(f"{where}, found none")
-    found = []
+    forecasts = []
     for fs_name in named:
         runs = history.runs(fs_name, application)[-RUNS:]
         if runs:
             step = msgspec.structs.replace(runs[-1].step, job_id="")
             prediction = aipa.forecast(runs, step)
-            found.append((fs_name, [(f.name.key, f.size_bytes) for f in prediction.files]))
-    return found
+            forecasts.append((fs_name, [(f.name.key, f.size_bytes) for f in prediction.files]))
+    return forecasts
 
 
 def _one(

@@ -169,10 +169,10 @@ def _view(settings: Settings, path: str | None, fs_name: str) -> SystemView:
     """Raises BadInput, Unavailable."""
     if path is None:
         return view_of(settings, fs_name)[0]
-    found = view_in(path)
-    if found.fs_name != fs_name:
-        raise BadInput(path, f"file system {fs_name}", found.fs_name)
-    return found
+    view = view_in(path)
+    if view.fs_name != fs_name:
+        raise BadInput(path, f"file system {fs_name}", view.fs_name)
+    return view
 
 
 class _Excluded:
@@ -380,14 +380,14 @@ def _load(settings: Settings, options: argparse.Namespace) -> int:
     from tarazu.rebalance.targets import busy
     from tarazu.wire.overview import overview
 
-    found = busy(overview(status_of(settings)["mdsd"]), options.fs)
+    load = busy(overview(status_of(settings)["mdsd"]), options.fs)
     if options.json:
-        print_json(found)
+        print_json(load)
     else:
-        moving, can = found.moving_bytes_per_s, found.can_bytes_per_s
+        moving, can = load.moving_bytes_per_s, load.can_bytes_per_s
         share = f"{moving / can:.0%} of what they can" if can else "their speeds are not known yet"
-        word = "busy" if found.busy else "not busy"
-        print(f"{found.osts} OSTs move {human_rate(moving)}: {share}; {word}")
-        if found.hot:
-            print(f"loaded: {', '.join(found.hot)}")
-    return 0 if found.busy else NOT_BUSY
+        word = "busy" if load.busy else "not busy"
+        print(f"{load.osts} OSTs move {human_rate(moving)}: {share}; {word}")
+        if load.hot:
+            print(f"loaded: {', '.join(load.hot)}")
+    return 0 if load.busy else NOT_BUSY

@@ -67,7 +67,7 @@ def execute(options: argparse.Namespace) -> int:
     else:
         views = reports.asked(lambda fs_name: view_of(settings, fs_name)[0])
     with Progress() as progress:
-        found = reports.report(
+        report = reports.report(
             settings,
             wanted,
             history=_home(settings.run.history_dir, user),
@@ -79,11 +79,11 @@ def execute(options: argparse.Namespace) -> int:
             progress=progress,
         )
     if options.picture:
-        draw(found, Path(options.picture))
+        draw(report, Path(options.picture))
     if options.json:
-        print_json(found)
+        print_json(report)
     else:
-        _print(found)
+        _print(report)
     return 0
 
 

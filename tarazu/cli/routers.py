@@ -74,8 +74,8 @@ def _planned(settings: config.Settings) -> Mapping[str, Any]:
         raise Unavailable(
             f"mdsd: {mdsd.get('unavailable', 'expected its routers, found an earlier version')}"
         )
-    found: Mapping[str, Any] = mdsd["routers"]
-    return found
+    routers: Mapping[str, Any] = mdsd["routers"]
+    return routers
 
 
 def _set_here(settings: config.Settings) -> dict[str, Any] | None:
@@ -84,8 +84,8 @@ def _set_here(settings: config.Settings) -> dict[str, Any] | None:
 
     if not Path(settings.state.routers).is_dir():
         return None
-    found = keeper.set_here(settings)
-    return {"rules": list(map(str, found.rules)), "generation": found.generation, "held": found.held}
+    notes = keeper.set_here(settings)
+    return {"rules": list(map(str, notes.rules)), "generation": notes.generation, "held": notes.held}
 
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:

@@ -37,19 +37,19 @@ def burst_lines(status: Mapping[str, Any], now_s: float | None = None) -> list[s
     if age_s > OLD_S:
         return [f"burstd {status['name']}: silent for {age_s:.0f} s"]
     traffic, history, slurm = status["traffic"], status["history"], status["slurm"]
-    found = [
+    lines = [
         f"burstd {status['name']}: up {status['uptime_s']:.0f} s, {'with' if status['keys'] else 'WITHOUT'} keys, "
         f"{traffic['senders']} senders, {traffic['nodes']} nodes ({traffic['unknown_nids']} NIDs unknown), "
         f"{history['jobs']} jobs ({history['running']} run), {history['applications']} applications known, "
         f"{human_bytes(history['bytes'])} of traffic"
     ]
     if slurm["problem"]:
-        found.append(f"  jobs are not known: {slurm['problem']}")
+        lines.append(f"  jobs are not known: {slurm['problem']}")
     if history["trouble"]:
-        found.append(f"  not kept: {history['trouble']}")
+        lines.append(f"  not kept: {history['trouble']}")
     if history["lost_rows"]:
-        found.append(f"  {history['lost_rows']} rows of traffic were lost: they could not be written")
-    return found
+        lines.append(f"  {history['lost_rows']} rows of traffic were lost: they could not be written")
+    return lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -152,11 +152,11 @@ def _refusals(mdsd: Mapping[str, Any]) -> str:
         "messages beyond a connection's rate": "too_many",
         "connections turned away": "turned_away",
     }
-    found = {
+    counts = {
         text: sum(mdsd[end].get(name, 0) for end in ("requests", "statistics"))
         for text, name in of_ends.items()
     } | {"refused by their keys' lists": mdsd.get("refused_by_rights", 0)}
-    return "".join(f", {number} {text}" for text, number in found.items() if number)
+    return "".join(f", {number} {text}" for text, number in counts.items() if number)
 
 
 def _role(pair: Mapping[str, Any]) -> str:

@@ -130,15 +130,20 @@ def _council(settings: config.Settings) -> dict[str, Any]:
             raise Unavailable("tune.council is empty: this node has no council")
         return {**here.ask(settings), "silent": ""}
     except TarazuError as error:
-        found = here.here(settings)
-        if found is None:
+        council = here.here(settings)
+        if council is None:
             if not _is_node(settings) and not settings.tune.council:
                 raise _nothing_here(settings) from None
             raise
-        if found.unread:
-            raise Unavailable(f"{error}; {found.unread}") from None
-        kept = {"mode": found.mode, "why_mode": found.why, "learned": found.learned, "silent": str(error)}
-        return {**found.status, **kept}
+        if council.unread:
+            raise Unavailable(f"{error}; {council.unread}") from None
+        kept = {
+            "mode": council.mode,
+            "why_mode": council.why,
+            "learned": council.learned,
+            "silent": str(error),
+        }
+        return {**council.status, **kept}
 
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:
@@ -175,8 +180,8 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
 def _print_undone(done: Undone) -> None:
     for name in done.restored:
         say(f"restored: {name}")
-    for name, found in done.left:
-        say(f"left alone: {name}: somebody else has set {found}")
+    for name, value in done.left:
+        say(f"left alone: {name}: somebody else has set {value}")
     for name, why in done.failed:
         say(f"not restored: {name}: {why}")
     if not done.restored and not done.left and not done.failed:
@@ -281,9 +286,11 @@ def here_lines(settings: config.Settings) -> list[str]:
         if _is_council(settings) and os.access(settings.state.council, os.W_OK):
             from tarazu.daemons.council.here import here as council_here
 
-            found = council_here(settings)
-            if found:
-                lines.append(f"this node has a council of parameters that learn: {found.mode} ({found.why})")
+            council = council_here(settings)
+            if council:
+                lines.append(
+                    f"this node has a council of parameters that learn: {council.mode} ({council.why})"
+                )
         if _is_node(settings) and os.access(settings.state.announcer, os.W_OK):
             here = _set_here(settings)
             lines += [
@@ -315,15 +322,15 @@ def learned_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """What the council has learned, a paragraph for each lever and pattern, the patterns that are seen now first."""
     lines: list[str] = []
     of_pattern = [
-        (key, list(found)) for key, found in groupby(rows, key=lambda r: (r["lever"], r["pattern"]))
+        (key, list(beliefs)) for key, beliefs in groupby(rows, key=lambda r: (r["lever"], r["pattern"]))
     ]
     of_pattern.sort(key=lambda each: -each[1][0]["nodes_now"])
-    for (lever, pattern), found in of_pattern:
-        now = found[0]["nodes_now"]
+    for (lever, pattern), beliefs in of_pattern:
+        now = beliefs[0]["nodes_now"]
         seen = f"; seen on {now} node{'s' * (now != 1)} now" if now else ""
         lines += ["", f"{pattern} ({lever}{seen})"]
-        wide = max(len(row["value"]) for row in found)
-        lines += [f"  {row['value']:<{wide}}  {_belief(row)}".rstrip() for row in found]
+        wide = max(len(row["value"]) for row in beliefs)
+        lines += [f"  {row['value']:<{wide}}  {_belief(row)}".rstrip() for row in beliefs]
     return lines[1:]
 
 

@@ -45,16 +45,16 @@ class ConfigFile(NamedTuple):
 @functools.cache
 def _settings_at(text: str) -> dict[str, int]:
     """`mdsd.requests`, and `mdsd` → the first line where it stands."""
-    found: dict[str, int] = {}
+    lines: dict[str, int] = {}
     section = ""
     for number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
             section = header[1]
-            found.setdefault(section, number)
+            lines.setdefault(section, number)
         elif setting := re.match(r"""\s*([\w."'-]+)\s*=""", line):
             name = setting[1].replace('"', "").replace("'", "")
-            found.setdefault(f"{section}.{name}".lstrip("."), number)
-    return found
+            lines.setdefault(f"{section}.{name}".lstrip("."), number)
+    return lines
 
 
 def chosen(path: str | os.PathLike[str] | None, environ: Mapping[str, str]) -> list[Path]:
@@ -64,9 +64,9 @@ def chosen(path: str | os.PathLike[str] | None, environ: Mapping[str, str]) -> l
     Raises ConfigError where that directory cannot be read.
     """
     first = Path(path or environ.get("TARAZU_CONFIG") or DEFAULT_FILE)
-    found = [first] if first != DEFAULT_FILE or first.exists() else []
+    paths = [first] if first != DEFAULT_FILE or first.exists() else []
     if first.name != DEFAULT_FILE.name:
-        return found
+        return paths
     try:
         names = sorted(
             entry.name
@@ -74,10 +74,10 @@ def chosen(path: str | os.PathLike[str] | None, environ: Mapping[str, str]) -> l
             if entry.name.endswith(".toml") and not entry.name.startswith(".")
         )
     except (FileNotFoundError, NotADirectoryError):
-        return found
+        return paths
     except OSError as error:
         raise ConfigError(str(first.parent / MORE), "a readable directory", error.strerror) from None
-    return [*found, *(first.parent / MORE / name for name in names)]
+    return [*paths, *(first.parent / MORE / name for name in names)]
 
 
 def root() -> str:

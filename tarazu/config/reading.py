@@ -46,15 +46,15 @@ def load(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] 
 
     Raises ConfigError naming the file and the line or key, what was expected and what was found.
     """
-    found = examine(path, environ)
-    if found.problems:
-        raise found.problems[0]
-    if found.former:
+    examined = examine(path, environ)
+    if examined.problems:
+        raise examined.problems[0]
+    if examined.former:
         import logging  # takes its time, and mostly there is nothing to say
 
-    for where in found.former:
+    for where in examined.former:
         logging.getLogger("tarazu.config").info("%s", where)
-    return found.settings
+    return examined.settings
 
 
 def examine(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] | None = None) -> Examined:
@@ -72,13 +72,13 @@ def examine(path: str | os.PathLike[str] | None = None, environ: Mapping[str, st
         except ConfigError as error:
             reader.problems.append(error)
     reader.environment(environ)
-    found = Examined(reader.settings(), reader.problems, reader.former, reader.origins)
-    pair = (found.settings.mdsd.replication, *vars(found.settings.standby).values())
+    examined = Examined(reader.settings(), reader.problems, reader.former, reader.origins)
+    pair = (examined.settings.mdsd.replication, *vars(examined.settings.standby).values())
     if any(pair) and not all(pair):
         expected = "mdsd.replication, standby.statistics and standby.requests, or none of them"
-        where = found.where("standby.requests", "standby.statistics", "mdsd.replication")
-        found.problems.append(ConfigError(where, expected, " ".join(filter(None, pair))))
-    return found
+        where = examined.where("standby.requests", "standby.statistics", "mdsd.replication")
+        examined.problems.append(ConfigError(where, expected, " ".join(filter(None, pair))))
+    return examined
 
 
 class _SettingsReader:

@@ -37,8 +37,8 @@ def user_of(run: RunSettings, uid: int) -> str | None:
 def why_not(run: RunSettings, who: Who) -> str:
     """Why the job is left alone; empty: it takes part. Exclusions go before `run.only_…`."""
     names = {who.user or "", str(who.uid)} - {""}
-    if found := names.intersection(run.exclude_users):
-        return f"run.exclude_users names {min(found)}"
+    if excluded := names.intersection(run.exclude_users):
+        return f"run.exclude_users names {min(excluded)}"
     if who.user is None and users.need_names(run.exclude_users):
         return f"run.exclude_users: the directory of users does not say who uid {who.uid} is"
     if who.program and matches(run.exclude_programs, who.program):

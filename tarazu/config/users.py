@@ -64,8 +64,8 @@ def need_names(*lists: Iterable[str]) -> bool:
 
 def name_of(uid: int) -> str | None:
     """Empty where the user has none (in a container, say); None: that is not known in time."""
-    found = _answer(("name", uid), lambda: pwd.getpwuid(uid).pw_name, WAIT_S)
-    return str(found[0] or "") if found else None
+    answer = _answer(("name", uid), lambda: pwd.getpwuid(uid).pw_name, WAIT_S)
+    return str(answer[0] or "") if answer else None
 
 
 def name_at_once(uid: int) -> str | None:
@@ -93,5 +93,5 @@ def name_at_once(uid: int) -> str | None:
 
 def uid_of(name: str, wait_s: float) -> int | None:
     """None where no user of that name is known, or it is not known in time."""
-    found = _answer(("uid", name), lambda: pwd.getpwnam(name).pw_uid, wait_s)
-    return int(found[0]) if found and found[0] is not None else None
+    answer = _answer(("uid", name), lambda: pwd.getpwnam(name).pw_uid, wait_s)
+    return int(answer[0]) if answer and answer[0] is not None else None

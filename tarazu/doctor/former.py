@@ -31,8 +31,8 @@ NOTED = (
 
 
 def look(node: Node) -> Iterator[Finding]:
-    found = [*_libraries(node), *_files(node), *_units(node), *_noted(node), *_prepared(node)]
-    yield from found or [ok("left behind", "nothing of former versions, nothing that is set and not kept")]
+    findings = [*_libraries(node), *_files(node), *_units(node), *_noted(node), *_prepared(node)]
+    yield from findings or [ok("left behind", "nothing of former versions, nothing that is set and not kept")]
 
 
 def _libraries(node: Node) -> Iterator[Finding]:
@@ -104,11 +104,11 @@ def _prepared(node: Node) -> Iterator[Finding]:
 
 def _running(node: Node) -> set[str]:
     """Programs of tarazu that run here."""
-    found = set()
+    programs = set()
     for path in (node.system / "proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        found |= {os.path.basename(word).decode(errors="replace") for word in words[:3]}
-    return found
+        programs |= {os.path.basename(word).decode(errors="replace") for word in words[:3]}
+    return programs

@@ -47,12 +47,12 @@ def _version(version: str) -> Finding:
     match = re.match(r"(\d+)\.(\d+)", version)
     if match is None:
         return warn("version", "Lustre does not say it", "lctl get_param version")
-    found = int(match[1]), int(match[2])
-    if OLDEST <= found <= NEWEST:
+    release = int(match[1]), int(match[2])
+    if OLDEST <= release <= NEWEST:
         return ok("version", f"Lustre {version}")
     known = f"{'.'.join(map(str, OLDEST))} to {'.'.join(map(str, NEWEST))}"
     mend = f"known are {known}; look at `tarazu doctor collect --dump` before you rely on it"
-    return (fail if found < OLDEST else warn)("version", f"Lustre {version}", mend)
+    return (fail if release < OLDEST else warn)("version", f"Lustre {version}", mend)
 
 
 def _debugfs(node: Node) -> Finding:

@@ -30,7 +30,7 @@ def look(node: Node) -> Iterator[Finding]:
             astray = None if whose == "burstd" else _of_loopback(node, address, "statistics")
             yield astray or _reports_to(node, address, whose)
     if node.roles & {"launch", "mdsd"}:
-        all_astray = [found for a in s.requests() if (found := _of_loopback(node, a, "requests"))]
+        all_astray = [finding for a in s.requests() if (finding := _of_loopback(node, a, "requests"))]
         yield from all_astray or _status(node)
 
 

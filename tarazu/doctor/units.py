@@ -134,7 +134,7 @@ def unit_file(node: Node, name: str) -> Path | None:
 
 def values(node: Node, name: str, key: str) -> list[str]:
     """What the unit says for `key` in [Service], in order; an empty value takes back what was said before."""
-    found: list[str] = []
+    given: list[str] = []
     for path in _files(node, name):
         section = ""
         for line in path.read_text(errors="replace").splitlines():
@@ -143,8 +143,8 @@ def values(node: Node, name: str, key: str) -> list[str]:
                 section = words
             elif section == "[Service]" and words.partition("=")[0].strip() == key:
                 value = words.partition("=")[2].strip()
-                found = [*found, value] if value else []
-    return found
+                given = [*given, value] if value else []
+    return given
 
 
 def capabilities(node: Node, name: str) -> list[str]:

@@ -76,15 +76,15 @@ def lowest(
     for. `start`: the level that is tried first; `precision`: as `PRECISION`.
     """
     high = start
-    found = families(high)
-    while not all(_holds(bins, of, high) for of in found):
+    listed = families(high)
+    while not all(_holds(bins, of, high) for of in listed):
         high *= 2
         # The sums are complete only up to the level they were listed for.
-        found = families(high)
+        listed = families(high)
     low = 0.0
     for _ in range(200):
         middle = (low + high) / 2
-        if all(_holds(bins, of, middle) for of in found):
+        if all(_holds(bins, of, middle) for of in listed):
             high = middle
         else:
             low = middle

@@ -255,8 +255,8 @@ class ConfigurationManager:
 
     def _own_bytes(self, offset: int) -> int:
         """The stripe size that the site's default, or else the file system, has there."""
-        found = self._default_at(offset)
-        striped = found.stripe_count and found.stripe_size_bytes
+        component = self._default_at(offset)
+        striped = component.stripe_count and component.stripe_size_bytes
         return striped or FILE_SYSTEMS_OWN.stripe_size_bytes
 
     def _default_at(self, offset: int) -> Component:

@@ -165,8 +165,8 @@ def _objects(size_bytes: int, s: Striping) -> _Sizes:
     rounds, rest = divmod(size_bytes, s.stripe_size_bytes * s.stripe_count)
     full, part = divmod(rest, s.stripe_size_bytes)
     low = rounds * s.stripe_size_bytes
-    found = ((low + s.stripe_size_bytes, full), (low + part, 1), (low, s.stripe_count - full - 1))
-    return tuple((size, count) for size, count in found if size and count)
+    objects = ((low + s.stripe_size_bytes, full), (low + part, 1), (low, s.stripe_count - full - 1))
+    return tuple((size, count) for size, count in objects if size and count)
 
 
 _How = Striping | int

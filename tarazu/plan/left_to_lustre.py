@@ -55,11 +55,11 @@ def as_the_site_wants(run: RunSettings, files: Sequence[NewFile]) -> Sequence[Ne
     """Those that `run.include` and `run.exclude` do not want placed are left to Lustre."""
     if not (run.include or run.exclude):
         return files
-    found = []
+    new_files = []
     for file in files:
         why = why_not_key(run, file.forecast.name.key)
-        found.append(msgspec.structs.replace(file, layout=None, left_because=why) if why else file)
-    return found
+        new_files.append(msgspec.structs.replace(file, layout=None, left_because=why) if why else file)
+    return new_files
 
 
 def within_a_request(layouts: Sequence[Layout | None]) -> list[bool]:

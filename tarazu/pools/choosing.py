@@ -83,7 +83,7 @@ def choose(
     memory = {index: _no_later(of, now_s) for index, of in memory.items()}
     known = [o for o in osts if o.verdict not in UNKNOWN]
     seen = {o.index: _seen(now_s, o, full, memory.get(o.index, Memory()), o.index in members) for o in known}
-    remembered = {**memory, **{index: found for index, (_, _, found) in seen.items()}}
+    remembered = {**memory, **{index: noted for index, (_, _, noted) in seen.items()}}
     if not osts or len(known) < QUORUM * len(osts):
         fresh = f"{len(known)} of {len(osts)} OSTs have fresh reports"
         return Round(nothing=f"{fresh}: at least {QUORUM:.0%} are needed", memory=dict(memory))

@@ -42,14 +42,14 @@ def match(files: Sequence[FileRecord], forecasts: Sequence[Forecast]) -> list[Fo
         else:
             rows.setdefault(("E", name.key), f)
         rows.setdefault(("L", name.loose, name.rank, name.nth_loose), f)
-    found = []
+    matches = []
     for file in files:
         ranks = dict.fromkeys([*file.creators[:1], file.rank, ANY_RANK])
         lookups: list[tuple[object, ...]] = [("E", file.key)]
         lookups += [("T", file.precise, r, file.nth_precise) for r in ranks]
         lookups += [("L", file.loose, r, file.nth_loose) for r in ranks]
-        found.append(next((rows[key] for key in lookups if key in rows), None))
-    return found
+        matches.append(next((rows[key] for key in lookups if key in rows), None))
+    return matches
 
 
 def score(prediction: Prediction, run: RunRecord, min_size_bytes: int = 0) -> PredictionAccuracy:

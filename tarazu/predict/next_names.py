@@ -44,7 +44,7 @@ class NextNames:
         for files in self._latest.values():
             for file in files:
                 widen(by_parts, take_apart(file))
-        self._widths = {parts: tuple(found) for parts, found in by_parts.items()}
+        self._widths = {parts: tuple(widths) for parts, widths in by_parts.items()}
 
     def name(self, rank: int, n: int) -> tuple[str, str]:
         """(key, precise template) of the rank's n-th file."""
@@ -71,11 +71,11 @@ class NextNames:
         files = self._latest.get(rank)
         if files is not None and n < len(files):
             return self._known(files[n], rank, n)
-        found = self._continued.get((rank, n))
-        if found is None:
-            found = self._new_step(rank, n) if files is not None else self._new_rank(rank, n)
-            self._continued[rank, n] = found
-        return found
+        name = self._continued.get((rank, n))
+        if name is None:
+            name = self._new_step(rank, n) if files is not None else self._new_rank(rank, n)
+            self._continued[rank, n] = name
+        return name
 
     def _known(self, file: KnownFile, rank: int, n: int) -> tuple[NameParts, tuple[int, ...]]:
         """A slot of the latest run: its numbers in the next run."""
@@ -87,13 +87,13 @@ class NextNames:
         last = name.numbers
         if all(f is None or f.precise == file.precise for _, f in earlier):
             return name, self._of_task(file, last)  # those that stand for the rank stay
-        found = [(t, numbers) for t, f in earlier if f and (numbers := numbers_like(f, name)) is not None]
-        indices = [self._steps[t].array_index for t in (*(t for t, _ in found), self._cls.reference)]
+        alike = [(t, numbers) for t, f in earlier if f and (numbers := numbers_like(f, name)) is not None]
+        indices = [self._steps[t].array_index for t in (*(t for t, _ in alike), self._cls.reference)]
         new = tuple(
             next_number(column)
             if (index := index_number(column, indices, self._new.array_index)) is None
             else index
-            for column in zip(*(numbers for _, numbers in found), last)
+            for column in zip(*(numbers for _, numbers in alike), last)
         )
         return name, self._of_task(file, new)
 
@@ -125,9 +125,9 @@ class NextNames:
     def _new_rank(self, rank: int, n: int) -> tuple[NameParts, tuple[int, ...]]:
         """What the names of the other ranks at this slot say."""
         near = self._nearest(rank, n)
-        found = {r: self._name(r, n) for r in self._sample(n, near)}
-        name, numbers = found[near]
-        same = {r: row for r, (other, row) in found.items() if other.parts == name.parts}
+        names = {r: self._name(r, n) for r in self._sample(n, near)}
+        name, numbers = names[near]
+        same = {r: row for r, (other, row) in names.items() if other.parts == name.parts}
         columns = range(len(numbers))
         return name, tuple(rank_number({r: row[j] for r, row in same.items()}, rank) for j in columns)
 

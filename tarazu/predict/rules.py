@@ -109,7 +109,7 @@ def _changed_sharing(history: Sequence[KnownRun]) -> str:
 
 def _shared(run: KnownRun) -> dict[str, bool]:
     """Loose template → whether any file of it is shared."""
-    found: dict[str, bool] = {}
+    shared: dict[str, bool] = {}
     for file in run.files:
-        found[file.loose] = found.get(file.loose, False) or file.shared
-    return found
+        shared[file.loose] = shared.get(file.loose, False) or file.shared
+    return shared

@@ -76,17 +76,17 @@ def group_sizes(
 
     `files` is the number of files that a group will have (ranks that create one).
     """
-    found = _unscaled_sizes(cls, runs, step, files, model)
+    forecasts = _unscaled_sizes(cls, runs, step, files, model)
     before = runs[cls.reference].step.ranks
     if model.model != "arima" or not _scales_with_ranks(cls, runs, step):
-        return found
-    for i, size in enumerate(found):
+        return forecasts
+    for i, size in enumerate(forecasts):
         # A size that an argument gives outright is that of the whole file, on any number of ranks.
         if size is not None and size.mean_bytes not in step.numbers:
             mean = size.mean_bytes * step.ranks / before
             detail = f"{size.detail}; as much per rank on {step.ranks} ranks as on {before}"
-            found[i] = msgspec.structs.replace(size, mean_bytes=mean, method="regression", detail=detail)
-    return found
+            forecasts[i] = msgspec.structs.replace(size, mean_bytes=mean, method="regression", detail=detail)
+    return forecasts
 
 
 def _scales_with_ranks(cls: FileClass, runs: Sequence[KnownRun], step: JobStep) -> bool:
@@ -102,16 +102,16 @@ def _unscaled_sizes(
 ) -> list[SizeForecast | None]:
     series = _mean_series(cls)
     regressors = _Regressors(runs, step)
-    found = [_explained(cls, n, y, regressors, files, model) for n, y in enumerate(series)]
-    open_groups = [i for i, y in enumerate(series) if y.runs and found[i] is None]
+    forecasts = [_explained(cls, n, y, regressors, files, model) for n, y in enumerate(series)]
+    open_groups = [i for i, y in enumerate(series) if y.runs and forecasts[i] is None]
     shapes = {_shape(series[i].values) for i in open_groups} - {()}
     if model.model == "arima" and len(shapes) > MOST_SHAPES:
-        return _pooled(series, found, open_groups, model)
+        return _pooled(series, forecasts, open_groups, model)
     for i in open_groups:
-        found[i] = _of(model.ahead(series[i].values), _kept(i, series[i]))
+        forecasts[i] = _of(model.ahead(series[i].values), _kept(i, series[i]))
     if model.model == "arima":
-        _lead_newcomers(series, found)
-    return found
+        _lead_newcomers(series, forecasts)
+    return forecasts
 
 
 def _lead_newcomers(series: Sequence[Series], found: list[SizeForecast | None]) -> None:
@@ -189,7 +189,7 @@ def _middle(values: list[float]) -> float:
 def _mean_series(cls: FileClass) -> list[Series]:
     """One per group."""
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
-    found = []
+    series = []
     for n in range(cls.slots):
         runs: list[int] = []
         values = array("d")
@@ -203,8 +203,8 @@ def _mean_series(cls: FileClass) -> list[Series]:
                 runs.append(t)
                 values.append(sum(sizes) / len(sizes))
         key = tuple(runs)
-        found.append(Series(known.setdefault(key, key), values))
-    return found
+        series.append(Series(known.setdefault(key, key), values))
+    return series
 
 
 class _Regressors:

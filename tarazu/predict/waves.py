@@ -33,9 +33,9 @@ def waves(at_s: Sequence[float], ranks: Sequence[int]) -> list[int]:
     starts = np.flatnonzero(np.concatenate([[True], ~same]))
     nth = np.empty(len(times), np.int64)
     nth[by_rank] = later - np.repeat(later[starts], np.diff(np.append(starts, len(times))))
-    found = np.empty(len(times), np.int64)
-    found[order] = np.unique(step * (nth.max() + 1) + nth, return_inverse=True)[1]
-    numbers: list[int] = found.tolist()
+    of_file = np.empty(len(times), np.int64)
+    of_file[order] = np.unique(step * (nth.max() + 1) + nth, return_inverse=True)[1]
+    numbers: list[int] = of_file.tolist()
     return numbers
 
 

@@ -192,14 +192,14 @@ def _is(blob: bytes, words: str) -> bool:
     """Whether a default is what these words of `lfs setstripe` make."""
     try:
         layout, osts = parse_layout(words.replace("-c -1", f"-c {LOV_ALL_STRIPES}"))
-        found = native.decode_lov(blob)
+        default = native.decode_lov(blob)
     except LayoutError:
         return False
-    parts = [component for component in found.components if not component.extension]
+    parts = [component for component in default.components if not component.extension]
     lists = [each for each in osts if len(each) > 1]
     starts = [each[0] if each else None for each in osts]
     return (
-        found.layout() == layout
+        default.layout() == layout
         and [part.osts for part in parts if len(part.osts) > 1] == lists
         and [part.first_ost for part in parts] == starts
     )

@@ -123,17 +123,17 @@ class Notes:
 
     def all(self) -> dict[Path, Note]:
         """Raises StoreError for one that is not ours: it is looked at by a person, and never removed."""
-        found: dict[Path, Note] = {}
+        notes: dict[Path, Note] = {}
         for path in sorted(self.directory.glob("*.json")):
             try:
-                found[path] = msgspec.json.decode(path.read_bytes(), type=Note)
+                notes[path] = msgspec.json.decode(path.read_bytes(), type=Note)
             except FileNotFoundError:
                 continue
             except (OSError, *MALFORMED) as error:
                 raise StoreError(str(path), "a note of tarazu change prepare", str(error)) from None
-            if found[path].format != FORMAT:
-                raise StoreError(str(path), f"format {FORMAT}", found[path].format)
-        return found
+            if notes[path].format != FORMAT:
+                raise StoreError(str(path), f"format {FORMAT}", notes[path].format)
+        return notes
 
     def alive(self, path: Path, note: Note) -> bool:
         """Whether its leader may still be there."""

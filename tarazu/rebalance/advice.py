@@ -200,8 +200,8 @@ def _of(dataset: Dataset, first: Array) -> Array:
     """Which objects are of a dataset's files, file after file."""
     begin, count = first[dataset.files], first[dataset.files + 1] - first[dataset.files]
     skipped = np.cumsum(count) - count
-    found: Array = np.repeat(begin - skipped, count) + np.arange(int(count.sum()))
-    return found
+    objects: Array = np.repeat(begin - skipped, count) + np.arange(int(count.sum()))
+    return objects
 
 
 def _part(dataset: Dataset, first: Array, objects: FileObjects) -> tuple[FileObjects, Array]:

@@ -223,14 +223,14 @@ def wider(files: Files, targets: Targets, dataset: Dataset, part: FileObjects, m
         return []
     speed = float(np.median(targets.speed))
     even_s = float(moved.sum() / targets.speed.sum())
-    found: dict[int, Wider] = {}
+    by_file: dict[int, Wider] = {}
     usable = targets.room > 0
     for at in np.argsort(-moved, kind="stable").tolist():
         file, before_s = int(part.file[at]), float(moved[at] / speed)
-        if before_s <= TOO_LARGE * even_s or len(found) >= MOST:
+        if before_s <= TOO_LARGE * even_s or len(by_file) >= MOST:
             break
         layout = files.shape(file).layout
-        if file in found or len(layout.components) > 1:
+        if file in by_file or len(layout.components) > 1:
             continue
         osts = int((usable & (targets.kind == targets.kind[part.ost[at]])).sum())
         count = layout.components[0].stripe_count
@@ -238,5 +238,5 @@ def wider(files: Files, targets: Targets, dataset: Dataset, part: FileObjects, m
         most = min(osts, MOST_STRIPES, LOV_MAX_STRIPE_COUNT)
         chosen = min(most, 1 << max(0, wanted - 1).bit_length())
         if chosen > count:
-            found[file] = Wider(file, chosen, before_s, before_s * count / chosen)
-    return list(found.values())
+            by_file[file] = Wider(file, chosen, before_s, before_s * count / chosen)
+    return list(by_file.values())

@@ -58,36 +58,38 @@ def scan(
             return path, None, "gone"
         if not stat.S_ISREG(of.st_mode):
             return None
-        found = Stat(of.st_size, of.st_blocks * BLOCK_BYTES, of.st_uid, int(of.st_atime), int(of.st_mtime))
+        attributes = Stat(
+            of.st_size, of.st_blocks * BLOCK_BYTES, of.st_uid, int(of.st_atime), int(of.st_mtime)
+        )
         if of.st_size < least_bytes:
-            return path, found, "small"
+            return path, attributes, "small"
         if of.st_nlink > 1:
             if (of.st_dev, of.st_ino) in linked:
                 return None
             linked.add((of.st_dev, of.st_ino))
         if excluded(path):
-            return path, found, "excluded"
-        if found.modified_s > now_s - idle_s:
-            return path, found, "being written"
+            return path, attributes, "excluded"
+        if attributes.modified_s > now_s - idle_s:
+            return path, attributes, "being written"
         parent = os.path.dirname(path)
         if parent not in wished:
             wished[parent] = _names_osts(parent)
         if wished[parent]:
-            return path, found, "where a directory's default names OSTs"
+            return path, attributes, "where a directory's default names OSTs"
         try:
             blob = os.getxattr(path, XATTR_LUSTRE_LOV, follow_symlinks=False)
-            return path, found, native.decode_lov(blob)
+            return path, attributes, native.decode_lov(blob)
         except (OSError, LayoutError):
-            return path, found, "layout unreadable"
+            return path, attributes, "layout unreadable"
 
     with ThreadPoolExecutor(THREADS) as threads:
         for directory in directories:
             paths = _listed(os.path.abspath(directory), lfs)
             while batch := list(islice(paths, BATCH)):
-                for found in threads.map(look, batch):
-                    if found is None:
+                for entry in threads.map(look, batch):
+                    if entry is None:
                         continue
-                    path, of, what = found
+                    path, of, what = entry
                     if of is None or isinstance(what, str):
                         files.leave(what, of.size_bytes if of else 0)  # type: ignore[arg-type]
                     else:

@@ -38,13 +38,13 @@ class Targets(msgspec.Struct, frozen=True):
 
     def places(self, osts: Array) -> Array:
         """OST indices → places. Raises BadInput for an OST that is not known."""
-        found = np.searchsorted(self.index, osts).clip(0, len(self.index) - 1)
-        if len(osts) and not np.array_equal(self.index[found], osts):
-            unknown = sorted(set(np.asarray(osts)[self.index[found] != osts].tolist()))
+        positions = np.searchsorted(self.index, osts).clip(0, len(self.index) - 1)
+        if len(osts) and not np.array_equal(self.index[positions], osts):
+            unknown = sorted(set(np.asarray(osts)[self.index[positions] != osts].tolist()))
             raise BadInput(
                 f"file system {self.view.fs_name}", "OSTs that mdsd knows", f"layouts with OST {unknown[:8]}"
             )
-        return found
+        return positions
 
 
 def targets(

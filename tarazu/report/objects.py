@@ -46,10 +46,10 @@ class Laid(NamedTuple):
 
     def osts(self, file: int, component: int, stripes: int) -> Array:
         """(stripes,) OST index of each object; −1 where it has none."""
-        found = np.full(stripes, -1, np.int64)
+        indices = np.full(stripes, -1, np.int64)
         chosen = self.places[file][component] if component < len(self.places[file]) else ()
-        found[: len(chosen)] = chosen
-        return found
+        indices[: len(chosen)] = chosen
+        return indices
 
     def objects(self) -> Objects:
         """Every byte is in an object: a component beyond those with OSTs holds none."""

@@ -164,11 +164,11 @@ def _forecasts(
     past = list(before[-RUNS:])
     since = rules.decide(past).since
     prediction = aipa.forecast(past[since:], run.step)
-    found = match(files, prediction.files)
-    for file, forecast in zip(files, found, strict=True):
+    forecasts = match(files, prediction.files)
+    for file, forecast in zip(files, forecasts, strict=True):
         if forecast is None:
             _note(why, NOT_FORECAST, file)
-    return found
+    return forecasts
 
 
 _Chosen = tuple[FileRecord, Forecast | None, Layout | None]
@@ -195,7 +195,7 @@ def _chosen(
         if expected
         else ()
     )
-    found: list[_Chosen] = []
+    chosen: list[_Chosen] = []
     for file, forecast in zip(files, forecasts, strict=True):
         new = next(layouts) if forecast else None
         layout, reason = (new.layout, new.left_because) if new else (None, "")
@@ -203,8 +203,8 @@ def _chosen(
             layout, reason = None, OUTGROWN
         if new and reason:
             _note(why, reason, file)
-        found.append((file, forecast, layout))
-    return found
+        chosen.append((file, forecast, layout))
+    return chosen
 
 
 def _gaining(chosen: list[_Chosen], around: Around, why: defaultdict[str, Why]) -> list[_Chosen]:
@@ -333,13 +333,13 @@ def decoded(blob: bytes) -> tuple[Layout, tuple[tuple[int, ...], ...]] | None:
     if not blob:
         return None
     try:
-        found = native.decode_lov(blob)
+        attribute = native.decode_lov(blob)
     except LayoutError:
         return None
-    parts = [c for c in found.components if not c.extension]
-    if found.mirrors > 1:
+    parts = [c for c in attribute.components if not c.extension]
+    if attribute.mirrors > 1:
         return None
-    return found.layout(), tuple(tuple(c.osts) for c in parts)
+    return attribute.layout(), tuple(tuple(c.osts) for c in parts)
 
 
 def size_on_disk(path: str) -> int:

@@ -103,16 +103,16 @@ def report(
     """history, state: both of one user; uid: whose lines of the audit log count (None:
     everybody's); root: where /proc and /sys are found.
     """
-    found = History(history)
+    past = History(history)
     problems: list[TraceError] = []
     replayed: list[Replayed] = []
     rests: list[str] = []
     looked = _Looked(client.mounts(root))
     known: dict[str, Around] = {}
     runs_of: dict[tuple[str, str], list[RunRecord]] = {}
-    for fs_name, application in found.applications():
+    for fs_name, application in past.applications():
         if wanted.application in ("", application) and wanted.fs_name in ("", fs_name):
-            runs_of[fs_name, application] = found.runs(fs_name, application, problem=problems.append)
+            runs_of[fs_name, application] = past.runs(fs_name, application, problem=problems.append)
     for (fs_name, _), runs in runs_of.items():
         looked.newest(fs_name, runs)
     for (fs_name, application), runs in runs_of.items():
@@ -196,10 +196,10 @@ def asked(view_of: Callable[[str], SystemView]) -> Views:
 
     def view(fs_name: str) -> tuple[SystemView | None, str]:
         try:
-            found = view_of(fs_name)
+            system = view_of(fs_name)
         except TarazuError as error:
             return None, f"no view: {error}"
-        return found, f"the {len(found.osts)} OSTs, their space and speeds as mdsd sees them now"
+        return system, f"the {len(system.osts)} OSTs, their space and speeds as mdsd sees them now"
 
     return view
 

@@ -114,7 +114,7 @@ def file_system_type(path: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
     except OSError:
         return ""
     numbers = f"{os.major(device)}:{os.minor(device)}"
-    best, found = "", ""
+    best, kind = "", ""
     for line in lines:
         mount, _, source = line.partition(" - ")
         fields, described = mount.split(), source.split()
@@ -125,8 +125,8 @@ def file_system_type(path: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
         # Some (btrfs, overlay) have other device numbers for their files: there the deepest mount point tells.
         point = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), fields[4])
         if len(point) >= len(best) and (path == Path(point) or Path(point) in path.parents):
-            best, found = point, described[0]
-    return found
+            best, kind = point, described[0]
+    return kind
 
 
 def on_this_node_alone(path: Path) -> bool:

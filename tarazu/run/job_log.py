@@ -60,22 +60,22 @@ class Audit(Lines):
 
 def steps(path: Path, since_s: float, until_s: float, application: str = "") -> Steps:
     """The steps that ended in [since, until), Unix time; of one application only if it is named."""
-    found = Steps(str(path), damaged=[], modes=Counter(), why=Counter())
+    tally = Steps(str(path), damaged=[], modes=Counter(), why=Counter())
     former = Steps("", damaged=[])
-    for number, line in chain(numbered(before(path), former), numbered(path, found)):
+    for number, line in chain(numbered(before(path), former), numbered(path, tally)):
         match = _STEP.fullmatch(line)
         at = _seconds(match[1], utc=False) if match else None
         of_step = fields(match[5]) if match else []
         if match is None or at is None or "exit" not in dict(of_step):
-            found.damaged.append(number)
+            tally.damaged.append(number)
             continue
         if not since_s <= at < until_s or (application and match[3] != application):
             continue
-        found.lines += 1
-        found.modes[match[4]] += 1
+        tally.lines += 1
+        tally.modes[match[4]] += 1
         for reason in _reasons(of_step):
-            found.why[reason] += 1
-    return found
+            tally.why[reason] += 1
+    return tally
 
 
 def _reasons(fields: list[tuple[str, str]]) -> Iterator[str]:
@@ -91,14 +91,14 @@ def _reasons(fields: list[tuple[str, str]]) -> Iterator[str]:
 
 def audit(path: Path, since_s: float, until_s: float, uid: int | None = None) -> Audit:
     """The requests that were answered in [since, until); of one user only if he is named."""
-    found = Audit(str(path), damaged=[], status=Counter(), why=Counter())
+    tally = Audit(str(path), damaged=[], status=Counter(), why=Counter())
     costs: list[tuple[float, float]] = []
-    for number, line in numbered(path, found):
+    for number, line in numbered(path, tally):
         match = _AUDIT.search(line)
         if match is None:
             # The daemon's own log may hold others.
             if line.startswith("time="):
-                found.damaged.append(number)
+                tally.damaged.append(number)
             continue
         at, named = _seconds(match[1], utc=True), dict(fields(match[3]))
         try:
@@ -108,18 +108,18 @@ def audit(path: Path, since_s: float, until_s: float, uid: int | None = None) ->
         except (KeyError, ValueError):
             at = None
         if at is None:
-            found.damaged.append(number)
+            tally.damaged.append(number)
         elif since_s <= at < until_s and mine:
-            found.lines += 1
-            found.status[match[2]] += 1
+            tally.lines += 1
+            tally.status[match[2]] += 1
             if cost:
                 costs.append(cost)
-                found.bytes += size
+                tally.bytes += size
             elif "reason" in named:
-                found.why[f"{match[2]}: {named['reason']}"] += 1
+                tally.why[f"{match[2]}: {named['reason']}"] += 1
     if costs:
-        found.ost_cost, found.ost_cost_bound = median(c for c, _ in costs), median(b for _, b in costs)
-    return found
+        tally.ost_cost, tally.ost_cost_bound = median(c for c, _ in costs), median(b for _, b in costs)
+    return tally
 
 
 def numbered(path: Path, found: Lines) -> Iterator[tuple[int, str]]:

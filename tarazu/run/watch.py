@@ -141,7 +141,7 @@ class SpoolWatch:
         """
         self._find_directories()
         paths = [str(path) for directory in self._directories for path in directory.glob("*.tzs")]
-        found: dict[str, tuple[int, ...]] = {}
+        headers: dict[str, tuple[int, ...]] = {}
         for path in sorted(paths, key=lambda p: (_is_ended(p), p)):
             with (
                 contextlib.suppress(OSError, struct.error),
@@ -149,8 +149,8 @@ class SpoolWatch:
             ):
                 used, *changes = _HEADER.unpack(os.pread(file.fileno(), _HEADER.size, 0))
                 size = os.fstat(file.fileno()).st_size
-                found[path] = (size, 0) if _is_ended(path) else (used, *changes)
-        return found
+                headers[path] = (size, 0) if _is_ended(path) else (used, *changes)
+        return headers
 
     def _find_directories(self) -> None:
         """Other nodes', where this one sees them; one that is trusted once stays so."""

@@ -360,12 +360,12 @@ def _created(rows: Sequence[tuple[Any, ...]], run: RunRecord) -> dict[int, FileR
     """The file that became of each row (row id, key): that of its id, else the first of its key."""
     by_key = {from_text(key): row_id for row_id, key in reversed(rows)}
     ids = {row_id for row_id, _ in rows}
-    found: dict[int, FileRecord] = {}
+    by_row: dict[int, FileRecord] = {}
     for file in run.files:
         row_id = file.row_id if file.row_id in ids else by_key.get(file.key)
-        if row_id is not None and (row_id not in found or file.row_id == row_id):
-            found[row_id] = file
-    return found
+        if row_id is not None and (row_id not in by_row or file.row_id == row_id):
+            by_row[row_id] = file
+    return by_row
 
 
 def _plan(row: Sequence[Any]) -> PlanRow:

@@ -141,7 +141,7 @@ def read(db: DatabaseConnection, condition: str, values: Sequence[Any], order: s
 def _read(db: DatabaseConnection, rows: Sequence[tuple[Any, ...]]) -> list[FileRow]:
     placements = _placements(db, [row_id for row_id, *_ in rows])
     layouts: dict[str | None, Layout | None] = {None: None}
-    found = []
+    files = []
     for row in rows:
         of_row = list(row)
         for at, convert in _CONVERTED:
@@ -152,8 +152,8 @@ def _read(db: DatabaseConnection, rows: Sequence[tuple[Any, ...]]) -> list[FileR
         text = next(rest)
         if text not in layouts:
             layouts[text] = msgspec.json.decode(text, type=Layout)
-        found.append(FileRow(row_id, plan_id, forecast, layouts[text], placements.get(row_id), *rest))
-    return found
+        files.append(FileRow(row_id, plan_id, forecast, layouts[text], placements.get(row_id), *rest))
+    return files
 
 
 def delete(db: DatabaseConnection, plan_id: int, most: int) -> int:

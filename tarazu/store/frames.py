@@ -87,13 +87,13 @@ def read(path: Path) -> Iterator[Frame | Damage]:
         else:
             why = f"expected a ledger's header of {HEADER_BYTES} bytes with its checksum, found none"
         while why or offset < size:
-            found = why or _frame_at(file.fileno(), offset, size)
-            if isinstance(found, Frame):
-                yield found
-                offset = found.end
+            frame_or_why = why or _frame_at(file.fileno(), offset, size)
+            if isinstance(frame_or_why, Frame):
+                yield frame_or_why
+                offset = frame_or_why.end
                 continue
             behind = _next_frame(file.fileno(), offset, size)
-            yield Damage(path, offset, behind - offset, found, behind >= size)
+            yield Damage(path, offset, behind - offset, frame_or_why, behind >= size)
             offset, why = behind, ""
 
 
@@ -123,11 +123,11 @@ def _next_frame(fd: int, offset: int, size: int) -> int:
             # A part that cannot be read at all.
             at += step
             continue
-        found = chunk.find(MARK)
-        while found >= 0:
-            if isinstance(_frame_at(fd, at + found, size), Frame):
-                return at + found
-            found = chunk.find(MARK, found + 1)
+        mark = chunk.find(MARK)
+        while mark >= 0:
+            if isinstance(_frame_at(fd, at + mark, size), Frame):
+                return at + mark
+            mark = chunk.find(MARK, mark + 1)
         at += step
     return size
 

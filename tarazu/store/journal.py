@@ -222,8 +222,8 @@ class Journal:
             self._set_aside(damaged)
         for left in set(self.directory.glob("*.new")):
             left.unlink()
-        found = find(self.directory)
-        for old in (*found.snapshots, *found.logs):
+        files = find(self.directory)
+        for old in (*files.snapshots, *files.logs):
             if (base_of(old) < base or (of_another and old != path)) and old != self._path:
                 old.unlink()
 

@@ -74,9 +74,9 @@ def ost_bytes(files: Iterable[FileRecord]) -> tuple[dict[int, int], int]:
                 decoded[file.layout] = native.decode_lov(file.layout)
         except LayoutError:
             continue
-        found = decoded[file.layout]
+        layout = decoded[file.layout]
         known += 1
-        for entry in found.components:
+        for entry in layout.components:
             sizes = component_object_bytes(entry.component, file.size_bytes)
             for ost, size in zip(entry.osts, sizes, strict=False):  # one that is overstriped comes twice
                 placed[ost] += size

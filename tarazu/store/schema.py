@@ -166,12 +166,12 @@ _MIGRATE = {
 
 def migration(dialect: SqlDialect, version: int) -> tuple[str, ...]:
     """What brings a database of `version` to VERSION; nothing for one that is there or unknown."""
-    found: list[str] = []
+    changes: list[str] = []
     while version in _MIGRATE:
         on_files = " ON files" if dialect is MYSQL else ""
-        found += [s.format(**dialect._asdict(), on_files=on_files) for s in _MIGRATE[version]]
+        changes += [s.format(**dialect._asdict(), on_files=on_files) for s in _MIGRATE[version]]
         version += 1
-    return tuple(found)
+    return tuple(changes)
 
 
 def statements(dialect: SqlDialect) -> tuple[str, ...]:

@@ -161,9 +161,9 @@ def check(location: str) -> None:
     connection = connect(location)
     try:
         small = os.path.getsize(location) <= LOOKED_THROUGH_BYTES
-        (found,) = connection.query("PRAGMA quick_check(1)" if small else "SELECT COUNT(*) FROM plans")[0]
-        if small and found != "ok":
-            raise Damaged(location, "a usable interaction database", " ".join(str(found).split()))
+        (answer,) = connection.query("PRAGMA quick_check(1)" if small else "SELECT COUNT(*) FROM plans")[0]
+        if small and answer != "ok":
+            raise Damaged(location, "a usable interaction database", " ".join(str(answer).split()))
     finally:
         connection.close()
 

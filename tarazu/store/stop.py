@@ -41,12 +41,12 @@ def site_stop(path: str) -> SiteStop | None:
     parent = os.path.dirname(path)
     _ask_again(parent)
     try:
-        found, above = os.lstat(path), os.lstat(parent)
+        file, above = os.lstat(path), os.lstat(parent)
     except OSError:
         return None
-    if not (_is_roots(found, stat.S_IFREG) and found.st_nlink == 1 and _is_roots(above, stat.S_IFDIR)):
+    if not (_is_roots(file, stat.S_IFREG) and file.st_nlink == 1 and _is_roots(above, stat.S_IFDIR)):
         return None
-    return SiteStop(path, _first_line(path), found.st_mtime)
+    return SiteStop(path, _first_line(path), file.st_mtime)
 
 
 def stop_site(path: str, reason: str = "") -> SiteStop:

@@ -91,9 +91,9 @@ def execute(options: argparse.Namespace) -> int:
 def _become_owner(directory: Path) -> None:
     """Root leaves no files there that the daemon cannot write."""
     if os.geteuid() == 0 and directory.is_dir():
-        found = directory.stat()
-        os.setegid(found.st_gid)
-        os.seteuid(found.st_uid)
+        owner = directory.stat()
+        os.setegid(owner.st_gid)
+        os.seteuid(owner.st_uid)
 
 
 def _jobs(settings: config.Settings, directory: Path, path: Path) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def _traffic(settings: config.Settings, directory: Path, options: argparse.Names
     )
     items = imports.read_items(options.items, columns) if options.items else None
     with Progress() as progress:
-        found = imports.read(
+        summary = imports.read(
             options.files,
             BurstsDirectory(directory).traffic,
             columns,
@@ -143,10 +143,10 @@ def _traffic(settings: config.Settings, directory: Path, options: argparse.Names
             add=options.add,
             progress=progress,
         )
-    if found.last_s:
+    if summary.last_s:
         with _kept_jobs(settings, directory) as jobs:
-            jobs.fill(found.first_s, found.last_s)
-    return msgspec.to_builtins(found)  # type: ignore[no-any-return]
+            jobs.fill(summary.first_s, summary.last_s)
+    return msgspec.to_builtins(summary)  # type: ignore[no-any-return]
 
 
 @contextlib.contextmanager
@@ -165,16 +165,16 @@ def _kept_jobs(settings: config.Settings, directory: Path) -> Iterator[Jobs]:
 
 def _print(told: dict[str, Any]) -> None:
     if "jobs" in told:
-        found = told["jobs"]
-        say(f"{found['jobs']} jobs, {found['new']} of them new")
-        if found["running"]:
-            say(f"  {found['running']} that ran then are left out")
-        if found["left_out"]:
-            say(f"  {found['left_out']} lines left out: {found['why']}")
+        counts = told["jobs"]
+        say(f"{counts['jobs']} jobs, {counts['new']} of them new")
+        if counts["running"]:
+            say(f"  {counts['running']} that ran then are left out")
+        if counts["left_out"]:
+            say(f"  {counts['left_out']} lines left out: {counts['why']}")
     if "traffic" in told:
-        found = told["traffic"]
-        moved = ", ".join(f"{name} {human_bytes(n)}" for name, n in found["bytes"].items() if n)
-        say(f"{found['rows']} rows of {found['nodes']} nodes: {moved or 'nothing was moved'}")
+        counts = told["traffic"]
+        moved = ", ".join(f"{name} {human_bytes(n)}" for name, n in counts["bytes"].items() if n)
+        say(f"{counts['rows']} rows of {counts['nodes']} nodes: {moved or 'nothing was moved'}")
         words = {
             "back": "go back in time, or stand still",
             "gaps": "come after a gap",
@@ -184,5 +184,5 @@ def _print(told: dict[str, Any]) -> None:
             "others": "are of other metrics",
         }
         for name, text in words.items():
-            if found[name]:
-                say(f"  {found[name]} {text}")
+            if counts[name]:
+                say(f"  {counts[name]} {text}")

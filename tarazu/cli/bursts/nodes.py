@@ -133,13 +133,13 @@ def _features(settings: config.Settings, *, as_json: bool) -> int:
     machine = here.machine(settings)
     if machine is None:
         raise BadInput("bursts.machine", "a file, or leaf switches that Slurm knows", "neither")
-    found = {feature: fold(nodes) for feature, nodes in slots(machine).items()}
+    features = {feature: fold(nodes) for feature, nodes in slots(machine).items()}
     if as_json:
-        print_json(found)
+        print_json(features)
         return 0
     print(
         f"# {time.strftime('%Y-%m-%d')}: add to the nodes' Features in slurm.conf, then `scontrol reconfigure`"
     )
-    for feature, folded in found.items():
+    for feature, folded in features.items():
         print(f"{feature} {folded}")
     return 0

@@ -124,8 +124,8 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
         raise Unavailable(
             f"{traffic(options, settings)}: expected traffic, found none: is tarazu-burstd there?"
         )
-    found = _mappings(options, site, period, offers.NAMES if name in ("", BEST) else (name,), most)
-    made = offers.offers(site, found, _judged_on(period))
+    mappings = _mappings(options, site, period, offers.NAMES if name in ("", BEST) else (name,), most)
+    made = offers.offers(site, mappings, _judged_on(period))
     if name in ("", BEST):
         chosen = offers.best(made, most)
         if chosen is None and (options.apply or options.routes):
@@ -135,7 +135,7 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
     else:
         chosen = next((offer for offer in made if offer.name == name), None)
     if options.routes and chosen:
-        return _print_routes(options.routes, site, found[chosen.name])
+        return _print_routes(options.routes, site, mappings[chosen.name])
     if not options.apply:
         best = name in ("", BEST)
         hours = None
@@ -152,7 +152,7 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
             f"{chosen.rules}",
         )
     path = _path(settings)
-    its = rules.rules(found[chosen.name], site.addresses)
+    its = rules.rules(mappings[chosen.name], site.addresses)
     with mapping_file.locked(path):
         mapping_file.hold(path, False)
         mapping_file.write(path, chosen.name, its)
@@ -216,9 +216,9 @@ def _mappings(
             read(period.directory, period.begin_s, period.split_s, "reading"), site.machine
         )
     say_so = RemapProgress()
-    found = offers.mappings(site, learned, names, MappingOptions(moves=options.moves), most, say_so)
+    mappings = offers.mappings(site, learned, names, MappingOptions(moves=options.moves), most, say_so)
     say_so.end()
-    return found
+    return mappings
 
 
 def _judged_on(period: Period | None) -> Iterator[Traffic] | None:
@@ -283,8 +283,8 @@ def _print_offers(
             "no NIDs are known (forwarding.nids, or --nids FILE): without them there are no rules, nothing folded"
         )
     elif best and any(offer.judged for offer in made):
-        found = f"{chosen.name} is best" if chosen else "none is better than the present one"
-        print(f"{found}, of those that are judged and have rules for a server")
+        verdict = f"{chosen.name} is best" if chosen else "none is better than the present one"
+        print(f"{verdict}, of those that are judged and have rules for a server")
     if made and made[0].name != PRESENT:
         print(
             "at present no node is bound to a router (io_node= in the machine's file): data take all routes alike, "

@@ -67,8 +67,8 @@ def execute(options: argparse.Namespace, settings: config.Settings, path: Path) 
 
 def _in_force(path: Path) -> tuple[Rule, ...] | None:
     with contextlib.suppress(StoreError):
-        found = mapping_file.read(path)
-        return found.rules if found else None
+        mapping = mapping_file.read(path)
+        return mapping.rules if mapping else None
     return None
 
 
@@ -113,7 +113,7 @@ def judged(
         return follow.within(learned, site.machine, base, now, site.addresses, most, moves)
 
     say_so = RemapProgress()
-    found = follow.judged(
+    hours = follow.judged(
         lambda begin_s, end_s: read(period.directory, begin_s, end_s, ""),
         site.machine,
         base,
@@ -126,7 +126,7 @@ def judged(
         lambda share: say_so("judging hours", share),
     )
     say_so.end()
-    return found if found.windows else None
+    return hours if hours.windows else None
 
 
 def show(found: OnWindows, most_rules: int) -> None:

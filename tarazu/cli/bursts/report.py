@@ -70,13 +70,13 @@ def execute(options: argparse.Namespace) -> int:
             options.traffic, options.jobs, options.machine, options.days, DAYS, options.first, options.last
         ),
     )
-    found = report(period, communicates=False if settings.bursts.quiet else None)
+    figures = report(period, communicates=False if settings.bursts.quiet else None)
     if options.out:
-        report_files.write(found, period, options.out, report_files.limits(settings))
+        report_files.write(figures, period, options.out, report_files.limits(settings))
     if options.json:
-        print_json(found)
+        print_json(figures)
     else:
-        for line in report_text.lines(found, options.applications):
+        for line in report_text.lines(figures, options.applications):
             print(line)
         if options.out:
             print(f"\n{options.out / 'report.html'}")

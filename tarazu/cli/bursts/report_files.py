@@ -80,12 +80,12 @@ def measured(settings: config.Settings, wanted: ReportOptions) -> Period:
 
 def mappings(machine: Machine) -> Mapping[str, Numbers]:
     """What is there, and what the paper puts in its place."""
-    found = {"present": machine.served_by}
+    by_name = {"present": machine.served_by}
     if len(machine.io_nodes) > 1:
         served = machine.served_by >= 0
-        found["round-robin"] = np.full(len(served), -1, np.int32)
-        found["round-robin"][served] = round_robin(int(served.sum()), len(machine.io_nodes))
-    return found
+        by_name["round-robin"] = np.full(len(served), -1, np.int32)
+        by_name["round-robin"][served] = round_robin(int(served.sum()), len(machine.io_nodes))
+    return by_name
 
 
 def write(found: Report, period: Period, folder: Path, limits: Thresholds) -> None:
@@ -140,9 +140,9 @@ def _period(wanted: ReportOptions, span: tuple[float, float]) -> tuple[float, fl
 
 def _machine(settings: config.Settings, wanted: ReportOptions, traffic: Traffic) -> Machine:
     """Where nobody knows it, all that there is are the nodes' names."""
-    found = machine_file.read(wanted.machine) if wanted.machine else here.machine(settings)
-    if found is not None:
-        return found
+    machine = machine_file.read(wanted.machine) if wanted.machine else here.machine(settings)
+    if machine is not None:
+        return machine
     nowhere = np.full(len(traffic.nodes), -1, np.int32)
     return Machine(traffic.nodes, (), (), nowhere, nowhere)
 

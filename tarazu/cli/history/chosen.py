@@ -18,23 +18,23 @@ def history_of(options: argparse.Namespace) -> History:
 def chosen(history: History, application: str | None, fs_name: str | None) -> list[tuple[str, str]]:
     """(file system, application) of all that is meant. Raises TarazuError for an application without runs."""
     known = history.applications()
-    found = [(fs, app) for fs, app in known if application in (None, app) and fs_name in (None, fs)]
-    if not found and (application or fs_name):
+    applications = [(fs, app) for fs, app in known if application in (None, app) and fs_name in (None, fs)]
+    if not applications and (application or fs_name):
         shown = ", ".join(sorted({app for _, app in known})[:8]) or "none"
         on = f" on {fs_name}" if fs_name else ""
         raise TarazuError(
             f"{application or 'history'}: expected runs{on} in {history.directory}, found {shown}"
         )
-    return found
+    return applications
 
 
 def by_id(paths: Iterator[Path], run_id: str) -> Path:
     """The run of that id, of which any part will do that no other has. Raises TarazuError."""
-    found = [path for path in paths if run_id in path.stem]
-    exact = [path for path in found if path.stem == run_id]
-    if len(exact or found) != 1:
-        shown = ", ".join(path.stem for path in found[:4]) or "none"
+    runs = [path for path in paths if run_id in path.stem]
+    exact = [path for path in runs if path.stem == run_id]
+    if len(exact or runs) != 1:
+        shown = ", ".join(path.stem for path in runs[:4]) or "none"
         raise TarazuError(
             f"{run_id}: expected a part of the id of one run (`tarazu history list APP`), found {shown}"
         )
-    return (exact or found)[0]
+    return (exact or runs)[0]

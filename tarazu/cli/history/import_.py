@@ -91,17 +91,17 @@ def execute(options: argparse.Namespace) -> int:
         job_step.logged,
     )
     paths, refused = _sources(options.source)
-    found = [TakenRun(source, "refused", why) for source, why in refused]
+    runs = [TakenRun(source, "refused", why) for source, why in refused]
     with Progress() as progress:
         for number, path in enumerate(paths, 1):
             progress(f"{number} of {len(paths)} logs")
-            found += importer.take(path)
-    found = importer.settle(found)
+            runs += importer.take(path)
+    runs = importer.settle(runs)
     if options.json:
-        print_json({"dry_run": options.dry_run, "counts": dict(tally(found)), "runs": found})
+        print_json({"dry_run": options.dry_run, "counts": dict(tally(runs)), "runs": runs})
     else:
-        _print(found, options.dry_run)
-    return 1 if any(taken.outcome == "refused" for taken in found) else 0
+        _print(runs, options.dry_run)
+    return 1 if any(taken.outcome == "refused" for taken in runs) else 0
 
 
 def _named(directories: list[str], names: list[str]) -> tuple[tuple[str, str], ...]:
@@ -120,15 +120,15 @@ def _sources(given: list[str]) -> tuple[list[Path], list[tuple[str, str]]]:
     """Files and exported directories, each once; what is none of them, with the reason."""
     from tarazu.trace.training import sources
 
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}
     refused = []
     for text in given:
         try:
             for path in _expanded(text):
-                found.update(dict.fromkeys(sources(path)))
+                paths.update(dict.fromkeys(sources(path)))
         except TarazuError as error:
             refused.append((text, str(error)))
-    return list(found), refused
+    return list(paths), refused
 
 
 def _expanded(text: str) -> Iterator[Path]:

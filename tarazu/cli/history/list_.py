@@ -24,13 +24,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     history = history_of(options)
     problems: list[TraceError] = []
-    found = [
+    applications = [
         (fs, app, [(path.stem, run) for path, run in history.each(fs, app, problems.append)])
         for fs, app in history.applications()
         if options.application in (None, app)
     ]
     if options.json:
-        print_json([_summary(fs, app, *run) for fs, app, runs in found for run in runs])
+        print_json([_summary(fs, app, *run) for fs, app, runs in applications for run in runs])
     elif options.application:
         print_table(
             (
@@ -47,7 +47,7 @@ def execute(options: argparse.Namespace) -> int:
                 "exit",
                 "run",
             ),
-            [_line(fs, *run) for fs, _, runs in found for run in runs],
+            [_line(fs, *run) for fs, _, runs in applications for run in runs],
             left=2,
         )
     else:
@@ -55,7 +55,7 @@ def execute(options: argparse.Namespace) -> int:
             ("application", "fs", "runs", "last run", "files", "bytes"),
             [
                 (app, fs, len(runs), human_time(last.start_s), len(last.files), human_bytes(_bytes(last)))
-                for fs, app, runs in found
+                for fs, app, runs in applications
                 for _, last in runs[-1:]
             ],
             left=2,

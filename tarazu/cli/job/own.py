@@ -82,7 +82,7 @@ class Line(msgspec.Struct, frozen=True):
 
 def running(settings: Settings, wanted: str) -> list[Running]:
     """Steps of this user that run, and whose maps this node sees."""
-    found = []
+    steps = []
     for name, directory in disable.running(settings.run).items():
         of = control.read_about(directory)
         mine = _names(wanted, name) or (of and of_job(wanted, of.job_id, of.array_job, of.array_index))
@@ -92,7 +92,7 @@ def running(settings: Settings, wanted: str) -> list[Running]:
             page = control.read_control(directory)
         except StoreError:
             continue  # it has just ended
-        found.append(
+        steps.append(
             Running(
                 name,
                 of.application,
@@ -106,23 +106,23 @@ def running(settings: Settings, wanted: str) -> list[Running]:
                 page.site_stopped,
             )
         )
-    return found
+    return steps
 
 
 def ended(settings: Settings, wanted: str, names: Iterable[str] = ()) -> list[Ended]:
     """Runs of the job in the user's history, oldest first; and those that had these names."""
     ids = {id for name in (wanted, *names) if (id := id_of(name))}
     history = History(Path(settings.run.history_dir).expanduser())
-    found = []
+    runs = []
     for fs_name, application in history.applications():
         for path in history.paths(fs_name, application)[-MOST_RUNS:]:
             try:
                 its = path.stem.partition("-")[2]
                 if its in ids or _names(wanted, path.stem) or _is_of(path, wanted):
-                    found.append(_ended(path, read_run(path)))
+                    runs.append(_ended(path, read_run(path)))
             except (TraceError, OSError):
                 continue
-    return sorted(found, key=lambda run: run.start_s)
+    return sorted(runs, key=lambda run: run.start_s)
 
 
 @cache
@@ -173,7 +173,7 @@ def _ended(path: Path, run: RunRecord) -> Ended:
 
 def lines(settings: Settings, wanted: str) -> list[Line]:
     """Lines of the job's steps in jobs.log, oldest first."""
-    found = []
+    entries = []
     log = Path(settings.run.state_dir).expanduser() / "jobs.log"
     for _, text in chain(*(job_log.numbered(path, job_log.Lines(str(path))) for path in (before(log), log))):
         if (match := _LINE.fullmatch(text)) is None:
@@ -181,5 +181,5 @@ def lines(settings: Settings, wanted: str) -> list[Line]:
         at, run, application, mode, rest = match.groups()
         said: dict[str, Any] = dict(job_log.fields(rest))
         if _names(wanted, run) or of_job(wanted, said.get("job", "")):
-            found.append(Line(run, application, mode, at, said))
-    return found
+            entries.append(Line(run, application, mode, at, said))
+    return entries

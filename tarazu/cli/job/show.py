@@ -33,14 +33,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
-    found = told(settings, options.job)
+    job = told(settings, options.job)
     if options.json:
-        print_json(found)
+        print_json(job)
         return 0
-    if not any(found[part] for part in ("running", "ended", "log", "plans")):
-        problem = found["problem"] and f"; {found['problem']}"
+    if not any(job[part] for part in ("running", "ended", "log", "plans")):
+        problem = job["problem"] and f"; {job['problem']}"
         raise TarazuError(f"{options.job}: expected a job of yours that tarazu led, found none{problem}")
-    for line in text(found):
+    for line in text(job):
         say(line)
     return 0
 

@@ -158,15 +158,15 @@ def uneven(of: Imbalance) -> str:
 
 def _groups(targets: Iterable[Target], fold: Fold) -> dict[str, list[Target]]:
     """An OST lies in each of its pools."""
-    found: dict[str, list[Target]] = {}
+    groups: dict[str, list[Target]] = {}
     for target in targets:
         if fold == "pool":
             names = [f"{target.fs_name}.{pool}" for pool in target.pools] or [f"{target.fs_name} (no pool)"]
         else:
             names = [target.oss if fold == "oss" else target.fs_name]
         for name in names:
-            found.setdefault(name, []).append(target)
-    return found
+            groups.setdefault(name, []).append(target)
+    return groups
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

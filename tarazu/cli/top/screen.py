@@ -80,22 +80,22 @@ def screen(
         targets = chosen(overview, choice)
     except BadInput as error:
         targets, notice = [], str(error)
-    found = TargetTable(overview, targets, choice)
+    table = TargetTable(overview, targets, choice)
     moving = [t.moving_bytes_per_s for t in targets]
     head = _head(overview, targets, moving, choice, columns, every_s)
     head += [[Span(text, "bad")] for text in (notice, *_stops(overview)) if text]
     if targets and (lines is None or lines >= STRIPS_FROM_LINES):
         head += _strips(targets, moving, columns, plain=plain)
     head.append([])
-    page = len(found) if lines is None else max(0, lines - len(head) - 2)
-    first = max(0, min(choice.first, len(found) - page))
-    visible = found.rows(first, first + page)
+    page = len(table) if lines is None else max(0, lines - len(head) - 2)
+    first = max(0, min(choice.first, len(table) - page))
+    visible = table.rows(first, first + page)
     body = [*head, *_table(visible, choice)]
     if lines is not None:
         body += [[]] * (lines - 1 - len(body))
         body = body[: lines - 1]
-        body.append(_foot(choice, first, len(visible), len(found)))
-    return Screen([_cut(line, columns, plain=plain) for line in body], len(found), page)
+        body.append(_foot(choice, first, len(visible), len(table)))
+    return Screen([_cut(line, columns, plain=plain) for line in body], len(table), page)
 
 
 def text_of(line: Iterable[Span]) -> str:
@@ -192,14 +192,14 @@ def _bar(bars: str, share: float) -> str:
 
 def _strip(letters: Sequence[str], words: Sequence[str]) -> Line:
     """Neighbours of one style as one span."""
-    found: Line = []
+    spans: Line = []
     for letter, word in zip(letters, words, strict=True):
         style = STYLE[word]
-        if found and found[-1].style == style:
-            found[-1] = Span(found[-1].text + letter, style)
+        if spans and spans[-1].style == style:
+            spans[-1] = Span(spans[-1].text + letter, style)
         else:
-            found.append(Span(letter, style))
-    return found
+            spans.append(Span(letter, style))
+    return spans
 
 
 _COLUMNS: tuple[tuple[str, str, int], ...] = (
@@ -289,7 +289,7 @@ def _fit(text: str, width: int) -> str:
 
 def _cut(line: Line, columns: int, *, plain: bool = False) -> Line:
     """No control characters, no more than fits."""
-    found: Line = []
+    spans: Line = []
     room = columns
     for text, style in line:
         part = shown(text)[:room]
@@ -297,5 +297,5 @@ def _cut(line: Line, columns: int, *, plain: bool = False) -> Line:
             part = part.replace("·", ".").encode("ascii", "replace").decode()
         room -= len(part)
         if part:
-            found.append(Span(part, style))
-    return found
+            spans.append(Span(part, style))
+    return spans

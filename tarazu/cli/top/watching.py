@@ -87,14 +87,14 @@ def _watch(
 def _attributes() -> dict[str, int]:
     """Style → what curses draws it with; no colours where NO_COLOR is set (no-color.org), or there are none."""
     reverse = curses.A_REVERSE
-    found = {"title": curses.A_BOLD, "head": reverse, "dim": curses.A_DIM, "bad": curses.A_BOLD}
-    found["head sorted"] = reverse | curses.A_BOLD | curses.A_UNDERLINE
+    attributes = {"title": curses.A_BOLD, "head": reverse, "dim": curses.A_DIM, "bad": curses.A_BOLD}
+    attributes["head sorted"] = reverse | curses.A_BOLD | curses.A_UNDERLINE
     if curses.has_colors() and not os.environ.get("NO_COLOR"):
         curses.use_default_colors()
         for pair, (style, colour) in enumerate(_COLOURS.items(), 1):
             curses.init_pair(pair, colour, -1)
-            found[style] = found.get(style, 0) | curses.color_pair(pair)
-    return found
+            attributes[style] = attributes.get(style, 0) | curses.color_pair(pair)
+    return attributes
 
 
 def _draw(window: curses.window, lines: Sequence[Line], attributes: dict[str, int]) -> None:

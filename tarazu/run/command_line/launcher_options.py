@@ -47,8 +47,8 @@ class LauncherSyntax(msgspec.Struct, frozen=True):
             return name
         if self.words or len(name) < 2:
             return ""
-        found = [option for option in (*self.values, *self.flags) if option.startswith(name)]
-        return found[0] if len(found) == 1 else ""
+        options = [option for option in (*self.values, *self.flags) if option.startswith(name)]
+        return options[0] if len(options) == 1 else ""
 
 
 def _set(names: str) -> frozenset[str]:
@@ -401,9 +401,9 @@ def dialect(command: str) -> LauncherSyntax | None:
     user's own program, whatever its name (`./time`), but for what starts ranks.
     """
     name = PurePath(command).name
-    found = DIALECTS.get(name)
-    if found is not None and not found.parallel and "/" in command and not command.startswith("/"):
+    syntax = DIALECTS.get(name)
+    if syntax is not None and not syntax.parallel and "/" in command and not command.startswith("/"):
         return None
-    if found is None and (versioned := _VERSIONED.match(name)):
-        found = DIALECTS.get(versioned.group(1))
-    return found
+    if syntax is None and (versioned := _VERSIONED.match(name)):
+        syntax = DIALECTS.get(versioned.group(1))
+    return syntax

@@ -119,8 +119,8 @@ def _read(argv: Sequence[str], start: int, end: int, reads: LauncherSyntax) -> _
             position += 1  # `env -`
         elif len(word) > 1 and word[0] == "-":
             read = _option if reads.words or word.startswith("--") else _short_options
-            found, position = read(argv, position, end, reads)
-            options += found
+            more, position = read(argv, position, end, reads)
+            options += more
         elif subcommands is not None:
             if word != "mini":
                 if word not in subcommands:
@@ -164,18 +164,18 @@ def _short_options(
 ) -> tuple[list[Option], int]:
     """A word of options of one letter (`-vn4`), and where what follows it begins."""
     word = argv[position]
-    found: list[Option] = []
+    options: list[Option] = []
     for i, letter in enumerate(word[1:], 1):
         rest = word[i + 1 :]
         if letter in reads.values:
             after = position + 1 if rest else min(position + 1 + reads.values[letter], end)
             value = rest.removeprefix("=") or " ".join(argv[position + 1 : after])
             words = (f"-{letter}{rest}", *argv[position + 1 : after])
-            return [*found, Option(letter, value, words)], after
-        found.append(Option(letter, "", (f"-{letter}",)))
+            return [*options, Option(letter, value, words)], after
+        options.append(Option(letter, "", (f"-{letter}",)))
         if letter not in reads.flags:
-            return found, position + 1 + (0 if rest else _guess(argv, position, end))
-    return found, position + 1
+            return options, position + 1 + (0 if rest else _guess(argv, position, end))
+    return options, position + 1
 
 
 def _guess(argv: Sequence[str], position: int, end: int) -> int:
@@ -279,8 +279,8 @@ def open_mpi_forwarded(
 
 def _in_files(launcher: str, environ: Mapping[str, str]) -> dict[str, str]:
     """What the user's or the site's parameter file says of variables; the first that says anything counts."""
-    found = Path(shutil.which(launcher, path=environ.get("PATH")) or "/usr/bin/mpirun")
-    prefix = Path(environ.get("OPAL_PREFIX") or found.resolve().parent.parent)
+    program = Path(shutil.which(launcher, path=environ.get("PATH")) or "/usr/bin/mpirun")
+    prefix = Path(environ.get("OPAL_PREFIX") or program.resolve().parent.parent)
     files = [
         Path(environ.get("HOME", "/")) / ".openmpi" / "mca-params.conf",
         prefix / "etc" / "openmpi-mca-params.conf",

@@ -34,25 +34,25 @@ def folded(hosts: Sequence[str], setting: str, root: str = "/") -> str:
             raise BadInput(
                 setting, f"a line of host {unknown[0]}", f"none, of {len(unknown)} of {len(each)} hosts"
             )
-        found = {nid for its in each.values() for nid in its}
+        addresses = {nid for its in each.values() for nid in its}
     else:
         net = nids.net(setting[1:]) if setting else _own_net(root)
-        found = {Nid(host_names.address(name), net) for name in names[:MOST_RESOLVED]}
-    return nids.text(nids.fold(found))
+        addresses = {Nid(host_names.address(name), net) for name in names[:MOST_RESOLVED]}
+    return nids.text(nids.fold(addresses))
 
 
 def _own_net(root: str) -> str:
     """The network of this node on which its own name's address is. Raises TarazuError."""
     own = _parsed(own_nids(root))
     here = host_names.address(socket.gethostname())
-    found = next((nid.net for nid in own if nid.address == here), None)
-    if found is None:
+    net = next((nid.net for nid in own if nid.address == here), None)
+    if net is None:
         address = ".".join(map(str, here))
         listed = ", ".join(map(str, own)) or "none that can be read"
         raise TarazuError(
             f"forwarding.nids: expected {address}, this node's name, among its NIDs, found {listed}: names say no NIDs"
         )
-    return found
+    return net
 
 
 def own_nids(root: str = "/") -> tuple[str, ...]:
@@ -70,10 +70,10 @@ def own_nids(root: str = "/") -> tuple[str, ...]:
 
 
 def _parsed(texts: Iterable[str]) -> list[Nid]:
-    found = []
+    readable = []
     for text in texts:
         try:
-            found.append(nids.parse(text))
+            readable.append(nids.parse(text))
         except BadInput:
             continue
-    return found
+    return readable

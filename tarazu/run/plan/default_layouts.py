@@ -43,14 +43,14 @@ def default_layouts(
     one is `own`.
     """
     root = _default(min(mounts, key=lambda m: len(m.subdirectory)).path) or own
-    found: dict[str, bytes] = {}
+    layouts: dict[str, bytes] = {}
     seen: dict[str, bytes] = {}
     for key in keys:
         parent = _deepest_existing(mounts, key)
         if parent not in seen:
             seen[parent] = (_default(parent) if parent else b"") or root
-        found[key] = seen[parent]
-    return root, found
+        layouts[key] = seen[parent]
+    return root, layouts
 
 
 def _deepest_existing(mounts: Sequence[Mount], key: str) -> str:
