@@ -31,10 +31,10 @@ TABLE = Table(CurveRow)
 def read(path: Path) -> CurveSet:
     """The curves of a file, in the order in which applications first occur. Raises BadInput with file and line."""
     try:
-        found = content(path, "a CSV of bandwidth curves", MAX_BYTES)
+        csv = content(path, "a CSV of bandwidth curves", MAX_BYTES)
     except FileNotFoundError as error:
         raise BadInput(str(path), "a CSV of bandwidth curves", error.strerror) from None
-    return parse(found, str(path))
+    return parse(csv, str(path))
 
 
 def parse(text: str, where: str) -> CurveSet:

@@ -67,11 +67,11 @@ def io_time_s(phases: Sequence[Phase]) -> float:
 
 
 def _stretches(phases: Sequence[Phase], pause_s: float) -> list[list[Phase]]:
-    found: list[list[Phase]] = []
+    stretches: list[list[Phase]] = []
     end = float("-inf")
     for phase in sorted(phases, key=lambda p: p.start_s):
         if phase.start_s > end + pause_s:
-            found.append([])
-        found[-1].append(phase)
+            stretches.append([])
+        stretches[-1].append(phase)
         end = max(end, phase.end_s)
-    return found
+    return stretches

@@ -43,13 +43,13 @@ def mounts(root: str | Path = "/", environ: Mapping[str, str] | None = None) -> 
     """Lustre mounts from $TARAZU_MOUNTS (`path=fsname:…`), else from proc/mounts. Longest path first."""
     environ = os.environ if environ is None else environ
     listed = environ.get("TARAZU_MOUNTS", "")
-    found: list[Mount] = []
+    mounted: list[Mount] = []
     if listed:
         for part in listed.split(":"):
             path, equals, fs_name = part.rpartition("=")  # a path may hold one
             if not (equals and path.startswith("/") and fs_name):
                 raise BadInput("$TARAZU_MOUNTS", "/path=fsname:…", listed)
-            found.append(Mount(path.rstrip("/") or "/", fs_name))
+            mounted.append(Mount(path.rstrip("/") or "/", fs_name))
     else:
         for line in _mount_entries(Path(root) / "proc/mounts"):
             device, path, kind, *_ = [*map(_unescaped, line.split(b" ")), "", "", ""]
@@ -57,8 +57,8 @@ def mounts(root: str | Path = "/", environ: Mapping[str, str] | None = None) -> 
             if kind == "lustre" and ":/" in device:
                 fs_name, _, below = device.partition(":/")[2].partition("/")
                 below = below.rstrip("/")
-                found.append(Mount(path, fs_name, f"/{below}" if below else ""))
-    return tuple(sorted(found, key=lambda m: -len(m.path)))
+                mounted.append(Mount(path, fs_name, f"/{below}" if below else ""))
+    return tuple(sorted(mounted, key=lambda m: -len(m.path)))
 
 
 def file_system(fs_name: str, root: str | Path = "/") -> FileSystem:
@@ -94,11 +94,11 @@ def _number(path: Path) -> int:
 def _glob(root: str | Path, directories: tuple[str, ...], pattern: str) -> list[Path]:
     for directory in directories:
         try:
-            found = sorted((Path(root) / directory).glob(pattern))
+            paths = sorted((Path(root) / directory).glob(pattern))
         except OSError:
             continue  # debugfs, for an ordinary user
-        if found:
-            return found
+        if paths:
+            return paths
     return []
 
 

@@ -185,11 +185,11 @@ class Collector:
 
     def _read_exports(self) -> _Exports:
         parameter = "obdfilter.*.exports.*.stats"
-        found = self._guard(parameter, lambda: find_exports(self.root)) or {}
-        if len(found) > MAX_FILES:
-            self._failed.setdefault(parameter, f"expected at most {MAX_FILES} exports, found {len(found)}")
+        paths = self._guard(parameter, lambda: find_exports(self.root)) or {}
+        if len(paths) > MAX_FILES:
+            self._failed.setdefault(parameter, f"expected at most {MAX_FILES} exports, found {len(paths)}")
         exports: _Exports = {}
-        for (device, nid), path in list(found.items())[:MAX_FILES]:
+        for (device, nid), path in list(paths.items())[:MAX_FILES]:
 
             def read(path: Path = path) -> counters.Stats:
                 return counters.parse(reading.text(path))
@@ -219,17 +219,17 @@ class Collector:
         return values
 
     def _found(self, parameter: str) -> dict[str, Path]:
-        found = self._guard(parameter, lambda: find(self.root, parameter)) or {}
+        paths = self._guard(parameter, lambda: find(self.root, parameter)) or {}
         expected = PARAMETERS[parameter].expected and not (
             self._only_routes and PARAMETERS[parameter].role == "oss"
         )
-        if not found and expected:
+        if not paths and expected:
             closed = barred(self.root, parameter)
             self._failed.setdefault(
                 parameter,
                 f"{closed}: no permission" if closed else f"nothing found below {self.root}",
             )
-        return found
+        return paths
 
     def _guard(self, parameter: str, read: Callable[[], T], where: str = "") -> T | None:
         try:

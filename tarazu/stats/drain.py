@@ -64,17 +64,17 @@ def candidates(view: SystemView, share: float) -> list[Candidate]:
     here = [o for o in view.osts if o.verdict not in UNKNOWN]
     allowed = _allowed(view, share)
     loads = {o.name: max(o.cpu_load, o.memory_load) for o in view.osses}
-    found = []
+    troubled = []
     for ost in here:
         if _is_out(ost):
             continue
         judged = _judge(ost, loads.get(ost.oss, 0.0))
         if judged:
-            found.append((*judged, ost))
-    found.sort(key=lambda f: (-f[0], f[2].index))
+            troubled.append((*judged, ost))
+    troubled.sort(key=lambda f: (-f[0], f[2].index))
     return [
         Candidate(ost.index, ost.oss, why, severity, held_back=i >= allowed)
-        for i, (severity, why, ost) in enumerate(found)
+        for i, (severity, why, ost) in enumerate(troubled)
     ]
 
 
@@ -86,12 +86,12 @@ def named(view: SystemView, share: float, osts: Sequence[int]) -> list[Candidate
     if missing := sorted(set(osts) - set(known)):
         raise BadInput("--ost", f"OSTs of {view.fs_name}, 0 to {max(known, default=0)}", missing)
     allowed = _allowed(view, share)
-    found = []
+    chosen = []
     for ost in (known[index] for index in dict.fromkeys(osts)):
         takes = not _is_out(ost)
-        found.append(Candidate(ost.index, ost.oss, "named", 0.0, held_back=takes and allowed < 1))
+        chosen.append(Candidate(ost.index, ost.oss, "named", 0.0, held_back=takes and allowed < 1))
         allowed -= takes
-    return found
+    return chosen
 
 
 def _allowed(view: SystemView, share: float) -> int:

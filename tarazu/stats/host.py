@@ -62,10 +62,10 @@ def parse_cpu(text: str) -> CpuTimes:
 def parse_memory(text: str) -> dict[str, int]:
     """Name → bytes, from `proc/meminfo`. Raises ValueError without `MemTotal` and `MemFree`."""
     rows = (_ROW.match(line.strip()) for line in reading.lines(text))
-    found = {row[1]: count(row[2]) * KIB for row in rows if row}
-    if missing := [name for name in _NEEDED if name not in found]:
+    sizes = {row[1]: count(row[2]) * KIB for row in rows if row}
+    if missing := [name for name in _NEEDED if name not in sizes]:
         raise ValueError(f"no {' and no '.join(missing)} in proc/meminfo")
-    return found
+    return sizes
 
 
 def read(root: str | Path = "/") -> Host:

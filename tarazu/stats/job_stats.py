@@ -81,21 +81,21 @@ def spans(chunks: Iterable[bytes]) -> Iterator[Span]:
 
 def _separators(text: bytes, begin: int) -> list[int]:
     """Where each `_NEXT` after `begin` lies. A dash alone is rare, and looking for it is six times as fast."""
-    found: list[int] = []
+    positions: list[int] = []
     others = 0
     at = text.find(b"-", begin + 1)
     while at >= 0 and others < MAX_DASHES:
         if text.startswith(_NEXT, at - 1):
-            found.append(at - 1)
+            positions.append(at - 1)
         else:
             others += 1
         at = text.find(b"-", at + 1)
     if at >= 0:
         at = text.find(_NEXT, at - 1)
         while at >= 0:
-            found.append(at)
+            positions.append(at)
             at = text.find(_NEXT, at + 1)
-    return found
+    return positions
 
 
 def entries(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -111,13 +111,13 @@ def params() -> tuple[str, ...]:
 
 def operations(path: Path) -> dict[str, int]:
     """Job id → samples of all its rows."""
-    found: dict[str, int] = {}
+    by_job: dict[str, int] = {}
     for entry in job_stats.entries(reading.chunks(path, job_stats.MAX_FILE_BYTES)):
         if total := sum(map(int, _SAMPLES.findall(entry))):
-            found[job_stats.id_text(entry.partition(b"\n")[0])[:128]] = total
-            if len(found) >= job_stats.MAX_JOBS:
+            by_job[job_stats.id_text(entry.partition(b"\n")[0])[:128]] = total
+            if len(by_job) >= job_stats.MAX_JOBS:
                 break
-    return found
+    return by_job
 
 
 def _rates(now: counters.Stats, before: counters.Stats, elapsed_s: float) -> dict[str, float]:

@@ -57,17 +57,17 @@ def since(now: NodeCounters, before: NodeCounters) -> tuple[int | None, int | No
 
 def _stats(path: Path) -> tuple[int, int] | None:
     try:
-        found = counters.parse(reading.text(path))
+        stats = counters.parse(reading.text(path))
     except (OSError, ValueError):
         return None
-    return found.row("read_bytes").sum, found.row("write_bytes").sum
+    return stats.row("read_bytes").sum, stats.row("write_bytes").sum
 
 
 def _lnet(root: Path) -> int | None:
     for path in find(root, "lnet.stats").values():
         try:
-            found = lnet.parse(reading.text(path))
-            return found.send_length + found.recv_length
+            stats = lnet.parse(reading.text(path))
+            return stats.send_length + stats.recv_length
         except (OSError, ValueError):
             return None
     return None
@@ -91,7 +91,7 @@ def _network(root: Path) -> int | None:
 
 def parse_devices(text: str) -> dict[str, int]:
     """Name → bytes received and sent, from `proc/net/dev`. Raises ValueError."""
-    found: dict[str, int] = {}
+    devices: dict[str, int] = {}
     for line in reading.lines(text):
         name, colon, rest = line.partition(":")
         if not colon:
@@ -99,5 +99,5 @@ def parse_devices(text: str) -> dict[str, int]:
         words = rest.split()
         if len(words) <= _SENT or not all(word.isdecimal() for word in words):
             raise ValueError(f"expected an interface and its counters, found {line[:60]!r}")
-        found[name.strip()] = counters.count(words[_RECEIVED]) + counters.count(words[_SENT])
-    return found
+        devices[name.strip()] = counters.count(words[_RECEIVED]) + counters.count(words[_SENT])
+    return devices

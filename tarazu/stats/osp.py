@@ -173,8 +173,8 @@ def _inactive(path: str) -> list[Target]:
 
 
 def _files(root: str | Path, parameter: str) -> list[tuple[Target, str]]:
-    found = find(root, parameter).items()
-    return [(target, str(path)) for device, path in found if (target := ost_target(device))]
+    paths = find(root, parameter).items()
+    return [(target, str(path)) for device, path in paths if (target := ost_target(device))]
 
 
 def _beginning(path: str) -> bytes:

@@ -45,14 +45,14 @@ class Watch:
     ) -> dict[str, Waiting]:
         """OST → what waits there; `devices`: its own."""
         before, self._last = self._last, {}
-        found: dict[str, Waiting] = {}
+        waiting: dict[str, Waiting] = {}
         for ost, report in reports.items():
             if device := devices.get(ost):
                 counted = report.writes is not None and report.writes.source == "brw_stats"
                 ended = report.writes.ios if report.writes and counted else 0
                 begun = report.write_samples if counted else 0
-                found[ost] = self._look(ost, device, begun, ended, before.get(ost))
-        return found
+                waiting[ost] = self._look(ost, device, begun, ended, before.get(ost))
+        return waiting
 
     def _look(self, ost: str, device: Device, begun: int, ended: int, last: _Last | None) -> Waiting:
         ahead = begun - ended

@@ -220,26 +220,26 @@ def find(root: str | Path, parameter: str) -> dict[str, Path]:
 
     A device found under several patterns has the path of the first. Nothing found: an empty dict.
     """
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for names, path in _matches(root, parameter):
-        found.setdefault(names[-1] if names else "", path)
-    return found
+        paths.setdefault(names[-1] if names else "", path)
+    return paths
 
 
 def find_exports(root: str | Path) -> dict[tuple[str, str], Path]:
     """(OST's device, NID of a client) → its `stats`."""
-    found: dict[tuple[str, str], Path] = {}
+    paths: dict[tuple[str, str], Path] = {}
     for names, path in _matches(root, "obdfilter.*.exports.*.stats"):
-        found.setdefault((names[0], names[1]), path)
-    return found
+        paths.setdefault((names[0], names[1]), path)
+    return paths
 
 
 def find_pools(root: str | Path) -> list[tuple[str, str, Path]]:
     """(lod device, pool, file that lists its targets) of every OST pool known to the MDS below `root`."""
-    found: dict[tuple[str, str], Path] = {}
+    paths: dict[tuple[str, str], Path] = {}
     for names, path in _matches(root, "lod.*.pools.*"):
-        found.setdefault((names[0], names[1]), path)
-    return [(device, pool, path) for (device, pool), path in found.items()]
+        paths.setdefault((names[0], names[1]), path)
+    return [(device, pool, path) for (device, pool), path in paths.items()]
 
 
 def _matches(root: str | Path, parameter: str) -> Iterator[tuple[tuple[str, ...], Path]]:

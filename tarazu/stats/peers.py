@@ -35,10 +35,10 @@ def groups(osts: Iterable[int], pools: Mapping[int, Sequence[str]]) -> list[list
     for ost in every:
         for pool in pools.get(ost, ()) or ("",):
             members.setdefault(pool, []).append(ost)
-    found = [g for g in members.values() if len(g) > 1]
-    if len(every) > 1 and {o for g in found for o in g} != set(every):
-        found.append(every)
-    return found
+    sets = [g for g in members.values() if len(g) > 1]
+    if len(every) > 1 and {o for g in sets for o in g} != set(every):
+        sets.append(every)
+    return sets
 
 
 def references(values: Mapping[int, float], servers: Mapping[int, str]) -> dict[int, float]:

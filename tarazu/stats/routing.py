@@ -21,7 +21,7 @@ def is_routing(text: str) -> bool:
 
 def parse_routes(text: str) -> tuple[RouterState, ...]:
     """`lnet.routes`: one for each network and router, the first MAX_ROUTERS. Raises ValueError."""
-    found: dict[tuple[str, str], bool] = {}
+    routes: dict[tuple[str, str], bool] = {}
     for line in text.splitlines():
         words = line.split()
         if words[:1] in ([], ["Routing"], ["net"]):
@@ -29,13 +29,13 @@ def parse_routes(text: str) -> tuple[RouterState, ...]:
         if len(words) < 5 or words[3] not in ("up", "down") or not _NID.fullmatch(words[4]):
             raise ValueError(f"expected net, hops, priority, state and router, found {line[:60]!r}")
         if max(len(words[0]), len(words[4])) <= MAX_ID_CHARACTERS:
-            found.setdefault((words[4], words[0]), words[3] == "up")
-    return tuple(RouterState(nid, up, net) for (nid, net), up in list(found.items())[:MAX_ROUTERS])
+            routes.setdefault((words[4], words[0]), words[3] == "up")
+    return tuple(RouterState(nid, up, net) for (nid, net), up in list(routes.items())[:MAX_ROUTERS])
 
 
 def parse_nis(text: str) -> tuple[str, ...]:
     """`lnet.nis`: the node's own NIDs that are up, each once, without that of itself. Raises ValueError."""
-    found: dict[str, None] = {}
+    nids: dict[str, None] = {}
     for line in text.splitlines():
         words = line.split()
         if words[:1] in ([], ["nid"]):
@@ -43,8 +43,8 @@ def parse_nis(text: str) -> tuple[str, ...]:
         if len(words) < 2 or not _NID.fullmatch(words[0]):
             raise ValueError(f"expected a NID and its state, found {line[:60]!r}")
         if words[1] == "up" and not words[0].endswith("@lo") and len(words[0]) <= MAX_ID_CHARACTERS:
-            found[words[0]] = None
-    return tuple(found)[:MAX_MOUNTED]
+            nids[words[0]] = None
+    return tuple(nids)[:MAX_MOUNTED]
 
 
 def forwarded(now: LnetStats, before: LnetStats) -> tuple[int, int]:

@@ -102,7 +102,7 @@ def with_service(
     nothing = (None, None)
     server = of_server(ost_io, reports.values()) if set(reports) <= set(counted) else nothing
     times = {ost: (stats.io(READS), stats.io(WRITES)) for ost, stats in brw.items()}
-    found = []
+    completed = []
     for ost, report in reports.items():
         own = devices.io(ost, report.counters_start_s) or nothing
         requests = of_requests(report) if ost in counted else nothing
@@ -112,7 +112,7 @@ def with_service(
             else own[column] or server[column] or requests[column]
             for column in (READS, WRITES)
         ]
-        found.append(
+        completed.append(
             msgspec.structs.replace(report, reads=best[0], writes=best[1], disk=devices.shared_disk(ost))
         )
-    return found
+    return completed

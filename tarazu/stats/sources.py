@@ -73,10 +73,10 @@ def survey(root: str | Path = "/") -> Survey:
     roles = tuple(role for role, patterns in ROLES.items() if _has(Path(root), patterns))
     if "client" not in roles and client.mounts(root, {}):
         roles = (*roles, "client")
-    found: list[Source] = [_host(root), *_of_node(root, roles)]
+    sources: list[Source] = [_host(root), *_of_node(root, roles)]
     if "client" in roles:
-        found += _clients(root)
-    return Survey(str(root), roles, _version(root), tuple(found))
+        sources += _clients(root)
+    return Survey(str(root), roles, _version(root), tuple(sources))
 
 
 def _of_node(root: str | Path, roles: tuple[str, ...]) -> Iterable[Source]:
@@ -156,7 +156,7 @@ def _exports(root: Path, parameter: str) -> list[Source]:
     of_ost: dict[str, list[tuple[str, Path]]] = {}
     for (device, nid), path in sorted(find_exports(root).items()):
         of_ost.setdefault(device, []).append((nid, path))
-    found = []
+    sources = []
     for device, clients in of_ost.items():
 
         def read(path: Path, clients: list[tuple[str, Path]] = clients) -> tuple[str, str]:
@@ -167,8 +167,8 @@ def _exports(root: Path, parameter: str) -> list[Source]:
             most = ", ".join(f"{nid} {size} bytes" for size, nid in sorted(moved, reverse=True)[:_NAMED])
             return "", f"{len(clients)} clients; most: {most}"
 
-        found.append(_source(root, parameter, device, clients[0][1], read))
-    return found
+        sources.append(_source(root, parameter, device, clients[0][1], read))
+    return sources
 
 
 def _host(root: str | Path) -> Source:

@@ -227,16 +227,16 @@ class SpeedEstimator:
         while unread := self._unread.pop(fs_name, None):
             self._judge(fs_name, unread, pools or {}, servers or {})
         self._judge_waiting(fs_name, pools or {}, servers or {})
-        found: dict[int, SpeedEstimate] = {}
+        by_ost: dict[int, SpeedEstimate] = {}
         for (index, _), judged in sorted(self._judged.get(fs_name, {}).items(), key=lambda of: not of[0][1]):
             if judged.newest is None and not judged.state.slow:
                 continue
             relative = judged.state.relative
-            if index not in found or relative < found[index].relative:
+            if index not in by_ost or relative < by_ost[index].relative:
                 of_bytes, of_ios = judged.usual[:2]
                 source = judged.newest.source if judged.newest else "diskstats"
-                found[index] = SpeedEstimate(of_bytes * relative, 1 / (of_ios * relative), relative, source)
-        return found
+                by_ost[index] = SpeedEstimate(of_bytes * relative, 1 / (of_ios * relative), relative, source)
+        return by_ost
 
     def _judge(
         self,
@@ -287,11 +287,11 @@ class SpeedEstimator:
 
     def _comparable(self, fs_name: str) -> dict[tuple[bool, str, bool | None], dict[int, _Judged]]:
         """What was judged, or is about to be, by direction, source and kind of disk."""
-        found: dict[tuple[bool, str, bool | None], dict[int, _Judged]] = {}
+        groups: dict[tuple[bool, str, bool | None], dict[int, _Judged]] = {}
         for (index, writes), judged in self._judged.get(fs_name, {}).items():
             if e := judged.newest:
-                found.setdefault((writes, e.source, self._kinds.get((fs_name, index))), {})[index] = judged
-        return found
+                groups.setdefault((writes, e.source, self._kinds.get((fs_name, index))), {})[index] = judged
+        return groups
 
     def _judge_waiting(
         self, fs_name: str, pools: Mapping[int, Sequence[str]], servers: Mapping[int, str]
@@ -341,24 +341,24 @@ def _compared(
     """
     newest = {i: j.newest for i, j in of_class.items() if j.newest}
     begin_s = min(newest[i].begin_s for i in fresh)
-    found: dict[int, tuple[_Verdict, Mapping[int, Evidence]]] = {}
+    evaluations: dict[int, tuple[_Verdict, Mapping[int, Evidence]]] = {}
     for group in sorted(peers.groups(newest, pools), key=len):
-        mine = [i for i in group if i in fresh and i not in found]
+        mine = [i for i in group if i in fresh and i not in evaluations]
         if not mine:
             continue
         beside = _of_one_time({i: newest[i] for i in group}, begin_s, servers)
         verdicts = _verdicts(beside, servers)
-        found |= {i: (verdicts[i], beside) for i in mine}
+        evaluations |= {i: (verdicts[i], beside) for i in mine}
         for small in (False, True):
             of_size = {i: e for i in group if (e := of_class[i].of_size.get(small))}
             alike = _of_one_time(of_size, begin_s, servers)
             if len(alike) > 1 and alike != beside:
                 verdicts = _verdicts(alike, servers)
                 for i in mine:
-                    if alike.get(i) is newest[i] and verdicts[i] < found[i][0]:
-                        found[i] = verdicts[i], alike
+                    if alike.get(i) is newest[i] and verdicts[i] < evaluations[i][0]:
+                        evaluations[i] = verdicts[i], alike
     return {
-        i: found.get(i) or (_Verdict(1.0, newest[i].rates, newest[i].mean_bytes), {i: newest[i]})
+        i: evaluations.get(i) or (_Verdict(1.0, newest[i].rates, newest[i].mean_bytes), {i: newest[i]})
         for i in fresh
     }
 
@@ -376,11 +376,11 @@ def _verdicts(newest: Mapping[int, Evidence], servers: Mapping[int, str]) -> dic
     rates = {i: e.rates for i, e in newest.items()}
     by_rate = [peers.references({i: of[r] for i, of in rates.items()}, servers) for r in range(4)]
     sizes = peers.references({i: e.mean_bytes for i, e in newest.items()}, servers)
-    found = {}
+    verdicts = {}
     for i, e in newest.items():
         usual = tuple(of[i] for of in by_rate)
-        found[i] = _Verdict(_share(e, usual, sizes[i]), usual, sizes[i])
-    return found
+        verdicts[i] = _Verdict(_share(e, usual, sizes[i]), usual, sizes[i])
+    return verdicts
 
 
 def _share(e: Evidence, usual: Sequence[float], usual_bytes: float) -> float:

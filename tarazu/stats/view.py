@@ -317,8 +317,10 @@ class ViewBuilder:
 
     def qos(self, fs_name: str, now: float) -> dict[str, Mapping[str, str]]:
         """`lod` device of the file system → its `qos_*` parameters; empty where mdsd is not on its MDS."""
-        found = self._mds_state(now).qos
-        return {device: of for device, of in sorted(found.items()) if device.startswith(f"{fs_name}-MDT")}
+        parameters = self._mds_state(now).qos
+        return {
+            device: of for device, of in sorted(parameters.items()) if device.startswith(f"{fs_name}-MDT")
+        }
 
     def _mds_state(self, now: float) -> mds.MdsState:
         if self.mds_root is None:

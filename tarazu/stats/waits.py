@@ -49,7 +49,7 @@ class Waits:
 
     def settled(self, servers: Mapping[int, str]) -> dict[int, OstReport]:
         """Those that wait for a reason of their own, each report once; `servers`: OST index → its OSS."""
-        found = {}
+        reports = {}
         for index, (since_s, report) in list(self._pending.items()):
             others = [heard for i, heard in self._heard.items() if i != index and heard.at_s >= since_s]
             if 2 * len(others) < len(self._heard) - 1:
@@ -57,8 +57,8 @@ class Waits:
             del self._pending[index]
             waiting = sum(heard.waits or heard.waited for heard in others)
             if 2 * (waiting + 1) <= len(others) + 1 and not self._whole_server(index, servers):
-                found[index] = report
-        return found
+                reports[index] = report
+        return reports
 
     def _whole_server(self, index: int, servers: Mapping[int, str]) -> bool:
         """Whether all disks of its server stand still, and they are several."""

@@ -99,10 +99,10 @@ class Process:
         name = data[at : middle + key_length]
         if middle + key_length > end or name.find(b"/") != fs_length:
             return name, None
-        found = self.parts.get(name)
-        if found is None:
-            found = self.parts[name] = ProcessFile()
-        return name, found
+        part = self.parts.get(name)
+        if part is None:
+            part = self.parts[name] = ProcessFile()
+        return name, part
 
 
 class LiveSpool:
@@ -163,7 +163,7 @@ class EndedSpools:
     def update(self, descriptor: int, size: int, most_bytes: int) -> list[Process]:
         """Those that came since the last look, `most_bytes` of them at most: the rest is for the next ones."""
         data = os.pread(descriptor, min(size - self.read_to, most_bytes), self.read_to)
-        found = []
+        processes = []
         done = 0
         while (at := data.find(spool.MAGIC, done)) >= 0 and at + spool.HEADER_BYTES <= len(data):
             header = header_of(data[at : at + spool.HEADER_BYTES])
@@ -175,14 +175,14 @@ class EndedSpools:
             process = Process(header)
             for start, length in records(data[first:done]):
                 process.take(data, first + start, length)
-            found.append(process)
+            processes.append(process)
         self.read_to += done
-        return found
+        return processes
 
 
 def from_node(spools: Iterable[Spool]) -> list[Process]:
     """What the processes of a node only opened, as read whole."""
-    found = []
+    processes = []
     for one in spools:
         process = Process(one.header)
         for create in one.creates:
@@ -201,8 +201,8 @@ def from_node(spools: Iterable[Spool]) -> list[Process]:
             part = process.parts.setdefault(name_of(close.fs_name, close.key), ProcessFile())
             part.closed_ns, part.size_bytes = close.time_ns, close.size_bytes
         process.touched.update(process.parts)
-        found.append(process)
-    return found
+        processes.append(process)
+    return processes
 
 
 def name_of(fs_name: str, key: str) -> Name:

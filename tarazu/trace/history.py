@@ -120,18 +120,18 @@ class History:
         """
         from tarazu.trace.runfile import read_run
 
-        found: list[RunRecord] = []
+        records: list[RunRecord] = []
         for path in reversed(self.paths(fs_name, application)):
-            if last is not None and len(found) >= last:
+            if last is not None and len(records) >= last:
                 break
             try:
-                found.append(read_run(path))
+                records.append(read_run(path))
             except TraceError as error:
                 if strict:
                     raise
                 if problem is not None:
                     problem(error)
-        return found[::-1]
+        return records[::-1]
 
     def past(self, fs_name: str, application: str, last: int) -> tuple[list[PastRun], list[str]]:
         """What a forecast would look at in the newest `last` runs, oldest first, and what is wrong with others."""

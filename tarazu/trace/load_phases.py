@@ -68,11 +68,13 @@ def _darshan(where: str, threshold: float, distance_s: float, api: Choice, under
 
     log = read(where)
     below = f"{under.rstrip('/')}/"
-    found = phases(
+    logged = phases(
         log, threshold, distance_s, api=api, wanted=(lambda name: name.startswith(below)) if under else None
     )
-    notes = [gap.text for gap in log.gaps if gap.kind in _NOTED or (gap.kind == "no-bytes" and not found)]
-    return Loaded(where, _job(log.application, log.job_id), log.ranks, 0, log.run_time_s, found, tuple(notes))
+    notes = [gap.text for gap in log.gaps if gap.kind in _NOTED or (gap.kind == "no-bytes" and not logged)]
+    return Loaded(
+        where, _job(log.application, log.job_id), log.ranks, 0, log.run_time_s, logged, tuple(notes)
+    )
 
 
 def _run(where: str, threshold: float, distance_s: float) -> Loaded:
@@ -98,9 +100,11 @@ def _spool(where: str, threshold: float, distance_s: float) -> Loaded:
     started = [spool.header.start_ns for spool in spools if spool.header.start_ns]
     start_s = min(started, default=0) / 1e9
     ranks = max((spool.header.ranks for spool in spools), default=0) or len(spools)
-    found = own.of_spools(spools, start_s, ranks, threshold, distance_s)
+    by_file_system = own.of_spools(spools, start_s, ranks, threshold, distance_s)
     last_s = max((spool.last_ns for spool in spools), default=0) / 1e9
-    together = tuple(sorted((p for of in found.values() for p in of), key=lambda phase: phase.start_s))
+    together = tuple(
+        sorted((p for of in by_file_system.values() for p in of), key=lambda phase: phase.start_s)
+    )
     header = spools[0].header if spools else None
     job = _job(header.program, header.job_id) if header else ""
     notes = ("recorded: writes only, and times from opening to closing",)

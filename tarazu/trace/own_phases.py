@@ -65,12 +65,12 @@ def of_spools(
             if close.time_ns:
                 closes[close.fs_name, close.key].append((rank, close))
     parts: defaultdict[str, list[PhasePart]] = defaultdict(list)
-    for (fs_name, key), found in closes.items():
+    for (fs_name, key), its_closes in closes.items():
         # What was not counted is the size in the end, of whoever had it open for writing.
-        counted = all(close.counted for _, close in found)
-        size = max(close.size_bytes for _, close in found)
-        for number, (rank, close) in enumerate(found):
-            share = (number + 1) * size // len(found) - number * size // len(found)
+        counted = all(close.counted for _, close in its_closes)
+        size = max(close.size_bytes for _, close in its_closes)
+        for number, (rank, close) in enumerate(its_closes):
+            share = (number + 1) * size // len(its_closes) - number * size // len(its_closes)
             moved = close.written_bytes if counted else share
             if moved <= 0:
                 continue

@@ -213,6 +213,6 @@ class _Reading:
 
 def _creators(text: str) -> tuple[int, int]:
     """The first rank and the number of folded ranks; they are never unfolded. Raises ValueError."""
-    found = ranges.spans(text)
-    count = sum(last - first + 1 for first, last in found)
-    return (found[0][0], count) if found else (ANY_RANK, 0)
+    spans = ranges.spans(text)
+    count = sum(last - first + 1 for first, last in spans)
+    return (spans[0][0], count) if spans else (ANY_RANK, 0)

@@ -69,25 +69,25 @@ def find_places(log: DarshanLog, here: Sequence[Place], named: Sequence[tuple[st
     written = _written(log)
     mounted = [mount.path for mount in log.mounts if mount.kind == "lustre"]
     by_path = {place.directory: place for place in here}
-    found = [by_path.get(path, Place(path, "")) for path in mounted]
+    places = [by_path.get(path, Place(path, "")) for path in mounted]
     if not mounted:
-        found = list(here)
-    found = [p for p in found if any(map(PlaceKeys(log, [p]), written))]
-    if not found and not mounted and written:
+        places = list(here)
+    places = [p for p in places if any(map(PlaceKeys(log, [p]), written))]
+    if not places and not mounted and written:
         raise TraceError(log.path, "files on a Lustre mount, or --mount DIR --fs NAME", whereabouts(log))
-    if fs_name and found:
-        chosen = [p for p in found if p.fs_name == fs_name]
-        if not chosen and len(found) > 1:
-            raise TraceError(log.path, f"one Lustre mount to be {fs_name}: add --mount DIR", _shown(found))
-        found = chosen or [msgspec.structs.replace(found[0], fs_name=fs_name)]
-    nameless = [p.directory for p in found if not p.fs_name]
+    if fs_name and places:
+        chosen = [p for p in places if p.fs_name == fs_name]
+        if not chosen and len(places) > 1:
+            raise TraceError(log.path, f"one Lustre mount to be {fs_name}: add --mount DIR", _shown(places))
+        places = chosen or [msgspec.structs.replace(places[0], fs_name=fs_name)]
+    nameless = [p.directory for p in places if not p.fs_name]
     if nameless:
         raise TraceError(
             log.path,
             "a Lustre mount of this node, whose file system's name is known: add --mount DIR --fs NAME",
             ", ".join(nameless),
         )
-    return found
+    return places
 
 
 def _named(log: DarshanLog, here: Sequence[Place], directory: str, fs_name: str) -> Place:

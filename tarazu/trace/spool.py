@@ -171,16 +171,16 @@ def _walk(data: bytes | mmap.mmap) -> Iterator[Spool]:
     offset = 0
     while 0 <= offset <= len(data) - HEADER_BYTES:
         if bytes(data[offset : offset + 8]) == NODE_MAGIC:
-            found, end = _node(data, offset)
+            spools, end = _node(data, offset)
             due = max(end, offset + _NODE.unpack_from(data, offset)[4])
         else:
             spool, end = _spool(data, offset)
-            found, due = [spool], max(end, offset + spool.header.capacity_bytes)
+            spools, due = [spool], max(end, offset + spool.header.capacity_bytes)
         following = _next(data, end)
         strange = (len(data) if following < 0 else following) - due
-        if strange > 0 and found:
-            found[-1] = msgspec.structs.replace(found[-1], lost_bytes=found[-1].lost_bytes + strange)
-        yield from found
+        if strange > 0 and spools:
+            spools[-1] = msgspec.structs.replace(spools[-1], lost_bytes=spools[-1].lost_bytes + strange)
+        yield from spools
         offset = following
 
 
@@ -190,8 +190,8 @@ def _next(data: bytes | mmap.mmap, start: int, end: int | None = None) -> int:
     # Not mmap.find: up to Python 3.11.3 it reads one byte beyond the mapping.
     for here in range(start, stop, _PIECE):
         piece = bytes(data[here : min(here + _PIECE + len(_HEADS[0]) - 1, stop)])
-        if found := [at for head in _HEADS if (at := piece.find(head)) >= 0]:
-            return here + min(found)
+        if positions := [at for head in _HEADS if (at := piece.find(head)) >= 0]:
+            return here + min(positions)
     return -1
 
 
@@ -306,7 +306,7 @@ def _counted(creates: Sequence[CreateRecord]) -> tuple[CreateRecord, ...]:
         return tuple(creates)
     following: Counter[tuple[str, ...]] = Counter()
     numbers: dict[tuple[str, str], tuple[int, int]] = {}
-    found = []
+    numbered = []
     for create in creates:
         templates = (create.fs_name, "T", create.precise), (create.fs_name, "L", create.loose)
         nth = create.nth_precise, create.nth_loose
@@ -316,8 +316,8 @@ def _counted(creates: Sequence[CreateRecord]) -> tuple[CreateRecord, ...]:
         numbers[create.fs_name, create.key] = nth
         for template, n in zip(templates, nth, strict=True):
             following[template] = max(following[template], n + 1)
-        found.append(msgspec.structs.replace(create, nth_precise=nth[0], nth_loose=nth[1]))
-    return tuple(found)
+        numbered.append(msgspec.structs.replace(create, nth_precise=nth[0], nth_loose=nth[1]))
+    return tuple(numbered)
 
 
 def _record(

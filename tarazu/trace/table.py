@@ -37,10 +37,10 @@ def to_csv(files: Iterable[FileRecord], layout_text: Callable[[bytes], str] = by
 
 def cells(file: FileRecord, layout_text: Callable[[bytes], str] = bytes.hex) -> dict[str, Any]:
     """The cells of one file, as COLUMNS says."""
-    found = msgspec.structs.asdict(file)
-    found["creators"] = ranges.fold(file.creators)
-    found["layout"] = layout_text(file.layout)
-    return found
+    row = msgspec.structs.asdict(file)
+    row["creators"] = ranges.fold(file.creators)
+    row["layout"] = layout_text(file.layout)
+    return row
 
 
 def plain(row: Iterable[object]) -> list[object]:

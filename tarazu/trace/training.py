@@ -224,14 +224,14 @@ def sources(path: Path) -> Iterator[Path]:
     if not path.is_dir() or exchange.is_exported(path):
         yield path
         return
-    found = 0
+    count = 0
     for directory, folders, names in os.walk(path):
         folders.sort()
         for name in sorted(names):
             if name.endswith(LOG_SUFFIX):
-                found += 1
+                count += 1
                 yield Path(directory, name)
-    if not found:
+    if not count:
         raise TraceError(str(path), f"a directory with logs (*{LOG_SUFFIX}) or an exported history in it")
 
 

@@ -392,8 +392,8 @@ class Council:
         bar.until, bar.times, bar.refused = now + barred_s, bar.times + 1, refused
 
     def _take_back(self, trial: Trial, now: float) -> Decision:
-        found = trial.verdict()
-        assert found is not None
+        verdict = trial.verdict()
+        assert verdict is not None
         self._bar(trial.lever, trial.value, now, refused=False)
         values = dict(self.decision.values)
         if trial.before is None:
@@ -405,8 +405,8 @@ class Council:
         self._chosen_at = now
         self._heard.clear()
         why = (
-            f"{trial.lever} {trial.value} is taken back: {1 - found.share:.0%} slower than "
-            f"{trial.before or 'what was there before'} ({found.intervals} intervals of the same patterns)"
+            f"{trial.lever} {trial.value} is taken back: {1 - verdict.share:.0%} slower than "
+            f"{trial.before or 'what was there before'} ({verdict.intervals} intervals of the same patterns)"
         )
         return self._change(values, now, why, taken_back=True)
 
@@ -437,7 +437,7 @@ class Council:
 
     def advice(self) -> dict[str, str]:
         """What most of the nodes with I/O would have by what is known, for `advise`: nothing is tried."""
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for name, lever in self._levers.items():
             votes: Counter[int] = Counter()
             for pattern, nodes in self._patterns.items():
@@ -446,8 +446,8 @@ class Council:
                 if seen:
                     votes[max(seen, key=lambda arm: beliefs[arm].mean)] += nodes
             if votes:
-                found[name] = lever.values[votes.most_common(1)[0][0]]
-        return found
+                values[name] = lever.values[votes.most_common(1)[0][0]]
+        return values
 
     def explain(self) -> list[dict[str, Any]]:
         """A row for each lever, pattern and value: what was learned, with counts and 95 % intervals (bytes/s)."""
@@ -480,11 +480,11 @@ class Council:
 
     def in_force(self) -> dict[str, dict[str, int]]:
         """Lever → value → nodes that said they have it."""
-        found: dict[str, Counter[str]] = {}
+        counts: dict[str, Counter[str]] = {}
         for host in self._hosts.values():
             for lever, value in host.in_force.items():
-                found.setdefault(lever, Counter())[value] += 1
-        return {lever: dict(values) for lever, values in found.items()}
+                counts.setdefault(lever, Counter())[value] += 1
+        return {lever: dict(values) for lever, values in counts.items()}
 
     def knowledge(self) -> bytes:
         """All that was learned and is decided, as JSON of bounded size: what `restore` takes."""

@@ -91,5 +91,5 @@ class Trial:
 
     def is_worse(self, by: float) -> bool:
         """Slower by this share, and not by chance."""
-        found = self.verdict()
-        return found is not None and found.share + found.uncertain < 1.0 - by
+        verdict = self.verdict()
+        return verdict is not None and verdict.share + verdict.uncertain < 1.0 - by

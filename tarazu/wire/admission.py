@@ -85,7 +85,7 @@ class Admitted:
 
     def find_any(self, roles: Sequence[str], public: bytes) -> Admission | None:
         """The same for one of several roles."""
-        return next((found for role in roles if (found := self.find(role, public))), None)
+        return next((admitted for role in roles if (admitted := self.find(role, public))), None)
 
     def look(self) -> None:
         """Look at the directory, if it is time to."""
@@ -110,17 +110,17 @@ class Admitted:
         except OSError as error:
             self._said.warning(f"{self.directory}: {error.strerror}: the keys known so far stay admitted")
             return
-        seen = {name: found for name, found in found_now.items() if found}
+        seen = {name: each for name, each in found_now.items() if each}
         read: dict[str, tuple[tuple[int, ...], Admission]] = {}
         for name in sorted(seen):
             if not (matched := _PUBLIC.fullmatch(name)):
                 continue
             stem, beside = name.removesuffix(".pub"), (".uids", ".targets")
-            found = [seen[file] for file in (name, *(stem + end for end in beside)) if file in seen]
+            stats = [seen[file] for file in (name, *(stem + end for end in beside)) if file in seen]
             # A list that has just come may take the place of one that has just gone: which it is counts too.
-            mark = (*(stem + end in seen for end in beside), *(n for s in found for n in _mark(s)))
+            mark = (*(stem + end in seen for end in beside), *(n for s in stats for n in _mark(s)))
             known = self._read.get(name)
-            settled = abs(time.time() - max(s.st_mtime for s in found)) > SETTLED_S
+            settled = abs(time.time() - max(s.st_mtime for s in stats)) > SETTLED_S
             if known and known[0] == mark and settled:
                 read[name] = known
                 continue

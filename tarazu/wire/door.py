@@ -86,24 +86,24 @@ def ended_peers(port: int, root: str = "/proc/net") -> set[tuple[str, int]]:
 
     Of a peer that was refused before anybody asked for its address, the kernel still knows it (/proc/net/tcp).
     """
-    found: set[tuple[str, int]] = set()
+    peers: set[tuple[str, int]] = set()
     for name in ("tcp", "tcp6"):
         with contextlib.suppress(OSError, ValueError, IndexError):
             for line in Path(root, name).read_text().splitlines()[1:]:
                 _, local, remote, state, *_ = line.split(None, 4)
                 if state in _ENDED and int(local.rpartition(":")[2], 16) == port:
                     address, _, number = remote.rpartition(":")
-                    found.add((_address(address), int(number, 16)))
-    return found
+                    peers.add((_address(address), int(number, 16)))
+    return peers
 
 
 def _address(digits: str) -> str:
     """The kernel prints 32-bit words in the order of the machine's bytes."""
     words = [int(digits[i : i + 8], 16) for i in range(0, len(digits), 8)]
     packed = b"".join(struct.pack("=I", word) for word in words)
-    found = ipaddress.ip_address(packed)
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return str(mapped or found)
+    address = ipaddress.ip_address(packed)
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address)
 
 
 class Connection:
@@ -204,8 +204,8 @@ class Door:
 
     def of(self, fd: int, address: str) -> Connection:
         """The connection over which a message came."""
-        found = self.connections.get(fd)
-        return found or self.connections.setdefault(fd, Connection(address))
+        connection = self.connections.get(fd)
+        return connection or self.connections.setdefault(fd, Connection(address))
 
     def heard(self, connection: Connection, size_bytes: int) -> None:
         """A message of so many bytes on the wire was read."""
@@ -276,11 +276,11 @@ class Door:
 
     def _answer(self, frames: list[bytes]) -> list[bytes]:
         version, request, domain, address, _identity, mechanism, *credentials = frames
-        roles, found, public = tuple(domain.decode(errors="replace").split(_OR)), None, b""
+        roles, admission, public = tuple(domain.decode(errors="replace").split(_OR)), None, b""
         if self.admitted and mechanism == b"CURVE" and len(credentials) == 1:
             public = z85.encode(credentials[0])
-            found = self.admitted.find_any(roles, public)
-        if found is None:
+            admission = self.admitted.find_any(roles, public)
+        if admission is None:
             where = address.decode(errors="replace")
             self._said.warning(f"refused {where}: its key is not that of any {' or '.join(roles)}", where)
             return [version, request, b"400", b"no such key", b"", b""]
@@ -380,25 +380,25 @@ def shut(fd: int) -> None:
     Should the descriptor be another's by now, that one's peer connects again, or it is no socket and nothing happens.
     """
     with contextlib.suppress(OSError):
-        found = socket.socket(fileno=os.dup(fd))
+        duplicate = socket.socket(fileno=os.dup(fd))
         try:
-            found.shutdown(socket.SHUT_RDWR)
+            duplicate.shutdown(socket.SHUT_RDWR)
         finally:
-            found.close()
+            duplicate.close()
 
 
 def _address_of(fd: int) -> str:
     try:
-        found = socket.socket(fileno=os.dup(fd))
+        duplicate = socket.socket(fileno=os.dup(fd))
     except OSError:
         return UNKNOWN
     try:
-        peer = found.getpeername()
+        peer = duplicate.getpeername()
         return str(peer[0]) if isinstance(peer, tuple) else "local"
     except OSError:
         return UNKNOWN
     finally:
-        found.close()
+        duplicate.close()
 
 
 def most_connections() -> int:

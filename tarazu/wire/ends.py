@@ -307,10 +307,10 @@ def _resolved(address: str) -> str:
     """`tcp://mds1:5770` → `tcp://10.0.0.1:5770`. Raises WireError for a name that is not known."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     try:
-        found = socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)
     except OSError as error:
         raise WireError(address, "a host name that can be resolved", error.strerror) from None
-    resolved = f"tcp://{found[0][4][0]}:{port}"
+    resolved = f"tcp://{addresses[0][4][0]}:{port}"
     if is_local(resolved):
         log.warning("%s is %s here: other nodes will not reach it", address, resolved)
     return resolved

@@ -284,14 +284,14 @@ def encode(message: LocalMessage) -> bytes:
 def decode(body: bytes) -> LocalMessage:
     """The inverse of `encode`. Raises WireError."""
     try:
-        found: Any = _decoder.decode(body)
-        if isinstance(found, Escaped):
-            found = msgspec.convert(
-                texts(msgspec.msgpack.decode(found.message), names.from_text), LocalMessage
+        decoded: Any = _decoder.decode(body)
+        if isinstance(decoded, Escaped):
+            decoded = msgspec.convert(
+                texts(msgspec.msgpack.decode(decoded.message), names.from_text), LocalMessage
             )
-        if isinstance(found, PlanReply) and found.odd:
-            found = _with_names(found, found.odd, names.from_text, ())
-        message: LocalMessage = found
+        if isinstance(decoded, PlanReply) and decoded.odd:
+            decoded = _with_names(decoded, decoded.odd, names.from_text, ())
+        message: LocalMessage = decoded
         return message
     except (*MALFORMED, IndexError) as error:
         # ValueError: text that is no UTF-8.

@@ -110,11 +110,11 @@ class Unread:
 
 def came_bytes(fd: int) -> int:
     """Bytes that came over this connection; 0 where the kernel does not say (before Linux 4.2)."""
-    found, length = ctypes.create_string_buffer(_TCP_INFO_BYTES), ctypes.c_uint32(_TCP_INFO_BYTES)
-    got = _libc.getsockopt(fd, socket.IPPROTO_TCP, socket.TCP_INFO, found, ctypes.byref(length))
+    tcp_info, length = ctypes.create_string_buffer(_TCP_INFO_BYTES), ctypes.c_uint32(_TCP_INFO_BYTES)
+    got = _libc.getsockopt(fd, socket.IPPROTO_TCP, socket.TCP_INFO, tcp_info, ctypes.byref(length))
     if got or length.value < _TCP_INFO_BYTES:
         return 0
-    return int(struct.unpack_from("=Q", found, _TCPI_BYTES_RECEIVED)[0])
+    return int(struct.unpack_from("=Q", tcp_info, _TCPI_BYTES_RECEIVED)[0])
 
 
 def memory_bytes() -> int:

@@ -89,8 +89,8 @@ def divergence(distributions: Floats) -> float:
 
 def _distributions(moved: Sequence[Bytes], nodes: int) -> Floats:
     """(jobs, nodes): parts of each job's bytes."""
-    found = np.array(moved, dtype=np.float64).reshape(len(moved), nodes)
-    shares: Floats = found / found.sum(axis=1, keepdims=True)
+    volumes = np.array(moved, dtype=np.float64).reshape(len(moved), nodes)
+    shares: Floats = volumes / volumes.sum(axis=1, keepdims=True)
     return shares
 
 

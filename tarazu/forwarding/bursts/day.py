@@ -108,12 +108,12 @@ def of_applications(
     together: dict[ApplicationKey, list[int]] = defaultdict(list)
     for i, each in enumerate(moved):
         together[each.job.application].append(i)
-    found = {}
+    by_application = {}
     for application, at in sorted(together.items()):
         known = applications.of_jobs([characters[i] for i in at], [moved[i].bytes for i in at], limits)
         if known is not None:
-            found[application] = known
-    return found
+            by_application[application] = known
+    return by_application
 
 
 def with_nodes(machine: Machine, jobs: Iterable[Job]) -> Machine:

@@ -88,10 +88,10 @@ class Attribution:
     def result(self) -> list[JobBytes]:
         """Of each job, in their order. Rounded to whole bytes."""
         self._flush()
-        found = []
+        job_bytes = []
         for job, high in zip(self.jobs, self._ends.tolist(), strict=True):
             part = slice(high - len(job.nodes), high)
             network = float(self._network[part].sum()) if self._counted else float("nan")
             moved = np.rint(self._moved[part]).astype(np.int64)
-            found.append(JobBytes(job, moved, None if np.isnan(network) else round(network)))
-        return found
+            job_bytes.append(JobBytes(job, moved, None if np.isnan(network) else round(network)))
+        return job_bytes

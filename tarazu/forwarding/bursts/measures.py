@@ -16,16 +16,16 @@ def distribution(weights: npt.ArrayLike) -> Floats:
 
     Raises ValueError for no weight at all, negative ones, and ones that are no finite number.
     """
-    found = np.asarray(weights, dtype=np.float64)
-    if found.ndim != 1 or not len(found):
+    values = np.asarray(weights, dtype=np.float64)
+    if values.ndim != 1 or not len(values):
         raise ValueError("expected a list of weights")
-    if not np.isfinite(found).all() or found.min() < 0:
+    if not np.isfinite(values).all() or values.min() < 0:
         raise ValueError("expected finite weights from 0 on")
-    largest = found.max()
+    largest = values.max()
     if largest == 0:
-        return np.full(len(found), 1 / len(found))
+        return np.full(len(values), 1 / len(values))
     scaled = (
-        found / largest
+        values / largest
     )  # the sum of large weights, or the product with small ones, may be beyond a float
     shares: Floats = scaled / scaled.sum()
     return shares
@@ -40,8 +40,8 @@ def entropy(weights: npt.ArrayLike) -> float:
 
 def unevenness(weights: npt.ArrayLike) -> float:
     """UD (equation 2), in nats: the Kullback-Leibler divergence from uniform, from 0 (even) to log n (one place)."""
-    found = np.asarray(weights, dtype=np.float64)
-    return max(0.0, float(np.log(max(1, len(found)))) - entropy(found))
+    values = np.asarray(weights, dtype=np.float64)
+    return max(0.0, float(np.log(max(1, len(values)))) - entropy(values))
 
 
 def normalised_unevenness(weights: npt.ArrayLike) -> float:
@@ -49,21 +49,21 @@ def normalised_unevenness(weights: npt.ArrayLike) -> float:
 
     To be compared only between distributions over the same number of places.
     """
-    found = np.asarray(weights, dtype=np.float64)
-    if len(found) == 1:
-        distribution(found)
+    values = np.asarray(weights, dtype=np.float64)
+    if len(values) == 1:
+        distribution(values)
         return 0.0
-    return min(1.0, unevenness(found) / float(np.log(max(2, len(found)))))
+    return min(1.0, unevenness(values) / float(np.log(max(2, len(values)))))
 
 
 def busiest(weights: npt.ArrayLike, share: float) -> float:
     """Part of the sum that the largest `share` of the weights make; 0 where the sum is 0."""
-    found = np.asarray(weights, dtype=np.float64)
-    total = found.sum()
+    values = np.asarray(weights, dtype=np.float64)
+    total = values.sum()
     if not total > 0:
         return 0.0
-    most = how_many(len(found), share)
-    return float(np.partition(found, len(found) - most)[len(found) - most :].sum() / total)
+    most = how_many(len(values), share)
+    return float(np.partition(values, len(values) - most)[len(values) - most :].sum() / total)
 
 
 def how_many(count: int, share: float) -> int:

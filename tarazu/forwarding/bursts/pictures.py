@@ -38,11 +38,11 @@ def pictures(
         draw["jobs"] = lambda: _jobs(plt, period, limits)
     if any(a.nodes > 1 for a in period.applications.values()):
         draw["applications"] = lambda: _applications(plt, period, limits)
-    found = []
+    drawn = []
     for what, one in draw.items():
         progress(f"drawing {what}")
-        found.append(one())
-    return found
+        drawn.append(one())
+    return drawn
 
 
 def _heat(plt: Any, period: Period) -> Picture:

@@ -111,20 +111,20 @@ def report(period: Period, *, communicates: bool | None = None) -> Report:
         statistics=period.application_statistics,
         applications=tuple(
             ApplicationReport(
-                a.user, a.name, a.size, moved[a], found, found.optimizable(communicates=communicates)
+                a.user, a.name, a.size, moved[a], summary, summary.optimizable(communicates=communicates)
             )
-            for a, found in sorted(period.applications.items(), key=lambda item: (-moved[item[0]], item[0]))
+            for a, summary in sorted(period.applications.items(), key=lambda item: (-moved[item[0]], item[0]))
         ),
     )
 
 
 def by_size(jobs: Iterable[Character]) -> dict[int, Share]:
     """Jobs in as few cabinets as can be, by the next power of two of their nodes, ascending."""
-    found: dict[int, list[bool]] = defaultdict(list)
+    concentrated: dict[int, list[bool]] = defaultdict(list)
     for job in jobs:
         if job.nodes > 1 and job.concentrated is not None:
-            found[1 << (job.nodes - 1).bit_length()].append(job.concentrated)
-    return {size: Share(sum(each), len(each)) for size, each in sorted(found.items())}
+            concentrated[1 << (job.nodes - 1).bit_length()].append(job.concentrated)
+    return {size: Share(sum(each), len(each)) for size, each in sorted(concentrated.items())}
 
 
 def _moments(shares: Shares, values: Floats) -> Moments:

@@ -77,10 +77,10 @@ class Benchmarks:
         self.measurements = tuple({m.id: m for m in measurements}.values())
         if len(self.measurements) > MAX_ROWS:
             raise BadInput("benchmarks", f"at most {MAX_ROWS} measurements", len(self.measurements))
-        found: dict[BenchmarkPattern, list[tuple[int, float]]] = {}
+        by_pattern: dict[BenchmarkPattern, list[tuple[int, float]]] = {}
         for m in self.measurements:
-            found.setdefault(m.pattern, []).append((m.resources, m.bytes_per_s))
-        self.all = tuple(Benchmark(pattern, curve(points)) for pattern, points in found.items())
+            by_pattern.setdefault(m.pattern, []).append((m.resources, m.bytes_per_s))
+        self.all = tuple(Benchmark(pattern, curve(points)) for pattern, points in by_pattern.items())
         """In the order in which their first measurements stand."""
 
     def __len__(self) -> int:

@@ -72,14 +72,14 @@ def estimate(phases: Sequence[Phase], benchmarks: Benchmarks, nodes: int, kind: 
     index = Index(benchmarks)
     by_size = sorted(range(len(phases)), key=lambda i: -phases[i].bytes)[:MOST_PHASES]
     draws = np.random.default_rng(_SEED).random((len(by_size), 2, DRAWS))
-    found: dict[WantedBenchmark, Benchmarked | None] = {}
+    benchmarked: dict[WantedBenchmark, Benchmarked | None] = {}
     each: dict[int, list[tuple[WantedBenchmark, Benchmarked | None]]] = {}
     for draw, number in enumerate(sorted(by_size)):
         each[number] = []
         for want in wanted(phases[number], nodes, kind):
-            if want not in found:
-                found[want] = index.find(want.pattern, draws[draw])
-            each[number].append((want, found[want]))
+            if want not in benchmarked:
+                benchmarked[want] = index.find(want.pattern, draws[draw])
+            each[number].append((want, benchmarked[want]))
     matched = {n: [(w, f) for w, f in of if f] for n, of in each.items() if of and all(f for _, f in of)}
     whole = sum(phase.bytes for phase in phases)
     covered = sum(phases[n].bytes for n in matched) / whole if whole else 0.0
@@ -111,11 +111,11 @@ def _numbers(found: Sequence[Benchmarked]) -> tuple[int, ...]:
 def _seconds(of: Sequence[tuple[WantedBenchmark, Benchmarked]], numbers: tuple[int, ...]) -> Floats:
     """(numbers, 1 + draws) that a phase takes: the middle, then the draws."""
     taken = np.zeros((len(numbers), 1 + DRAWS))
-    for want, found in of:
-        rates = np.interp(numbers, found.numbers, found.bytes_per_s)
-        nearest = np.abs(np.subtract.outer(numbers, found.numbers)).argmin(1)
+    for want, benchmarked in of:
+        rates = np.interp(numbers, benchmarked.numbers, benchmarked.bytes_per_s)
+        nearest = np.abs(np.subtract.outer(numbers, benchmarked.numbers)).argmin(1)
         taken[:, 0] += want.bytes / rates
-        taken[:, 1:] += want.bytes / (rates[:, None] * found.spread[nearest])
+        taken[:, 1:] += want.bytes / (rates[:, None] * benchmarked.spread[nearest])
     return taken
 
 
@@ -126,10 +126,10 @@ def _phase_estimate(
     seconds: Floats | None,
 ) -> PhaseEstimate:
     parts = tuple(
-        PhasePart(want.pattern, want.bytes, found.stand_in, found.distance, found.matches)
-        if found
+        PhasePart(want.pattern, want.bytes, benchmarked.stand_in, benchmarked.distance, benchmarked.matches)
+        if benchmarked
         else PhasePart(want.pattern, want.bytes, "", float("inf"), ())
-        for want, found in of
+        for want, benchmarked in of
     )
     taken = () if seconds is None else tuple(zip(numbers, seconds[:, 0].tolist(), strict=True))
     return PhaseEstimate(number, parts, taken)

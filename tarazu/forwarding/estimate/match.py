@@ -91,9 +91,9 @@ class Index:
         """What is known of it; None where no benchmark is like it. draws: (2, draws) numbers from 0 to 1."""
         for other in _stand_ins(pattern):
             candidates = self._by.get(category(other))
-            found = _interpolated(other, candidates, draws) if candidates else None
-            if found:
-                return found._replace(stand_in=_differences(pattern, other))
+            benchmarked = _interpolated(other, candidates, draws) if candidates else None
+            if benchmarked:
+                return benchmarked._replace(stand_in=_differences(pattern, other))
         return None
 
 
@@ -165,12 +165,12 @@ def _covers(benchmark: Benchmark, number: int) -> bool:
 
 def _noise(benchmark: Benchmark) -> float:
     """Variance of the logarithm of a median: that of its repetitions over how many there are."""
-    found = []
+    variances = []
     for point in benchmark.curve.points:
         if len(point.bytes_per_s) > 1:
             logs = np.log2(point.bytes_per_s)
-            found.append(float(logs.var(ddof=1)) / len(logs))
-    return LEAST_NOISE**2 + (float(np.mean(found)) if found else 0.0)
+            variances.append(float(logs.var(ddof=1)) / len(logs))
+    return LEAST_NOISE**2 + (float(np.mean(variances)) if variances else 0.0)
 
 
 def _kriging(away: Floats, noise: Floats) -> tuple[Floats, float]:

@@ -56,23 +56,27 @@ class Search:
 
     def _look(self) -> None:
         """What follows from the schedule as it is: presence on each resource, and prices."""
-        of, found = self.of, self.found
-        per_slowdown, per_idle = self.goal.weights(found)
+        of, schedule = self.of, self.found
+        per_slowdown, per_idle = self.goal.weights(schedule)
         best = np.where(of.best_s > TINY, of.best_s, np.inf)
-        cycle = of.compute_s + found.io_s
+        cycle = of.compute_s + schedule.io_s
         cycle = np.where(cycle > 0, cycle, np.inf)
         self.per_second = per_slowdown / len(best) / best
         self.per_share = per_idle * of.nodes
         self.cost = self.per_second + self.per_share * (of.compute_s / cycle) / cycle
         """(K,) what one more second of I/O a phase costs."""
-        self.slot_price = (self.cost * found.alone_s)[found.application] * found.weights
-        self.prices = np.bincount(found.resource, self.slot_price, of.count)
+        self.slot_price = (self.cost * schedule.alone_s)[schedule.application] * schedule.weights
+        self.prices = np.bincount(schedule.resource, self.slot_price, of.count)
         self._forget()
 
     def _forget(self) -> None:
         """Moves that were looked at."""
-        found = self.found
-        self.present, self.varies, self.price = found.present.copy(), found.varies.copy(), self.prices.copy()
+        schedule = self.found
+        self.present, self.varies, self.price = (
+            schedule.present.copy(),
+            schedule.varies.copy(),
+            self.prices.copy(),
+        )
 
     def _move(self, several: list[int]) -> int:
         """Move those of several applications for which there is something better; moves that were kept."""
@@ -86,11 +90,11 @@ class Search:
         placed = list(self.placed)
         for i, places in moves.items():
             placed[i] = places
-        found = Modelled(self.of, placed, like=self.found)
-        self.effort += 1 + len(found.resource) / SLOTS
-        value = self.goal.of(found)
+        schedule = Modelled(self.of, placed, like=self.found)
+        self.effort += 1 + len(schedule.resource) / SLOTS
+        value = self.goal.of(schedule)
         if value < self.value - LEAST_GAIN:
-            self.placed, self.found, self.value = placed, found, value
+            self.placed, self.found, self.value = placed, schedule, value
             self._look()
             return len(moves)
         self._forget()
@@ -102,10 +106,10 @@ class Search:
 
     def _better(self, i: int) -> Array | None:
         """Number and resources for application i that cost less than what it has, while all others stay as they are."""
-        of, found = self.of, self.found
-        begin = found.starts[i]
-        slots = slice(begin, begin + found.counts[i])
-        own, share = found.resource[slots], found.share[slots]
+        of, schedule = self.of, self.found
+        begin = schedule.starts[i]
+        slots = slice(begin, begin + schedule.counts[i])
+        own, share = schedule.resource[slots], schedule.share[slots]
         present, varies, price = self.present, self.varies, self.price
         present[own] -= share
         varies[own] -= share * (1 - share)

@@ -34,8 +34,8 @@ class Joint:
 
     def schedule(self, applications: Sequence[Application], resources: Resources) -> Schedule:
         of = system(applications, resources)
-        found = improved(of, starts(of))
-        return Schedule(tuple(tuple(sorted(places.tolist())) for places in found))
+        placed = improved(of, starts(of))
+        return Schedule(tuple(tuple(sorted(places.tolist())) for places in placed))
 
 
 def starts(of: CongestedSystem) -> list[list[Array]]:
@@ -46,10 +46,10 @@ def starts(of: CongestedSystem) -> list[list[Array]]:
     share = np.clip(np.floor(of.nodes * n + 0.5), 1, n).astype(int)
     by_cpu = tcpu.counts(values, n)
     busy = values.stress[np.arange(len(by_cpu)), by_cpu - 1] / by_cpu
-    found = [_round_robin(counts, n) for counts in (by_cpu, values.n_sys, share)]
+    schedules = [_round_robin(counts, n) for counts in (by_cpu, values.n_sys, share)]
     if (by_cpu != values.n_perf).any():  # little to do is best spread evenly: GC would put it together
-        found.append(least_stressed(by_cpu, busy, n))
-    return found
+        schedules.append(least_stressed(by_cpu, busy, n))
+    return schedules
 
 
 def least_stressed(counts: Array, busy: Array, n: int) -> list[Array]:

@@ -52,9 +52,9 @@ def units(nodes: tuple[tuple[Nid, ...], ...], groups: int) -> Units:
 def units_in(known: Addresses, io_nodes: int, most_rules: int) -> Units:
     """Of as many groups as so many rules on a server allow; of one where they allow none."""
     for groups in range(max(1, most_rules // max(1, io_nodes)), 1, -1):
-        found = units(known.nodes, groups)
-        if on_a_server(rules(folded(found, io_nodes), known)) <= most_rules:
-            return found
+        grouping = units(known.nodes, groups)
+        if on_a_server(rules(folded(grouping, io_nodes), known)) <= most_rules:
+            return grouping
     return units(known.nodes, 1)
 
 
@@ -82,11 +82,11 @@ def together_folded(
         np.full(count, -1, np.int32),
     )
     learned = _of_units(near, of, count)
-    found = together(
+    mapping = together(
         learned, as_nodes, None, msgspec.structs.replace(options, shifted=0, moves=None), progress,
         start=_in_turn(of, len(machine.io_nodes)),
     )  # fmt: skip
-    return found[of.of_node]
+    return mapping[of.of_node]
 
 
 def _in_turn(of: Units, io_nodes: int) -> Numbers:
@@ -99,11 +99,11 @@ def _in_turn(of: Units, io_nodes: int) -> Numbers:
 def _of_units(history: TrafficHistory, of: Units, count: int) -> TrafficHistory:
     """The history as if each unit were a node."""
     key = history.interval.astype(np.int64) * count + of.of_node[history.node]
-    found, where = np.unique(key, return_inverse=True)
+    pairs, where = np.unique(key, return_inverse=True)
     return TrafficHistory(
         count,
         history.intervals,
-        (found // count).astype(np.int32),
-        (found % count).astype(np.int32),
-        np.bincount(where, weights=history.share, minlength=len(found)).astype(np.float32),
+        (pairs // count).astype(np.int32),
+        (pairs % count).astype(np.int32),
+        np.bincount(where, weights=history.share, minlength=len(pairs)).astype(np.float32),
     )

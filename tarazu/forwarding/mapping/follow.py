@@ -55,17 +55,17 @@ def follow(
     """
     if not history.intervals or moves < 2:
         return base.copy()
-    found = dealt(
+    proposed = dealt(
         history, machine, now, base, MappingOptions(shifted=0, moves=moves, quiet=QUIET, price=PRICE)
     )
     count = len(machine.io_nodes)
     numbers = [np.bincount(mapping[mapping >= 0], minlength=count) for mapping in (base, now)]
     allowed = moved(base, now) <= moves and (numbers[0] == numbers[1]).all()
     better = allowed and concentration(history, now, count) > (1 + WORTH) * concentration(
-        history, found, count
+        history, proposed, count
     )
     # Changed rules cost something: what is in force goes on where it is about as good.
-    return now.copy() if allowed and not better else found
+    return now.copy() if allowed and not better else proposed
 
 
 def within(
@@ -79,9 +79,9 @@ def within(
 ) -> Numbers:
     """As `follow`, with as many moves as so many rules on a server allow; the base where they allow none."""
     while moves >= 2:
-        found = follow(history, machine, base, now, moves)
-        if on_a_server(rules(found, known)) <= most_rules:
-            return found
+        mapping = follow(history, machine, base, now, moves)
+        if on_a_server(rules(mapping, known)) <= most_rules:
+            return mapping
         moves //= 2
     return base.copy()
 

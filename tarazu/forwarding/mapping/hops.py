@@ -30,8 +30,8 @@ MAX_SWITCHES = 100_000
 def mean(mapping: Numbers, machine: Machine, hops: Hops) -> float:
     """Of the nodes that have a cabinet and an I/O node; NaN where none has."""
     known = (mapping >= 0) & (machine.cabinet >= 0)
-    found = hops[machine.cabinet[known], mapping[known]]
-    return float(found.mean()) if len(found) else float("nan")
+    distances = hops[machine.cabinet[known], mapping[known]]
+    return float(distances.mean()) if len(distances) else float("nan")
 
 
 def read(path: Path, machine: Machine) -> Hops:
@@ -53,7 +53,7 @@ def grid(boards: Sequence[tuple[int, int]], io_boards: Sequence[tuple[int, int]]
 
 
 def _of_table(lines: Sequence[tuple[int, str]], where: str, machine: Machine) -> Hops:
-    found = np.full((len(machine.cabinets), len(machine.io_nodes)), np.nan)
+    distances = np.full((len(machine.cabinets), len(machine.io_nodes)), np.nan)
     cabinets = {name: number for number, name in enumerate(machine.cabinets)}
     io_nodes = {name: number for number, name in enumerate(machine.io_nodes)}
     for number, text in lines:
@@ -70,12 +70,12 @@ def _of_table(lines: Sequence[tuple[int, str]], where: str, machine: Machine) ->
         rows, columns = (
             _which(w, known, at) for w, known in zip(words[:2], (cabinets, io_nodes), strict=True)
         )
-        found[np.ix_(rows, columns)] = hops
-    if np.isnan(found).any():
-        row, column = np.argwhere(np.isnan(found))[0]
+        distances[np.ix_(rows, columns)] = hops
+    if np.isnan(distances).any():
+        row, column = np.argwhere(np.isnan(distances))[0]
         missing = f"none from {machine.cabinets[row]} to {machine.io_nodes[column]}"
         raise BadInput(where, "hops from each cabinet to each I/O node", missing)
-    return found
+    return distances
 
 
 def _which(text: str, known: Mapping[str, int], where: str) -> list[int]:
@@ -114,15 +114,15 @@ def _of_tree(switches: Sequence[Switch], where: str, machine: Machine) -> Hops:
     for node, cabinet in zip(machine.nodes, machine.cabinet.tolist(), strict=True):
         if cabinet >= 0 and of_cabinet[cabinet] is None:
             of_cabinet[cabinet] = leaf.get(node)
-    found = np.zeros((len(machine.cabinets), len(machine.io_nodes)))
+    distances = np.zeros((len(machine.cabinets), len(machine.io_nodes)))
     for row, its in enumerate(of_cabinet):
         for column, name in enumerate(machine.io_nodes):
             other = leaf.get(name)
             if its is None or other is None:
                 missing = machine.cabinets[row] if its is None else name
                 raise BadInput(where, "a leaf switch of each cabinet and I/O node", f"none of {missing}")
-            found[row, column] = _apart(way(its), way(other), where)
-    return found
+            distances[row, column] = _apart(way(its), way(other), where)
+    return distances
 
 
 def _apart(one: tuple[str, ...], other: tuple[str, ...], where: str) -> float:

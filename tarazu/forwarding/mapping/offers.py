@@ -65,19 +65,19 @@ def mappings(
     """Of these names, those that can be had: what learns needs a history, what is folded needs NIDs."""
     nodes, count = len(site.machine.nodes), len(site.machine.io_nodes)
     of = units_in(site.addresses, count, most_rules) if site.addresses else None
-    found: dict[str, Numbers] = {}
+    by_name: dict[str, Numbers] = {}
     for name in names:
         if name == "contiguous":
-            found[name] = contiguous(nodes, count)
+            by_name[name] = contiguous(nodes, count)
         elif name == "round-robin":
-            found[name] = round_robin(nodes, count)
+            by_name[name] = round_robin(nodes, count)
         elif name == "folded" and of:
-            found[name] = folded(of, count)
+            by_name[name] = folded(of, count)
         elif name == "together" and history:
-            found[name] = together(history, site.machine, site.present, options, _of(progress, name))
+            by_name[name] = together(history, site.machine, site.present, options, _of(progress, name))
         elif name == "together-folded" and history and of:
-            found[name] = together_folded(history, of, site.machine, options, _of(progress, name))
-    return found
+            by_name[name] = together_folded(history, of, site.machine, options, _of(progress, name))
+    return by_name
 
 
 def offers(site: Site, found: Mapping[str, Numbers], chunks: Iterable[Traffic] | None) -> list[Offer]:

@@ -41,8 +41,8 @@ def addresses(machine: Machine, known: Known) -> Addresses:
     """An I/O node may be named by a NID. Raises BadInput for one without a NID on another network than the nodes'."""
     nodes = tuple(hosts.of(name, known) for name in machine.nodes)
     nets = {nid.net for each in nodes for nid in each}
-    found = [_of_io_node(name, known) for name in machine.io_nodes]
-    servers = tuple(tuple(nid for nid in each if nid.net not in nets) for each in found)
+    io_node_nids = [_of_io_node(name, known) for name in machine.io_nodes]
+    servers = tuple(tuple(nid for nid in each if nid.net not in nets) for each in io_node_nids)
     for name, each in zip(machine.io_nodes, servers, strict=True):
         if not each:
             raise BadInput(
@@ -50,19 +50,19 @@ def addresses(machine: Machine, known: Known) -> Addresses:
                 "a NID on the servers' network, where no compute node is (forwarding.nids)",
                 "none",
             )
-    return Addresses(nodes, servers, tuple(tuple(n for n in each if n.net in nets) for each in found))
+    return Addresses(nodes, servers, tuple(tuple(n for n in each if n.net in nets) for each in io_node_nids))
 
 
 def rules(mapping: Numbers, known: Addresses) -> tuple[Rule, ...]:
     """In the order of the I/O nodes; for each network of servers its own."""
     routers = {nid for each in known.io_nodes for nid in each}
-    found = []
+    entries = []
     for number, its in enumerate(known.io_nodes):
         nodes = [nid for node in (mapping == number).nonzero()[0].tolist() for nid in known.nodes[node]]
         for net in sorted({nid.net for nid in its}):
             rte = pattern_of({nid for nid in its if nid.net == net}, (r for r in routers if r.net == net))
-            found += [Rule(dst, rte) for dst in nids.fold(nodes)]
-    return tuple(found)
+            entries += [Rule(dst, rte) for dst in nids.fold(nodes)]
+    return tuple(entries)
 
 
 def on_a_server(all_rules: Iterable[Rule]) -> int:
@@ -83,25 +83,25 @@ def served_by(its: Sequence[Rule], known: Addresses, otherwise: Numbers) -> Numb
         if router in number
         for nid in rule.dst.nids()
     }
-    found = otherwise.copy()
+    mapping = otherwise.copy()
     for node, nids_of in enumerate(known.nodes):
         for nid in nids_of:
-            found[node] = of_nid.get(nid, found[node])
-    return found
+            mapping[node] = of_nid.get(nid, mapping[node])
+    return mapping
 
 
 def without(whole: Sequence[Rule], taken: frozenset[Nid]) -> tuple[Rule, ...]:
     """The rules without nodes that have others; rules that have none of these stay as they are."""
     if not taken:
         return tuple(whole)
-    found: list[Rule] = []
+    kept: list[Rule] = []
     for rule in whole:
         left = [nid for nid in rule.dst.nids() if nid not in taken]
         if len(left) < rule.dst.size:
-            found += [Rule(dst, rule.rte) for dst in nids.fold(left)]
+            kept += [Rule(dst, rule.rte) for dst in nids.fold(left)]
         else:
-            found.append(rule)
-    return tuple(found)
+            kept.append(rule)
+    return tuple(kept)
 
 
 def _of_io_node(name: str, known: Known) -> tuple[Nid, ...]:

@@ -68,8 +68,8 @@ def cheapest(costs: npt.NDArray[np.float64], room: npt.NDArray[np.int64]) -> Num
         np.array([1] * nodes + [0] * io_nodes + [-nodes], np.int64),
         "ortools" if has_ortools() else "networkx",
     )
-    found: Numbers = (heads[flows[:pairs] > 0] - nodes).astype(np.int32)
-    return found
+    mapping: Numbers = (heads[flows[:pairs] > 0] - nodes).astype(np.int32)
+    return mapping
 
 
 def relabelled(mapping: Numbers, kept: npt.NDArray[np.float64]) -> Numbers:
@@ -80,10 +80,10 @@ def relabelled(mapping: Numbers, kept: npt.NDArray[np.float64]) -> Numbers:
 
 def overlap(mapping: Numbers, present: Numbers, io_nodes: int) -> npt.NDArray[np.float64]:
     """(groups, I/O nodes): nodes of a group that its I/O node serves at present."""
-    found = np.zeros((io_nodes, io_nodes))
+    counts = np.zeros((io_nodes, io_nodes))
     known = present >= 0
-    np.add.at(found, (mapping[known], present[known]), 1.0)
-    return found
+    np.add.at(counts, (mapping[known], present[known]), 1.0)
+    return counts
 
 
 class MappingOptions(msgspec.Struct, frozen=True):
@@ -194,8 +194,8 @@ def together(
     last = history.part(2 * third, history.intervals)
     if busiest(last, tried, count) > (1 - options.worth) * busiest(last, start, count):
         return start
-    found = dealt(history, machine, present, start, options, until, lambda x: progress(0.5 + x / 2))
-    return relabelled(found, overlap(found, present, count))
+    mapping = dealt(history, machine, present, start, options, until, lambda x: progress(0.5 + x / 2))
+    return relabelled(mapping, overlap(mapping, present, count))
 
 
 def concentration(history: TrafficHistory, mapping: Numbers, io_nodes: int) -> float:

@@ -72,10 +72,10 @@ def usable(wanted: Sequence[Rule], routes: Sequence[Route], most: int) -> Usable
 
 
 def _refusal(rule: Rule, leads: dict[tuple[nids.Nid, str], bool]) -> str:
-    found = [up for (gateway, net), up in leads.items() if net == rule.dst.net and rule.rte.has(gateway)]
-    if not found:
+    states = [up for (gateway, net), up in leads.items() if net == rule.dst.net and rule.rte.has(gateway)]
+    if not states:
         return f"no route to {rule.dst.net} by {rule.rte}"
-    return "" if any(found) else f"{rule.rte} is down"
+    return "" if any(states) else f"{rule.rte} is down"
 
 
 def others(own: Collection[Rule], shown: Sequence[Udsp]) -> list[Udsp]:

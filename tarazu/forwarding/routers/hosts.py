@@ -24,7 +24,7 @@ def read(path: Path) -> dict[str, tuple[Nid, ...]]:
     BadInput naming the line, or the file that cannot be read.
     """
     text = reading.text(path, MAX_FILE_BYTES)
-    found: dict[str, tuple[Nid, ...]] = {}
+    by_host: dict[str, tuple[Nid, ...]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split(maxsplit=1)
         if not words:
@@ -41,8 +41,8 @@ def read(path: Path) -> dict[str, tuple[Nid, ...]]:
                 raise BadInput(where, f"{len(hosts)} NIDs, one for each host", f"{pattern.size} in {pattern}")
             of_each = [(nid,) for nid in pattern.nids()] if len(hosts) > 1 else [tuple(pattern.nids())]
             for host, its in zip(hosts, of_each, strict=True):
-                found[host] = (*found.get(host, ()), *its)
-    return found
+                by_host[host] = (*by_host.get(host, ()), *its)
+    return by_host
 
 
 def of(host: str, known: Mapping[str, tuple[Nid, ...]]) -> tuple[Nid, ...]:

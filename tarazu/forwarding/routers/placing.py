@@ -79,14 +79,14 @@ def slowdowns(
     applications: Sequence[Application], placed: Sequence[Sequence[int]], among: Resources
 ) -> list[float]:
     """Expected I/O-SlowDown of each, by the model of congestion that `joint` has."""
-    found = Modelled(system(applications, among), [np.array(numbers) for numbers in placed])
-    return [float(value) for value in found.slowdowns]
+    schedule = Modelled(system(applications, among), [np.array(numbers) for numbers in placed])
+    return [float(value) for value in schedule.slowdowns]
 
 
 def _expressible(placed: Iterable[int], routers: Sequence[Nid]) -> tuple[int, ...]:
     """Those of the routers that one pattern can name."""
-    found = pattern_of({routers[n] for n in placed}, routers)
-    return tuple(n for n, router in enumerate(routers) if found.has(router))
+    pattern = pattern_of({routers[n] for n in placed}, routers)
+    return tuple(n for n, router in enumerate(routers) if pattern.has(router))
 
 
 def pattern_of(wanted: Collection[Nid], routers: Iterable[Nid]) -> NidPattern:
@@ -96,9 +96,9 @@ def pattern_of(wanted: Collection[Nid], routers: Iterable[Nid]) -> NidPattern:
     """
     address = zip(*(nid.address for nid in wanted), strict=True)
     net = next(iter(wanted)).net
-    found = NidPattern(tuple(frozenset(numbers) for numbers in address), net)
-    if len(str(found)) <= nids.MAX_CHARACTERS and all(r in wanted for r in routers if found.has(r)):
-        return found
+    pattern = NidPattern(tuple(frozenset(numbers) for numbers in address), net)
+    if len(str(pattern)) <= nids.MAX_CHARACTERS and all(r in wanted for r in routers if pattern.has(r)):
+        return pattern
     return max(nids.fold(wanted), key=lambda each: each.size)
 
 
@@ -116,12 +116,12 @@ def rules(jobs: Iterable[RunningJob], plan: RouterPlan, routers: Collection[Nid]
     groups: dict[tuple[str, ...], list[Nid]] = {}
     for node, ids in of_node.items():
         groups.setdefault(ids, []).append(node)
-    found: list[Rule] = []
+    entries: list[Rule] = []
     for its_jobs, nodes in sorted(
         groups.items(), key=lambda group: (-max(map(worth.__getitem__, group[0])), group)
     ):
         its = {router for id in its_jobs for router in placed[id]}
         if len(its) < len(routers):
             rte = pattern_of(its, routers)
-            found += [Rule(dst, rte) for dst in nids.fold(nodes)]
-    return tuple(found)
+            entries += [Rule(dst, rte) for dst in nids.fold(nodes)]
+    return tuple(entries)

@@ -98,9 +98,9 @@ def read_rules(text: str) -> tuple[Udsp, ...]:
 
 def why_failed(text: str) -> str:
     """What lnetctl says of an error, `cannot del udsp: No such file or directory`; the first line of anything else."""
-    found = re.search(r"^\s*descr:\s*(?:!\s*)?\"?(.*?)\"?\s*$", text, re.MULTILINE)
+    match = re.search(r"^\s*descr:\s*(?:!\s*)?\"?(.*?)\"?\s*$", text, re.MULTILINE)
     lines = text.strip().splitlines()
-    return found[1] if found else (lines[0].strip() if lines else "")
+    return match[1] if match else (lines[0].strip() if lines else "")
 
 
 def _items(text: str, head: str) -> list[tuple[dict[str, str], int]]:
@@ -111,24 +111,24 @@ def _items(text: str, head: str) -> list[tuple[dict[str, str], int]]:
         if line.strip() in ("", "---", "..."):
             continue
         where = f"lnetctl {head} show, line {number}"
-        found = _KEY.fullmatch(line)
-        if not found:
+        match = _KEY.fullmatch(line)
+        if not match:
             raise BadInput(where, "name: value", line[:80])
-        if not line[0].isspace() and not found[1]:
-            if found[2] != head or found[3] or begun:
+        if not line[0].isspace() and not match[1]:
+            if match[2] != head or match[3] or begun:
                 raise BadInput(where, f"{head}: once", line[:80])
             begun = True
             continue
         if not begun:
             raise BadInput(where, f"{head}:", line[:80])
-        if found[1]:
+        if match[1]:
             items.append(({}, number))
         if not items:
             raise BadInput(where, "an item that begins with -", line[:80])
-        if found[3]:
-            value = found[3]
+        if match[3]:
+            value = match[3]
             quoted = value[0] == value[-1] == '"' and len(value) > 1
-            items[-1][0].setdefault(found[2], value[1:-1] if quoted else value)
+            items[-1][0].setdefault(match[2], value[1:-1] if quoted else value)
     return items
 
 

@@ -210,11 +210,11 @@ def _indices(column: Any, names: Any) -> Numbers:
 
 
 def _about(file: Any, path: Path) -> About:
-    found = (file.schema_arrow.metadata or {}).get(KEY)
-    if found is None:
+    metadata = (file.schema_arrow.metadata or {}).get(KEY)
+    if metadata is None:
         raise BadInput(str(path), "a file of traffic, as tarazu-burstd writes it", "another Parquet file")
     try:
-        about = msgspec.json.decode(found, type=About)
+        about = msgspec.json.decode(metadata, type=About)
     except MALFORMED as error:
         raise BadInput(str(path), "what a file of traffic says of itself", str(error)[:200]) from None
     if about.version != VERSION:

@@ -93,13 +93,13 @@ def tidy(directory: str | Path, now_s: float, limit_bytes: int | None = None) ->
         for left in [*folder.glob(".*.part"), *(folder / "parts").glob(".*.part")]:  # of a crash
             left.unlink(missing_ok=True)
         for path in sorted((folder / "parts").glob("*.parquet")):
-            if not (found := _NAME.fullmatch(path.name)) or not found[3]:
+            if not (match := _NAME.fullmatch(path.name)) or not match[3]:
                 continue
-            begins = int(found[3]) // HOUR_S
-            if _start_of(found[1]) + DAY_S <= over_s:
-                groups.setdefault((found[1], found[2], None), []).append(path)
+            begins = int(match[3]) // HOUR_S
+            if _start_of(match[1]) + DAY_S <= over_s:
+                groups.setdefault((match[1], match[2], None), []).append(path)
             elif (begins + 1) * HOUR_S <= over_s:
-                groups.setdefault((found[1], found[2], begins), []).append(path)
+                groups.setdefault((match[1], match[2], begins), []).append(path)
         for (day, interval, hour), paths in groups.items():
             if hour is None:
                 whole = folder / f"{day}-{interval}s.parquet"
@@ -140,9 +140,9 @@ def _opened(folder: Path, start_s: float, end_s: float, stack: ExitStack) -> lis
         files: dict[str, DayFile] = {}
         try:
             for path in _paths(folder):
-                found = _NAME.fullmatch(path.name)
-                day_s = _start_of(found[1]) if found else 0
-                begins_s = int(found[3]) if found and found[3] else day_s
+                match = _NAME.fullmatch(path.name)
+                day_s = _start_of(match[1]) if match else 0
+                begins_s = int(match[3]) if match and match[3] else day_s
                 if day_s + DAY_S > start_s and begins_s < end_s:
                     files[path.name] = DayFile(path)
         except FileNotFoundError:
@@ -157,10 +157,10 @@ def _opened(folder: Path, start_s: float, end_s: float, stack: ExitStack) -> lis
 
 
 def _by_interval(files: Iterable[DayFile]) -> dict[float, list[DayFile]]:
-    found: dict[float, list[DayFile]] = {}
+    by_interval: dict[float, list[DayFile]] = {}
     for file in files:
-        found.setdefault(file.about.interval_s, []).append(file)
-    return found
+        by_interval.setdefault(file.about.interval_s, []).append(file)
+    return by_interval
 
 
 def _paths(folder: Path) -> list[Path]:
@@ -212,11 +212,11 @@ def _shrink(folder: Path, limit_bytes: int) -> None:
 
 def _sizes(folder: Path) -> list[tuple[Path, int]]:
     """Oldest first."""
-    found = []
+    sizes = []
     for path in [*_paths(folder), *folder.glob("**/*.unreadable")]:
         with contextlib.suppress(FileNotFoundError):
-            found.append((path, path.stat().st_size))
-    return sorted(found, key=lambda item: (item[0].name[:10], item[0].parent.name == "parts", item[0].name))
+            sizes.append((path, path.stat().st_size))
+    return sorted(sizes, key=lambda item: (item[0].name[:10], item[0].parent.name == "parts", item[0].name))
 
 
 @contextlib.contextmanager

@@ -108,31 +108,31 @@ def read(
     staging = folder / ".import"
     try:
         shutil.rmtree(staging, ignore_errors=True)
-        found = _Import(staging, columns, rules, items or {})
+        importing = _Import(staging, columns, rules, items or {})
         for path in paths:
-            found.file(path, progress)
-        found.flush()
+            importing.file(path, progress)
+        importing.flush()
         _move(staging, folder, add)
     except OSError as error:
         raise StoreError(str(folder), "a directory that can be written", error.strerror) from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    found.told.nodes = len(found.nodes)
-    return found.told
+    importing.told.nodes = len(importing.nodes)
+    return importing.told
 
 
 def read_items(path: Path, columns: Columns) -> dict[str, Item]:
     """`itemid,host,key` of Zabbix's items. Raises BadInput."""
-    found: dict[str, Item] = {}
+    items: dict[str, Item] = {}
     for batch, header in csv_blocks(path):
         names = [_one_of(header, (), ("itemid",), path), _one_of(header, (columns.node,), NODES[:3], path)]
         names.append(_one_of(header, (columns.metric,), ("key_", *NAMES), path))
         for id, node, key in zip(*(batch.column(n).cast("string").to_pylist() for n in names), strict=True):
             if id and node:
-                found[id] = Item(node, key or "")
-        if len(found) > MAX_ITEMS:
+                items[id] = Item(node, key or "")
+        if len(items) > MAX_ITEMS:
             raise BadInput(str(path), f"at most {MAX_ITEMS} items", "more")
-    return found
+    return items
 
 
 class _Import:
@@ -353,10 +353,10 @@ def _numbers(column: Any) -> Floats:
     from pyarrow import compute
 
     try:
-        found: Floats = compute.fill_null(column.cast(pyarrow.float64()), np.nan).to_numpy(
+        numbers: Floats = compute.fill_null(column.cast(pyarrow.float64()), np.nan).to_numpy(
             zero_copy_only=False
         )
-        return found
+        return numbers
     except pyarrow.ArrowInvalid:
         return np.array([_number(text) for text in column.to_pylist()])
 
@@ -370,11 +370,11 @@ def _number(text: str | None) -> float:
 
 def _times(column: Any) -> Floats:
     """Seconds since 1970, of seconds, milliseconds or ISO 8601 (local time, where it names no zone)."""
-    found = _numbers(column)
-    if np.isnan(found).all() and len(found):
-        found = np.array([_iso(text) for text in column.to_pylist()])
-    found = np.where(found > 1e11, found / 1000, found)
-    return np.where((found >= 0) & (found < days.LAST_S), found, np.nan)
+    times = _numbers(column)
+    if np.isnan(times).all() and len(times):
+        times = np.array([_iso(text) for text in column.to_pylist()])
+    times = np.where(times > 1e11, times / 1000, times)
+    return np.where((times >= 0) & (times < days.LAST_S), times, np.nan)
 
 
 def _iso(text: str | None) -> float:

@@ -28,7 +28,7 @@ def parse(text: str, where: str) -> Machine:
         # A leaf switch is taken for a cabinet, with an I/O node of its own (spatially-bursty-io, 2.1).
         leaves = (each for each in switches if each.leaf)
         return _machine([(host, s.name, s.name) for s in leaves for host in unfold(s.nodes)], where)
-    found: list[tuple[str, str, str]] = []
+    rows: list[tuple[str, str, str]] = []
     for number, words in lines:
         hosts, *rest = words.split()
         told = dict(word.partition("=")[::2] for word in rest)
@@ -36,8 +36,8 @@ def parse(text: str, where: str) -> Machine:
             raise BadInput(
                 f"{where}:{number}", "a line such as n[001-064] cabinet=c1 io_node=rtr1", words[:60]
             )
-        found += [(host, told.get("cabinet", ""), told.get("io_node", "")) for host in unfold(hosts)]
-    return _machine(found, where)
+        rows += [(host, told.get("cabinet", ""), told.get("io_node", "")) for host in unfold(hosts)]
+    return _machine(rows, where)
 
 
 def _machine(found: list[tuple[str, str, str]], where: str) -> Machine:

@@ -18,9 +18,9 @@ _STREAMS = ("<STDIN>", "<STDOUT>", "<STDERR>")
 
 def find_gaps(log: DarshanLog, odd: Collection[int] = ()) -> tuple[Gap, ...]:
     """The gaps of a log, in the order of GAPS; `odd`: records whose layout is not striped as RAID 0."""
-    found = [*_of_job(log), *_of_layouts(log, odd), *_of_records(log), *_of_names(log)]
+    gaps = [*_of_job(log), *_of_layouts(log, odd), *_of_records(log), *_of_names(log)]
     order = list(GAPS)
-    return tuple(sorted(found, key=lambda gap: order.index(gap.kind)))
+    return tuple(sorted(gaps, key=lambda gap: order.index(gap.kind)))
 
 
 def _about(log: DarshanLog, kind: str, records: Collection[int], more: str = "") -> list[Gap]:

@@ -63,7 +63,7 @@ def _layout(logged: Components) -> tuple[Layout, tuple[int, ...], int] | None:
         row[MIRROR] for row in rows if row[FLAGS] > 0 and row[FLAGS] & LCME_FL_STALE
     }
     chosen = min(fresh or mirrors)
-    found: list[tuple[Component, int]] = []
+    parts: list[tuple[Component, int]] = []
     for row, pool, at in zip(rows, logged.pools, starts, strict=False):
         if row[MIRROR] != chosen:
             continue
@@ -79,11 +79,11 @@ def _layout(logged: Components) -> tuple[Layout, tuple[int, ...], int] | None:
         count = 0 if pattern == "mdt" else row[COUNT]
         if pattern != "mdt" and not 0 < count < MAX_OSTS:
             return None
-        found.append((Component(row[START], end, size, count, pattern, pool), at))
-    found.sort(key=lambda of: of[0].start_bytes)
-    components = tuple(component for component, _ in found)
+        parts.append((Component(row[START], end, size, count, pattern, pool), at))
+    parts.sort(key=lambda of: of[0].start_bytes)
+    components = tuple(component for component, _ in parts)
     plain = len(components) == 1 and components[0].start_bytes == 0 and components[0].end_bytes == EOF
-    return Layout(components, composite=not plain), tuple(at for _, at in found), len(mirrors)
+    return Layout(components, composite=not plain), tuple(at for _, at in parts), len(mirrors)
 
 
 def logged_layouts(records: Iterable[Components]) -> tuple[dict[int, LoggedLayout], frozenset[int]]:

@@ -71,27 +71,27 @@ class OpenLog:
         return self._text(text)
 
     def mounts(self) -> tuple[DarshanMount, ...]:
-        found, count = self._ffi.new("struct darshan_mnt_info **"), self._ffi.new("int *")
-        if self._library.darshan_log_get_mounts(self._handle, found, count):
+        entries, count = self._ffi.new("struct darshan_mnt_info **"), self._ffi.new("int *")
+        if self._library.darshan_log_get_mounts(self._handle, entries, count):
             return ()
         mounts = [
-            DarshanMount(self._text(found[0][i].mnt_path), self._text(found[0][i].mnt_type))
+            DarshanMount(self._text(entries[0][i].mnt_path), self._text(entries[0][i].mnt_type))
             for i in range(count[0])
         ]
         if count[0]:
-            self._library.darshan_free(found[0])
+            self._library.darshan_free(entries[0])
         return tuple(sorted(mounts, key=lambda m: -len(m.path)))
 
     def names(self) -> dict[int, str]:
         """Record id → name."""
-        found, count = self._ffi.new("struct darshan_name_record **"), self._ffi.new("int *")
-        self._library.darshan_log_get_name_records(self._handle, found, count)
+        records, count = self._ffi.new("struct darshan_name_record **"), self._ffi.new("int *")
+        self._library.darshan_log_get_name_records(self._handle, records, count)
         names = {}
         for i in range(count[0]):
-            names[int(found[0][i].id)] = self._text(found[0][i].name)
-            self._library.darshan_free(found[0][i].name)
+            names[int(records[0][i].id)] = self._text(records[0][i].name)
+            self._library.darshan_free(records[0][i].name)
         if count[0]:
-            self._library.darshan_free(found[0])
+            self._library.darshan_free(records[0])
         return names
 
     def table(self, module: str) -> Module:
@@ -198,7 +198,7 @@ class OpenLog:
         """The trace, of dtype SEGMENT, in the order of the log."""
         head = self._ffi.sizeof("struct dxt_file_record")
         size = self._ffi.sizeof("struct segment_info")
-        found = [np.zeros(0, SEGMENT)]
+        parts = [np.zeros(0, SEGMENT)]
         for memory in self._records(module):
             record = self._ffi.cast("struct dxt_file_record *", memory)
             writes, reads = int(record.write_count), int(record.read_count)
@@ -210,8 +210,8 @@ class OpenLog:
                 segments[column] = calls[column]
             segments["record"], segments["rank"] = int(record.base_rec.id), int(record.base_rec.rank)
             segments["write"][:writes] = True
-            found.append(segments)
-        return np.concatenate(found)
+            parts.append(segments)
+        return np.concatenate(parts)
 
     def heat(self) -> Iterator[tuple[int, int, float, NDArray[np.int64], NDArray[np.int64]]]:
         """Record id (its name is that of the interface), rank, seconds of a slice, bytes written and read by slice."""
@@ -234,11 +234,11 @@ class OpenLog:
             slot[0] = self._ffi.NULL
 
     def _next(self, module: str, slot: Any) -> bool:
-        found = self._library.darshan_log_get_record(self._handle, self.modules[module]["idx"], slot)
-        if found < 0:
+        status = self._library.darshan_log_get_record(self._handle, self.modules[module]["idx"], slot)
+        if status < 0:
             version = self.modules[module]["ver"]
             raise TraceError(self.where, f"records of {module} that PyDarshan can read", f"version {version}")
-        return bool(found)
+        return bool(status)
 
 
 @contextmanager

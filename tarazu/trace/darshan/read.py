@@ -74,9 +74,9 @@ def segments(log: DarshanLog, module: str = "DXT_POSIX") -> NDArray[np.void]:
     if module not in log.present:
         return np.zeros(0, SEGMENT)
     with open_log(log.path) as opened:
-        found = opened.segments(module)
-    order: NDArray[np.intp] = np.lexsort((found["end_s"], found["start_s"], found["rank"]))
-    return found[order]
+        calls = opened.segments(module)
+    order: NDArray[np.intp] = np.lexsort((calls["end_s"], calls["start_s"], calls["rank"]))
+    return calls[order]
 
 
 def _job(opened: OpenLog) -> dict[str, Any]:

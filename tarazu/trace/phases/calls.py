@@ -80,5 +80,5 @@ def _running_maximum(values: NDArray[np.float64], streams: NDArray[np.int64]) ->
     place = np.empty(len(values), np.int64)
     place[order] = np.arange(len(values))
     highest = np.maximum.accumulate(place + streams * len(values)) - streams * len(values)
-    found: NDArray[np.float64] = values[order[highest]]
-    return found
+    maxima: NDArray[np.float64] = values[order[highest]]
+    return maxima

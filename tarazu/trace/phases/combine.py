@@ -55,9 +55,9 @@ def combine(
         one = of.parts[0]
         alike.setdefault((one.api, one.operation, of.spatiality, of.sharing), []).append(of)
     phases = []
-    for found in alike.values():
-        found.sort(key=lambda of: (of.start_s, of.end_s))
-        for together in _near(found, distance_s):
+    for files in alike.values():
+        files.sort(key=lambda of: (of.start_s, of.end_s))
+        for together in _near(files, distance_s):
             merged = sorted((part for of in together for part in of.parts), key=_START)
             phases.append(_phase(merged, together[0].spatiality, together[0].sharing, ranks))
     return tuple(
@@ -70,12 +70,12 @@ def _by_file(parts: Iterable[PhasePart], threshold: float, distance_s: float) ->
     files: dict[tuple[int | str, str, str], _Parts] = {}
     for part in parts:
         files.setdefault((part.file, part.api, part.operation), []).append(part)
-    for found in files.values():
-        found.sort(key=_START)
-        several = {part.rank for part in found}
-        shared = len(several) > 1 or any(part.rank == ANY_RANK and part.ranks > 1 for part in found)
+    for of_file in files.values():
+        of_file.sort(key=_START)
+        several = {part.rank for part in of_file}
+        shared = len(several) > 1 or any(part.rank == ANY_RANK and part.ranks > 1 for part in of_file)
         sharing: Sharing = "shared" if shared else "unique"
-        groups = _near(found, distance_s) if all(part.timed for part in found) else [found]
+        groups = _near(of_file, distance_s) if all(part.timed for part in of_file) else [of_file]
         for group in groups:
             yield _OfFile(
                 group,

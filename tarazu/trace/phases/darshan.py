@@ -76,7 +76,7 @@ def parts(
 ) -> tuple[PhasePart, ...]:
     """Step 1, before anything is put together."""
     left_out = {r for r, name in log.names.items() if name in _STREAMS or (wanted and not wanted(name))}
-    found: list[PhasePart] = []
+    phase_parts: list[PhasePart] = []
     heats: list[Heat] | None = None
     for module in {**log.modules, **library_tables(log)}.values():
         of = MODULES[module.name]
@@ -89,12 +89,12 @@ def parts(
             for name in ("start_s", "end_s"):
                 if not np.isfinite(calls[name]).all():
                     raise TraceError(log.path, f"a finite {name} of each call in {trace}", "another")
-            found += _with_calls(counted, calls, distance_s)
+            phase_parts += _with_calls(counted, calls, distance_s)
         else:
             if heats is None:
                 heats = heat(log)
-            found += split(counted, [each for each in heats if each.module == module.name], distance_s)
-    return tuple(_top(found) if api == "top" else found)
+            phase_parts += split(counted, [each for each in heats if each.module == module.name], distance_s)
+    return tuple(_top(phase_parts) if api == "top" else phase_parts)
 
 
 def choices() -> tuple[str, ...]:
@@ -214,10 +214,10 @@ class _ModuleCounters:
         self._totals: dict[str, NDArray[np.int64]] = {}
 
     def __getitem__(self, name: str) -> NDArray[np.int64]:
-        found = self._module.counters.get(f"{self._prefix}_{name}")
-        if found is None:
+        values = self._module.counters.get(f"{self._prefix}_{name}")
+        if values is None:
             return np.zeros(len(self._module), np.int64)
-        return np.maximum(found, 0)
+        return np.maximum(values, 0)
 
     def total(self, verb: str) -> NDArray[np.int64]:
         """Requests."""
@@ -251,20 +251,20 @@ class _Sizes:
 
     def of(self, at: int, moved: int) -> tuple[tuple[int, int], ...]:
         """(size, how many) of one record, of which this operation moved so many bytes."""
-        found = []
+        estimates = []
         for sizes, counts in zip(self._sizes, self._counts, strict=True):
             size, number = int(sizes[at]), int(counts[at])
             place = bisect_left(_ENDS, size)
             both = int(self._both[place][at])
             if number and both:
-                found.append((size, number * int(self._mine[place][at]) / both))
+                estimates.append((size, number * int(self._mine[place][at]) / both))
         # Where sizes of reads and of writes stand in one bin, the bytes tell which were whose.
-        options = product(*({floor(share), ceil(share)} for _, share in found))
+        options = product(*({floor(share), ceil(share)} for _, share in estimates))
         best = min(
             options,
             key=lambda numbers: abs(
-                moved - sum(n * size for n, (size, _) in zip(numbers, found, strict=True))
+                moved - sum(n * size for n, (size, _) in zip(numbers, estimates, strict=True))
             ),
         )
-        chosen = [(size, n) for n, (size, _) in zip(best, found, strict=True) if n]
+        chosen = [(size, n) for n, (size, _) in zip(best, estimates, strict=True) if n]
         return tuple(sorted(chosen, key=lambda one: (-one[1], -one[0])))

@@ -64,8 +64,8 @@ def _stretches(heats: Iterable[Heat], writes: bool, distance_s: float) -> list[_
     width = heats[0].width_s
     slices: NDArray[np.int64] = np.zeros(max(len(heat.written) for heat in heats), np.int64)
     for heat in heats:
-        found = heat.written if writes else heat.read
-        slices[: len(found)] += found
+        moved = heat.written if writes else heat.read
+        slices[: len(moved)] += moved
     stretches: list[_Stretch] = []
     for at in np.flatnonzero(slices).tolist():
         start = at * width

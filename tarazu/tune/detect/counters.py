@@ -210,14 +210,14 @@ def _found_waiting(now: counters.Stats | None, before: counters.Stats | None) ->
     """Requests that were queued or in service when one arrived or was begun, on average; 0: not known."""
     if now is None or before is None:
         return 0.0
-    found = 0.0
+    waiting = 0.0
     for name in _QUEUE:
         row, then = now.row(name), before.row(name)
         if counters.were_reset(now.start_s, before.start_s, row[:2], then[:2]):
             then = counters.ZERO
         if row.samples > then.samples:
-            found += (row.sum - then.sum) / (row.samples - then.samples)
-    return found
+            waiting += (row.sum - then.sum) / (row.samples - then.samples)
+    return waiting
 
 
 class _Router(_Counters):
@@ -278,7 +278,7 @@ class _Client(_Counters):
 
     def _in_flight(self) -> float:
         """To an OST, as each bulk request found it, itself included; 0: not known."""
-        before, found, sent = self._rpcs, 0, 0
+        before, in_flight, sent = self._rpcs, 0, 0
         self._rpcs = {}
         # Those of an MDS to its OSTs are no client's.
         paths = [(osc, path) for osc, path in self.files("osc.*.rpc_stats").items() if ost_target(osc)]
@@ -292,6 +292,6 @@ class _Client(_Counters):
                 continue
             if counters.were_reset(now.start_s, then.start_s, now.rpcs, then.rpcs):
                 then = rpc_stats.RpcStats((0, 0), 0, 0.0)
-            found += now.in_flight - then.in_flight
+            in_flight += now.in_flight - then.in_flight
             sent += sum(now.rpcs) - sum(then.rpcs)
-        return max(0, found) / sent if sent > 0 else 0.0
+        return max(0, in_flight) / sent if sent > 0 else 0.0

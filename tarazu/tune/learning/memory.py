@@ -74,15 +74,15 @@ class Remembering(Learner, Generic[C]):
         if not 0 <= arm < self.arms:
             raise BadInput("arm", f"0 to {self.arms - 1}", arm)
         self._observed += 1
-        found = self._contexts.get(pattern)
-        if found is None:
+        entry = self._contexts.get(pattern)
+        if entry is None:
             if len(self._contexts) >= MOST_PATTERNS:
                 oldest = min(self._contexts.values(), key=lambda context: context.last).pattern
                 del self._contexts[oldest]
                 self._forgotten(oldest)
-            found = self._contexts[pattern] = self._new(pattern)
-        found.last = self._observed
-        return found
+            entry = self._contexts[pattern] = self._new(pattern)
+        entry.last = self._observed
+        return entry
 
     def patterns(self) -> tuple[Pattern, ...]:
         return tuple(self._contexts)

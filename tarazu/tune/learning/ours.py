@@ -191,7 +191,7 @@ class Tarazu(OfLevels):
             self._arm = error.index(math.inf)
             return Choice(self._arm, True)
         top = max(mean)
-        best = found = mean.index(top)
+        best = chosen = mean.index(top)
         bar, sure = top * self._bar, (WARY if self._wary else 1.0) * self._sure
         doubtful = [arm for arm, m in enumerate(mean) if m + sure * error[arm] > bar and arm != best]
         if doubtful:
@@ -201,9 +201,9 @@ class Tarazu(OfLevels):
             for arm in doubtful:
                 drawn = gauss(mean[arm], drawn_by * error[arm])
                 if drawn > highest:
-                    highest, found = drawn, arm
-        self._arm = found
-        return Choice(found, found != best)
+                    highest, chosen = drawn, arm
+        self._arm = chosen
+        return Choice(chosen, chosen != best)
 
     def _learn(self) -> None:
         """Take what nodes saw since the last time."""

@@ -58,10 +58,10 @@ class Parameters(Lever):
         return value == wanted
 
     def before(self) -> Before:
-        found = self.now()
-        if not found:
+        parameters = self.now()
+        if not parameters:
             raise Unavailable(f"{self.name}: there is nothing on this node to set")
-        return Before(found)
+        return Before(parameters)
 
     def set(self, value: str) -> None:
         if value not in self.values:

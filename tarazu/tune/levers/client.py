@@ -56,26 +56,26 @@ class Tunable(Parameters):
         return str(int(value))
 
     def now(self) -> tuple[LeverParameter, ...]:
-        found = []
+        parameters = []
         for device in files.devices(self.root, self.kind.device):
             if self.kind.named.fullmatch(device):
                 name = f"{self.kind.device}.{device}.{self.name}"
                 if file := files.find(self.root, name):
-                    found.append(LeverParameter(name, file.text.strip()[:80], file.of))
-        return tuple(found)
+                    parameters.append(LeverParameter(name, file.text.strip()[:80], file.of))
+        return tuple(parameters)
 
     def _read(self, device: str, parameter: str) -> str | None:
         text = files.read(self.root, f"{self.kind.device}.{device}.{parameter}")
         return None if text is None else text.strip()[:80]
 
     def before(self) -> Before:
-        found = super().before()
-        for parameter in found.parameters:
+        state = super().before()
+        for parameter in state.parameters:
             if not parameter.value.isdecimal():
                 raise Unavailable(f"{parameter.name}: expected a number, found {parameter.value!r}")
             if self.name == "max_pages_per_rpc":
                 self._one_size(parameter.name.split(".")[1])
-        return found
+        return state
 
     def _one_size(self, device: str) -> None:
         """From 2.17.5 on reads and writes have sizes of their own, which this parameter would make the same."""

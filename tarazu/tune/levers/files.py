@@ -48,8 +48,8 @@ def find(root: str | Path, parameter: str) -> Found | None:
 
 def read(root: str | Path, parameter: str) -> str | None:
     """Its text alone. Raises Unavailable."""
-    found = find(root, parameter)
-    return None if found is None else found.text
+    file = find(root, parameter)
+    return None if file is None else file.text
 
 
 def _text(path: str) -> str:
@@ -70,11 +70,11 @@ def _text(path: str) -> str:
 
 def devices(root: str | Path, kind: str) -> list[str]:
     """Names below `osc` or `llite`, sorted. Raises Unavailable."""
-    found: set[str] = set()
+    names: set[str] = set()
     for place in PLACES:
         try:
-            found.update(os.listdir(f"{root}/{place}/{kind}"))
+            names.update(os.listdir(f"{root}/{place}/{kind}"))
         except OSError as error:
             if error.errno not in _ABSENT:
                 raise Unavailable(f"{kind}: {error.strerror}") from None
-    return sorted(found)
+    return sorted(names)

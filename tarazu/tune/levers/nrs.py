@@ -76,24 +76,24 @@ def read_policies(text: str) -> dict[str, str]:
 
     Raises BadInput.
     """
-    found: dict[str, str] = {}
+    policies: dict[str, str] = {}
     queue = name = ""
     for line in text.splitlines():
         key, _, value = line.strip().removeprefix("- ").partition(":")
         if line.strip() in SECTIONS:
             queue = SECTIONS[line.strip()]
-            found[queue] = ""
+            policies[queue] = ""
         elif key == "name" and queue:
             name = value.strip()
         elif key == "state" and queue and value.strip() in ("started", "starting"):
             # The fallback is always started; the primary one, where there is one, comes before it in force.
             if name == "fifo":
-                found[queue] = found[queue] or name
+                policies[queue] = policies[queue] or name
             else:
-                found[queue] = name
-    if "reg" not in found or not all(found.values()):
+                policies[queue] = name
+    if "reg" not in policies or not all(policies.values()):
         raise BadInput(POLICIES, "policies of regular_requests, one of them started", text[:80])
-    return found
+    return policies
 
 
 def read_by_queue(text: str, what: str) -> dict[str, str]:
@@ -117,12 +117,12 @@ class Nrs(Parameters):
         if policies is None:
             return ()
         try:
-            found = read_policies(policies.text)
+            by_queue = read_policies(policies.text)
         except BadInput as error:
             raise Unavailable(str(error)) from None
         return tuple(
             LeverParameter(f"{POLICIES} {queue}", str(self._policy(queue, name)), policies.of)
-            for queue, name in found.items()
+            for queue, name in by_queue.items()
         )
 
     def _policy(self, queue: str, name: str) -> NrsPolicy:
@@ -140,22 +140,22 @@ class Nrs(Parameters):
         return read_by_queue(text, what).get(queue, UNKNOWN)
 
     def before(self) -> Before:
-        found = super().before()
-        for parameter in found.parameters:
+        state = super().before()
+        for parameter in state.parameters:
             try:
                 parse(parameter.value)
             except BadInput:
                 raise Unavailable(f"{parameter.name}: {parameter.value} is in force: left alone") from None
-        return found
+        return state
 
     def between(self, value: str, steps: Sequence[str]) -> bool:
         """Of the same policy: with what it starts with, what cannot be read, or part of what was to be set."""
-        found, ends = NrsPolicy(*_words(value)), [NrsPolicy(*_words(step)) for step in steps]
-        ends = [end for end in ends if end.name == found.name]
-        start = NrsPolicy(found.name, str(QUANTA.get(found.name, "")), OFFSETS[0], SUPPORTED[0])
+        policy, ends = NrsPolicy(*_words(value)), [NrsPolicy(*_words(step)) for step in steps]
+        ends = [end for end in ends if end.name == policy.name]
+        start = NrsPolicy(policy.name, str(QUANTA.get(policy.name, "")), OFFSETS[0], SUPPORTED[0])
         return bool(ends) and all(
             each in (UNKNOWN, begun, *said)
-            for each, begun, *said in zip(found[1:], start[1:], *(end[1:] for end in ends), strict=True)
+            for each, begun, *said in zip(policy[1:], start[1:], *(end[1:] for end in ends), strict=True)
         )
 
     def same(self, value: str, step: str) -> bool:

@@ -31,21 +31,21 @@ _SHOWN = re.compile(r"(?P<name>\w+) (?P<matches>.*) (?P<rate>[0-9]+), ref -?\d+"
 
 def read_rules(text: str) -> dict[str, set[str]]:
     """Queue → what the rule named `tarazu` is in its partitions, as the lever's values have it (`none`: it is not)."""
-    found: dict[str, set[str]] = {}
+    rules: dict[str, set[str]] = {}
     queue, here = "", True
     for line in (*map(str.strip, text.splitlines()), "CPT"):
         if line in SECTIONS or line.startswith("CPT"):
             if queue and not here:
-                found[queue].add(NONE)
+                rules[queue].add(NONE)
             if line in SECTIONS:
                 queue, here = SECTIONS[line], True
-                found[queue] = set()
+                rules[queue] = set()
             else:
                 here = False
         elif queue and (rule := _SHOWN.fullmatch(line)) and rule["name"] == RULE:
-            found[queue].add(f"{rule['matches']} rate={rule['rate']}")
+            rules[queue].add(f"{rule['matches']} rate={rule['rate']}")
             here = True
-    return found
+    return rules
 
 
 class TbfRule(Parameters):
@@ -95,13 +95,13 @@ class TbfRule(Parameters):
         return value == step or (value.startswith("{") and step.partition("=")[2] == value)
 
     def before(self) -> Before:
-        found = super().before()
-        for parameter in found.parameters:
+        state = super().before()
+        for parameter in state.parameters:
             if parameter.value != NONE:
                 raise Unavailable(
                     f"{parameter.name}: expected tbf in both queues and no rule named {RULE}, found {parameter.value}"
                 )
-        return found
+        return state
 
     def between(self, value: str, steps: object) -> bool:
         """It is stopped before another one starts."""
