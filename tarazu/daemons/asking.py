@@ -42,10 +42,10 @@ def status_of(settings: Settings) -> Mapping[str, Any]:
     try:
         channel = local.connect(settings.clientd.socket, TIMEOUT_S)
     except Unavailable as error:
-        found = _mdsd(settings).everyone()
-        if why := found["mdsd"].get("unavailable"):
+        status = _mdsd(settings).everyone()
+        if why := status["mdsd"].get("unavailable"):
             raise Unavailable(f"{error}; and mdsd: {why}") from None
-        return {"clientd": {"unavailable": str(error)}, **found}
+        return {"clientd": {"unavailable": str(error)}, **status}
     with channel:
         answer = channel.ask(local.StatusQuery())
     if not isinstance(answer, local.StatusAnswer):

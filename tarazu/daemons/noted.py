@@ -154,8 +154,8 @@ class Noted:
             os.close(directory)
 
     def _unwritable(self, error: OSError) -> StoreError:
-        found = error.strerror or str(error)
-        return StoreError(str(self.directory), "a directory that can be written", found)
+        reason = error.strerror or str(error)
+        return StoreError(str(self.directory), "a directory that can be written", reason)
 
 
 def _lock(descriptor: int, directory: Path, wait_s: float) -> None:

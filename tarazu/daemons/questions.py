@@ -131,32 +131,32 @@ class Questions:
         try:
             if len(self.servers.addresses) == 1:
                 return {"mdsd": self.status(promises)}
-            found = self.statuses(promises)
+            statuses = self.statuses(promises)
         except TarazuError as error:
             return {"mdsd": {"unavailable": str(error)}}
-        active = (a for a, s in found.items() if (s.get("pair") or {}).get("role") == "active")
+        active = (a for a, s in statuses.items() if (s.get("pair") or {}).get("role") == "active")
         return {
-            "mdsd": found[next(active, self.servers.addresses[0])],
-            "mdsds": {a: s.get("pair") or s for a, s in found.items()},
+            "mdsd": statuses[next(active, self.servers.addresses[0])],
+            "mdsds": {a: s.get("pair") or s for a, s in statuses.items()},
         }
 
     def statuses(self, promises: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
         """Each mdsd's own status by its address, for people; what is wrong with one that does not answer."""
         transport = self.transport()
-        found: dict[str, dict[str, Any]] = {}
+        answers: dict[str, dict[str, Any]] = {}
         try:
             asked = {address: transport.requester(address) for address in self.servers.addresses}
             for requester in asked.values():
                 requester.submit(self._status_request(promises))
             deadline = time.monotonic() + ANSWER_S
-            while len(found) < len(asked) and time.monotonic() < deadline:
-                for address in asked.keys() - found.keys():
+            while len(answers) < len(asked) and time.monotonic() < deadline:
+                for address in asked.keys() - answers.keys():
                     if isinstance(answer := asked[address].receive(0.02), StatusReply):
-                        found[address] = answer.status
+                        answers[address] = answer.status
         finally:
             transport.close()
         silent = f"expected an answer within {ANSWER_S:g} s, found none"
-        return {a: found.get(a, {"unavailable": f"{a}: {silent}"}) for a in self.servers.addresses}
+        return {a: answers.get(a, {"unavailable": f"{a}: {silent}"}) for a in self.servers.addresses}
 
     def _ask(self, mdsd: Requester, question: ViewRequest | StatusRequest, kind: type[Answer]) -> Answer:
         if time.monotonic() < self._silent_until:

@@ -101,10 +101,10 @@ class ServiceManager:
 def to_the_journal(environ: Mapping[str, str], descriptor: int = 2) -> bool:
     """Whether what is written to `descriptor` goes straight to journald: systemd.exec(5), $JOURNAL_STREAM."""
     try:
-        found = os.fstat(descriptor)
+        inode = os.fstat(descriptor)
     except OSError:
         return False
-    return environ.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"
+    return environ.get("JOURNAL_STREAM") == f"{inode.st_dev}:{inode.st_ino}"
 
 
 class LineFormatter(logging.Formatter):

@@ -279,7 +279,7 @@ class Announcer(Service):
             log.info("levers can be set again")
             self._failures, self.problem = 0, ""
         self._mixed = self._mixed or any(done)
-        wrong = [*done.failed, *((name, f"somebody else has set it: {found}") for name, found in done.left)]
+        wrong = [*done.failed, *((name, f"somebody else has set it: {text}") for name, text in done.left)]
         if wrong or any(done):
             self.problem = "; ".join(f"{name}: {why}" for name, why in wrong)
         if any(done):

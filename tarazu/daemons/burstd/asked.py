@@ -68,17 +68,17 @@ class Told(msgspec.Struct, frozen=True):
 def read(line: bytes) -> Question:
     """Raises BadInput."""
     try:
-        found: Question = msgspec.json.decode(line, type=Question)
+        question: Question = msgspec.json.decode(line, type=Question)
     except MALFORMED as error:
         raise BadInput("question", "a line of JSON, as docs/formats.md has it", str(error)) from None
-    if found.v != VERSION:
-        raise BadInput("question: v", str(VERSION), found.v)
-    if isinstance(found, AboutJob):
-        if not 0 < found.nodes <= MAX_NODES or not 0 <= (found.uid or 0) < 1 << 32:
-            raise BadInput("question", "possible numbers", f"nodes {found.nodes}, uid {found.uid}")
-        if max(map(len, (found.user, found.name, found.partition))) > MAX_CHARACTERS:
+    if question.v != VERSION:
+        raise BadInput("question: v", str(VERSION), question.v)
+    if isinstance(question, AboutJob):
+        if not 0 < question.nodes <= MAX_NODES or not 0 <= (question.uid or 0) < 1 << 32:
+            raise BadInput("question", "possible numbers", f"nodes {question.nodes}, uid {question.uid}")
+        if max(map(len, (question.user, question.name, question.partition))) > MAX_CHARACTERS:
             raise BadInput("question", f"names of at most {MAX_CHARACTERS} characters", "longer ones")
-    return found
+    return question
 
 
 def plain(text: str) -> str:

@@ -151,16 +151,16 @@ class Batch:
 
     def _read(self, path: Path) -> None:
         try:
-            found = path.stat()
+            inode = path.stat()
         except OSError as error:
             raise BadInput(str(path), "a readable file", error.strerror) from None
-        mark = (found.st_ino, found.st_size, found.st_mtime_ns)
+        mark = (inode.st_ino, inode.st_size, inode.st_mtime_ns)
         if mark == self._mark:
             # Nobody has written it since: it says how jobs were then.
             return
         listed = jobs.read(path)
         self._mark = mark
-        self._tell(SlurmAnswer(min(found.st_mtime, time.time()), listed, False))
+        self._tell(SlurmAnswer(min(inode.st_mtime, time.time()), listed, False))
 
     def _tell(self, answer: SlurmAnswer) -> None:
         self.left = answer.listed.left

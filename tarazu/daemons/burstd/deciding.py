@@ -90,15 +90,15 @@ def expected(
     knowledge: Knowledge, application: ApplicationKey, options: config.Bursts
 ) -> tuple[ApplicationCharacter | None, str]:
     """What its next job will be like, if other nodes would be good for it; else why it is left alone."""
-    found = knowledge(application)
-    if found is None:
+    character = knowledge(application)
+    if character is None:
         return None, "not enough jobs of this application are known"
-    optimizable = found.optimizable(communicates=False if options.quiet else None)
+    optimizable = character.optimizable(communicates=False if options.quiet else None)
     if optimizable:
-        return found, ""
-    if not found.intensive.expected:
+        return character, ""
+    if not character.intensive.expected:
         return None, "not data-intensive"
-    if not found.all_rank.expected:
+    if not character.all_rank.expected:
         return None, "one node does its I/O"
     if optimizable is None:
         return None, "how much it communicates is not known"
@@ -199,9 +199,9 @@ def preference(nodes: int, partition: Partition, per_io_node: int) -> tuple[str,
 def slots(machine: Machine) -> dict[str, list[str]]:
     """Feature → nodes: tz0 is the first node of each I/O node, tz1 the second…"""
     count = [0] * len(machine.io_nodes)
-    found: dict[str, list[str]] = {}
+    features: dict[str, list[str]] = {}
     for name, io_node in zip(machine.nodes, machine.served_by.tolist(), strict=True):
         if io_node >= 0:
-            found.setdefault(f"{SLOT}{count[io_node]}", []).append(name)
+            features.setdefault(f"{SLOT}{count[io_node]}", []).append(name)
             count[io_node] += 1
-    return found
+    return features

@@ -92,23 +92,23 @@ class Gathering:
         if number < self._first:
             self.late_bytes += int(parts[0].sum() + parts[1].sum())
             number = self._first
-        found = self._open.get(number)
-        if found is None:
-            found = self._open[number] = _Interval(self._room())
-        found.grow(self._room())
-        np.add.at(found.read, at, parts[0])
-        np.add.at(found.written, at, parts[1])
+        interval = self._open.get(number)
+        if interval is None:
+            interval = self._open[number] = _Interval(self._room())
+        interval.grow(self._room())
+        np.add.at(interval.read, at, parts[0])
+        np.add.at(interval.written, at, parts[1])
         if len(parts) > 2:
-            found.network[at] = np.maximum(found.network[at], 0)
-            np.add.at(found.network, at, parts[2])
+            interval.network[at] = np.maximum(interval.network[at], 0)
+            np.add.at(interval.network, at, parts[2])
 
     def _room(self) -> int:
         return 1 << max(8, len(self._names).bit_length())
 
     def _at(self, name: str) -> int:
-        found = self._index.get(name)
-        if found is not None:
-            return found
+        index = self._index.get(name)
+        if index is not None:
+            return index
         if len(self._names) >= MAX_NODES:
             name = OTHERS
             if name in self._index:
@@ -123,13 +123,13 @@ class Gathering:
         self._first = min(self._first, last)
         for number in sorted(number for number in self._open if number > last):
             ahead = self._open.pop(number)
-            found = self._open.setdefault(last, _Interval(self._room()))
-            found.grow(self._room())
+            interval = self._open.setdefault(last, _Interval(self._room()))
+            interval.grow(self._room())
             ahead.grow(self._room())
-            found.read += ahead.read
-            found.written += ahead.written
+            interval.read += ahead.read
+            interval.written += ahead.written
             known = ahead.network != UNKNOWN
-            found.network[known] = np.maximum(found.network[known], 0) + ahead.network[known]
+            interval.network[known] = np.maximum(interval.network[known], 0) + ahead.network[known]
 
     def close(self, before_s: float) -> Traffic | None:
         """Rows of the intervals that ended by then, which are closed now; None where nothing was moved in them."""
@@ -138,13 +138,13 @@ class Gathering:
         numbers = sorted(number for number in self._open if number < self._first)
         times, nodes, reads, writes, networks = [], [], [], [], []
         for number in numbers:
-            found = self._open.pop(number)
-            some = np.flatnonzero((found.read > 0) | (found.written > 0) | (found.network > 0))
+            interval = self._open.pop(number)
+            some = np.flatnonzero((interval.read > 0) | (interval.written > 0) | (interval.network > 0))
             times.append(np.full(len(some), number * self.interval_s, np.int64))
             nodes.append(some.astype(np.int32))
-            reads.append(found.read[some])
-            writes.append(found.written[some])
-            networks.append(found.network[some])
+            reads.append(interval.read[some])
+            writes.append(interval.written[some])
+            networks.append(interval.network[some])
         if not sum(map(len, times)):
             self._forget()
             return None

@@ -37,8 +37,8 @@ def jobs(settings: config.Settings, start_s: float, end_s: float) -> list[Job]:
     if settings.bursts.jobs == "slurm":
         raise BadInput(str(path), "jobs that tarazu-burstd has noted", "no such file")
     listed = read_jobs(Path(settings.bursts.jobs))
-    found = [job for job in listed.jobs if job.start_s < end_s and job.end_s > start_s]
-    return sorted(found, key=lambda job: (job.start_s, job.id))
+    overlapping = [job for job in listed.jobs if job.start_s < end_s and job.end_s > start_s]
+    return sorted(overlapping, key=lambda job: (job.start_s, job.id))
 
 
 def gaps(settings: config.Settings) -> list[tuple[float, float]]:

@@ -211,8 +211,8 @@ class BurstHistory:
         late = self._jobs.without_moved(self.until_s)
         for batch in _batches(late):
             begin_s = min(job.start_s for job in batch)
-            found = self._moved(begin_s, self.until_s, {(job.id, job.start_s) for job in batch})
-            self._jobs.add_moved(found)
+            moved = self._moved(begin_s, self.until_s, {(job.id, job.start_s) for job in batch})
+            self._jobs.add_moved(moved)
             self._known_s = 0.0
         self._jobs.add_moved(self._moved(self.until_s, until_s), until_s)
         self.until_s = until_s
@@ -228,8 +228,8 @@ class BurstHistory:
         attribution = Attribution(jobs, places)
         for interval in dense.intervals(days.read(self.directory, start_s, end_s), places):
             attribution.add(interval)
-        found = attribution.result()
-        return found if of is None else [one for one in found if (one.job.id, one.job.start_s) in of]
+        moved = attribution.result()
+        return moved if of is None else [one for one in moved if (one.job.id, one.job.start_s) in of]
 
     def _learn(self) -> None:
         """Applications of which jobs ended lately."""
@@ -237,14 +237,14 @@ class BurstHistory:
         if until_s <= self._known_s:
             return
         places = Places(self.machine)
-        found = dict(self.applications)
+        by_application = dict(self.applications)
         for application in self._jobs.applications(self.limits.jobs, self._known_s, until_s):
             moved = self._jobs.moved(application, until_s, LAST_JOBS)
             characters = [character(one, places, self.limits) for one in moved]
             known = applications.of_jobs(characters, [one.bytes for one in moved], self.limits)
             if known is not None:
-                found[application] = known
-        self.applications, self._known_s = found, until_s
+                by_application[application] = known
+        self.applications, self._known_s = by_application, until_s
 
     def status(self) -> dict[str, Any]:
         return {

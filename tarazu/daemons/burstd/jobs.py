@@ -80,10 +80,10 @@ class Jobs:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
                 self._create()
-            found = self._db.execute("PRAGMA user_version").fetchone()[0]
+            version = self._db.execute("PRAGMA user_version").fetchone()[0]
             its = self._db.execute("PRAGMA application_id").fetchone()[0]
-            if (found, its) != (VERSION, APPLICATION_ID):
-                raise StoreError(str(self.path), f"jobs of version {VERSION}", f"version {found}")
+            if (version, its) != (VERSION, APPLICATION_ID):
+                raise StoreError(str(self.path), f"jobs of version {VERSION}", f"version {version}")
         except BaseException:
             self._db.close()
             raise
@@ -99,12 +99,12 @@ class Jobs:
 
     def begin(self, until_s: float, now_s: float) -> float:
         """Up to when what jobs moved is added up; for a new file from `until_s` on, and nobody counted before."""
-        found = self.known(UNTIL)
-        if found is None:
+        noted_s = self.known(UNTIL)
+        if noted_s is None:
             self.gap(0.0, now_s)
             self.note(ALIVE, now_s)
             self.note(UNTIL, until_s)
-        return until_s if found is None else found
+        return until_s if noted_s is None else noted_s
 
     def no_later(self, now_s: float) -> None:
         """What a clock that was ahead has noted of after this is so now."""

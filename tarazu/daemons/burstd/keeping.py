@@ -54,7 +54,7 @@ def tend(
     """Go through all notes once. `view`: with running jobs; `all_of`: take back each, and why. Raises StoreError where
     notes cannot be written; what is to be taken back is so then too.
     """
-    found: list[Tended] = []
+    tended: list[Tended] = []
     trouble: StoreError | None = None
     for pin in pins.all:
         if pin.at_s != (at_s := no_later(pin.at_s, now_s)):
@@ -64,7 +64,7 @@ def tend(
         if job is None:
             # Of one that was just asked for the job may still come.
             if age_s > GONE_S or (all_of and pin.job):
-                found.append(Tended(pin, "gone", ""))
+                tended.append(Tended(pin, "gone", ""))
             continue
         # Noted as long as it is there: put back into the queue it would wait for the same nodes again.
         known = msgspec.structs.replace(pin, job=job.id, started=pin.started or job.state not in NOT_STARTED)
@@ -74,14 +74,14 @@ def tend(
             trouble = error
         if known.started and not pin.started:
             if not trouble:
-                found.append(Tended(known, "started", ""))
+                tended.append(Tended(known, "started", ""))
         elif (
             job.pending
             and (why := all_of or _why_back(known, job, view, age_s, wait_s))
             and (taken := _take_back(known, job, slurm, why))
         ):
-            found.append(taken)
-    for each in found:
+            tended.append(taken)
+    for each in tended:
         if each.outcome != "gone":
             audit(
                 each.outcome.replace(" ", "-"),
@@ -92,10 +92,10 @@ def tend(
                 prefer=each.pin.prefer,
                 why=each.why,
             )
-    pins.drop(each.pin for each in found if each.outcome in ("taken back", "gone"))
+    pins.drop(each.pin for each in tended if each.outcome in ("taken back", "gone"))
     if trouble:
         raise trouble
-    return found
+    return tended
 
 
 def _jobs(pins: Iterable[Pin], queue: Iterable[Waiting]) -> list[tuple[Pin, Waiting | None]]:
@@ -109,7 +109,7 @@ def _jobs(pins: Iterable[Pin], queue: Iterable[Waiting]) -> list[tuple[Pin, Wait
     for each in by_id.values():
         if each.asked and each.id not in taken and (each.user, each.name) in wanted:
             by_nodes.setdefault((each.user, each.name, _names(each.asked)), []).append(each)
-    found: list[tuple[Pin, Waiting | None]] = []
+    pairs: list[tuple[Pin, Waiting | None]] = []
     for pin in pins:
         job: Waiting | None = by_id.get(pin.job)
         if not pin.job:
@@ -120,8 +120,8 @@ def _jobs(pins: Iterable[Pin], queue: Iterable[Waiting]) -> list[tuple[Pin, Wait
                 same.remove(job)
         elif job and pin.nodes and _names(job.asked) != _names(pin.nodes):
             job = None  # its user has taken them back, or named others
-        found.append((pin, job))
-    return found
+        pairs.append((pin, job))
+    return pairs
 
 
 def _names(folded: str) -> frozenset[str]:

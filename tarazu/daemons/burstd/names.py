@@ -28,10 +28,10 @@ class Names:
 
     def host(self, nid: str) -> str:
         """`n001`; the NID itself where it is not known whose it is."""
-        found = self._seen.get(nid)
-        if found is None:
-            found = self._seen[nid] = self._found(nid)
-        return found
+        name = self._seen.get(nid)
+        if name is None:
+            name = self._seen[nid] = self._found(nid)
+        return name
 
     def _found(self, nid: str) -> str:
         if len(self._seen) > 1_000_000:
@@ -40,10 +40,10 @@ class Names:
             plain = str(nids.parse(nid))
         except BadInput:
             plain = nid
-        found = self._of.get(plain) or self._by_address.get(plain.partition("@")[0])
-        if found is None:
+        host = self._of.get(plain) or self._by_address.get(plain.partition("@")[0])
+        if host is None:
             self.unknown += 1
-        return found or nid
+        return host or nid
 
     def look(self, names: Iterable[str]) -> None:
         """Learn again; `names`: hosts that there are (of jobs, of the machine)."""

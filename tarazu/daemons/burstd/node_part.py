@@ -140,12 +140,12 @@ class NodeSelection:
         if self.stopped.why:
             return "observe", self.stopped.why
         try:
-            found = ordered.ordered(self._mode_path)
+            order = ordered.ordered(self._mode_path)
         except TarazuError as error:
             self._said.warning(f"{error}: taken for observe", "mode")
             return "observe", str(error)
-        if found:
-            return found.mode, found.reason
+        if order:
+            return order.mode, order.reason
         mode: Mode = self.options.nodes  # type: ignore[assignment]
         return mode, "bursts.nodes"
 
@@ -230,11 +230,11 @@ class NodeSelection:
 
     def _record(self, application: ApplicationKey) -> Record:
         with self._lock:
-            found = self.records.setdefault(application, Record())
+            record = self.records.setdefault(application, Record())
             self.records.move_to_end(application)
             if len(self.records) > REMEMBERED:
                 self.records.popitem(last=False)
-            return found
+            return record
 
     # Slurm's
 
@@ -367,12 +367,12 @@ def set_mode(settings: config.Settings, mode: Mode, reason: str) -> Mode:
     """From now on, whatever `bursts.nodes` is; the one before. A daemon sees it within a second. Raises StoreError."""
     path = _mode_path(settings)
     try:
-        found = ordered.ordered(path)
+        order = ordered.ordered(path)
     except TarazuError as error:
         log.warning("%s: it is replaced", error)
-        found = None
+        order = None
     ordered.order(path, mode, reason)
-    return found.mode if found else settings.bursts.nodes  # type: ignore[return-value]
+    return order.mode if order else settings.bursts.nodes  # type: ignore[return-value]
 
 
 def _mode_path(settings: config.Settings) -> Path:

@@ -72,10 +72,10 @@ class Leaders:
         """Answer those whom it concerns; the allocations whose leaders have heard it."""
         ids = frozenset(news.ids)
         with self._lock:
-            found = [w for w in self._waiting if w.fs_name == news.fs_name and not ids.isdisjoint(w.ids)]
-            self._waiting.difference_update(found)
+            leaders = [w for w in self._waiting if w.fs_name == news.fs_name and not ids.isdisjoint(w.ids)]
+            self._waiting.difference_update(leaders)
         heard: set[str] = set()
-        for waiting in found:
+        for waiting in leaders:
             waiting.channel.limit(SEND_S)
             try:
                 if not waiting.channel.gone():

@@ -132,18 +132,18 @@ class Planner:
                 # Its process has no more to do once the layouts are known.
                 with self.forecasts.process(uid, large) as forecast:
                     begin = time.monotonic()
-                    found = forecast.find(job, descriptors)
+                    summary = forecast.find(job, descriptors)
                     self.forecast_seconds.observe(time.monotonic() - begin)
-                    note(found.problems)
-                    outline = outline_of(request, found, until_s)
-                    if not found.files:
+                    note(summary.problems)
+                    outline = outline_of(request, summary, until_s)
+                    if not summary.files:
                         return outline
                     mdsd = stack.enter_context(self.mdsd.connection())
                     targets, counts, problem = self._targets(mdsd, request, outline.forecast_bytes)
-                    policy, stripes = self._policy(mdsd, request, found, counts, request_id, uid)
-                    layouts = directories(found.parents)
+                    policy, stripes = self._policy(mdsd, request, summary, counts, request_id, uid)
+                    layouts = directories(summary.parents)
                     foreign = self.settings.layout.foreign_defaults
-                    chosen = forecast.choose(Choose(targets, layouts, policy, foreign), found.files)
+                    chosen = forecast.choose(Choose(targets, layouts, policy, foreign), summary.files)
                     expected = as_the_site_wants(self.settings.run, chosen.files)
                     stripes = "; ".join(filter(None, (stripes, chosen.stripes)))
                     outline = msgspec.structs.replace(outline, stripes=stripes)

@@ -383,12 +383,12 @@ class Clientd(Service):
     def _status(self, uid: int, job: str = "") -> local.StatusAnswer:
         """What `tarazu status` shows this user, and `tarazu job show` of one of his jobs."""
         plans = self.stored.of_job(job, uid) if job else []
-        found = self.mdsd.everyone([id for plan in plans for id in plan.pop("promises")])
+        status = self.mdsd.everyone([id for plan in plans for id in plan.pop("promises")])
         if job:
-            found["job"] = {"plans": plans, "promises": found["mdsd"].pop("promises_of", None)}
-        if uid and "routers" in found["mdsd"]:
-            mdsd = found["mdsd"]
-            found["mdsd"] = {**mdsd, "routers": of_user(mdsd["routers"], uid)}
+            status["job"] = {"plans": plans, "promises": status["mdsd"].pop("promises_of", None)}
+        if uid and "routers" in status["mdsd"]:
+            mdsd = status["mdsd"]
+            status["mdsd"] = {**mdsd, "routers": of_user(mdsd["routers"], uid)}
         mine = {
             "name": self.name,
             "version": installed_version(),
@@ -402,7 +402,7 @@ class Clientd(Service):
             "notices": {"waiting": self.notices.waiting, **self.notices.counts},
             **self.counts,
         }
-        return local.StatusAnswer({"clientd": mine, **found}, self.planner.ready.is_set())
+        return local.StatusAnswer({"clientd": mine, **status}, self.planner.ready.is_set())
 
     def release(self) -> None:
         self.notices.stop()
@@ -419,8 +419,8 @@ def who_asks(run: config.RunSettings, message: local.PlanRequest, uid: int) -> W
 
 def turns_of(descriptors: Sequence[int]) -> int:
     """How many turns a plan from these histories counts for. What is really read is bounded elsewhere."""
-    found = [os.fstat(d) for d in descriptors]
-    return 1 + sum(f.st_size for f in found if stat.S_ISREG(f.st_mode)) // BYTES_A_TURN
+    inodes = [os.fstat(d) for d in descriptors]
+    return 1 + sum(f.st_size for f in inodes if stat.S_ISREG(f.st_mode)) // BYTES_A_TURN
 
 
 def of_user(routing: Mapping[str, Any], uid: int) -> dict[str, Any]:

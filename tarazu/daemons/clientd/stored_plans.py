@@ -95,8 +95,8 @@ class StoredPlans:
         """Rows of the interaction database that this user may see."""
         with open_database(self.database) as database:
             if query.key:
-                found = database.explain(query.key, fs_name=query.fs_name or None)
-                mine = [e for e in found if uid in (0, e.plan.step.uid)]
+                explained = database.explain(query.key, fs_name=query.fs_name or None)
+                mine = [e for e in explained if uid in (0, e.plan.step.uid)]
                 if not mine:
                     return local.PlansReply(None)
                 return local.PlansReply(msgspec.to_builtins(mine[0].plan), (to_builtins(mine[0].file),))

@@ -62,11 +62,11 @@ def here(settings: config.Settings) -> Here | None:
 
 
 def _learned(settings: config.Settings, kept: CouncilDirectory) -> list[dict[str, Any]]:
-    found = kept.knowledge()
-    if found is None:
+    knowledge = kept.knowledge()
+    if knowledge is None:
         return []
     council = Council(values_of(settings.tune.levers))
-    council.restore(found[0])
+    council.restore(knowledge[0])
     return council.explain()
 
 

@@ -134,10 +134,10 @@ class CouncilService(Service):
     def _remember(self) -> None:
         """Go on from what was learned. A damaged file is renamed and ignored: that costs learning, never the daemon."""
         try:
-            found = self.kept.knowledge()
-            if found is None:
+            knowledge = self.kept.knowledge()
+            if knowledge is None:
                 return
-            data, age_s = found
+            data, age_s = knowledge
             left = self.council.restore(data, values=age_s < exchange.SILENT_S)
         except TarazuError as error:
             self.kept.set_aside()

@@ -65,13 +65,13 @@ class Drain(Parameters):
         return value
 
     def now(self) -> tuple[LeverParameter, ...]:
-        found = files.find(self.root, self.name)
-        return (LeverParameter(self.name, found.text.strip()[:80], found.of),) if found else ()
+        parameter = files.find(self.root, self.name)
+        return (LeverParameter(self.name, parameter.text.strip()[:80], parameter.of),) if parameter else ()
 
     def before(self) -> Before:
-        found = super().before()
-        self._check(found)
-        return found
+        earlier = super().before()
+        self._check(earlier)
+        return earlier
 
     def restore(self, before: Before, steps: Sequence[str]) -> tuple[LeverParameter, ...]:
         self._check(before)
@@ -99,12 +99,12 @@ class Drain(Parameters):
     def _check(self, before: Before) -> None:
         """Raises BadInput for what it cannot have been: that is never set."""
         allowed = self.kind.before
-        found = [(name, value) for name, value, _ in before.parameters]
-        if [name for name, _ in found] != [self.name] or not all(
-            _is_in(value, allowed) for _, value in found
+        parameters = [(name, value) for name, value, _ in before.parameters]
+        if [name for name, _ in parameters] != [self.name] or not all(
+            _is_in(value, allowed) for _, value in parameters
         ):
             span = f"{allowed[0]} to {allowed[-1]}" if len(allowed) > 1 else str(allowed[0])
-            raise BadInput(f"{self.name} before it is drained", span, dict(found))
+            raise BadInput(f"{self.name} before it is drained", span, dict(parameters))
 
 
 def _is_in(value: str, allowed: range) -> bool:
@@ -135,21 +135,21 @@ class _Files:
 
 def here(root: str | Path, names: Collection[str] = tuple(PARAMETERS)) -> dict[str, Drain]:
     """Parameter → its lever, of those that this node has below `root`."""
-    found = {}
+    drains = {}
     for kind in (PARAMETERS[name] for name in names):
         for device, path in sorted(find(root, kind.parameter).items()):
             name = kind.parameter.replace("*", device)
-            found[name] = Drain(name, kind, path, root)
-    return found
+            drains[name] = Drain(name, kind, path, root)
+    return drains
 
 
 def here_or_refuse(root: str | Path, names: Collection[str] = DEFAULT) -> dict[str, Drain]:
     """As `here`. Raises Unavailable where there are none: no server, or nothing mounted."""
-    found = here(root, names)
-    if not found:
+    drains = here(root, names)
+    if not drains:
         wanted = " or ".join(PARAMETERS[name].parameter for name in names)
         raise Unavailable(f"{root}: expected {wanted} of a Lustre server, found none")
-    return found
+    return drains
 
 
 def apply(

@@ -214,8 +214,8 @@ class Keeper:
             self._again_later(name, value)
             self._said.warning(str(error), f"{name} {error}"[:200])
             _audit("failed", name, value, changing, str(error))
-            found = error.found if isinstance(error, TakenOtherwise) else ()
-            done = self._restore(name, "it failed", found)
+            ours = error.found if isinstance(error, TakenOtherwise) else ()
+            done = self._restore(name, "it failed", ours)
             return done._replace(failed=((name, str(error)), *done.failed))
         _audit("set", name, value, changing, why)
         failed = self._say_note(name, value, msgspec.structs.replace(changing, steps=(value,)))
@@ -419,7 +419,7 @@ def set_here(settings: config.Settings) -> SetHere:
         keeper, wrong = keeper_of(settings, restores_only=True), str(error)
     with keeper.kept.locked():
         notes = keeper.kept.levers
-    found = []
+    levers = []
     for name in {**keeper.levers, **notes}:
         try:
             in_force = keeper._all[name].current()
@@ -427,7 +427,7 @@ def set_here(settings: config.Settings) -> SetHere:
             in_force = ""
         note = notes.get(name)
         if note is None or note.left_to:
-            found.append(LeverHere(name, in_force, "", "", note.left_to if note else ""))
+            levers.append(LeverHere(name, in_force, "", "", note.left_to if note else ""))
         else:
-            found.append(LeverHere(name, in_force, note.steps[-1], _text(note.before.parameters)))
-    return SetHere(tuple(found), keeper.held or wrong)
+            levers.append(LeverHere(name, in_force, note.steps[-1], _text(note.before.parameters)))
+    return SetHere(tuple(levers), keeper.held or wrong)

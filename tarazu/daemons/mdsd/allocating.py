@@ -85,15 +85,15 @@ class UserLists:
 
 def uids(names: Sequence[str]) -> tuple[frozenset[int], list[str]]:
     """(uids of users given by name or number, names without one). All of them together are not waited for long."""
-    found, unknown = set(), []
+    known, unknown = set(), []
     until_s = time.monotonic() + LOOK_UP_S
     for name in names:
         number = int(name) if name.isdecimal() else uid_of(name, max(0.0, until_s - time.monotonic()))
         if number is None:
             unknown.append(name)
         else:
-            found.add(number)
-    return frozenset(found), unknown
+            known.add(number)
+    return frozenset(known), unknown
 
 
 @dataclass

@@ -74,13 +74,13 @@ def waves_of(requests: Sequence[AllocationRequest]) -> list[int]:
     """
     if len(requests) == 1:
         return [file.wave for file in requests[0].files]
-    found: list[int] = []
+    waves: list[int] = []
     for position, request in enumerate(requests):
         if len({file.wave for file in request.files}) > 1:
-            found += [(SHARED_WAVES + position) * OF_JOB + file.wave for file in request.files]
+            waves += [(SHARED_WAVES + position) * OF_JOB + file.wave for file in request.files]
         else:
-            found += [position * SHARED_WAVES // len(requests) * OF_JOB] * len(request.files)
-    return found
+            waves += [position * SHARED_WAVES // len(requests) * OF_JOB] * len(request.files)
+    return waves
 
 
 def _together(

@@ -151,12 +151,12 @@ class Counting:
         if wrong := why_malformed(request):
             return wrong
         waiting = sum(asked.request.uid == request.uid for asked in self._waiting)
-        for found, most in ((waiting, MOST_WAITING_OF_USER), (len(self._waiting), MOST_WAITING)):
-            if found >= most:
+        for count, most in ((waiting, MOST_WAITING_OF_USER), (len(self._waiting), MOST_WAITING)):
+            if count >= most:
                 return f"expected at most {most} waiting questions for a number of stripes, found more"
         of_user = sum(of.uid == request.uid for of in self._ids.values())
-        for found, most in ((of_user, MOST_OF_USER), (len(self._ids), MOST_STEPS)):
-            if found >= most:
+        for count, most in ((of_user, MOST_OF_USER), (len(self._ids), MOST_STEPS)):
+            if count >= most:
                 return f"expected at most {most} running steps with a curve, found more"
         return ""
 

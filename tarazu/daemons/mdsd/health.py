@@ -186,9 +186,9 @@ class Health:
                 self._read(view, seen)
             # However many targets there are, at most a hundredth of a core.
             self._reports_at = now + max(0.0, 100 * (time.thread_time() - began) - REPORTS_S)
-        found = {t: v for of in self._reported.values() for t, v in of.items()} | of_connections(seen)
+        health = {t: v for of in self._reported.values() for t, v in of.items()} | of_connections(seen)
         changes = [
-            c for t in found.keys() | self._records.keys() if (c := self._take(t, found.get(t, WELL), now))
+            c for t in health.keys() | self._records.keys() if (c := self._take(t, health.get(t, WELL), now))
         ]
         self._records = {
             t: r

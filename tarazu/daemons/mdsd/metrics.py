@@ -117,8 +117,8 @@ def _targets(views: Sequence[SystemView], details: Sequence[Mapping[int, Details
     for view, of_fs in zip(views, details, strict=True):
         for ost in view.osts:
             labels = ("ost", target_name(view.fs_name, ost.index), view.fs_name)
-            found = of_fs.get(ost.index)
-            for name, value in _values(ost, found.moved if found else UNKNOWN):
+            detail = of_fs.get(ost.index)
+            for name, value in _values(ost, detail.moved if detail else UNKNOWN):
                 of_ost[name].add_metric(labels, value)
             for reason in _reasons(ost):
                 unusable.add_metric((*labels, reason), 1)

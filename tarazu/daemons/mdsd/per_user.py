@@ -110,11 +110,11 @@ class PerUser(Generic[Item]):
 
     def take(self) -> Item | None:
         """`first`, taken; the turn passes to the next user."""
-        found = self.first()
-        if found is None:
+        oldest = self.first()
+        if oldest is None:
             return None
-        uid = self._owners[found[0]]
-        item = self.pop(found[0])
+        uid = self._owners[oldest[0]]
+        item = self.pop(oldest[0])
         if uid in self._users:
             self._users.move_to_end(uid)
         return item

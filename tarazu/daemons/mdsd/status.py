@@ -213,23 +213,28 @@ def status_of(mdsd: Parts, now: float) -> dict[str, Any]:
 
 def promises_of(mdsd: Parts, ids: Sequence[str]) -> dict[str, Any]:
     """What stands of these allocations: bytes by OST index; those of which nothing does are left out."""
-    found = {}
+    promises = {}
     for id in ids:
         if (promise := mdsd.book.ledger.get(id)) and (left := mdsd.book.ledger.left_of(id)):
             osts = {str(index): size for index, size in sorted(left.items())}
-            found[id] = {"fs_name": promise.fs_name, "uid": promise.uid, "dead": promise.dead, "osts": osts}
-    return {"promises_of": found}
+            promises[id] = {
+                "fs_name": promise.fs_name,
+                "uid": promise.uid,
+                "dead": promise.dead,
+                "osts": osts,
+            }
+    return {"promises_of": promises}
 
 
 def _router(report: OssReport) -> dict[str, Any] | None:
     """What an LNet router forwards; None for a node that is none."""
     if report.router is None:
         return None
-    found = report.router
+    router = report.router
     return {
-        "nids": list(found.nids),
-        "bytes_per_s": found.bytes_per_s,
-        "messages_per_s": found.messages_per_s,
+        "nids": list(router.nids),
+        "bytes_per_s": router.bytes_per_s,
+        "messages_per_s": router.messages_per_s,
     }
 
 

@@ -68,10 +68,10 @@ class TargetNews:
     def changed(self, fs_name: str, osts: Mapping[int, str]) -> int:
         """The health of these OSTs has changed; how many allocations stand on them."""
         self._generation += 1
-        found = self._promises.standing_on(fs_name, osts)
-        for id in found:
+        allocations = self._promises.standing_on(fs_name, osts)
+        for id in allocations:
             self._note(id, fs_name, osts)
-        return len(found)
+        return len(allocations)
 
     def promised(self, id: str, fs_name: str, amiss: Mapping[int, str]) -> None:
         """An allocation was made from a view that may be older than what is amiss now."""

@@ -23,8 +23,8 @@ class Histogram:
 
     def buckets(self) -> list[tuple[str, float]]:
         """As prometheus_client's HistogramMetricFamily takes them: (upper bound, values up to it)."""
-        total, found = 0, []
+        total, pairs = 0, []
         for bound, count in zip((*map(str, self.bounds), "+Inf"), list(self._counts), strict=True):
             total += count
-            found.append((bound, float(total)))
-        return found
+            pairs.append((bound, float(total)))
+        return pairs

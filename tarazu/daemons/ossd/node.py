@@ -52,11 +52,11 @@ class NodeService(Service):
 
     def report(self, now: float) -> NodeReport | None:
         """What was moved since the last one; None at first, and where nothing can be read."""
-        found = node.read(self.root)
-        before, self._before = self._before, (now, found)
+        counters = node.read(self.root)
+        before, self._before = self._before, (now, counters)
         if before is None or now <= before[0]:
             return None
-        read, written, network = node.since(found, before[1])
+        read, written, network = node.since(counters, before[1])
         if read is None and network is None:
             return None
         self.sequence += 1

@@ -117,26 +117,26 @@ def _path(points: Sequence[tuple[float, float, float]], span_s: int) -> str:
 
 
 def _grid(low: float, high: float, y: object) -> list[Markup]:
-    found = []
+    marks = []
     for number in range(5):
         value = low + (high - low) * number / 4
         height = y(value)  # type: ignore[operator]
-        found += [
+        marks += [
             element("line", x1=LEFT, x2=WIDTH - RIGHT, y1=f"{height:.1f}", y2=f"{height:.1f}", class_="grid"),
             element("text", f"{value:.2f}", x=LEFT - 6, y=f"{height + 4:.1f}", text_anchor="end"),
         ]
-    return found
+    return marks
 
 
 def _ticks(period: ChartPeriod, begin_s: float, now_s: float, x: object) -> list[Markup]:
     """On whole hours or days of the server's own zone."""
     shift = time.localtime(now_s).tm_gmtoff or 0
     first = -(-(begin_s + shift) // period.ticks_s) * period.ticks_s - shift
-    found = []
+    ticks = []
     while first <= now_s:
         place = x(first)  # type: ignore[operator]
         if LEFT + 10 < place < WIDTH - RIGHT - 10:
             words = time.strftime(period.form, time.localtime(first))
-            found.append(element("text", words, x=f"{place:.1f}", y=HEIGHT - 6, text_anchor="middle"))
+            ticks.append(element("text", words, x=f"{place:.1f}", y=HEIGHT - 6, text_anchor="middle"))
         first += period.ticks_s
-    return found
+    return ticks

@@ -100,7 +100,7 @@ def _cell(t: Target, busiest: float, *, small: bool) -> Markup:
     moving = t.moving_bytes_per_s
     load = moving / busiest if moving is not None and busiest else None
     steps = (("f", step(t.fill)), ("l", step(load)), ("p", step(t.relative_speed)))
-    classes = " ".join(f"{letter}{'n' if found is None else found}" for letter, found in steps)
+    classes = " ".join(f"{letter}{'n' if digit is None else digit}" for letter, digit in steps)
     bad = t.verdict.amiss
     if bad:
         classes += f" v-{t.verdict}"

@@ -66,10 +66,10 @@ class Pages:
             return None
         with self._lock:
             if path not in self._made:
-                found = make()
-                if found is None or len(found.plain) > 4 << 20:
-                    return found  # not kept: anybody may ask for any name
-                self._made[path] = found
+                body = make()
+                if body is None or len(body.plain) > 4 << 20:
+                    return body  # not kept: anybody may ask for any name
+                self._made[path] = body
             return self._made[path]
 
     def _maker(self, path: str) -> Callable[[], Body | None] | None:
@@ -117,8 +117,8 @@ class Pages:
         return _body(JSON, msgspec.json.encode(value))
 
     def _result(self, name: str) -> Body | None:
-        found = next((of for of in self._results.all() if of.name == name), None)
-        return None if found is None else _html(document.result(found))
+        saved = next((of for of in self._results.all() if of.name == name), None)
+        return None if saved is None else _html(document.result(saved))
 
     def _raw(self, name: str) -> Body | None:
         data = self._results.raw(name)

@@ -126,11 +126,11 @@ class Results:
             names = [e.name for e in os.scandir(self.directory)] if self.directory else []
         except OSError:
             names = []
-        found = [
+        entries = [
             (name, st) for name in names if NAME.fullmatch(name) and (st := self._stat(name)) is not None
         ]
-        found.sort(key=lambda of: (-of[1].st_mtime_ns, of[0]))
-        known = {name: self._read(name, st) for name, st in found[:FILES]}
+        entries.sort(key=lambda of: (-of[1].st_mtime_ns, of[0]))
+        known = {name: self._read(name, st) for name, st in entries[:FILES]}
         self._known = known
         return [result for _, result in known.values()]
 

@@ -59,22 +59,22 @@ class _PageHandler(http_server.Handler):
             self.send_error(421, "asked by a name that is not this node's own")
             return
         try:
-            found = self.server.pages.get(self.path.partition("?")[0])
+            document = self.server.pages.get(self.path.partition("?")[0])
         except Exception:
             log.exception("%s cannot be shown", self.path[:100].encode(errors="replace"))
             self.send_error(500)
             return
-        if found is None:
+        if document is None:
             self.send_error(404)
             return
         packs = any(
             word.partition(";")[0].strip() == "gzip"
             for word in self.headers.get("Accept-Encoding", "").lower().split(",")
         )
-        packed = found.packed if packs else None
-        body = found.plain if packed is None else packed
+        packed = document.packed if packs else None
+        body = document.plain if packed is None else packed
         self.send_response(200)
-        self.send_header("Content-Type", found.type)
+        self.send_header("Content-Type", document.type)
         self.send_header("Content-Length", str(len(body)))
         if packed is not None:
             self.send_header("Content-Encoding", "gzip")

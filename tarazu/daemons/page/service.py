@@ -142,7 +142,7 @@ class Page(Service):
     def _note(self, at_s: float) -> None:
         if self.seen.overview is None:
             return
-        found = {
+        moments = {
             of.name: Moment(
                 int(at_s),
                 of.fill,
@@ -156,7 +156,7 @@ class Page(Service):
             for of in file_systems(self.seen.overview)
         }
         try:
-            self.ring.add(found)
+            self.ring.add(moments)
             self.history = self._read(at_s)
         except TarazuError as error:
             self._said.warning(str(error), "ring")

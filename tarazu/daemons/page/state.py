@@ -33,18 +33,18 @@ def span(seconds: float) -> str:
 
 def banners(seen: SystemState, now_s: float) -> Markup:
     """What must be known before anything else is read."""
-    found = []
+    lines = []
     if seen.problem:
         what = "What follows is old." if seen.overview else "Nothing is known yet."
-        found.append(
+        lines.append(
             f"mdsd has not answered for {span(now_s - seen.since_s)}: {seen.problem}. {what} "
             "Running and new jobs write as they would without tarazu."
         )
     elif seen.overview is None:
-        found.append("mdsd has not been asked yet.")
+        lines.append("mdsd has not been asked yet.")
     if seen.overview and seen.overview.site_stopped:
-        found.append(f"tarazu is switched off on the whole site: {seen.overview.site_stopped}")
-    return join(*(element("p", line, class_="banner") for line in found))
+        lines.append(f"tarazu is switched off on the whole site: {seen.overview.site_stopped}")
+    return join(*(element("p", line, class_="banner") for line in lines))
 
 
 def headline(seen: SystemState, now_s: float) -> Markup:

@@ -74,8 +74,8 @@ class Pools:
             if status or name in listed.split():
                 raise Unavailable(f"lctl pool_list {name}: status {status}: {said}")
             return None
-        found = (_MEMBER.search(line) for line in out.split())
-        return sorted(int(match[1], 16) for match in found if match)
+        matches = (_MEMBER.search(line) for line in out.split())
+        return sorted(int(match[1], 16) for match in matches if match)
 
     def change(self, fs_name: str, pool: str, what: str, osts: Sequence[int] = ()) -> None:
         """`what`: pool_new, pool_add, pool_remove or pool_destroy. Raises NotTheMgs; Unavailable: how far it came

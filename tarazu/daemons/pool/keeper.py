@@ -94,15 +94,15 @@ class Keeper:
             fs_name, osts = view.fs_name, view.osts
             seen = {i: {o.index for o in osts if i in o.pools} for i in (self.options.name, self.options.of)}
             try:
-                found = self.pools.members(fs_name, self.options.name)
+                members = self.pools.members(fs_name, self.options.name)
                 of = self._of(fs_name)
             except Unavailable:
-                found = sorted(seen[self.options.name]) or None
+                members = sorted(seen[self.options.name]) or None
                 of = seen[self.options.of] if self.options.of else None
-            if is_gone(self.notes.pools.get(self._name(fs_name)), found):
+            if is_gone(self.notes.pools.get(self._name(fs_name)), members):
                 done.append(Done(self._name(fs_name), (), False, Round(nothing=GONE), held=held))
                 continue
-            round_ = self._round(fs_name, osts, found, of, self._clock(), 0.0)
+            round_ = self._round(fs_name, osts, members, of, self._clock(), 0.0)
             done.append(msgspec.structs.replace(round_, held=held))
         for pool, note in self.notes.pools.items():
             if pool not in {self._name(fs_name) for fs_name in system.fs_names}:
@@ -212,15 +212,15 @@ class Keeper:
     def _keep(self, fs_name: str, osts: Sequence[Ost], held: str, anew: bool) -> Done:
         pool, now_s = self._name(fs_name), self._clock()
         try:
-            found, of = self.pools.members(fs_name, self.options.name), self._of(fs_name)
+            members, of = self.pools.members(fs_name, self.options.name), self._of(fs_name)
         except TarazuError as error:
             return Done(pool, (), False, Round(nothing=str(error)), failed=str(error))
         note = self.notes.pools.get(pool)
         if note != self._noted.get(pool, note):
             self._memory.pop(pool, None)
-        gone = is_gone(note, found)
+        gone = is_gone(note, members)
         if note and anew:
-            now = tuple(found or ())
+            now = tuple(members or ())
             self._memory.pop(pool, None)
             note = (
                 None
@@ -231,16 +231,16 @@ class Keeper:
         elif gone:
             return Done(pool, (), False, Round(nothing=GONE), held=held)
         if held:
-            return self._neutral(fs_name, osts, found, of, held)
-        done = self._round(fs_name, osts, found, of, now_s, 0.0 if anew else LEAVE_S)
+            return self._neutral(fs_name, osts, members, of, held)
+        done = self._round(fs_name, osts, members, of, now_s, 0.0 if anew else LEAVE_S)
         self._memory[pool] = done.round.memory
         if done.theirs and note and done.theirs != note.theirs:
             self._audit(pool, "left", sorted(done.theirs), HIS)
         if not (done.round.add or done.round.remove):
             if note is not None and (note.theirs != done.theirs or _matters(note, done.round)):
-                self._write(pool, note, done, tuple(sorted(found or ())))
+                self._write(pool, note, done, tuple(sorted(members or ())))
             return done
-        return self._make(pool, found, self._candidates(osts, note, found, of), done, now_s)
+        return self._make(pool, members, self._candidates(osts, note, members, of), done, now_s)
 
     def _write(self, pool: str, note: Note, done: Done, members: tuple[int, ...]) -> None:
         self.notes.note(
@@ -343,13 +343,13 @@ class Keeper:
 
     def _undo(self, pool: str, note: Note) -> str:
         fs_name, _, name = pool.partition(".")
-        found = self.pools.members(fs_name, name)
-        if found is None:
+        members = self.pools.members(fs_name, name)
+        if members is None:
             self.notes.note(pool, None)
             return "is gone already: somebody else has removed it"
-        theirs = {**note.theirs, **theirs_of(note, found)}
-        wanted, why = without_us(note, theirs, set(found))
-        add, remove = sorted(wanted - set(found)), sorted(set(found) - wanted)
+        theirs = {**note.theirs, **theirs_of(note, members)}
+        wanted, why = without_us(note, theirs, set(members))
+        add, remove = sorted(wanted - set(members)), sorted(set(members) - wanted)
         self._call(pool, False, [Change(i, "undo") for i in add], [Change(i, "undo") for i in remove])
         text = f"{len(add)} OSTs added, {len(remove)} removed"
         if not note.existed and not wanted:

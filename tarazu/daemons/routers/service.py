@@ -153,16 +153,16 @@ class RulesService(Service):
         """Set what is wanted, as far as it can be now."""
         if self.wanted and self.routes is None:
             return
-        found = usable(self.wanted, self.routes or (), udsp.MOST_RULES)
-        for rule, reason in found.refused:
+        possible = usable(self.wanted, self.routes or (), udsp.MOST_RULES)
+        for rule, reason in possible.refused:
             self._said.warning(f"{rule} is not set: {reason}")
-        if self._trusted and (found.rules or self.keeper.kept.rules):
-            why = dict(found.refused)
-            self._try(lambda: self.keeper.apply(found.rules, self.generation, self._why, why))
+        if self._trusted and (possible.rules or self.keeper.kept.rules):
+            why = dict(possible.refused)
+            self._try(lambda: self.keeper.apply(possible.rules, self.generation, self._why, why))
         self.manager.status(f"{len(self.keeper.kept.rules)} rules set")
 
     def _understood(self, rules: Sequence[RouterRule]) -> tuple[Rule, ...]:
-        found: list[Rule] = []
+        valid: list[Rule] = []
         left = MAX_NUMBERS
         for each in rules[: RULES_TIMES * udsp.MOST_RULES]:
             try:
@@ -176,8 +176,8 @@ class RulesService(Service):
                     f"rules of mdsd are not set: expected at most {MAX_NUMBERS} numbers in them"
                 )
                 break
-            found.append(rule)
-        return tuple(found)
+            valid.append(rule)
+        return tuple(valid)
 
     def _advise(self, rules: tuple[Rule, ...]) -> None:
         if rules != self._advised:
@@ -198,8 +198,8 @@ class RulesService(Service):
         return None
 
     def _fs_names(self) -> tuple[str, ...]:
-        found = (ost_target(device) for device in find(self.root, "obdfilter.*.kbytestotal"))
-        return tuple(sorted({target[0] for target in found if target}))[:MAX_MOUNTED]
+        targets = (ost_target(device) for device in find(self.root, "obdfilter.*.kbytestotal"))
+        return tuple(sorted({target[0] for target in targets if target}))[:MAX_MOUNTED]
 
     def _try(self, call: Callable[[], Done | None], *, whatever: bool = False) -> bool:
         """True when it was done. What fails is said once, and not tried again for a while (`whatever`: it is)."""
@@ -235,8 +235,8 @@ class RulesService(Service):
 
 def _known(states: Sequence[RouterState]) -> tuple[Route, ...]:
     """Without routers whose NIDs no rule can name, as IPv6 ones."""
-    found = []
+    routes = []
     for state in states:
         with contextlib.suppress(BadInput):
-            found.append(Route(nids.net(state.net), nids.parse(state.nid), state.up))
-    return tuple(found)
+            routes.append(Route(nids.net(state.net), nids.parse(state.nid), state.up))
+    return tuple(routes)

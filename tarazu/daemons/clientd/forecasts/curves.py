@@ -40,13 +40,13 @@ def profile_of(
             return None, f"{curves} has no curve of {step.application}"
         if not run.phases:
             return None, "no phases were kept with its last complete run"
-        found = estimate(run.phases, load(benchmarks), max(step.nodes, 1), kind)
+        estimated = estimate(run.phases, load(benchmarks), max(step.nodes, 1), kind)
     except TarazuError as error:
         return None, str(error)
-    if found is None:
+    if estimated is None:
         return None, f"{benchmarks} has nothing like its phases"
-    like = f"curve estimated from benchmarks, which {found.covered:.0%} of its last run's bytes are like"
-    return _profile(run, step, found.curve, like)
+    like = f"curve estimated from benchmarks, which {estimated.covered:.0%} of its last run's bytes are like"
+    return _profile(run, step, estimated.curve, like)
 
 
 def _newest(history: Sequence[KnownRun]) -> KnownRun | None:

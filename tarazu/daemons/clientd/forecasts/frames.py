@@ -128,11 +128,11 @@ def encode(frame: Frame) -> bytes:
 def decode(body: bytes) -> Frame:
     """The inverse of `encode`. Raises WireError."""
     try:
-        found: Any = _decoder.decode(body)
-        if isinstance(found, local.Escaped):
-            plain = local.texts(msgspec.msgpack.decode(found.message), names.from_text)
-            found = msgspec.convert(plain, Frame)
-        frame: Frame = found
+        answer: Any = _decoder.decode(body)
+        if isinstance(answer, local.Escaped):
+            plain = local.texts(msgspec.msgpack.decode(answer.message), names.from_text)
+            answer = msgspec.convert(plain, Frame)
+        frame: Frame = answer
         return frame
     except MALFORMED as error:
         raise WireError("forecast", "an answer of its process", str(error)) from None

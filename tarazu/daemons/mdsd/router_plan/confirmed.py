@@ -27,13 +27,13 @@ class Confirmed(NamedTuple):
 def by_scheduler(steps: Sequence[RoutedStep], jobs: Mapping[str, JobNodes], known: Hosts) -> list[Confirmed]:
     """The leader's word as far as the scheduler agrees; where it told of no nodes, the scheduler's."""
     known.look()
-    found = []
+    confirmed = []
     unfolded: dict[str, tuple[frozenset[Nid] | None, frozenset[tuple[int, ...]]]] = {}
     for step in steps:
         job = jobs.get(step.job_id)
         if job is None or job.uid != step.uid:
             why = f"the scheduler knows no running job {step.job_id or 'without an id'} of uid {step.uid}"
-            found.append(Confirmed(step, frozenset(), why))
+            confirmed.append(Confirmed(step, frozenset(), why))
             continue
         if job.hosts not in unfolded:
             unfolded[job.hosts] = _of(job.hosts, known)
@@ -44,8 +44,8 @@ def by_scheduler(steps: Sequence[RoutedStep], jobs: Mapping[str, JobNodes], know
             nodes = frozenset(nid for nid in step.told if nid.address in addresses)
         strange = len(step.told - nodes)
         why = f"{strange} of {len(step.told)} nodes are not those of its job" if strange else ""
-        found.append(Confirmed(step, nodes, why))
-    return found
+        confirmed.append(Confirmed(step, nodes, why))
+    return confirmed
 
 
 def _of(text: str, known: Hosts) -> tuple[frozenset[Nid] | None, frozenset[tuple[int, ...]]]:
@@ -65,9 +65,9 @@ def by_leaders(steps: Sequence[RoutedStep]) -> list[Confirmed]:
         for nid in step.told:
             if users.setdefault(nid, step.uid) != step.uid:
                 disputed.add(nid)
-    found = []
+    confirmed = []
     for step in steps:
         strange = len(step.told & disputed)
         why = f"{strange} of {len(step.told)} nodes are another user's too" if strange else ""
-        found.append(Confirmed(step, step.told - disputed, why))
-    return found
+        confirmed.append(Confirmed(step, step.told - disputed, why))
+    return confirmed

@@ -39,8 +39,8 @@ class Followed:
         if self.path is not None and now >= self._look_at:
             self._look_at = now + LOOK_S
             try:
-                found = self.path.stat()
-                self._mark = found.st_ino, found.st_size, found.st_mtime_ns
+                inode = self.path.stat()
+                self._mark = inode.st_ino, inode.st_size, inode.st_mtime_ns
             except OSError:
                 self._mark = None
         return self._mark != self._read_mark
@@ -72,7 +72,7 @@ def rules_of(
     """
     if mapping is None:
         return {}
-    found = {}
+    by_way = {}
     for way, up in routers.items():
         of_way = [
             rule
@@ -80,5 +80,5 @@ def rules_of(
             if (rule.rte.net, rule.dst.net) == way and any(rule.rte.has(router) for router in up)
         ]
         others = frozenset(nid for rule in taken.get(way, ()) for nid in rule.dst.nids())
-        found[way] = without(of_way, others)
-    return found
+        by_way[way] = without(of_way, others)
+    return by_way

@@ -134,9 +134,9 @@ class Nodes:
     def _told(self, message: StepNodes, now: float) -> frozenset[Nid]:
         """Raises BadInput, also for a user who tells of ever other nodes: few characters name many."""
         if self._rate.take(message.uid, now, len(message.nids)):
-            found = nids.few(message.nids, MAX_NODES_OF_STEP)
-            if self._rate.take(message.uid, now, sum(each.size for each in found)):
-                return frozenset(nid for each in found for nid in each.nids())
+            patterns = nids.few(message.nids, MAX_NODES_OF_STEP)
+            if self._rate.take(message.uid, now, sum(each.size for each in patterns)):
+                return frozenset(nid for each in patterns for nid in each.nids())
         raise BadInput(f"uid {message.uid}", f"at most {NODES_PER_S} new nodes a second", "more")
 
     def _refused(self, why: str) -> str:

@@ -170,17 +170,17 @@ class RouterPlan:
     def rules_of(self, request: RulesRequest) -> tuple[Rule, ...]:
         """Those of the routers that it sees, for the steps on its file systems; then the mapping's."""
         ways = {(_net_of(state.nid), state.net) for state in request.routers}
-        found: dict[Rule, None] = {}
+        rule_set: dict[Rule, None] = {}
         for way, by_fs in self.result.rules.items():
             if way not in ways:
                 continue
             for fs_name, rules in by_fs.items():
                 if not request.fs_names or fs_name in request.fs_names:
-                    found.update(dict.fromkeys(rules))
+                    rule_set.update(dict.fromkeys(rules))
         for way, rules in self.result.mapped.items():
             if way in ways:
-                found.update(dict.fromkeys(rules))
-        return tuple(found)[:MAX_RULES]
+                rule_set.update(dict.fromkeys(rules))
+        return tuple(rule_set)[:MAX_RULES]
 
     def look(self, now: float) -> None:
         """Take what the thread has done; let it plan when there is something new, and time for it."""
@@ -262,19 +262,19 @@ class RouterPlan:
                 up[key] += osses
             for way in {(_net_of(state.nid), state.net) for state in states}:
                 asking[way] += osses
-        found: dict[Way, set[Nid]] = {way: set() for way in asking if all(way)}
+        by_way: dict[Way, set[Nid]] = {way: set() for way in asking if all(way)}
         down = dict.fromkeys(named, now)
         for key, osses in up.items():
             way = (_net_of(key[0]), key[1])
             if 2 * osses > asking[way]:
                 del down[key]
                 router = _parsed(key[0])
-                if way in found and router and now - self._down.get(key, -RETURNS_S) >= RETURNS_S:
-                    found[way].add(router)
+                if way in by_way and router and now - self._down.get(key, -RETURNS_S) >= RETURNS_S:
+                    by_way[way].add(router)
         self._down = {key: at for key, at in self._down.items() if now - at < RETURNS_S} | down
         waiting = [at + RETURNS_S for key, at in self._down.items() if key not in down]
         self._sort_at = min(waiting, default=now + LOOK_S)
-        return {way: tuple(sorted(routers)) for way, routers in found.items()}
+        return {way: tuple(sorted(routers)) for way, routers in by_way.items()}
 
     def _remember(self, request: RulesRequest) -> None:
         """What an OSS has set tells which routers jobs had."""
@@ -405,13 +405,13 @@ class RouterPlan:
 
     def _status_of_mapping(self) -> dict[str, Any] | None:
         """None where none is followed."""
-        found = self.result.mapping
-        if found is None:
+        mapping = self.result.mapping
+        if mapping is None:
             return {"problem": self.mapping.problem} if self.mapping.problem else None
         return {
-            "how": found.how,
-            "made": found.made,
-            "nodes": found.nodes,
+            "how": mapping.how,
+            "made": mapping.made,
+            "nodes": mapping.nodes,
             "rules": {
                 f"{servers} to {net}": len(rules) for (servers, net), rules in self.result.mapped.items()
             },
