@@ -92,8 +92,8 @@ def load(path: Path | None = None) -> Log:
         raise Unavailable("sample-badost.darshan: expected PyDarshan, which is not installed") from None
     if not sample.is_file():
         raise Unavailable(f"PyDarshan: expected {SAMPLE} in the package, found none")
-    with as_file(sample) as found:
-        return _written(read(found))
+    with as_file(sample) as sample_path:
+        return _written(read(sample_path))
 
 
 def _written(logged: logs.DarshanLog) -> Log:
@@ -122,8 +122,8 @@ def ost_speeds(log: Log) -> dict[int, float]:
         np.array([f.write_s for f in log.files]),
     )
     osts = np.unique(ost)
-    found = speeds.ost_speeds(Objects(np.arange(len(ost)), ost, size, size), writing, osts)
-    return dict(zip(osts.tolist(), found.tolist(), strict=True))
+    rates = speeds.ost_speeds(Objects(np.arange(len(ost)), ost, size, size), writing, osts)
+    return dict(zip(osts.tolist(), rates.tolist(), strict=True))
 
 
 def view(log: Log) -> SystemView:

@@ -121,10 +121,10 @@ def scenarios() -> tuple[PaperScenario, ...]:
 
 def named(name: str, variant: str | None = None) -> tuple[PaperScenario, ...]:
     """Scenarios of that name, of one variant if given. Raises KeyError when there is none."""
-    found = tuple(s for s in scenarios() if s.name == name and variant in (None, s.variant))
-    if not found:
+    variants = tuple(s for s in scenarios() if s.name == name and variant in (None, s.variant))
+    if not variants:
         raise KeyError(f"no scenario {name!r}" + (f" of variant {variant!r}" if variant else ""))
-    return found
+    return variants
 
 
 def measure(scenario: PaperScenario, placed: dict[int, int]) -> float:

@@ -61,10 +61,10 @@ def check(system: BurstSystem, seen: Period | None = None) -> list[Checked]:
     """Jobs: all of them, but where they stand only of those that started when the machine was warm. Traffic: of the
     intervals between then and the last submission, each as much as another, as the paper counts."""
     seen = seen or period(system)
-    found = {**_jobs(system, seen), **_intervals(system, seen)}
-    return [_beside(statistic, system.name, found[statistic.key]) for statistic in STATISTICS] + _remapped(
-        system, seen
-    )
+    percentages = {**_jobs(system, seen), **_intervals(system, seen)}
+    return [
+        _beside(statistic, system.name, percentages[statistic.key]) for statistic in STATISTICS
+    ] + _remapped(system, seen)
 
 
 def _beside(statistic: Published, name: Name, found: float) -> Checked:

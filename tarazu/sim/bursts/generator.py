@@ -119,10 +119,10 @@ def _applications(knobs: Knobs, jobs: int, rng: np.random.Generator) -> tuple[In
 
 def _several(count: int, rng: np.random.Generator) -> list[int]:
     """How many jobs each application has, of `count` in all: few have many."""
-    found: list[int] = []
-    while count > sum(found):
-        found.append(min(count - sum(found), MOST_JOBS, 1 + int(rng.pareto(0.9) * 2)))
-    return [found[i] for i in rng.permutation(len(found)).tolist()]
+    counts: list[int] = []
+    while count > sum(counts):
+        counts.append(min(count - sum(counts), MOST_JOBS, 1 + int(rng.pareto(0.9) * 2)))
+    return [counts[i] for i in rng.permutation(len(counts)).tolist()]
 
 
 def _size(sizes: Sizes, quantile: float) -> int:
@@ -156,8 +156,8 @@ def _by_kind(
     numbers = np.arange(int(application.max()) + 1)
     quantiles = (numbers * STEPS[what] + rng.random()) % 1.0
     common = np.array([NORMAL.inv_cdf(q) for q in np.clip(quantiles, 1e-6, 1 - 1e-6).tolist()])[application]
-    found: Floats = median * np.exp(sigma * common + own * rng.standard_normal(len(application)))
-    return found
+    quantities: Floats = median * np.exp(sigma * common + own * rng.standard_normal(len(application)))
+    return quantities
 
 
 def _volumes(

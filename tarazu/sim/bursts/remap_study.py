@@ -77,10 +77,10 @@ def study(
 
     judged = judge(mappings, counted(), machine)
     most = max(1, round(0.1 * io_nodes))
-    found = []
+    outcomes = []
     for name, at in mappings.items():
         sums = np.sort(np.bincount(at, bytes_, io_nodes))
-        found.append(
+        outcomes.append(
             Mapping(
                 system.name,
                 name,
@@ -92,5 +92,5 @@ def study(
             )
         )
     return RemapStudy(
-        system.name, nodes, io_nodes, (middle - begin) / 3600, (until - middle) / 3600, tuple(found)
+        system.name, nodes, io_nodes, (middle - begin) / 3600, (until - middle) / 3600, tuple(outcomes)
     )

@@ -73,9 +73,9 @@ class Slurms:
         self._machine, self._sizes, self._fit = machine, sizes, FITS[fit]
 
     def nodes(self, idle: Flags, job: int, waiting: Sequence[int]) -> Indices:
-        found = self._fit(self._machine, idle, int(self._sizes[job]))
-        assert found is not None
-        return found
+        allocation = self._fit(self._machine, idle, int(self._sizes[job]))
+        assert allocation is not None
+        return allocation
 
     def ended(self, job: int) -> None:
         pass
@@ -95,10 +95,10 @@ class AsLong:
         if not self._ends or self._ends[0][0] > until_s:
             return until_s, []
         now_s, job = heapq.heappop(self._ends)
-        found = [job]
+        ended_jobs = [job]
         while self._ends and self._ends[0][0] <= now_s:
-            found.append(heapq.heappop(self._ends)[1])
-        return now_s, found
+            ended_jobs.append(heapq.heappop(self._ends)[1])
+        return now_s, ended_jobs
 
 
 def replay(

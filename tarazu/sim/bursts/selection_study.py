@@ -119,14 +119,14 @@ class _Watched(Chosen):
         self.fragmented: list[float] = []
 
     def nodes(self, idle: Flags, job: int, waiting: Sequence[int]) -> Indices:
-        found = super().nodes(idle, job, waiting)
+        allocation = super().nodes(idle, job, waiting)
         left = idle.copy()
-        left[found] = False
+        left[allocation] = False
         free = np.bincount(self._cabinet[left], minlength=len(self._sizes))
         total = int(free.sum())
         if total:
             self.fragmented.append(1 - int(free[free == self._sizes].sum()) / total)
-        return found
+        return allocation
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -208,8 +208,8 @@ def _mean(values: Sequence[float]) -> float:
 def _least(machine: Machine, jobs: Queue) -> Ints:
     """(jobs,): in how few cabinets of the empty machine each would have room."""
     room = np.cumsum(np.sort(np.bincount(machine.cabinet))[::-1])
-    found: Ints = np.searchsorted(room, jobs.size) + 1
-    return found
+    cabinets: Ints = np.searchsorted(room, jobs.size) + 1
+    return cabinets
 
 
 def _busiest(

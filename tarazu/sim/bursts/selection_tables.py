@@ -35,7 +35,7 @@ LEGEND = (
 
 def mean(studies: Sequence[SelectionStudy]) -> tuple[SelectionOutcome, ...]:
     """Of the same system and policies with other seeds; each policy's figures are means of those that there are."""
-    found = []
+    means = []
     for same in zip(*(study.outcomes for study in studies), strict=True):
         fields = {}
         for name in SelectionOutcome.__struct_fields__[1:]:
@@ -43,8 +43,8 @@ def mean(studies: Sequence[SelectionStudy]) -> tuple[SelectionOutcome, ...]:
             known = values[~np.isnan(values)]
             fields[name] = float(known.mean()) if len(known) else float("nan")
         fields["chosen"], fields["optimizable"] = round(fields["chosen"]), round(fields["optimizable"])
-        found.append(msgspec.structs.replace(same[0], **fields))
-    return tuple(found)
+        means.append(msgspec.structs.replace(same[0], **fields))
+    return tuple(means)
 
 
 def rows(outcomes: Sequence[SelectionOutcome]) -> list[tuple[str, ...]]:

@@ -80,8 +80,8 @@ class Learned:
         return self._found[int(self._queue.application[job])]
 
     def optimizable(self, job: int) -> bool:
-        found = self.of(job)
-        return found is not None and found.optimizable() is True
+        character = self.of(job)
+        return character is not None and character.optimizable() is True
 
 
 class Chosen:
@@ -104,12 +104,12 @@ class Chosen:
         """(jobs,): known to be, when it started."""
 
     def nodes(self, idle: Flags, job: int, waiting: Sequence[int]) -> Indices:
-        found = self._choose(idle, job, waiting) if self._policy.options else None
-        if found is None:
-            found = self._slurms.nodes(idle, job, waiting)
+        allocation = self._choose(idle, job, waiting) if self._policy.options else None
+        if allocation is None:
+            allocation = self._slurms.nodes(idle, job, waiting)
         if self._policy.loads:
-            self._expect(job, found)
-        return found
+            self._expect(job, allocation)
+        return allocation
 
     def ended(self, job: int) -> None:
         self._learned.ended(job)

@@ -44,10 +44,10 @@ def drawn(
         return _parts(own.lognormal(0.0, 0.07, size) * small)
     which = now if divergent else own
     if pattern == TrafficPattern.ROOT:
-        found = (1 - 0.96) * which.random() * _parts(small)
+        parts = (1 - 0.96) * which.random() * _parts(small)
         at = int(now.integers(size)) if divergent else 0
-        found[at] += 1 - found.sum()
-        return found
+        parts[at] += 1 - parts.sum()
+        return parts
     return (
         _uneven(size, divergent, which) if size == 2 else _collected(size, writers, divergent, which, small)
     )
@@ -56,8 +56,8 @@ def drawn(
 def _uneven(size: int, divergent: bool, which: np.random.Generator) -> Floats:
     """Of two nodes."""
     most = which.uniform(0.75, MOST)
-    found = np.array([most, 1 - most])
-    return found[::-1].copy() if divergent and which.random() < 0.5 else found
+    parts = np.array([most, 1 - most])
+    return parts[::-1].copy() if divergent and which.random() < 0.5 else parts
 
 
 def _collected(size: int, part: float, divergent: bool, which: np.random.Generator, small: Floats) -> Floats:
@@ -68,13 +68,13 @@ def _collected(size: int, part: float, divergent: bool, which: np.random.Generat
         at = which.choice(size, writers, replace=False)
     else:
         at = np.arange(writers) * (size // writers)
-    found = which.uniform(0.0, REST) * _parts(small)
-    found[at] += (1 - found.sum()) * _parts(which.lognormal(0.0, 0.7, writers) * small[at])
-    while found.max() > MOST:
-        found = 0.9 * found + 0.1 / size
-    while 1 + float((found * np.log(found)).sum()) / np.log(size) < LEAST_NUD:
-        found = _parts(found**1.3)
-    return found
+    parts = which.uniform(0.0, REST) * _parts(small)
+    parts[at] += (1 - parts.sum()) * _parts(which.lognormal(0.0, 0.7, writers) * small[at])
+    while parts.max() > MOST:
+        parts = 0.9 * parts + 0.1 / size
+    while 1 + float((parts * np.log(parts)).sum()) / np.log(size) < LEAST_NUD:
+        parts = _parts(parts**1.3)
+    return parts
 
 
 def _parts(values: Floats) -> Floats:

@@ -39,19 +39,26 @@ class BurstSystem:
         return min(WARM_S, last // 3 // 3600 * 3600), max(last, 3600)
 
     def traffic(self, begin_s: int, until_s: int) -> Iterator[Traffic]:
-        found = self.replayed
+        history = self.replayed
         return traffic.traffic(
-            self.name, self.queue, self.machine, found.start_s, found.end_s, found.nodes, begin_s, until_s
+            self.name,
+            self.queue,
+            self.machine,
+            history.start_s,
+            history.end_s,
+            history.nodes,
+            begin_s,
+            until_s,
         )
 
     def jobs(self) -> list[Job]:
-        names, found = self.machine.nodes, self.replayed
+        names, history = self.machine.nodes, self.replayed
         return [
             self.queue.batch_job(
                 job,
-                tuple(names[i] for i in found.nodes[job].tolist()),
-                float(found.start_s[job]),
-                float(found.end_s[job]),
+                tuple(names[i] for i in history.nodes[job].tolist()),
+                float(history.start_s[job]),
+                float(history.end_s[job]),
             )
             for job in range(len(self.queue))
         ]

@@ -87,8 +87,8 @@ def logged(after_s: Floats, run_s: float) -> Floats:
     whole, rest = np.divmod(np.clip(after_s, 0.0, run_s), LOG_EVERY_S)
     times = whole + np.minimum(rest / LOG_S, 1.0)
     last, rest_s = divmod(run_s, LOG_EVERY_S)
-    found: Floats = times / (last + min(rest_s / LOG_S, 1.0))
-    return found
+    parts: Floats = times / (last + min(rest_s / LOG_S, 1.0))
+    return parts
 
 
 def _rows(machine: Machine, low: int, read: Floats, written: Floats, network: Floats) -> Traffic:

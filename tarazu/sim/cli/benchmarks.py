@@ -131,14 +131,14 @@ def _planning_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")
         low, high = whole(1)(first), whole(1)(last or first)
         if high - low >= MOST_NUMBERS:
             raise argparse.ArgumentTypeError(f"expected at most {MOST_NUMBERS} numbers, found {part!r}")
-        found |= set(range(low, high + 1))
-    return tuple(sorted(found))
+        numbers |= set(range(low, high + 1))
+    return tuple(sorted(numbers))
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -172,14 +172,14 @@ def _import(options: argparse.Namespace) -> int:
         for at, output in enumerate(options.outputs, 1):
             progress(f"{at} of {len(options.outputs)} files")
             try:
-                found = ior.read(output, told)
+                measurements = ior.read(output, told)
             except BadInput as error:
                 rows.append((output, 0, 0, str(error)))
                 continue
-            fresh = [m for m in {m.id: m for m in found}.values() if m.id not in known]
+            fresh = [m for m in {m.id: m for m in measurements}.values() if m.id not in known]
             known |= {m.id for m in fresh}
             new += fresh
-            rows.append((output, len(fresh), len(found) - len(fresh), ""))
+            rows.append((output, len(fresh), len(measurements) - len(fresh), ""))
         after = before.with_(new)
         if new:
             save(after, path)
@@ -203,7 +203,7 @@ def _needs(options: argparse.Namespace) -> list[tuple[str, Need]]:
     from tarazu.sim.forwarding.plan import Need
     from tarazu.trace.load_phases import load
 
-    found = []
+    needs = []
     with Progress() as progress:
         for at, path in enumerate(options.logs, 1):
             progress(f"{at} of {len(options.logs)}: {path}")
@@ -212,8 +212,8 @@ def _needs(options: argparse.Namespace) -> list[tuple[str, Need]]:
             nodes = run.nodes or options.nodes or by_ranks
             if not nodes:
                 raise BadInput(path, "a number of nodes: --nodes or --ranks-per-node", "none in the log")
-            found.append((path, Need(run.phases, nodes)))
-    return found
+            needs.append((path, Need(run.phases, nodes)))
+    return needs
 
 
 def _planned(options: argparse.Namespace, benchmarks: Benchmarks) -> IorPlan:
@@ -246,19 +246,19 @@ def _plan(options: argparse.Namespace) -> int:
         benchmarks = Benchmarks()  # nothing has been measured yet
     else:
         benchmarks = load(path, missing_ok=True)
-    found = _planned(options, benchmarks)
+    plan = _planned(options, benchmarks)
     if options.json:
-        print_json(found)
+        print_json(plan)
         return 0
-    _say(found, options.by)
-    if not found.runs:
+    _say(plan, options.by)
+    if not plan.runs:
         return 0
-    used = sorted({n for run in found.runs for n in run.resources})
+    used = sorted({n for run in plan.runs for n in run.resources})
     print(f"mkdir -p {shlex.quote(options.results)}")
     for number in used:
         print(setup(options.kind, number, options.folder))
-    stood_for = found.there
-    for at, run in enumerate(found.runs, 1):
+    stood_for = plan.there
+    for at, run in enumerate(plan.runs, 1):
         stood_for += run.share
         print(
             f"\n# {run.share:.1%} of the {options.by}, {stood_for:.1%} with all before: {_text(run.pattern)}"
@@ -284,10 +284,10 @@ def _simulate(options: argparse.Namespace) -> int:
         raise BadInput(
             "--numbers", f"at most {simulated.SITE.osts}, the OSTs of that cluster", max(options.numbers)
         )
-    found = _planned(options, load(path, missing_ok=True))
+    plan = _planned(options, load(path, missing_ok=True))
     with Progress() as progress:
         patterns: dict[tuple[int, ...], list[BenchmarkPattern]] = {}
-        for run in found.runs:
+        for run in plan.runs:
             patterns.setdefault(run.resources, []).extend(simulated.playable(run.pattern))
         measured = [
             m
@@ -352,11 +352,11 @@ def _print_benchmarks(benchmarks: Benchmarks) -> None:
 def _show_jobs(options: argparse.Namespace, benchmarks: Benchmarks) -> int:
     from tarazu.forwarding.estimate import estimate
 
-    found = [(p, estimate(n.phases, benchmarks, n.nodes, options.kind)) for p, n in _needs(options)]
+    estimates = [(p, estimate(n.phases, benchmarks, n.nodes, options.kind)) for p, n in _needs(options)]
     if options.json:
-        print_json([{"log": path, "estimate": msgspec.to_builtins(one)} for path, one in found])
+        print_json([{"log": path, "estimate": msgspec.to_builtins(one)} for path, one in estimates])
         return 0
-    for path, one in found:
+    for path, one in estimates:
         if one is None:
             print(f"{path}: no benchmarks are like at least half of its bytes")
         else:

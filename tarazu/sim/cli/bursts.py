@@ -189,15 +189,15 @@ def _selections(names: list[Name], seed: int, short: bool) -> list[Selection]:
     from tarazu.sim.bursts.selectors import OWN, POLICIES, RECOMMENDED
 
     jobs, policies = (SHORT_JOBS, (OWN, RECOMMENDED)) if short else (JOBS, POLICIES)
-    found = []
+    selections = []
     with Progress() as progress:
         for name in names:
 
             def tell(policy: str, done: int, all_: int, name: str = name) -> None:
                 progress(f"{name}: {policy}: {done:,} of {all_:,} jobs")
 
-            found.append(study(name, jobs, seed, policies, progress=tell))
-    return found
+            selections.append(study(name, jobs, seed, policies, progress=tell))
+    return selections
 
 
 def _print_selections(studies: list[Selection]) -> None:
@@ -228,5 +228,5 @@ def _finite(one: Communicating) -> dict[str, object]:
     """JSON has no infinity: null for any number."""
     import msgspec
 
-    found: dict[str, object] = msgspec.structs.asdict(one)
-    return {**found, "break_even": one.break_even if math.isfinite(one.break_even) else None}
+    fields: dict[str, object] = msgspec.structs.asdict(one)
+    return {**fields, "break_even": one.break_even if math.isfinite(one.break_even) else None}

@@ -178,11 +178,11 @@ def _example(options: argparse.Namespace) -> int:
 def _presets(options: argparse.Namespace) -> int:
     from tarazu.sim.model import presets
 
-    found = {name: presets.named(name) for name in presets.NAMES}
+    clusters = {name: presets.named(name) for name in presets.NAMES}
     if options.json:
-        print_json(found)
+        print_json(clusters)
         return 0
-    for name, preset in found.items():
+    for name, preset in clusters.items():
         spec = preset.spec
         print(f"{name}: {preset.about}")
         print(
@@ -292,23 +292,23 @@ def _validate(options: argparse.Namespace) -> int:
     def progress(text: str) -> None:
         print(f"  {text}", file=sys.stderr, flush=True)
 
-    found = []
+    outcomes = []
     for check in checks.chosen(options.only):
         print(f"{check.name}: {check.about}", file=sys.stderr, flush=True)
-        found.append(done := checks.run(check, full=options.full, progress=progress))
+        outcomes.append(done := checks.run(check, full=options.full, progress=progress))
         progress(f"{done.seconds:.1f} s, {human_bytes(done.peak_bytes)} of memory at most so far")
     if options.json:
-        print_json([{**_fields(done), "passed": done.passed} for done in found])
+        print_json([{**_fields(done), "passed": done.passed} for done in outcomes])
     else:
         print_table(
             ("comparison", "quantity", "rests on", "expected", "found", "error", "limit", ""),
-            [_validated(row) for done in found for row in done.rows],
+            [_validated(row) for done in outcomes for row in done.rows],
             left=3,
         )
-    for done in found:
+    for done in outcomes:
         if done.unavailable:
             print(f"not run: {done.name}: {done.unavailable}", file=sys.stderr)
-    return 0 if all(done.passed for done in found) else 1
+    return 0 if all(done.passed for done in outcomes) else 1
 
 
 def _validated(row: ValidationRow) -> tuple[str, ...]:

@@ -41,18 +41,21 @@ def execute(options: argparse.Namespace) -> int:
     if options.out:
         drawing.pyplot()  # before all that is long
     with Progress() as progress:
-        found = evaluate(SHORT if options.short else WHOLE, options.jobs, progress)
+        evaluation = evaluate(SHORT if options.short else WHOLE, options.jobs, progress)
     if options.json:
         print_json(
-            {"phases": [p._asdict() for p in found.phases], "replaced": [_finite(a) for a in found.again]}
+            {
+                "phases": [p._asdict() for p in evaluation.phases],
+                "replaced": [_finite(a) for a in evaluation.again],
+            }
         )
     else:
-        _print(found)
+        _print(evaluation)
     if options.out:
         from tarazu.sim.tuning.pictures import pictures
 
         options.out.mkdir(parents=True, exist_ok=True)
-        for name, drawn in pictures(found).items():
+        for name, drawn in pictures(evaluation).items():
             durable.replace(options.out / name, drawn.encode())
             if not options.json:
                 print(options.out / name)
@@ -119,5 +122,5 @@ def _seconds(value: float) -> str:
 
 def _finite(one: Again) -> dict[str, object]:
     """JSON has no infinity: null for never."""
-    found = {name: [s if math.isfinite(s) else None for s in all_s] for name, all_s in one.found_s.items()}
-    return {**one._asdict(), "found_s": found}
+    seconds = {name: [s if math.isfinite(s) else None for s in all_s] for name, all_s in one.found_s.items()}
+    return {**one._asdict(), "found_s": seconds}

@@ -76,7 +76,7 @@ def execute(options: argparse.Namespace) -> int:
     with Progress() as progress:
         for path in options.logs:
             progress(path)
-            found, notes = jobs(read(path), assumed)
+            logged_jobs, notes = jobs(read(path), assumed)
             results = [
                 study(
                     job,
@@ -85,7 +85,7 @@ def execute(options: argparse.Namespace) -> int:
                     layout=settings.layout,
                     progress=lambda text, path=path: progress(f"{path}: {text}"),  # type: ignore[misc]
                 )
-                for job in found
+                for job in logged_jobs
             ]
             answers.append((path, results, notes))
     if options.picture:
@@ -164,7 +164,7 @@ def slow(of: WhatIf) -> list[str]:
         return []
     speed = median(row.seen_bytes_per_s or 0.0 for row in rows)
     usual_s = median(row.seconds[AS_LOGGED] for row in rows)
-    found = [
+    stragglers = [
         r
         for r in rows
         if (r.seen_bytes_per_s or 0.0) < FAR_BELOW * speed and r.seconds[AS_LOGGED] > APART * usual_s
@@ -172,7 +172,7 @@ def slow(of: WhatIf) -> list[str]:
     return [
         f"OST {row.ost} wrote {rate / 1e6:.0f} MB/s, 1/{speed / rate:.0f} of the usual one, for "
         f"{_seconds(row.seconds[AS_LOGGED])} s: sick, or held up by its writers"
-        for row in found[:MOST_LINES]
+        for row in stragglers[:MOST_LINES]
         if (rate := row.seen_bytes_per_s)
     ]
 

@@ -150,11 +150,11 @@ def measure(
 ) -> list[Measurement]:
     """Every pattern with every number of resources, so many times."""
     tasks = [(p, n, r) for p in patterns for n in numbers for r in range(repetitions)]
-    found = []
+    measurements = []
     for at, measured in enumerate(spread_out(one, tasks, jobs), 1):
-        found.append(measured)
+        measurements.append(measured)
         progress(f"{at} of {len(tasks)} simulated benchmark runs")
-    return found
+    return measurements
 
 
 def spread_out(

@@ -74,7 +74,7 @@ def evaluate(
 ) -> dict[str, list[Measures]]:
     """For each scheduler, by name, the measures of each set."""
     among = resources(kind)
-    found: dict[str, list[Measures]] = {scheduler.name: [] for scheduler in schedulers}
+    by_scheduler: dict[str, list[Measures]] = {scheduler.name: [] for scheduler in schedulers}
     for one in sets:
         best_s = best_io_s(one.applications, among)
         told = one.applications if known is None else known(one)
@@ -83,12 +83,12 @@ def evaluate(
             schedule = scheduler.schedule(told, among)
             if schedule not in measured:
                 measured[schedule] = measure(one.applications, schedule, among, best_s=best_s)
-            found[scheduler.name].append(measured[schedule])
-    return found
+            by_scheduler[scheduler.name].append(measured[schedule])
+    return by_scheduler
 
 
 def means(measures: Sequence[Measures]) -> Means:
-    return Means(*(fmean(getattr(found, field) for found in measures) for field in Means.__struct_fields__))
+    return Means(*(fmean(getattr(of_set, field) for of_set in measures) for field in Means.__struct_fields__))
 
 
 class ForwardingRow(msgspec.Struct, frozen=True):
@@ -188,8 +188,8 @@ class _Known(msgspec.Struct, frozen=True):
 
 @cache
 def _known(kind: Kind, path: str, digest: str) -> _Known:
-    found = curve_csv.read(Path(path)) if path else curve_sets.generated(kind)
-    curves = tuple(named.curve for named in found.curves)
+    curve_set = curve_csv.read(Path(path)) if path else curve_sets.generated(kind)
+    curves = tuple(named.curve for named in curve_set.curves)
     return _Known(curves, families.regressions(curves))
 
 
@@ -202,7 +202,7 @@ def rows(
     def profile(one: Set) -> list[Application]:
         return [families.profile_level(application, known.families) for application in one.applications]
 
-    found: list[ForwardingRow] = []
+    case_rows: list[ForwardingRow] = []
     asked: tuple[tuple[Told, Sequence[str]], ...] = (
         ("truth", case.policies),
         ("profile", [name for name in PROFILE if name in case.policies]),
@@ -215,10 +215,10 @@ def rows(
             schedulers = [policies.named(name, one.seed) for name in names]
             measured = evaluate(schedulers, [one], case.kind, profile if told == "profile" else None)
             for name, (measures,) in measured.items():
-                found.append(
+                case_rows.append(
                     ForwardingRow(
                         case=case.id,
-                        run=len(found) + 1,
+                        run=len(case_rows) + 1,
                         runs=runs,
                         kind=case.kind,
                         level=case.level,
@@ -237,7 +237,7 @@ def rows(
                 )
         if progress is not None:
             progress(0.0, (done + 1) / len(sets))
-    return found
+    return case_rows
 
 
 def note(curves: Path | None) -> str:

@@ -43,9 +43,9 @@ NOT_HERE = frozenset(
 
 def claims(of: ForwardingSummary) -> list[Claim]:
     """Each claim for each kind of resources that the rows have."""
-    found: list[Claim] = []
+    all_claims: list[Claim] = []
     for kind in of.kinds:
-        found += [
+        all_claims += [
             _alike(of, kind),
             _random(of, kind),
             _spread(of, kind),
@@ -61,8 +61,8 @@ def claims(of: ForwardingSummary) -> list[Claim]:
             _static(of, kind),
         ]
     if len(of.kinds) == 2:
-        found += [_near(of), _sooner(of)]
-    return found
+        all_claims += [_near(of), _sooner(of)]
+    return all_claims
 
 
 def _figure(kind: Kind, io_node: int, ost: int) -> str:
@@ -89,27 +89,31 @@ def _high_levels(of: ForwardingSummary) -> list[float]:
 
 
 def _alike(of: ForwardingSummary, kind: Kind) -> Claim:
-    found = {a: _over(of, kind, f"{a}-gnc", f"{a}-gc", slowdown, of.levels) for a in INFORMED_ALLOCATORS}
-    means = {a: float(np.mean(values)) for a, values in found.items()}
+    differences = {
+        a: _over(of, kind, f"{a}-gnc", f"{a}-gc", slowdown, of.levels) for a in INFORMED_ALLOCATORS
+    }
+    means = {a: float(np.mean(values)) for a, values in differences.items()}
     return Claim(
         kind,
         _figure(kind, 5, 14),
         "GNC gives about the Mean-I/O-SlowDown of GC (but with Random)",
-        "; ".join(f"{a} {100 * means[a]:+.1f} % ({_range(found[a])})" for a in means),
+        "; ".join(f"{a} {100 * means[a]:+.1f} % ({_range(differences[a])})" for a in means),
         all(abs(value) <= ALIKE for value in means.values()),
     )
 
 
 def _random(of: ForwardingSummary, kind: Kind) -> Claim:
-    found = {a: _over(of, kind, f"{a}-randp", f"{a}-gc", slowdown, of.levels) for a in INFORMED_ALLOCATORS}
-    gnc = [abs(x) for a in found for x in _over(of, kind, f"{a}-gnc", f"{a}-gc", slowdown, of.levels)]
+    differences = {
+        a: _over(of, kind, f"{a}-randp", f"{a}-gc", slowdown, of.levels) for a in INFORMED_ALLOCATORS
+    }
+    gnc = [abs(x) for a in differences for x in _over(of, kind, f"{a}-gnc", f"{a}-gc", slowdown, of.levels)]
     return Claim(
         kind,
         _figure(kind, 5, 14),
         "RandP is much worse",
-        "; ".join(f"{a} {_range(values)}" for a, values in found.items()),
-        min(min(values) for values in found.values()) > 0
-        and float(np.mean(list(found.values()))) > 3 * float(np.mean(gnc)),
+        "; ".join(f"{a} {_range(values)}" for a, values in differences.items()),
+        min(min(values) for values in differences.values()) > 0
+        and float(np.mean(list(differences.values()))) > 3 * float(np.mean(gnc)),
     )
 
 
@@ -122,7 +126,7 @@ def _spread(of: ForwardingSummary, kind: Kind) -> Claim:
         kind,
         _figure(kind, 7, 16),
         "GC balances the resources better than GNC, GNC better than RandP, at every load",
-        "; ".join(f"{placer} {min(found):.2f} to {max(found):.2f}" for placer, found in means.items()),
+        "; ".join(f"{placer} {min(spreads):.2f} to {max(spreads):.2f}" for placer, spreads in means.items()),
         all(a < b < c for a, b, c in zip(*means.values(), strict=True)),
     )
 
@@ -144,35 +148,35 @@ def _low(of: ForwardingSummary, kind: Kind) -> Claim:
 
 
 def _users(of: ForwardingSummary, kind: Kind) -> Claim:
-    found = _over(of, kind, "ta-gnc", "bba-gnc", slowdown, _high_levels(of))
+    differences = _over(of, kind, "ta-gnc", "bba-gnc", slowdown, _high_levels(of))
     return Claim(
         kind,
         _figure(kind, 8, 17),
         "TA is as good for users as BBA at high load",
-        f"from {HIGH:g}: {_range(found)} beside BBA",
-        max(found) <= 0.01,
+        f"from {HIGH:g}: {_range(differences)} beside BBA",
+        max(differences) <= 0.01,
     )
 
 
 def _machine(of: ForwardingSummary, kind: Kind) -> Claim:
-    found = _over(of, kind, "ta-gnc", "bba-gnc", idletime, _high_levels(of))
+    differences = _over(of, kind, "ta-gnc", "bba-gnc", idletime, _high_levels(of))
     return Claim(
         kind,
         _figure(kind, 9, 18),
         "and better for the machine",
-        f"Machine-Idletime from {HIGH:g}: {_range(found)} beside BBA",
-        max(found) < 0,
+        f"Machine-Idletime from {HIGH:g}: {_range(differences)} beside BBA",
+        max(differences) < 0,
     )
 
 
 def _line(of: ForwardingSummary, kind: Kind, policy: str) -> tuple[float, float]:
     """Slope of ρ^con over the load, and how much of it a straight line explains (R²)."""
     levels = np.array(of.levels)
-    found = np.array([of.mean(kind, policy, rho_con, level) for level in of.levels])
+    congestion = np.array([of.mean(kind, policy, rho_con, level) for level in of.levels])
     if len(levels) < 2:
         return 0.0, 0.0
-    slope, _ = np.polyfit(levels, found, 1)
-    return float(slope), float(np.corrcoef(levels, found)[0, 1] ** 2)
+    slope, _ = np.polyfit(levels, congestion, 1)
+    return float(slope), float(np.corrcoef(levels, congestion)[0, 1] ** 2)
 
 
 def _linear(of: ForwardingSummary, kind: Kind) -> Claim:
@@ -189,13 +193,13 @@ def _linear(of: ForwardingSummary, kind: Kind) -> Claim:
 def _flat(of: ForwardingSummary, kind: Kind, policy: str) -> Claim:
     slope, _ = _line(of, kind, policy)
     bba, _ = _line(of, kind, "bba-gnc")
-    found = [of.mean(kind, policy, rho_con, level) for level in of.levels]
+    congestion = [of.mean(kind, policy, rho_con, level) for level in of.levels]
     name = policy.removesuffix("-gnc").upper()
     return Claim(
         kind,
         _figure(kind, 8, 17),
         f"ρ^con of {name} varies much less",
-        f"{slope:+.2f} a unit of load ({slope / bba:.0%} of BBA's), {min(found):.2f} to {max(found):.2f}",
+        f"{slope:+.2f} a unit of load ({slope / bba:.0%} of BBA's), {min(congestion):.2f} to {max(congestion):.2f}",
         abs(slope) <= bba / 4,
     )
 
@@ -223,7 +227,7 @@ def _knapsack(of: ForwardingSummary, kind: Kind) -> Claim:
 
 
 def _families(of: ForwardingSummary, kind: Kind) -> Claim:
-    found = [
+    costs = [
         float(np.mean(values)) - 1
         for values in of.ratios(kind, ("ta-gnc", "profile"), ("ta-gnc", "truth"), slowdown).values()
     ]
@@ -231,8 +235,8 @@ def _families(of: ForwardingSummary, kind: Kind) -> Claim:
         kind,
         "11",
         "to know families alone costs TA less than 1 % of Mean-I/O-SlowDown",
-        f"{100 * float(np.mean(found)):+.2f} % ({_range(found)})",
-        max(found) < 0.01,
+        f"{100 * float(np.mean(costs)):+.2f} % ({_range(costs)})",
+        max(costs) < 0.01,
     )
 
 
@@ -275,7 +279,7 @@ def _static(of: ForwardingSummary, kind: Kind) -> Claim:
 
 
 def _near(of: ForwardingSummary) -> Claim:
-    found = {
+    differences = {
         name: [band.mean for band in difference(of, f"{name}-gnc", slowdown).values()]
         for name in INFORMED_ALLOCATORS
     }
@@ -283,8 +287,10 @@ def _near(of: ForwardingSummary) -> Claim:
         "ost",
         "13",
         "OSTs and I/O nodes differ by less than 5 %",
-        "; ".join(f"{name} {min(values):+.0f} to {max(values):+.0f} %" for name, values in found.items()),
-        all(abs(value) < 5 for values in found.values() for value in values),
+        "; ".join(
+            f"{name} {min(values):+.0f} to {max(values):+.0f} %" for name, values in differences.items()
+        ),
+        all(abs(value) < 5 for values in differences.values() for value in values),
     )
 
 

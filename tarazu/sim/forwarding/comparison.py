@@ -60,7 +60,7 @@ def compare(
 ) -> tuple[PolicyOutcome, ...]:
     """The policies of these names, in their order."""
     of = system(applications, resources)
-    found = []
+    outcomes = []
     for name in names:
         schedule = policies.named(name, seed).schedule(applications, resources)
         modelled = Modelled(of, [np.array(p) for p in schedule.placed])
@@ -81,7 +81,7 @@ def compare(
             )
             for i, (application, placed) in enumerate(zip(applications, schedule.placed, strict=True))
         )
-        found.append(
+        outcomes.append(
             PolicyOutcome(
                 name,
                 io_load(applications, schedule.counts, resources),
@@ -92,7 +92,7 @@ def compare(
                 shares,
             )
         )
-    return tuple(found)
+    return tuple(outcomes)
 
 
 def why(applications: Sequence[Application], i: int, schedule: Schedule, resources: Resources) -> str:

@@ -60,18 +60,18 @@ SURE = "95 % interval of the mean"
 
 def figures(of: ForwardingSummary) -> list[Figure]:
     """All that these rows allow, in the order of their numbers."""
-    found: list[Figure] = []
+    all_figures: list[Figure] = []
     for kind in of.kinds:
         numbers = (5, 6, 7, 8, 9) if kind == "io-node" else (14, 15, 16, 17, 18)
         makers = (_placements, _spreads, _spread_by_load, _slowdowns, _idletimes)
-        found += [maker(of, kind, number) for maker, number in zip(makers, numbers)]
+        all_figures += [maker(of, kind, number) for maker, number in zip(makers, numbers)]
         if kind == "io-node":
-            found.append(_informed(of, kind))
+            all_figures.append(_informed(of, kind))
         else:
-            found.append(_both(of, kind))
+            all_figures.append(_both(of, kind))
     if len(of.kinds) == 2:
-        found.append(_difference(of))
-    return sorted(found, key=lambda figure: figure.number)
+        all_figures.append(_difference(of))
+    return sorted(all_figures, key=lambda figure: figure.number)
 
 
 def _line(label: str, series: Series) -> Line:
@@ -219,14 +219,14 @@ def _difference(of: ForwardingSummary) -> Figure:
 
 def difference(of: ForwardingSummary, policy: str, metric: Metric) -> Series:
     """By how many per cent more for OSTs than for I/O nodes: ratio of means with its 95 % interval (delta method)."""
-    found = {}
+    bands = {}
     for level in of.levels:
         a, b = (np.array(of.values(kind, policy, metric, level)) for kind in ("ost", "io-node"))
         ratio = float(a.mean() / b.mean())
         parts = [np.var(x, ddof=1) / len(x) / x.mean() ** 2 if len(x) > 1 else 0.0 for x in (a, b)]
         half = 1.96 * ratio * float(np.sqrt(sum(parts)))
-        found[level] = Band(100 * (ratio - 1), 100 * (ratio - half - 1), 100 * (ratio + half - 1), len(a))
-    return found
+        bands[level] = Band(100 * (ratio - 1), 100 * (ratio - half - 1), 100 * (ratio + half - 1), len(a))
+    return bands
 
 
 def table(panel: Panel, number: Callable[[Band], str]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

@@ -109,7 +109,7 @@ def read(path: str | os.PathLike[str], told: Told = NOTHING) -> list[Measurement
 
 def decode(text: str, where: str, told: Told = NOTHING) -> list[Measurement]:
     """All measurements of outputs that stand in a text, one after another. Raises BadInput."""
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     documents = 0
     for document in _documents(text, where):
         documents += 1
@@ -118,10 +118,10 @@ def decode(text: str, where: str, told: Told = NOTHING) -> list[Measurement]:
         except msgspec.ValidationError as error:
             raise BadInput(where, "IOR's JSON output (-O summaryFormat=JSON)", str(error)) from None
         for test in output.tests:
-            found += _measurements(output, test, where, told)
+            measurements += _measurements(output, test, where, told)
     if not documents:
         raise BadInput(where, "IOR's JSON output (-O summaryFormat=JSON)", "no JSON")
-    return found
+    return measurements
 
 
 def _documents(text: str, where: str) -> Iterator[Any]:

@@ -102,13 +102,13 @@ def applications(kind: Kind, count: int, seed: int = 0, processes: Sequence[int]
     the grid, the others between its points."""
     rng = np.random.default_rng([seed, seed_of(kind)])
     families: tuple[Family, ...] = ("ior", "checkpoint", "ior", "hacc")
-    found = []
+    made = []
     for at in range(count):
         on_grid = bool(at // 4 % 2)
         count_of = int(rng.choice(processes) if on_grid else rng.integers(processes[0], processes[-1] + 1))
-        found.append(_made(kind, at, families[at % 4], on_grid, count_of, rng))
+        made.append(_made(kind, at, families[at % 4], on_grid, count_of, rng))
     # Names decide what noise is drawn.
-    return [msgspec.structs.replace(m, name=f"{m.name}-seed{seed}") for m in found] if seed else found
+    return [msgspec.structs.replace(m, name=f"{m.name}-seed{seed}") for m in made] if seed else made
 
 
 def _made(
@@ -242,13 +242,13 @@ def true_curves(
     """Their bandwidth over all their phases, by number of resources. quiet: without noise, but for where Lustre's
     allocator begins."""
     tasks = [(one, n, r, quiet) for one in made for n in numbers for r in range(repetitions)]
-    found = []
+    rates = []
     for at, rate in enumerate(spread_out(bandwidth, tasks, jobs), 1):
-        found.append(rate)
+        rates.append(rate)
         progress(f"{at} of {len(tasks)} simulated runs of applications")
     each = len(numbers) * repetitions
     return [
-        curve((task[1], rate) for task, rate in zip(tasks[i : i + each], found[i : i + each], strict=True))
+        curve((task[1], rate) for task, rate in zip(tasks[i : i + each], rates[i : i + each], strict=True))
         for i in range(0, len(tasks), each)
     ]
 
@@ -273,15 +273,15 @@ def judge(made: Made, true: Curve, usual: Curve, benchmarks: Benchmarks) -> Judg
     own = {step.what for step in made.steps if isinstance(step.what, BenchmarkPattern)}
     left = Benchmarks(m for m in benchmarks.measurements if m.pattern not in own)
     phases = [phase_of(step) for step in made.steps for _ in range(step.times)]
-    found = estimate(phases, left, made.nodes, made.kind)
-    assert found, "the grid has something like every phase"
+    estimated = estimate(phases, left, made.nodes, made.kind)
+    assert estimated, "the grid has something like every phase"
     return Judged(
         made,
         true,
         usual,
-        found.curve,
-        accuracy(found.curve, true, usual),
-        accuracy(found.curve, true),
+        estimated.curve,
+        accuracy(estimated.curve, true, usual),
+        accuracy(estimated.curve, true),
         accuracy(nearest(made, left), true, usual),
     )
 

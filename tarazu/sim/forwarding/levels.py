@@ -41,10 +41,10 @@ def sets_at(
     """
     among = resources(kind)
     random = np.random.default_rng([round(1000 * level), applications, block])
-    found: list[Set] = []
+    sets: list[Set] = []
     asked = got = 0.0
     seed = BLOCK * block
-    while len(found) < count:
+    while len(sets) < count:
         ratio = (got + level) / (asked + level)  # of the least load to Θ, as seen so far
         theta = random.uniform(level - WIDTH, level + WIDTH) / ratio
         highest = HIGHEST * applications / among.count
@@ -53,13 +53,13 @@ def sets_at(
         load = least_load(one, kind)
         asked, got = asked + one.theta, got + load
         if abs(load - level) <= WIDTH:
-            found.append(one)
+            sets.append(one)
         elif seed - BLOCK * block == BLOCK:
             raise TarazuError(
-                f"expected sets of applications with an I/O load of {level:g}, found {len(found)} "
+                f"expected sets of applications with an I/O load of {level:g}, found {len(sets)} "
                 f"of {count} in {BLOCK} with these curves"
             )
-    return found
+    return sets
 
 
 def least_load(of: Set, kind: Kind) -> float:

@@ -77,8 +77,8 @@ def auto_counts(jobs: Sequence[Application]) -> tuple[int, ...]:
     counts = []
     for job in jobs:
         choices = manager.choose([_file(job, number) for number in range(job.phases)])
-        found = [choice.layout.components[0].stripe_count for choice in choices if choice.layout]
-        counts.append(max(found))
+        stripe_counts = [choice.layout.components[0].stripe_count for choice in choices if choice.layout]
+        counts.append(max(stripe_counts))
     return tuple(counts)
 
 
@@ -94,11 +94,11 @@ def again(
     jobs: Sequence[Application], counts: Sequence[int], policy: str, among: Resources
 ) -> tuple[int, ...]:
     """Each job asks once more, in the order in which they came."""
-    found = list(counts)
+    current = list(counts)
     for number, job in enumerate(jobs):
-        others = [(jobs[other], found[other]) for other in range(len(jobs)) if other != number]
-        found[number] = count(policy, others, job, among)
-    return tuple(found)
+        others = [(jobs[other], current[other]) for other in range(len(jobs)) if other != number]
+        current[number] = count(policy, others, job, among)
+    return tuple(current)
 
 
 def count(policy: str, running: Sequence[tuple[Application, int]], new: Application, among: Resources) -> int:

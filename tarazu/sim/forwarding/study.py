@@ -59,7 +59,7 @@ def run(
     done = study.answers(todo, cases.ForwardingRow, folder, ("study.json", text), jobs=jobs, fresh=fresh)
     whole = not done.lost
     of = ForwardingSummary(done.rows)
-    found = StudyFindings(
+    findings = StudyFindings(
         cases.note(curves),
         of.sets,
         tuple(claims(of)) if whole else (),
@@ -67,9 +67,9 @@ def run(
         tuple(figures(of)) if whole else (),
         done.lost,
     )
-    (folder / "figures.json").write_bytes(msgspec.json.format(msgspec.json.encode(found)))
-    _write(found, folder)
-    return found
+    (folder / "figures.json").write_bytes(msgspec.json.format(msgspec.json.encode(findings)))
+    _write(findings, folder)
+    return findings
 
 
 def _write(found: StudyFindings, folder: Path) -> None:

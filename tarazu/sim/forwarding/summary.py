@@ -49,8 +49,8 @@ def confidence(values: Sequence[float]) -> Band:
     """Mean and its 95 % interval; of one value, of which nothing is known, the value alone."""
     if len(values) == 1:
         return Band(values[0], values[0], values[0], 1)
-    found = estimate(values)
-    return Band(found.mean, found.low, found.high, found.values)
+    interval = estimate(values)
+    return Band(interval.mean, interval.low, interval.high, interval.values)
 
 
 class ForwardingSummary:
@@ -92,12 +92,12 @@ class ForwardingSummary:
         self, kind: Kind, ours: tuple[str, Told], theirs: tuple[str, Told], metric: Metric
     ) -> dict[float, list[float]]:
         """Ours / theirs, set by set."""
-        found = {}
+        by_level = {}
         for level in self.levels:
             a = self._rows[kind, ours[1], ours[0]][level]
             b = self._rows[kind, theirs[1], theirs[0]][level]
-            found[level] = [metric(a[key]) / metric(b[key]) for key in a]
-        return found
+            by_level[level] = [metric(a[key]) / metric(b[key]) for key in a]
+        return by_level
 
     def mean(self, kind: Kind, policy: str, metric: Metric, level: float, told: Told = "truth") -> float:
         return float(np.mean(self.values(kind, policy, metric, level, told)))

@@ -60,16 +60,16 @@ def nodes_of(count: int, nodes: int) -> list[int]:
     if not 0 < count <= nodes:
         raise ValueError(f"expected 1 to {nodes} applications, found {count}")
     ends = [round(count * sum(part for part, _ in SIZES[: n + 1])) for n in range(len(SIZES))]
-    found: list[int] = []
+    sizes: list[int] = []
     for end, (_, share) in zip(ends, SIZES):
-        members = end - len(found)
-        found += [max(1, math.floor(share * nodes / members))] * members if members else []
-    over = sum(found) - nodes  # where the smallest could not have less than one
+        members = end - len(sizes)
+        sizes += [max(1, math.floor(share * nodes / members))] * members if members else []
+    over = sum(sizes) - nodes  # where the smallest could not have less than one
     for place in range(count):
-        taken = min(max(over, 0), found[place] - 1)
-        found[place] -= taken
+        taken = min(max(over, 0), sizes[place] - 1)
+        sizes[place] -= taken
         over -= taken
-    return sorted(found, reverse=True)
+    return sorted(sizes, reverse=True)
 
 
 def generate(curves: Sequence[Curve], count: int, theta: float, seed: int, among: Resources) -> Set:

@@ -148,12 +148,12 @@ class SimulatedApplication:
         """Of all files: as logged, or by the job's rule."""
         work = self.job.workload
         without = [n for n, file in enumerate(work.files) if file.layout is None]
-        found = [file.layout for file in work.files]
+        layouts = [file.layout for file in work.files]
         wanted = [self._expected(n, *sharing) for n, sharing in zip(without, self._sharing(without))]
         given = striping.layouts(striping.rule(self.job.striping), wanted, self.cluster.spec.osts)
         for n, layout in zip(without, given, strict=True):
-            found[n] = layout
-        return [layout for layout in found if layout is not None]
+            layouts[n] = layout
+        return [layout for layout in layouts if layout is not None]
 
     def _expected(self, file: int, writers: int, contiguous: bool) -> striping.Expected:
         return striping.Expected(self.job.workload.files[file].size_bytes, writers, contiguous)

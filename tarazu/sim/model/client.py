@@ -120,11 +120,11 @@ class JobPlans:
     def find(self, file: int) -> Planned | None:
         """What was planned for a file of the workload: by its name, else by its templates, each plan once."""
         name = self.names[file]
-        found = self._of_key.get(name.key)
+        planned = self._of_key.get(name.key)
         for text, nth in ((name.precise, name.nth_precise), (name.loose, name.nth_loose)):
             for rank in (name.rank, ANY_RANK):
-                found = found or self._of_template.get((text, rank, nth))
-        return None if found is None or (found.request_id, found.file) in self._taken else found
+                planned = planned or self._of_template.get((text, rank, nth))
+        return None if planned is None or (planned.request_id, planned.file) in self._taken else planned
 
     def forecast_errors(self, sizes: Sequence[int]) -> list[float]:
         """|forecast - size| / size of each planned file that came."""

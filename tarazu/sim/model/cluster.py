@@ -57,12 +57,12 @@ class IoRouters:
     def links(self, node: int, direction: Direction) -> Links:
         """The links that all bytes of a node go over; nodes beyond the last one begin anew."""
         node %= self._spec.nodes
-        found = []
+        route = []
         if self._nics is not None:
-            found.append(self._nics[direction][node])
+            route.append(self._nics[direction][node])
         if self._routers is not None:
-            found.append(self._routers[direction][self._router_of(node)])
-        return np.array(found, np.int64)
+            route.append(self._routers[direction][self._router_of(node)])
+        return np.array(route, np.int64)
 
     def _router_of(self, node: int) -> int:
         count = self._spec.io_router_count

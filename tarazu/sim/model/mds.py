@@ -52,12 +52,12 @@ class PlacedFile:
 
     def filled(self) -> tuple[Numbers, Numbers]:
         """(OSTs, bytes) of all objects that its size fills."""
-        found = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+        objects = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
         for component, chosen in zip(self.layout.components, self.osts):
             if chosen is not None:
                 sizes = component_object_bytes(component, self.size_bytes)
-                found.append((chosen, np.array(sizes, np.int64)))
-        osts, bytes_there = zip(*found)
+                objects.append((chosen, np.array(sizes, np.int64)))
+        osts, bytes_there = zip(*objects)
         return np.concatenate(osts), np.concatenate(bytes_there)
 
 

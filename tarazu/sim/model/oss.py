@@ -28,8 +28,8 @@ class Osses:
 
     def sums(self, by_ost: Floats) -> Floats:
         """(servers,) of what each OST has."""
-        found: Floats = np.bincount(self.of_ost, by_ost, self.count).astype(np.float64)
-        return found
+        totals: Floats = np.bincount(self.of_ost, by_ost, self.count).astype(np.float64)
+        return totals
 
     def cpu_s(self, moved: Floats) -> Floats:
         """Time in which all CPUs are busy with so many bytes, of each server; for bytes/s: the share that is busy."""

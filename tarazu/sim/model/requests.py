@@ -71,10 +71,10 @@ class Asking:
         return Requests(rpc_bytes, costs.call_s / calls, locks, lock_s)
 
     def _links(self, file: int, component: int, osts: Numbers) -> Links:
-        found = []
+        links = []
         for ost in osts.tolist():
             key = (file, component, ost)
             if key not in self._locks:
                 self._locks[key] = self._network.link(1.0, f"lock of file {file} on OST {ost}")
-            found.append(self._locks[key])
-        return np.array(found, np.int64)
+            links.append(self._locks[key])
+        return np.array(links, np.int64)

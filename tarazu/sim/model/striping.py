@@ -106,11 +106,11 @@ def layouts(of: StripingRule, files: Sequence[Expected], osts: int) -> list[Layo
     if of.policy.stripe_count == "auto" and not of.policy.rules:
         kinds = list(files)  # how many there are of each decides
     choices = manager.choose([_forecast(kind) for kind in kinds])
-    found = {
+    by_kind = {
         kind: choice.layout or lustres_own(None, UsableOsts(osts))
         for kind, choice in zip(kinds, choices, strict=True)
     }
-    return [found[file] for file in files]
+    return [by_kind[file] for file in files]
 
 
 def layout(striping: Striping, size_bytes: int) -> Layout:
@@ -155,7 +155,7 @@ def _pieces(layout: Layout, offset: int, size_bytes: int, span_bytes: int) -> tu
     if size_bytes <= 0:
         return ()
     end = offset + span_bytes
-    found = []
+    parts = []
     before = 0
     """Bytes of the span that lie in front of this component."""
     for number, component in enumerate(layout.components):
@@ -175,5 +175,5 @@ def _pieces(layout: Layout, offset: int, size_bytes: int, span_bytes: int) -> tu
             objects, sizes = objects[sizes > 0], sizes[sizes > 0]
         before += high - low
         if len(objects):
-            found.append(Piece(number, int(sizes.sum()), objects, sizes))
-    return tuple(found)
+            parts.append(Piece(number, int(sizes.sum()), objects, sizes))
+    return tuple(parts)

@@ -51,10 +51,10 @@ class Dataset(NamedTuple):
 
     def makespans(self, seed: int) -> NDArray[np.float64]:
         """(144, 10) seconds, situations by SCHEDULERS; NaN where there is no run."""
-        found = np.full((len(SITUATIONS), len(SCHEDULERS)), np.nan)
+        seconds = np.full((len(SITUATIONS), len(SCHEDULERS)), np.nan)
         runs = np.flatnonzero(self.seed == seed)
-        found[self.situation[runs], self.scheduler[runs]] = self.makespan_s[runs]
-        return found
+        seconds[self.situation[runs], self.scheduler[runs]] = self.makespan_s[runs]
+        return seconds
 
 
 def gathered(rows: Iterable[SituationRow]) -> Dataset:

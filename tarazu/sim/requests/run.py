@@ -370,7 +370,7 @@ class RequestRun:
         number = min(self._phase, len(self._work.phases) - 1)
         pattern = self._work.phases[number].pattern(len(self._nodes))
         elapsed_s = now - self._interval_begin_s
-        found = []
+        intervals = []
         for node in self._nodes:
             node.demand += node.inside * (now - node.changed_s)
             node.changed_s = now
@@ -383,13 +383,13 @@ class RequestRun:
             )
             observation = Observation(elapsed_s, read, write, node.demand / elapsed_s)
             log = tuple(one[1:5] for one in node.log) if self._options.requests else ()
-            found.append(
+            intervals.append(
                 NodeInterval(now, node.number, observation, pattern, self._setting.window_s, number, log)
             )
             node.reset()
-        self._seen += found
+        self._seen += intervals
         self._interval_begin_s = now
-        return found
+        return intervals
 
     def _features_of(self, node: IoNode, way: bool) -> tuple[float, ...]:
         if not self._options.features:

@@ -92,13 +92,13 @@ def rows(case: SituationCase, progress: Callable[[float, float], object] | None 
     settings += [
         (name, Setting("twins", window_s)) for name, window_s in zip(WINDOWS, WINDOWS_S, strict=True)
     ]
-    found = []
+    case_rows = []
     for number, (name, setting) in enumerate(settings, 1):
         outcome = simulate(situation, setting, case.seed, part=case.part, interval_s=interval_s)
-        found.append(_row(case, number, len(settings), name, outcome))
+        case_rows.append(_row(case, number, len(settings), name, outcome))
         if progress is not None:
             progress(outcome.makespan_s, number / len(settings))
-    return found
+    return case_rows
 
 
 def _row(case: SituationCase, number: int, runs: int, name: str, outcome: RequestsOutcome) -> SituationRow:

@@ -37,20 +37,20 @@ def pictures(rows: Sequence[ScenarioRow], scenario: Scenario) -> tuple[list[Pict
         left_out.append(
             f"pictures of {len(combinations) - MOST_COMBINATIONS} more combinations of swept values"
         )
-    found = []
+    plots = []
     for number, others in enumerate(combinations[:MOST_COMBINATIONS]):
         chosen = [row for row in whole if _others(row, axis) == others]
         suffix = f"-{number + 1}" if len(combinations) > 1 else ""
         of = f" ({', '.join(f'{key} = {value}' for key, value in others)})" if others else ""
-        found += _of_combination(pyplot, chosen, scenario, axis, suffix, of)
-    return found, left_out
+        plots += _of_combination(pyplot, chosen, scenario, axis, suffix, of)
+    return plots, left_out
 
 
 def _of_combination(
     pyplot: Any, rows: Sequence[ScenarioRow], scenario: Scenario, axis: str, suffix: str, of: str
 ) -> list[Picture]:
     lines = summaries(rows)
-    found = [
+    plots = [
         drawing.picture(
             pyplot,
             f"bandwidth{suffix}",
@@ -75,7 +75,7 @@ def _of_combination(
     ]
     if all(row.ost_fill for row in last):
         at = f", {axis} = {last[-1].sweep[axis]}" if axis else ""
-        found.append(
+        plots.append(
             drawing.picture(
                 pyplot,
                 f"osts{suffix}",
@@ -86,7 +86,7 @@ def _of_combination(
             )
         )
     if rows[0].runs > 1:
-        found.append(
+        plots.append(
             drawing.picture(
                 pyplot,
                 f"runs{suffix}",
@@ -95,7 +95,7 @@ def _of_combination(
                 lambda plt: _runs(plt, [row for row in rows if row.sweep == rows[-1].sweep], scenario),
             )
         )
-    return found
+    return plots
 
 
 def _others(row: ScenarioRow, axis: str) -> tuple[tuple[str, object], ...]:
@@ -248,14 +248,14 @@ def _runs(plt: Any, rows: Sequence[ScenarioRow], scenario: Scenario) -> Any:
         for policy in policies:
             chosen = [row for row in rows if row.layout == layout and row.policy == policy]
             runs = sorted({row.run for row in chosen})
-            found = [
+            estimates = [
                 estimate(
                     list(per_seed([r for r in chosen if r.run == run], lambda r: r.completion_s).values())
                 )
                 for run in runs
             ]
-            halves = [0.0 if math.isnan(e.half) else e.half for e in found]
-            means = [e.mean for e in found]
+            halves = [0.0 if math.isnan(e.half) else e.half for e in estimates]
+            means = [e.mean for e in estimates]
             colour = _colour(policy)
             panel.errorbar(
                 runs, means, yerr=halves, color=colour, marker=_marker(policy), capsize=3, label=policy

@@ -81,18 +81,18 @@ def _what(file: ScenarioFile, cases: Sequence[ScenarioCase], rows: Sequence[Scen
 
 
 def _warnings(cases: Sequence[ScenarioCase], rows: Sequence[ScenarioRow], notes: Sequence[str]) -> str:
-    found = [
+    warnings = [
         f"Stand-in data: {text}." for text in dict.fromkeys(row.stand_in for row in rows if row.stand_in)
     ]
-    found += [f"Assumed: {text}." for text in dict.fromkeys(row.assumed for row in rows if row.assumed)]
+    warnings += [f"Assumed: {text}." for text in dict.fromkeys(row.assumed for row in rows if row.assumed)]
     missing = len(cases) - len({row.case for row in rows})
     if missing:
-        found.append(
+        warnings.append(
             f"{missing} of {len(cases)} cases have no row: the study was interrupted, or they failed."
         )
-    found += [f"No result: {text}" for text in dict.fromkeys(row.error for row in rows if row.error)]
-    found += [f"Left out: {note}." for note in notes]
-    return "".join(f"<p class=warning>{escape(text)}</p>" for text in found)
+    warnings += [f"No result: {text}" for text in dict.fromkeys(row.error for row in rows if row.error)]
+    warnings += [f"Left out: {note}." for note in notes]
+    return "".join(f"<p class=warning>{escape(text)}</p>" for text in warnings)
 
 
 HEADER = (
@@ -140,11 +140,11 @@ def table(header: Sequence[str], lines: Iterable[Sequence[object]], left: int = 
 def _clusters(cases: Sequence[ScenarioCase]) -> str:
     specs = list({case.cluster: None for case in cases})
     fields = [field.name for field in msgspec.structs.fields(type(specs[0]))]
-    found = []
+    rows = []
     for name in fields:
         values = list(dict.fromkeys(_value(name, getattr(spec, name)) for spec in specs))
-        found.append((name, ", ".join(values)))
-    return table(("field", "value"), found, left=2)
+        rows.append((name, ", ".join(values)))
+    return table(("field", "value"), rows, left=2)
 
 
 def _value(name: str, value: object) -> str:
@@ -164,10 +164,10 @@ def _value(name: str, value: object) -> str:
 
 def versions() -> list[tuple[str, str]]:
     """What a result was made with."""
-    found = [("Python", platform.python_version()), ("source code of the simulator", fingerprint())]
+    software = [("Python", platform.python_version()), ("source code of the simulator", fingerprint())]
     for name in PACKAGES:
         try:
-            found.append((name, version(name)))
+            software.append((name, version(name)))
         except PackageNotFoundError:
-            found.append((name, "not installed"))
-    return found
+            software.append((name, "not installed"))
+    return software

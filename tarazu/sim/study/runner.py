@@ -190,12 +190,12 @@ def dask(cases: Sequence[Case], address: str, tell: Tell) -> Generator[Done]:
 
 def _same_code(client: Any, address: str) -> None:
     try:
-        found = client.run(_worker_code, on_error="return")
+        codes = client.run(_worker_code, on_error="return")
     except Exception as error:
         raise Unavailable(f"--scheduler: {address}: {scheduler.line(error)}") from None
-    if not found:
+    if not codes:
         raise Unavailable(f"--scheduler: expected workers at {address}, found none")
-    for worker, code in found.items():
+    for worker, code in codes.items():
         if code != fingerprint():
             wrong = code if isinstance(code, str) else scheduler.line(code)
             raise BadInput(f"--scheduler: worker {worker}", f"this tarazu ({fingerprint()})", wrong)

@@ -37,7 +37,7 @@ def rows(case: ScenarioCase, progress: Progress | None = None) -> list[ScenarioR
         failures=case.failures,
         resolution_s=case.resolution_s,
     )
-    found: list[ScenarioRow] = []
+    case_rows: list[ScenarioRow] = []
     for number in range(case.loop.runs):
         tables = _drifted(case, number)
         planned = [_jobs(case, table, index) for index, table in enumerate(tables)]
@@ -50,10 +50,10 @@ def rows(case: ScenarioCase, progress: Progress | None = None) -> list[ScenarioR
                 [msgspec.structs.replace(j, start_s=j.start_s + wait_s) for j in jobs], progress
             )
         except (InsufficientResources, InfeasibleRequest, StandsStill) as error:
-            found += [_row(case, run, str(error)) for run in range(number, case.loop.runs)]
+            case_rows += [_row(case, run, str(error)) for run in range(number, case.loop.runs)]
             break
-        found.append(_told(case, number, jobs, outcome, start_s, wait_s, bound))
-    return found
+        case_rows.append(_told(case, number, jobs, outcome, start_s, wait_s, bound))
+    return case_rows
 
 
 def _drifted(case: ScenarioCase, run: int) -> list[JobTable]:

@@ -60,7 +60,7 @@ def per_seed(rows: Sequence[ScenarioRow], metric: Callable[[ScenarioRow], float]
     for row in rows:
         if row.seed not in failed:
             values.setdefault(row.seed, []).append(metric(row))
-    return {seed: math.fsum(found) / len(found) for seed, found in values.items()}
+    return {seed: math.fsum(of_runs) / len(of_runs) for seed, of_runs in values.items()}
 
 
 def _summary(

@@ -83,14 +83,14 @@ def checked(table: Mapping[str, Any], folder: Path, where: str) -> tuple[dict[st
 
 def _found(logs: LogTable, folder: Path, where: str) -> tuple[Path, ...]:
     patterns = (logs.files,) if isinstance(logs.files, str) else logs.files
-    found: list[Path] = []
+    paths: list[Path] = []
     for pattern in patterns:
         path = folder / Path(pattern).expanduser()
         matched = [path] if path.is_file() else [Path(name) for name in sorted(glob.glob(str(path)))]
         if not matched:
             raise BadInput(f"{where}.files", "files that are there", pattern)
-        found += [match.resolve() for match in matched]
-    return tuple(dict.fromkeys(found))
+        paths += [match.resolve() for match in matched]
+    return tuple(dict.fromkeys(paths))
 
 
 def files_of(table: Mapping[str, Any]) -> tuple[str, ...]:

@@ -69,8 +69,8 @@ class Nrs:
     @staticmethod
     def names() -> list[str]:
         """As `list_param` has them."""
-        found = [f"nrs_{policy}_{what}" for policy, starts in STARTS.items() for what in starts]
-        return sorted(["nrs_policies", *found])
+        tunables = [f"nrs_{policy}_{what}" for policy, starts in STARTS.items() for what in starts]
+        return sorted(["nrs_policies", *tunables])
 
     def policy(self, queue: str) -> str:
         return self.facts[queue, "policy"].partition(" ")[0]
@@ -229,18 +229,18 @@ def tunable(path: str, value: str) -> str:
 
 def find(root: str, pattern: str) -> list[str]:
     """Files below `root` that a parameter's name, with `*` or without, stands for."""
-    found = []
+    files = []
     for place in PLACES:
         paths = [place]
         for part in pattern.split("/"):
             here = [(path, _entries(f"{root}/{path}")) for path in paths]
             paths = [f"{path}/{name}" for path, names in here for name in names if fnmatchcase(name, part)]
-        found += [path for path in paths if os.path.isfile(f"{root}/{path}")]
+        files += [path for path in paths if os.path.isfile(f"{root}/{path}")]
     io = IO.partition("lustre/")[2] + "/"
     if pattern.startswith(io) and os.path.isdir(f"{root}/{IO}"):
         hidden = [f"{IO}/{name}" for name in Nrs.names() if fnmatchcase(name, pattern.removeprefix(io))]
-        found += [path for path in hidden if path not in found]
-    return found
+        files += [path for path in hidden if path not in files]
+    return files
 
 
 def _entries(path: str) -> list[str]:

@@ -48,10 +48,10 @@ class Mgs:
 
     def pools(self) -> dict[str, list[int]]:
         name, members = ctypes.create_string_buffer(64), (ctypes.c_uint16 * MAX_OSTS)()
-        found: dict[str, list[int]] = {}
-        while (count := self.library.testbed_pool_get(len(found), name, members)) >= 0:
-            found[name.value.decode()] = members[:count]
-        return found
+        by_name: dict[str, list[int]] = {}
+        while (count := self.library.testbed_pool_get(len(by_name), name, members)) >= 0:
+            by_name[name.value.decode()] = members[:count]
+        return by_name
 
     def uuid(self, index: int) -> str:
         return f"{self.fs_name}-OST{index:04x}_UUID"
@@ -80,18 +80,18 @@ class Mgs:
 
 def _names(fs_name: str, words: Sequence[str]) -> list[int]:
     """`OST0001`, `lustre-OST0001_UUID`, `OST[0-3,7]`, hexadecimal as Lustre has them. Raises Failed."""
-    found = []
+    osts = []
     for word in words:
         match = re.fullmatch(rf"(?:{re.escape(fs_name)}-)?OST(?:([0-9a-fA-F]{{4}})|\[(.+)\])(?:_UUID)?", word)
         if not match or len(word) > LONGEST_WORD:
             raise LctlFailed("Wrong format for OST list\npool: Invalid argument", errno.EINVAL)
         if match[1]:
-            found.append(int(match[1], 16))
+            osts.append(int(match[1], 16))
             continue
         for part in match[2].split(","):
             first, _, last = part.partition("-")
-            found += range(int(first, 16), int(last or first, 16) + 1)
-    return found
+            osts += range(int(first, 16), int(last or first, 16) + 1)
+    return osts
 
 
 def change(mgs: Mgs, command: str, pool: str, words: Sequence[str]) -> int:

@@ -155,11 +155,11 @@ def _bytes(text: str) -> int:
 
 
 def _indices(text: str) -> list[int]:
-    found: list[int] = []
+    indices: list[int] = []
     for part in text.split(","):
         first, _, last = part.partition("-")
-        found += range(int(first, 0), int(last or first, 0) + 1)
-    return found
+        indices += range(int(first, 0), int(last or first, 0) + 1)
+    return indices
 
 
 LONG = {
@@ -319,12 +319,12 @@ def _names(path: str) -> list[str]:
 
 def _pools() -> dict[str, list[str]]:
     """Pool → its members' UUIDs, as a client's parameters say."""
-    found = {}
+    members = {}
     for device in _names("proc/fs/lustre/lov"):
         for pool in _names(f"proc/fs/lustre/lov/{device}/pools"):
             with open(f"{_root()}/proc/fs/lustre/lov/{device}/pools/{pool}") as file:
-                found[pool] = file.read().split()
-    return found
+                members[pool] = file.read().split()
+    return members
 
 
 def _parameter(name: str) -> str:
@@ -467,10 +467,10 @@ def getstripe(words: Sequence[str]) -> int:
         "quiet": "q",
     }
     try:
-        found, paths = getopt.gnu_getopt(list(words), "dDyvrRqcSipLE", list(longs))
+        flags, paths = getopt.gnu_getopt(list(words), "dDyvrRqcSipLE", list(longs))
     except getopt.GetoptError as error:
         raise LfsFailed(f"getstripe: {error}", 1) from None
-    options = {_short(option, longs): value for option, value in found}
+    options = {_short(option, longs): value for option, value in flags}
     if not paths:
         raise LfsFailed("getstripe: FILE must be specified", 1)
     status = 0
@@ -491,14 +491,14 @@ def getstripe(words: Sequence[str]) -> int:
 
 
 def _below(path: str, recursive: bool) -> list[str]:
-    found = []
+    paths = []
     for name in sorted(os.listdir(path)):
         whole = os.path.join(path, name)
         if os.path.isdir(whole) and not os.path.islink(whole):
-            found += [whole, *(_below(whole, True) if recursive else [])]
+            paths += [whole, *(_below(whole, True) if recursive else [])]
         elif os.path.isfile(whole):
-            found.append(whole)
-    return found
+            paths.append(whole)
+    return paths
 
 
 def show(path: str, options: dict[str, str], named: bool) -> None:

@@ -94,10 +94,10 @@ class Mds:
         global _attached
         path = self.directory / "mds" / "state"
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError as error:
             raise BadInput(str(self.directory), "a testbed", str(error)) from None
-        wanted = (str(path), found.st_dev, found.st_ino)
+        wanted = (str(path), status.st_dev, status.st_ino)
         library = _library()
         if _attached != wanted:
             _check(library.testbed_attach(os.fsencode(self.directory)), str(self.directory))
@@ -149,11 +149,11 @@ class Mds:
     def pools(self) -> dict[str, list[int]]:
         """Every pool and its OSTs, in the order in which they were added."""
         library = self._library()
-        found: dict[str, list[int]] = {}
+        by_name: dict[str, list[int]] = {}
         name, members = ctypes.create_string_buffer(64), (ctypes.c_uint16 * MAX_OSTS)()
-        while (count := library.testbed_pool_get(len(found), name, members)) >= 0:
-            found[name.value.decode()] = members[:count]
-        return found
+        while (count := library.testbed_pool_get(len(by_name), name, members)) >= 0:
+            by_name[name.value.decode()] = members[:count]
+        return by_name
 
     def set_default(self, directory: Path, blob: bytes) -> None:
         """Default layout of a directory, from a `lustre.lov` blob."""

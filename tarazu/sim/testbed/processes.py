@@ -181,12 +181,12 @@ the daemon is up or while it is started again."""
 
 def free_ports(count: int) -> list[int]:
     """So many different ones, by chance, that are nobody else's as long as this process lives."""
-    found: list[int] = []
-    while len(found) < count:
+    ports: list[int] = []
+    while len(ports) < count:
         port = FIRST + secrets.randbelow(LAST - FIRST)
         if _kept_port(port):
-            found.append(port)
-    return found
+            ports.append(port)
+    return ports
 
 
 def free_port() -> int:

@@ -53,5 +53,5 @@ def make_client(root: Path, fs_name: str, number: int, osts: int) -> None:
 
 def parameter(root: Path, name: str) -> str:
     """What is in force of `ost.OSS.ost_io.nrs_policies`, as a file below `root` has it. Raises OSError."""
-    found = lctl.find(str(root), name.replace(".", "/"))
-    return (root / found[0]).read_text() if found else ""
+    files = lctl.find(str(root), name.replace(".", "/"))
+    return (root / files[0]).read_text() if files else ""

@@ -43,11 +43,11 @@ def regular_files(root: Path) -> Iterator[str]:
         for name in names:
             path = os.path.join(directory, name)
             try:
-                found = os.lstat(path)
+                status = os.lstat(path)
             except OSError:
                 continue
-            if (found.st_mode & 0o170000) == 0o100000 and found.st_ino not in seen:
-                seen.add(found.st_ino)
+            if (status.st_mode & 0o170000) == 0o100000 and status.st_ino not in seen:
+                seen.add(status.st_ino)
                 yield path
 
 

@@ -80,9 +80,9 @@ def rows(case: DetectedCase, progress: Callable[[float, float], object] | None =
         )
         seen = Counter(detect(one.observation) for one in outcome.seen if one.observation.bytes)
         nothing = seen.pop(None, 0)
-        found = tuple((pattern, times) for pattern, times in sorted(seen.items()) if pattern)
+        counts = tuple((pattern, times) for pattern, times in sorted(seen.items()) if pattern)
         made.append(
-            DetectedRow(case.id, window + 1, len(WINDOWS), case.situation, case.seed, window, found, nothing)
+            DetectedRow(case.id, window + 1, len(WINDOWS), case.situation, case.seed, window, counts, nothing)
         )
         if progress is not None:
             progress(outcome.makespan_s, (window + 1) / len(WINDOWS))
@@ -154,14 +154,14 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            found = run(options.folder or Path(folder), jobs=options.jobs)
+            answers = run(options.folder or Path(folder), jobs=options.jobs)
         except TarazuError as error:
             print(f"{parser.prog}: {error}", file=sys.stderr)
             return 1
-    print(f"{table(found.rows)}\n\n{spatiality(found.rows)}")
-    for lost in found.lost:
+    print(f"{table(answers.rows)}\n\n{spatiality(answers.rows)}")
+    for lost in answers.lost:
         print(f"no result: {lost}", file=sys.stderr)
-    return 1 if found.lost else 0
+    return 1 if answers.lost else 0
 
 
 if __name__ == "__main__":

@@ -158,11 +158,11 @@ def _again(to: To, courses: Sequence[Course]) -> Again:
     here = [one for one in courses if one.case.to == to]
     alone = rates_alone([one for one in here if one.case.manner is None])
     wanted, best = good(alone), max(alone.values())
-    found: dict[str, tuple[float, ...]] = {}
+    seconds: dict[str, tuple[float, ...]] = {}
     shares: dict[str, tuple[float, ...]] = {}
     for one in here:
         if one.case.manner:
             name = one.case.manner.name
-            found[name] = (*found.get(name, ()), found_again_s(one.windows, wanted))
+            seconds[name] = (*seconds.get(name, ()), found_again_s(one.windows, wanted))
             shares[name] = (*shares.get(name, ()), one.rate(BEFORE_S) / best)
-    return Again(to, alone, found, shares)
+    return Again(to, alone, seconds, shares)

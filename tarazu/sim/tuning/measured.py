@@ -54,7 +54,7 @@ def simulated(data: Dataset) -> tuple[Measured, ...]:
     """The 144 situations as the request-level simulator gave them, in the order of SITUATIONS. Raises BadInput where
     one of them, or a window, is not in the data set.
     """
-    found = []
+    situations = []
     for number, situation in enumerate(SITUATIONS):
         samples = []
         for window in range(WINDOWS):
@@ -65,8 +65,8 @@ def simulated(data: Dataset) -> tuple[Measured, ...]:
                 )
             at = np.concatenate([np.arange(data.first[r], data.first[r + 1]) for r in runs])
             samples.append(Sample(data.reward[at], data.demand[at].astype(float)))
-        found.append(Measured(str(situation), situation.pattern, tuple(samples)))
-    return tuple(found)
+        situations.append(Measured(str(situation), situation.pattern, tuple(samples)))
+    return tuple(situations)
 
 
 WINDOWS = 7
@@ -85,7 +85,7 @@ def generated(seed: int, many: int = 200) -> tuple[Measured, ...]:
     one in 5 to 50 is of a shorter interval.
     """
     random = np.random.default_rng(seed)
-    found = []
+    situations = []
     places = np.linspace(0, 1, WINDOWS)
     for operation in ("write", "read"):
         for spatiality, shared in ACCESS:
@@ -122,8 +122,8 @@ def generated(seed: int, many: int = 200) -> tuple[Measured, ...]:
                         )
                         layout = "shared" if shared else "own"
                         name = f"{nodes} {processes} {layout} {spatiality} {operation} {request_bytes >> 10}K"
-                        found.append(Measured(name, pattern, tuple(samples)))
-    return tuple(found)
+                        situations.append(Measured(name, pattern, tuple(samples)))
+    return tuple(situations)
 
 
 def lists(measured: Measured) -> Sequence[tuple[list[float], list[float]]]:

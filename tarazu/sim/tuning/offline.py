@@ -43,7 +43,7 @@ def used(
     measured: Measured, make: Make, start: int, length: int, repetitions: int, seed: int
 ) -> NDArray[np.int8]:
     """(repetitions, length): the window that each observation was made with. The first is `start`."""
-    found = np.empty((repetitions, length), np.int8)
+    windows = np.empty((repetitions, length), np.int8)
     samples, pattern = lists(measured), measured.pattern
     for repetition in range(repetitions):
         own = seed * 1_000_003 + repetition
@@ -56,8 +56,8 @@ def used(
             at = int(random() * len(rewards))
             observe("node", pattern, arm, rewards[at], demand=demands[at])
             arm = choose().arm
-        found[repetition] = arms
-    return found
+        windows[repetition] = arms
+    return windows
 
 
 def together(
@@ -89,7 +89,7 @@ def through(
     observation, by phase. For systems that change, and demands.
     """
     random, arm, pattern = Random(seed).random, start, phases[0][0].pattern
-    found = []
+    by_phase = []
     for measured, length in phases:
         samples, shares, performance = lists(measured), measured.shares, []
         for _ in range(length):
@@ -98,8 +98,8 @@ def through(
             at = int(random() * len(rewards))
             learner.observe("node", pattern, arm, rewards[at], demand=demands[at])
             arm = learner.choose().arm
-        found.append(np.array(performance))
-    return found
+        by_phase.append(np.array(performance))
+    return by_phase
 
 
 def mirrored(measured: Measured, level: float) -> Measured:

@@ -127,16 +127,16 @@ def curves(
     """
     numbers = list(range(len(data(path))) if of is None else of)
     cases = [SampledCase(path, learner, epsilon, number, repetitions) for number in numbers]
-    found: dict[int, list[offline.Curves]] = {}
+    by_situation: dict[int, list[offline.Curves]] = {}
     jobs = jobs or runner.cores()
     for case, outcome in runner.serial(cases) if jobs == 1 else runner.processes(cases, jobs, tell):
         if isinstance(outcome, Exception):
             raise outcome
         assert isinstance(case, SampledCase)
-        found[case.situation] = outcome
+        by_situation[case.situation] = outcome
         what = learner if epsilon is None else f"{learner}, ε = {epsilon:g}"
-        tell(f"{what}: {len(found)} of {len(cases)} situations, {repetitions} repetitions")
-    every = [found[number] for number in numbers]
+        tell(f"{what}: {len(by_situation)} of {len(cases)} situations, {repetitions} repetitions")
+    every = [by_situation[number] for number in numbers]
     return Curves(
         np.array([[c.performance for c in starts] for starts in every]),
         np.array([[c.precision for c in starts] for starts in every]),

@@ -175,15 +175,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             drawing.pyplot()  # before all that is long
         path = GENERATED if options.folder == GENERATED else str(_data(Path(options.folder)))
         with Progress() as progress:
-            found = sampled.evaluate(
+            evaluation = sampled.evaluate(
                 path, options.repetitions, options.others, jobs=options.jobs, tell=progress
             )
-        written = page(found, path, options.others)
+        written = page(evaluation, path, options.others)
         print(written, end="")
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
             durable.replace(options.out / f"{NAME}.md", written.encode())
-            durable.replace(options.out / f"{NAME}.svg", pictures.offline_picture(found).encode())
+            durable.replace(options.out / f"{NAME}.svg", pictures.offline_picture(evaluation).encode())
     except TarazuError as error:
         print(error, file=sys.stderr)
         return error.exit_status
@@ -228,8 +228,8 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 def _data(folder: Path) -> Path:
     """Raises BadInput, Unavailable as `situations.run`."""
     path = folder / "situations.npz"
-    found = situations.run(folder)
-    dataset.write(dataset.gathered(found.rows), path)
+    answers = situations.run(folder)
+    dataset.write(dataset.gathered(answers.rows), path)
     return path
 
 

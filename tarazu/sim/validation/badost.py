@@ -109,10 +109,10 @@ def _workload(
 def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[ValidationRow, ...]:
     """The healthy OSTs' median, the sick one, and in the full form every OST."""
     progress("badost: 2,048 ranks, half of them predicted")
-    found = halves(badost.load())
-    healthy = median(half.error for half in found if half.ost != SICK)
-    (sick,) = (half for half in found if half.ost == SICK)
-    name = f"badost: {len(found) - 1} healthy OSTs, median"
+    predictions = halves(badost.load())
+    healthy = median(half.error for half in predictions if half.ost != SICK)
+    (sick,) = (half for half in predictions if half.ost == SICK)
+    name = f"badost: {len(predictions) - 1} healthy OSTs, median"
     result = [
         ValidationRow(name, "completion, |error|", 0.0, healthy, healthy, LIMIT, SOURCE),
         ValidationRow(
@@ -122,7 +122,7 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Va
     if full:
         result += [
             relative(f"badost: OST {h.ost}", "completion, s", h.logged_s, h.predicted_s, math.inf, SOURCE)
-            for h in found
+            for h in predictions
             if h.ost != SICK
         ]
     return tuple(result)

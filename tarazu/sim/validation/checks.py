@@ -68,11 +68,11 @@ def chosen(names: Sequence[str] = ()) -> tuple[Check, ...]:
 def run(check: Check, full: bool = False, progress: Progress = lambda text: None) -> Checked:
     """Run one. full: as docs/validation.md reports it, which takes minutes; else its short form of seconds."""
     started, reason = time.monotonic(), ""
-    found: tuple[ValidationRow, ...] = ()
+    rows: tuple[ValidationRow, ...] = ()
     try:
         module = import_module(f"tarazu.sim.validation.{check.module}")
-        found = tuple(cast("Rows", module.rows)(full, progress))
+        rows = tuple(cast("Rows", module.rows)(full, progress))
     except Unavailable as error:
         reason = str(error)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return Checked(check.name, check.about, found, time.monotonic() - started, peak, reason)
+    return Checked(check.name, check.about, rows, time.monotonic() - started, peak, reason)

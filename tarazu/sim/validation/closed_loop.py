@@ -112,15 +112,15 @@ def closed_loop(
         SLOW_OST, (SLOW_FROM - 1) * period_s - NOTICE_S, SLOW_SPEED, (SLOW_UNTIL - 1) * period_s - NOTICE_S
     )
     simulation = Simulation(spec, policy, seed, statistics_s=statistics_s, failures=[slow])
-    found = []
+    policy_runs = []
     for run in range(runs):
         progress(f"closed loop, {policy}: run {run + 1} of {runs}")
         work = application(run, seed)
         jobs = [Job(work, rule, start_s=max(0.0, run * period_s - simulation.now))]
         if traffic and not run:
             jobs.append(Job(others(spec.osts, runs * period_s, seed), "-c 1 -S 1M", background=True))
-        found.append(_run(simulation, run, jobs, work, rule))
-    return tuple(found)
+        policy_runs.append(_run(simulation, run, jobs, work, rule))
+    return tuple(policy_runs)
 
 
 def _run(simulation: Simulation, run: int, jobs: Sequence[Job], work: Workload, rule: str) -> PolicyRun:
@@ -179,16 +179,16 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Va
     Lustre's allocator does. The short form has five runs and no other users.
     """
     if full:
-        found = every_run(range(SEEDS), progress)
+        runs = every_run(range(SEEDS), progress)
     else:
-        found = tuple(
+        runs = tuple(
             run for policy in POLICIES for run in closed_loop(policy, runs=SHORT_RUNS, traffic=False)
         )
     result: list[ValidationRow] = []
-    for number in sorted({run.run for run in found}):
+    for number in sorted({run.run for run in runs}):
         completion, bound = {}, 0.0
         for policy in POLICIES:
-            these = [run for run in found if run.policy == policy and run.run == number]
+            these = [run for run in runs if run.policy == policy and run.run == number]
             completion[policy] = median(run.completion_s for run in these)
             bound = median(run.bound_s for run in these)
         lustre, ours = completion["lsa"], completion["tarazu"]

@@ -72,8 +72,8 @@ def _cells() -> tuple[Cell, ...]:
         "IOR 8 GiB, SSF": _ior(8, GIB, shared=True),
         "IOR 16 GiB, SSF": _ior(8, 2 * GIB, shared=True),
     }
-    found = [Cell(n, striping, w) for n, w in apart.items() for striping in ("plain", "pfl-1", "pfl-2")]
-    return (*found, *(Cell(n, striping, w) for n, w in shared.items() for striping in ("plain", "pfl-1")))
+    separate = [Cell(n, striping, w) for n, w in apart.items() for striping in ("plain", "pfl-1", "pfl-2")]
+    return (*separate, *(Cell(n, striping, w) for n, w in shared.items() for striping in ("plain", "pfl-1")))
 
 
 def _ior(ranks: int, size_bytes: int, shared: bool) -> Workload:
@@ -95,7 +95,7 @@ def outcomes(cell: Cell, policy: str, seeds: int) -> list[Outcome]:
 
 def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[ValidationRow, ...]:
     """Two rows a cell; the short form has the cells of the smallest application, on empty OSTs."""
-    found: list[ValidationRow] = []
+    comparisons: list[ValidationRow] = []
     fastest: dict[str, tuple[float, float]] = {}
     chosen = cells() if full else [cell for cell in _cells() if cell.name.startswith("HACC-IO 16")]
     for cell in chosen:
@@ -105,7 +105,7 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Va
             ("read", _read(lustre), _read(ours)),
             ("written", _written(lustre), _written(ours)),
         ):
-            found.append(
+            comparisons.append(
                 relative(f"figure 22: {cell.where}: {what}", "MB/s", expected, value, math.inf, SOURCE)
             )
             most = most_mb_per_s(cell.limit)
@@ -113,8 +113,10 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Va
                 fastest[cell.limit] = (max(expected, value), most)
     for limit, (of, most) in fastest.items():
         name = f"figure 22: the fastest cell, {limit}"
-        found.append(ValidationRow(name, "MB/s", most, of, of / most, 1.0, "all OSSs' links, and all disks"))
-    return tuple(found)
+        comparisons.append(
+            ValidationRow(name, "MB/s", most, of, of / most, 1.0, "all OSSs' links, and all disks")
+        )
+    return tuple(comparisons)
 
 
 def most_mb_per_s(limit: str) -> float:

@@ -69,7 +69,7 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Va
     progress("figure 23: " + ("420 cases" if full else "2 cases"))
     fuller: list[results.ScenarioRow] = []
     with TemporaryDirectory() as folder:
-        found, seconds = study({} if full else SHORT, Path(folder))
+        cases, seconds = study({} if full else SHORT, Path(folder))
     if full:
         progress("figure 23, OSTs 0-25 % full: 54 cases")
         with TemporaryDirectory() as folder:
@@ -79,14 +79,14 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Va
             "figure 23", "wall clock, s", SECONDS, seconds, seconds / SECONDS, 1.0, "may take so long"
         )
     ]
-    for case in found:
+    for case in cases:
         if not case.error:
             name = f"figure 23: {case.osts} OSTs, {case.layout}, {case.policy}, seed {case.seed}"
             moved = (("read", READ_GB, case.read_bytes), ("written", WRITTEN_GB, case.written_bytes))
             for what, volume, value in moved:
                 judged.append(relative(name, f"{what}, GB", volume, value / GB, 1e-9, "table 7"))
     volumes = [max(judged[1:], key=lambda row: row.error)] if judged[1:] else []
-    shown = [*_compared(summaries(found), ""), *_compared(summaries(fuller), ", 0-25 % full")]
+    shown = [*_compared(summaries(cases), ""), *_compared(summaries(fuller), ", 0-25 % full")]
     return (judged[0], *volumes, *shown)
 
 

@@ -120,7 +120,7 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Va
     runs = list(testbed.stored())
     if full:
         runs += testbed.measure_all(progress, MEASURED_ANEW)
-    found: list[ValidationRow] = []
+    comparisons: list[ValidationRow] = []
     for policy, seeds in (SEEDS if full else SHORT).items():
         progress(f"HACC-IO and IOR under {policy}, {seeds} times")
         outcomes = [simulate(policy, seed) for seed in range(seeds)]
@@ -131,24 +131,26 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Va
         )
         source = "daemons on the testbed" if policy == "tarazu" else "the testbed's allocator"
         real = by_rank([run.ost_bytes for run in runs if run.policy == policy])
-        found.append(_furthest(policy, real, _utilization(placed), LIMIT, source))
+        comparisons.append(_furthest(policy, real, _utilization(placed), LIMIT, source))
         if policy == "lsa":
             in_step = _furthest("lsa, all ranks in step", real, _utilization(outcomes), math.inf, source)
-            found.append(in_step)
+            comparisons.append(in_step)
         throughputs = (
             mean(o.read_bytes_per_s for o in outcomes) / 1e6,
             mean(o.write_bytes_per_s for o in outcomes) / 1e6,
         )
         for what, paper, value in zip(("read", "written"), PAPER_MB_PER_S[policy], throughputs, strict=True):
             name = f"HACC + IOR, {policy}: {what}"
-            found.append(relative(name, "MB/s", paper, value, math.inf, "paper's simulator, section 6.4"))
-        found += _elsewhere(policy, min(seeds, ELSEWHERE)) if full else ()
-    return tuple(found)
+            comparisons.append(
+                relative(name, "MB/s", paper, value, math.inf, "paper's simulator, section 6.4")
+            )
+        comparisons += _elsewhere(policy, min(seeds, ELSEWHERE)) if full else ()
+    return tuple(comparisons)
 
 
 def _elsewhere(policy: str, seeds: int) -> list[ValidationRow]:
     """Throughputs where OSTs are 0 to 25 % full, and where disks are the limit, which section 6.4 does not say."""
-    found = []
+    comparisons = []
     for start, share in (("empty", 0.0), ("0-25 % full", 0.25)):
         for limit in LIMITS:
             outcomes = [simulate(policy, seed, full=share, limit=limit) for seed in range(seeds)]
@@ -157,8 +159,8 @@ def _elsewhere(policy: str, seeds: int) -> list[ValidationRow]:
                 name = f"HACC + IOR, {policy}, {start}, {limit}: {what}"
                 paper = PAPER_MB_PER_S[policy][nth]
                 source = "paper's simulator, section 6.4"
-                found.append(relative(name, "MB/s", paper, mean(of) / 1e6, math.inf, source))
-    return found
+                comparisons.append(relative(name, "MB/s", paper, mean(of) / 1e6, math.inf, source))
+    return comparisons
 
 
 def _utilization(outcomes: Sequence[Outcome]) -> Array:

@@ -117,18 +117,18 @@ def _start(
 
 def measure_all(progress: Progress, runs: dict[str, int] | None = None) -> tuple[TestbedRun, ...]:
     """Every run of `runs` (policy → how many), in a directory for itself."""
-    found = []
+    testbed_runs = []
     with tempfile.TemporaryDirectory(prefix="tarazu-") as directory:
         for policy, count in (runs or RUNS).items():
             for seed in range(count):
                 progress(f"testbed: HACC-IO and IOR under {policy}, {seed + 1} of {count}")
-                found.append(measure(policy, seed, Path(directory) / "testbed"))
-    return tuple(found)
+                testbed_runs.append(measure(policy, seed, Path(directory) / "testbed"))
+    return tuple(testbed_runs)
 
 
 def main() -> None:
-    found = measure_all(lambda text: print(text, file=sys.stderr, flush=True))
-    STORED.write_text("[\n" + ",\n".join(msgspec.json.encode(run).decode() for run in found) + "\n]\n")
+    runs = measure_all(lambda text: print(text, file=sys.stderr, flush=True))
+    STORED.write_text("[\n" + ",\n".join(msgspec.json.encode(run).decode() for run in runs) + "\n]\n")
     print(f"{STORED}: written")
 
 

@@ -65,22 +65,22 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Va
     """Seconds and memory over what they may be, and that every byte arrived."""
     osts, names = (OSTS, APPLICATIONS) if full else (SHORT_OSTS, APPLICATIONS[-1:])
     progress(f"{osts:,} OSTs, {', '.join(names)}, {POLICY}")
-    found = _elsewhere(osts, names)
-    seconds, memory = found.seconds / SECONDS, found.peak_bytes / PEAK_BYTES
+    costs = _elsewhere(osts, names)
+    seconds, memory = costs.seconds / SECONDS, costs.peak_bytes / PEAK_BYTES
     name = f"{osts:,} OSTs"
-    apart = abs(found.bytes / found.wanted_bytes - 1)
+    apart = abs(costs.bytes / costs.wanted_bytes - 1)
     return (
-        ValidationRow(name, "wall clock, s", SECONDS, found.seconds, seconds, 1.0, "may take so long"),
+        ValidationRow(name, "wall clock, s", SECONDS, costs.seconds, seconds, 1.0, "may take so long"),
         ValidationRow(
             name,
             "peak memory, GiB",
             PEAK_BYTES / GIB,
-            found.peak_bytes / GIB,
+            costs.peak_bytes / GIB,
             memory,
             1.0,
             "may take so much",
         ),
-        ValidationRow(name, "bytes moved", found.wanted_bytes, found.bytes, apart, 0.0, "the workloads"),
+        ValidationRow(name, "bytes moved", costs.wanted_bytes, costs.bytes, apart, 0.0, "the workloads"),
     )
 
 

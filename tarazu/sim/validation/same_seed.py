@@ -39,7 +39,7 @@ def digest(policy: str, seed: int) -> str:
 
 def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[ValidationRow, ...]:
     """For each policy how many of four digests differ that must not, and of two that must."""
-    found: list[ValidationRow] = []
+    comparisons: list[ValidationRow] = []
     for policy in POLICIES if full else POLICIES[-1:]:
         progress(f"same seed: {policy}")
         here = digest(policy, 1)
@@ -47,14 +47,16 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Va
         again = [digest(policy, 1), *(_elsewhere(policy, hash_seed) for hash_seed in hash_seeds)]
         differ = sum(other != here for other in again)
         name = f"same seed: {policy}, {len(again)} repetitions, {len(hash_seeds)} in processes of their own"
-        found.append(ValidationRow(name, "results that differ", 0.0, differ, differ, 0.0, "the first result"))
+        comparisons.append(
+            ValidationRow(name, "results that differ", 0.0, differ, differ, 0.0, "the first result")
+        )
         if policy == "random":
             other = float(digest(policy, 2) != here)
             name = f"another seed: {policy}"
-            found.append(
+            comparisons.append(
                 ValidationRow(name, "results that differ", 1.0, other, 1.0 - other, 0.0, "the first result")
             )
-    return tuple(found)
+    return tuple(comparisons)
 
 
 def _elsewhere(policy: str, hash_seed: str) -> str:

@@ -38,7 +38,7 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Va
     """One for each scenario, in both forms: its flow whose finish times differ most. Unavailable: no SimGrid."""
     progress("SimGrid: the scenarios' flows")
     chosen = scenarios()
-    found = [ours(scenario) for scenario in chosen]
+    finish_times = [ours(scenario) for scenario in chosen]
     return tuple(
         max(
             (
@@ -54,7 +54,7 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Va
             ),
             key=lambda row: row.error,
         )
-        for scenario, expected, mine in zip(chosen, map(by_simgrid, chosen), found)
+        for scenario, expected, mine in zip(chosen, map(by_simgrid, chosen), finish_times)
     )
 
 

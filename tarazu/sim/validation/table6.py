@@ -222,13 +222,13 @@ def simulated(row: Measured, parameters: Sequence[float], seed: int) -> tuple[fl
 
 def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[ValidationRow, ...]:
     """The judged median first, then what it is made of."""
-    stripes, found = FULLEST, []
+    stripes, placements = FULLEST, []
     if full:
         for nodes, expected in FULLEST.items():
             progress(f"table 6: Lustre's allocator places {nodes:,} files, {SEEDS} times")
             drawn = float(median(fullest(nodes, seed) for seed in range(SEEDS)))
             name = f"table 6: {nodes:,} nodes, stripes on the fullest OST"
-            found.append(
+            placements.append(
                 ValidationRow(name, "stripes", expected, drawn, abs(drawn - expected), 0.5, "stored draw")
             )
     progress("table 6: 84 calibrations")
@@ -253,4 +253,4 @@ def rows(full: bool = False, progress: Progress = lambda text: None) -> tuple[Va
         formula = float(predicted([row], everything, {row.nodes: held})[0])
         name = f"table 6: {row.file_mb} MB, {row.nodes:,} nodes, simulator beside formula"
         result.append(relative(name, "GB/s", formula, value, 1e-3, "the formula, this draw's fullest OST"))
-    return (*result, *found)
+    return (*result, *placements)

@@ -95,12 +95,12 @@ def jobs(log: DarshanLog, assumed: Layout | None = None) -> tuple[list[LoggedJob
     notes = [gap.text for gap in log.gaps if gap.kind in ("partial", "unended", "no-io", "anonymised")]
     if log.gap("no-lustre"):
         notes.append(NO_RECORDS)
-    found = _by_record(log)
+    accesses = _by_record(log)
     placed: dict[str, list[dict[str, Any]]] = {}
     elsewhere: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     lustre = [m.path for m in log.mounts if m.kind == "lustre"]
-    for record in found:
+    for record in accesses:
         name = log.names.get(record["record"], "")
         if name in STREAMS:
             continue

@@ -36,15 +36,15 @@ def variants(
 ) -> list[tuple[str, tuple[CreateRequest, ...]]]:
     """(name, the requests with other stripe counts); those that change nothing are left out."""
     pools = Counter(pool for ost in view.osts for pool in ost.pools)
-    found: list[tuple[str, tuple[CreateRequest, ...]]] = []
+    alternatives: list[tuple[str, tuple[CreateRequest, ...]]] = []
     seen = {tuple(requests)}
     for factor in (*FACTORS, 0):
         layouts = {r.layout: wider(r.layout, factor, len(view.osts), pools) for r in requests}
         changed = tuple(msgspec.structs.replace(r, layout=layouts[r.layout]) for r in requests)
         if changed not in seen:
             seen.add(changed)
-            found.append((f"{factor} x" if factor else "all OSTs", changed))
-    return [*found, ("auto", auto(view, requests, settings))]
+            alternatives.append((f"{factor} x" if factor else "all OSTs", changed))
+    return [*alternatives, ("auto", auto(view, requests, settings))]
 
 
 def auto(

@@ -170,7 +170,7 @@ def _wider(
     progress: Callable[[str], None],
     as_it_is: Comparison,
 ) -> tuple[Wider, ...]:
-    found = []
+    alternatives = []
     known: dict[tuple[CreateRequest, ...], Comparison | None] = {tuple(requests): as_it_is}
     for name, changed in stripe_counts.variants(around.view, requests, settings):
         progress(f"stripe count {name}")
@@ -186,8 +186,8 @@ def _wider(
                 seeds=(1, 3),
             )
         known[changed] = compared
-        found.append(Wider(name, stripe_counts.told(changed), stripes, compared))
-    return tuple(found)
+        alternatives.append(Wider(name, stripe_counts.told(changed), stripes, compared))
+    return tuple(alternatives)
 
 
 def _rows(around: LoggedSystem, actual: Placed | None, compared: Comparison | None) -> tuple[OstRow, ...]:

@@ -54,13 +54,13 @@ def system(job: LoggedJob, seen: Array, osts: int = 0, view: SystemView | None =
     name them.
     """
     indices = known_osts(job, osts, view)
-    found = {o.index: o for o in view.osts} if view else {}
+    by_index = {o.index: o for o in view.osts} if view else {}
     pools = _pools(job)
     room = max(100 * TIB, ROOM * job.written_bytes)
     listed = []
     for index, rate in zip(indices, seen.tolist(), strict=True):
-        ost = found.get(index) or Ost(
-            index, f"oss{index:04d}", room, room, room, active=not found, pools=tuple(sorted(pools[index]))
+        ost = by_index.get(index) or Ost(
+            index, f"oss{index:04d}", room, room, room, active=not by_index, pools=tuple(sorted(pools[index]))
         )
         # A speed of the view is no bandwidth, and the log's is no share of peers: they cannot be mixed.
         listed.append(
@@ -74,7 +74,7 @@ def system(job: LoggedJob, seen: Array, osts: int = 0, view: SystemView | None =
             )
         )
     made = SystemView(view.fs_name if view else job.mount, 0.0, tuple(listed), view.osses if view else ())
-    return LoggedSystem(made, seen, tuple(_notes(job, indices, seen, found)))
+    return LoggedSystem(made, seen, tuple(_notes(job, indices, seen, by_index)))
 
 
 def _notes(job: LoggedJob, indices: Sequence[int], seen: Array, found: dict[int, Ost]) -> list[str]:

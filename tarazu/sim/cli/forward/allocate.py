@@ -72,19 +72,21 @@ def execute(options: argparse.Namespace) -> int:
     given = jobs.read(options.jobs)
     names = list(dict.fromkeys((*PAPERS, OURS, options.policy)))
     with Progress() as progress:
-        found: list[comparison.PolicyOutcome] = []
+        outcomes: list[comparison.PolicyOutcome] = []
         notes = list(given.notes)
         for name in names:
             progress(f"{name}: {len(given.applications)} jobs on {given.resources.count} resources")
             judge = _no_judge if options.model else simulated
             try:
-                found += comparison.compare(given.applications, given.resources, [name], judge, options.seed)
+                outcomes += comparison.compare(
+                    given.applications, given.resources, [name], judge, options.seed
+                )
             except TarazuError as error:
                 if name in (options.policy, comparison.TODAY):
                     raise
                 notes.append(str(error))
     if options.json:
-        print_json({"resources": given.resources, "notes": notes, "policies": found})
+        print_json({"resources": given.resources, "notes": notes, "policies": outcomes})
         return 0
     print_table(
         ("policy", "resources", "I/O load", "slowdown", "idle time", "most jobs on one", "by"),
@@ -98,12 +100,12 @@ def execute(options: argparse.Namespace) -> int:
                 o.most_shared,
                 o.judged,
             )
-            for o in found
+            for o in outcomes
         ],
     )
     _show_jobs(
-        next(o for o in found if o.policy == options.policy),
-        next(o for o in found if o.policy == comparison.TODAY),
+        next(o for o in outcomes if o.policy == options.policy),
+        next(o for o in outcomes if o.policy == comparison.TODAY),
     )
     for note in notes:
         say(f"note: {note}")
@@ -155,5 +157,5 @@ def simulated(
         return None
     from tarazu.sim.forwarding.metrics import measure
 
-    found = measure(applications, schedule, resources, horizon_s=max(took))
-    return found.mean_slowdown, found.idletime
+    measures = measure(applications, schedule, resources, horizon_s=max(took))
+    return measures.mean_slowdown, measures.idletime

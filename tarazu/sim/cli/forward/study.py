@@ -65,7 +65,7 @@ def execute(options: argparse.Namespace) -> int:
 
     folder: Path = options.out
     try:
-        found = study.run(
+        findings = study.run(
             folder,
             options.curves,
             (options.kind,) if options.kind else cases.KINDS,
@@ -84,10 +84,10 @@ def execute(options: argparse.Namespace) -> int:
         )
         return 130
     if options.json:
-        print_json(found)
+        print_json(findings)
     else:
-        _show(found, folder)
-    return 1 if found.lost else 0
+        _show(findings, folder)
+    return 1 if findings.lost else 0
 
 
 def _show(found: StudyFindings, folder: Path) -> None:

@@ -42,28 +42,28 @@ class Neighbours:
         """This piece and what waits right behind and before it, up to as many as are aggregated; all are gone then."""
         at = 2 * piece.server + piece.write
         starts, ends = self._starts[at], self._ends[at]
-        found = [piece]
+        pieces = [piece]
         file = piece.file
         other = starts.get(piece.end)
-        while other is not None and other.file == file and len(found) < self._most:
-            found.append(other)
+        while other is not None and other.file == file and len(pieces) < self._most:
+            pieces.append(other)
             other = starts.get(other.end)
-        if len(found) < self._most:
+        if len(pieces) < self._most:
             other = ends.get(piece.start)
             if other is not None and other.file == file:
-                found.reverse()
-                while other is not None and other.file == file and len(found) < self._most:
-                    found.append(other)
+                pieces.reverse()
+                while other is not None and other.file == file and len(pieces) < self._most:
+                    pieces.append(other)
                     other = ends.get(other.start)
-                found.reverse()
-        for one in found:
+                pieces.reverse()
+        for one in pieces:
             one.taken = True
             # Two processes may access the same place; only one of them is the neighbour that is found.
             if starts.get(one.start) is one:
                 del starts[one.start]
             if ends.get(one.end) is one:
                 del ends[one.end]
-        return found
+        return pieces
 
 
 class Fifo(NodeScheduler):

@@ -9,10 +9,10 @@ from tarazu.errors import BadInput
 
 def names() -> tuple[str, ...]:
     """`quick` first, for it is where one begins."""
-    found = sorted(
+    examples = sorted(
         path.name.removesuffix(".toml") for path in files(__name__).iterdir() if path.name.endswith(".toml")
     )
-    return ("quick", *(name for name in found if name != "quick"))
+    return ("quick", *(name for name in examples if name != "quick"))
 
 
 def text(name: str) -> str:

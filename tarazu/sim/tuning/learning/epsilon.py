@@ -38,11 +38,11 @@ class OfValues(Remembering[Values]):
 
 def highest(scores: Iterable[float]) -> int:
     """The first of the highest."""
-    best, found = -math.inf, 0
+    best, best_arm = -math.inf, 0
     for arm, score in enumerate(scores):
         if score > best:
-            best, found = score, arm
-    return found
+            best, best_arm = score, arm
+    return best_arm
 
 
 class Greedy(Remembering[C]):
