@@ -241,7 +241,7 @@ class Mdsd(Service):
         exclusions = Exclusions(settings.mdsd.exclude)
         self.allocating.take_over(settings)
         self.system.take_over(settings, exclusions)
-        self.routers.take_over(settings)
+        self.routers.take_over(settings, self.allocating.audit)
         self.weights = settings.allocate.weights
         self.gate.cpu_limit, self.gate.memory_limit = settings.mdsd.cpu_limit, settings.mdsd.memory_limit
 

@@ -74,6 +74,17 @@ def learned(planner: Planner) -> Planner:
     return planner
 
 
+def test_lines_of_routers_stayed_in_the_former_audit_log_after_a_reload(
+    planner: Planner, tmp_path: Path
+) -> None:
+    learned(planner).plan.take_over(planner.settings, Audit(str(tmp_path / "new.log")))
+    before = planner.path.read_text() if planner.path.exists() else ""
+    planner.tell("1", "10.0.1.1@tcp1")
+    planner.settle()
+    assert "routers=" in (tmp_path / "new.log").read_text()
+    assert (planner.path.read_text() if planner.path.exists() else "") == before
+
+
 def test_learning_lasts_until_leaders_have_spoken_and_a_plan_was_made(planner: Planner) -> None:
     assert planner.ask().mode == "learning"
     planner.settle(59.0)
@@ -183,10 +194,10 @@ def test_the_sites_stop_and_other_modes(planner: Planner) -> None:
     assert (stopped.mode, stopped.rules) == ("observe", ())
     for mode, rules in (("advise", 1), ("observe", 0)):
         forwarding = dataclasses.replace(planner.settings.forwarding, routers=mode)
-        planner.plan.take_over(dataclasses.replace(planner.settings, forwarding=forwarding))
+        planner.plan.take_over(dataclasses.replace(planner.settings, forwarding=forwarding), Audit(""))
         planner.settle()
         assert (planner.ask().mode, len(planner.ask().rules)) == (mode, rules)
-    planner.plan.take_over(planner.settings)
+    planner.plan.take_over(planner.settings, Audit(""))
     assert planner.ask().mode == "learning", "leaders have to speak first"
 
 

@@ -125,8 +125,9 @@ class RouterPlan:
         except BadInput as error:
             raise ConfigError("forwarding.nids", error.expected, error.found) from None
 
-    def take_over(self, settings: config.Settings) -> None:
+    def take_over(self, settings: config.Settings, audit: Audit) -> None:
         """New settings; another mode has its effect at once. Raises ConfigError, and changes nothing."""
+        self._audit = audit
         self._policy = Joint() if settings.forwarding.routers != "observe" else None
         if self.mode == "observe":
             self.begin_again(time.monotonic())
