@@ -39,6 +39,8 @@ class Site:
         self.config.write_text(
             f"[keys]\ndirectory = '{self.directory}/keys'\n"
             f"[state]\ndirectory = '{self.directory}'\n[ossd]\ninterval_s = {interval_s}\n"
+            # Also where it gains nothing: promises and replies are what is measured.
+            "[allocate]\nleast_gain = -1\n"
             f"[mdsd]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\nrequests = '{self.requests}'\n"
             f"audit_log = '{self.directory}/audit.log'\n"
             f"cpu_limit = 1.0\nmemory_limit = 1.0\n{mdsd}"

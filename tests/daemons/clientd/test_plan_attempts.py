@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 UID = 1000
 STEP = JobStep("lustre", UID, "app", "2")
-OSTS = (0, 1, 2, 3)
+OSTS = (0, 1, 2, 3, 4)
 
 
 @pytest.fixture
