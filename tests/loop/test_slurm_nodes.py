@@ -47,7 +47,7 @@ def bursts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bursts]:
         f"JobCompLoc={directory}/slurm/job-end\n",
         files={
             "job_submit.lua": NO_PLUGIN,
-            "job-end": f"#!/bin/sh\nexport TARAZU_ENDED={directory}/kept/ended\nexec {JOB_END}\n",
+            "job-end": f"#!/bin/sh\nexport TARAZU_ENDED={directory}/tarazu-burstd/ended\nexec {JOB_END}\n",
         },
     ):
         bursts = Bursts(directory, slurm)
