@@ -69,7 +69,7 @@ SICK = 0.5
 file over several OSTs already takes twice as long: worth a smaller share in plans, and no new files by Lustre's own."""
 NEARLY_FULL = 0.95
 """Share of its space that is used. Above, Lustre's own allocator already keeps away from it, and what is promised or
-being written may fill it before anyone looks again. The default of `pool.full`."""
+being written may fill it before anyone looks again. `tarazu-pool` goes by it too."""
 ROOMY = 0.9
 """An OST that was nearly full has room again below this share; moving files fills none further."""
 HOT_LOAD = 0.9

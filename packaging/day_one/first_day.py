@@ -1,8 +1,8 @@
 """The newcomer's path, as an administrator and a user type it: install, keys, settings, units, observe, report, place,
 off, upgrade, uninstall.
 
-What stands for Lustre is the testbed of the package itself. It is named in two places: in conf.d/testbed.toml (where
-/proc and /sys are) and in one drop-in (the same for clientd, whose setting it is not).
+What stands for Lustre is the testbed of the package itself. It is named in one place: a drop-in of each unit says where
+its node's /proc and /sys are.
 """
 
 from __future__ import annotations
@@ -33,17 +33,8 @@ audit_log = "/var/log/tarazu/audit.log"
 [ossd]
 interval_s = 1
 """
-LUSTRE = f"""\
-[ossd]
-name = "oss1"
-root = "{TESTBED}/oss/oss1"
-[mdsd]
-root = "{TESTBED}/mds/root"
-"""
-CLIENT = f"""\
-[Service]
-Environment=TARAZU_ROOT={TESTBED}/clients/client1
-"""
+ROOTS = {"tarazu-ossd": "oss/oss1", "tarazu-mdsd": "mds/root", "tarazu-clientd": "clients/client1"}
+"""Daemon → its node's root on the testbed."""
 JOB = 'tarazu run --app hello -- "$IORLIKE" -F -n 6 -b 96m -t 4m -r %s -o "$TESTBED_MOUNT/%s/out"'
 AS_CLIENT = f'eval "$(tarazu sim testbed env {TESTBED})"; unset TARAZU_CONFIG TARAZU_CLIENTD_SOCKET; '
 AS_CLIENT += "IORLIKE=$(echo /usr/lib/tarazu/lib/python3*/*-packages/tarazu/lib/testbed/iorlike); "
@@ -131,8 +122,9 @@ def _keys_and_settings(there: Machine) -> None:
         "site.toml" in wrong and "interval_s" in wrong, f"the file and the name that was meant, found {wrong}"
     )
     _write(there, "/etc/tarazu/conf.d/site.toml", SITE)
-    _write(there, "/etc/tarazu/conf.d/testbed.toml", LUSTRE)
-    _write(there, "/etc/systemd/system/tarazu-clientd.service.d/testbed.conf", CLIENT)
+    for name, root in ROOTS.items():
+        text = f"[Service]\nEnvironment=TARAZU_ROOT={TESTBED}/{root}\n"
+        _write(there, f"/etc/systemd/system/{name}.service.d/testbed.conf", text)
     there.run("systemctl daemon-reload && tarazu config check")
 
 
@@ -251,4 +243,4 @@ def _uninstall(there: Machine) -> None:
     _expect("tarazu" not in there.run("ps -e -o args= | grep -v 'grep\\|ps -e' || :"), "no processes")
     there.run("test -d /etc/tarazu/keys && test -d /var/lib/tarazu/mdsd && ! test -e /usr/lib/tarazu")
     there.run(f"dpkg -P {ALL}")
-    there.run("rm -rf /etc/systemd/system/tarazu-clientd.service.d && systemctl daemon-reload")
+    there.run("rm -rf /etc/systemd/system/tarazu-*.service.d && systemctl daemon-reload")
