@@ -574,13 +574,7 @@ def pool_list(words: Sequence[str]) -> int:
     return 0
 
 
-COMMANDS: dict[str, Any] = {
-    "setstripe": setstripe,
-    "getstripe": getstripe,
-    "df": df,
-    "osts": osts,
-    "pool_list": pool_list,
-}
+COMMANDS: dict[str, Any] = {f.__name__: f for f in (setstripe, getstripe, df, osts, pool_list)}
 
 
 def main(words: Sequence[str]) -> int:
