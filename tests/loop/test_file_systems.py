@@ -211,7 +211,9 @@ def test_a_file_system_that_mdsd_does_not_know_holds_up_no_other(two: Two, tmp_p
     assert (
         f"fs=scratch,unknown ranks=1 files={2 * FILES}" in line and f"unmanaged={FILES} hit={FILES}" in line
     )
-    assert "plan=unknown:'unavailable' because=unknown:'mdsd: no OSS has reported unknown yet'" in line
+    why = "plan=unknown:'unavailable' because=unknown:'mdsd: no OSS has reported unknown yet'"
+    # Where the program takes long the leader has asked again, when all its files had come.
+    assert why in line or "plan=unknown:'nothing'" in line
 
 
 @pytest.mark.long
