@@ -53,6 +53,7 @@ MAY_IMPORT = {
     "stats": BASE | {"wire"},
     "layout": BASE,
     "pools": BASE | {"wire"},
+    "changes": BASE,
     "allocate": BASE | {"layout", "flows"},
     "trace": BASE | {"native"},
     "predict": BASE | {"trace", "native"},
@@ -69,8 +70,8 @@ MAY_IMPORT = {
     | {"allocate", "drawing", "layout", "native", "plan", "predict", "run", "stats", "trace", "wire"},
 }
 MAY_IMPORT["daemons"] = BASE | {
-    *("allocate", "batch", "flows", "forwarding", "layout", "plan", "pools", "predict", "program", "stats"),
-    *("store", "trace", "tune", "wire"),
+    *("allocate", "batch", "changes", "flows", "forwarding", "layout", "plan", "pools", "predict", "program"),
+    *("stats", "store", "trace", "tune", "wire"),
 }
 MAY_IMPORT["daemons/slurm"] = BASE | {"run", "native"}
 MAY_IMPORT["cli"] = BASE | {
@@ -127,17 +128,18 @@ MAY_ASK: dict[str, set[str]] = {
 }
 """Of a room that runs by itself or prints: the rooms and modules of it that others may import."""
 MAY_IMPORT_DAEMONS: dict[str, set[str]] = {
-    "announcer": {"levers", "metrics"},
-    "burstd": {"metrics"},
+    "announcer": {"changes", "levers", "metrics"},
+    "burstd": {"changes", "metrics"},
+    "changes": set(),
     "clientd": {"metrics"},
     "council": {"metrics"},
-    "levers": set(),
+    "levers": {"changes"},
     "mdsd": {"metrics"},
     "metrics": set(),
     "ossd": {"metrics", "routers"},
     "page": set(),
-    "pool": set(),
-    "routers": set(),
+    "pool": {"changes"},
+    "routers": {"changes"},
     "service": {"metrics"},
     "slurm": set(),
 }

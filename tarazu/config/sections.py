@@ -97,6 +97,11 @@ class State:
         return f"{self.directory}/tarazu-pool"
 
     @property
+    def changes(self) -> str:
+        """The trail of what root's agents changed on this node."""
+        return f"{self.directory}/tarazu-changes"
+
+    @property
     def page(self) -> str:
         """The imbalance over time; in `results`, NAME.json, what the page shows of reports."""
         return f"{self.directory}/tarazu-page"
@@ -415,6 +420,23 @@ class Pool:
 
 
 @section(frozen=True)
+class Changes:
+    at_once: int = setting(100, "targets that an agent may have changed at a time", NOT_NEGATIVE)
+    per_minute: int = setting(60, "changes that an agent makes a minute, at most", NOT_NEGATIVE)
+    per_hour: int = setting(600, "changes that an agent makes an hour, at most", NOT_NEGATIVE)
+    second_person: bool = setting(False, "in mode advise: what is approved takes two people")
+    goals: tuple[str, ...] = setting(
+        ("time", "evenness", "changes"),
+        "what a change is judged by, after what none may worsen (dead targets, exclusions, pools, quota, space): the "
+        "first of these that differs decides",
+        Check(
+            "time, evenness and changes, each once, in any order",
+            lambda v: sorted(v) == ["changes", "evenness", "time"],
+        ),
+    )
+
+
+@section(frozen=True)
 class PageSettings:
     listen: str = setting(
         "127.0.0.1:5780",
@@ -451,6 +473,7 @@ class Settings:
     bursts: Bursts = field(default_factory=Bursts)
     run: RunSettings = field(default_factory=RunSettings)
     pool: Pool = field(default_factory=Pool)
+    changes: Changes = field(default_factory=Changes)
     page: PageSettings = field(default_factory=PageSettings)
     metrics: Metrics = field(default_factory=Metrics)
 
@@ -479,6 +502,7 @@ SECTIONS: dict[str, type] = {
     "bursts": Bursts,
     "run": RunSettings,
     "pool": Pool,
+    "changes": Changes,
     "page": PageSettings,
     "metrics": Metrics,
 }
@@ -498,6 +522,7 @@ RELOADED = {
     "predict": {"horizon_s"},
     "tune": {"mode"},
     "pool": {"mode", "of", "floor"},
+    "changes": {f.name for f in dataclasses.fields(Changes)},
     "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet"},
     "forwarding": {"benchmarks", "curves", "routers"},
 }

@@ -91,6 +91,14 @@ PARAMETERS: dict[str, Parameter] = {
         )
         for name, versions in (("degraded", ALL), ("no_create", "2.16-2.17"), ("readonly", "2.17"))
     },
+    "obdfilter.*.recovery_status": _oss(
+        "whether the OST recovers: then nothing is changed",
+        {
+            f"{DEBUG}/obdfilter/*/recovery_status": "2.17",
+            f"{PROC}/obdfilter/*/recovery_status": "2.12-2.16",
+        },
+        expected=False,
+    ),
     "osd-*.*.mntdev": _oss(
         "the block device of each OST (of ldiskfs)",
         {f"{SYS}/osd-*/*/mntdev": "2.15-2.17", f"{PROC}/osd-*/*/mntdev": "2.12"},
@@ -170,6 +178,11 @@ PARAMETERS: dict[str, Parameter] = {
     "mdt.*.job_stats": _mds(
         "metadata operations of each job",
         {f"{PROC}/mdt/*/job_stats": ALL, f"{DEBUG}/mdt/*/job_stats": "fallback"},
+    ),
+    "mdt.*.recovery_status": _mds(
+        "whether the MDT recovers: then nothing is changed",
+        {f"{PROC}/mdt/*/recovery_status": ALL, f"{DEBUG}/mdt/*/recovery_status": "fallback"},
+        expected=False,
     ),
     "mdt.*.filesfree": _mds(
         "inodes left of each MDT",

@@ -19,10 +19,11 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu import config
+from tarazu.daemons.changes.lctl import Lctl
 from tarazu.daemons.levers.kept import Kept, Note
-from tarazu.daemons.levers.lctl import Lctl, LctlSilent
 from tarazu.daemons.noted import LOCK_S
 from tarazu.errors import BadInput, StoreError, TarazuError, Unavailable
+from tarazu.program import Silent as LctlSilent
 from tarazu.store import stop
 from tarazu.tune.lever import Before, Lever, LeverParameter
 from tarazu.tune.levers import known, levers_of

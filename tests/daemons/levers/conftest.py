@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tarazu import config
+from tarazu.daemons.changes.lctl import Lctl
 from tarazu.daemons.levers.keeper import Keeper
 from tarazu.daemons.levers.kept import Kept
-from tarazu.daemons.levers.lctl import Lctl
 from tarazu.program import Program, ProgramOutput
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed import tunables

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tarazu.daemons.changes.lctl import Lctl
 from tarazu.daemons.levers import keeper as keepers
 from tarazu.daemons.levers.keeper import Done, resume, set_here, undo
-from tarazu.daemons.levers.lctl import Lctl
 from tarazu.errors import BadInput, StoreError, Unavailable
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed import tunables

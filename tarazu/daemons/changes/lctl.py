@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Sequence
 
 from tarazu.errors import BadInput, Unavailable
 from tarazu.program import TIMEOUT_S, CannotRun, Program, Silent
@@ -16,8 +17,8 @@ device that is just going (ENODEV).
 _ERROR = "error: set_param:"
 
 
-class LctlSilent(Unavailable):
-    """It took too long: whether it did what it should nobody knows."""
+AT_ONCE = 200
+"""Parameters in one call."""
 
 
 class Lctl:
@@ -29,12 +30,16 @@ class Lctl:
         self._turn = turn
 
     def set(self, settings: Sequence[tuple[str, str]]) -> None:
-        """As `tune.levers.base.Setter`; raises LctlSilent too."""
+        """(parameter by its exact name, value), all of them and in this order, also after one has failed.
+
+        Raises BadInput for what Lustre refuses as wrong (EINVAL, ERANGE …), Unavailable for what it does not do now,
+        Silent where nobody knows.
+        """
         self._turn()
         try:
             answer = self.program.call(("set_param", *(f"{name}={value}" for name, value in settings)))
         except Silent as error:
-            raise LctlSilent(_short(str(error))) from None
+            raise Silent(_short(str(error))) from None
         except CannotRun as error:
             raise Unavailable(_short(str(error))) from None
         # Of several parameters the status is the last one's: an error counts wherever it stands.
@@ -48,6 +53,22 @@ class Lctl:
                 _short(answer.words), "a value that Lustre takes", _short(said.removeprefix(_ERROR))
             )
         raise Unavailable(f"{_short(answer.words)}: status {answer.status}: {_short(said)}")
+
+    def set_all(self, settings: Sequence[tuple[str, str]]) -> None:
+        """As `set`, of any number of them."""
+        failed: Exception | None = None
+        for first in range(0, len(settings), AT_ONCE):
+            try:
+                self.set(settings[first : first + AT_ONCE])
+            except (BadInput, Unavailable) as error:
+                failed = failed or error
+        if failed:
+            raise failed
+
+
+def commands_of(settings: Iterable[tuple[str, str]]) -> list[str]:
+    """The same as command lines for people."""
+    return [shlex.join(["lctl", "set_param", f"{name}={value}"]) for name, value in settings]
 
 
 def _short(text: str) -> str:

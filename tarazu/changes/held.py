@@ -1,0 +1,60 @@
+"""What was there before a change, and what has been set since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tarazu.changes.change import Change, Part
+from tarazu.changes.outcome import Gave
+
+
+class Held(msgspec.Struct, frozen=True):
+    """One target that is not as it was: enough to restore it after any crash."""
+
+    change: Change
+    """The newest that was set, or was about to be."""
+    before: tuple[Part, ...]
+    steps: tuple[dict[str, str], ...]
+    """What was wanted of it, one when it is settled, more while it is being changed; `{}` is what was there before."""
+    since_s: float = 0.0
+    """Unix time of its first setting."""
+    asked_s: float = 0.0
+    """When it was asked for last: from then on it lasts `Change.lasts_s`."""
+    boot: str = ""
+    lasting: bool = False
+    theirs: dict[str, str] = {}
+    """Part → what somebody else has set since: his, until it is applied anew by hand. Nothing of it is restored."""
+    resting: bool = False
+    """What is wanted is not set for a while: the site is stopped."""
+    askers: tuple[str, ...] = ()
+    """Who wants it, where several may at once (two jobs in one directory): it goes with the last of them."""
+    gave: Gave | None = None
+
+    @property
+    def id(self) -> str:
+        return self.change.id
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.change.key
+
+    @property
+    def settled(self) -> bool:
+        return len(self.steps) == 1 and not self.resting
+
+    def ends_s(self) -> float:
+        """Unix time; 0: never by itself."""
+        return self.asked_s + self.change.lasts_s if self.change.lasts_s else 0.0
+
+
+def text_of(parts: Sequence[Part]) -> str:
+    """Of hundreds of parts: what they have in common."""
+    by_value: dict[str, list[str]] = {}
+    for part in parts:
+        by_value.setdefault(part.value, []).append(part.name)
+    return "; ".join(
+        f"{names[0]}={value}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+        for value, names in by_value.items()
+    )

@@ -1,0 +1,276 @@
+"""What a daemon has to change a system by: it says what it would have, in its mode; the agent sees to the rest.
+
+observe  proposals alone: `tarazu change list` shows them
+advise   those are made that people approved (`tarazu change approve`)
+apply    all are made, within the limits
+
+What people took back by hand is not made again until they apply it; nor is, for a day, what made things worse than
+before (`tarazu.changes.outcome`): that comes back by itself. While `tarazu change stop` holds, nothing new is made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tarazu import config
+from tarazu.changes.change import Change
+from tarazu.changes.goals import CannotMend
+from tarazu.changes.held import Held
+from tarazu.changes.lever import Lever
+from tarazu.changes.limits import Limits
+from tarazu.changes.outcome import Gave, Hours, compare
+from tarazu.changes.trail import What, event
+from tarazu.daemons.changes.engine import Done, Engine
+from tarazu.daemons.changes.recovery import recovering
+from tarazu.daemons.changes.store import Decisions, Key, Proposal, Proposals, Store, Veto
+from tarazu.daemons.changes.trail import Trail
+from tarazu.daemons.noted import LOCK_S
+from tarazu.errors import TarazuError
+from tarazu.past import no_later
+from tarazu.program import Program
+
+log = logging.getLogger("tarazu.changes")
+
+SAVE_S = 600.0
+"""So often the measures are written."""
+WORSE_S = 86400.0
+"""So long what made things worse is not made again."""
+BY_ITSELF = "tarazu"
+
+
+class Plan(NamedTuple):
+    """What a daemon would have now."""
+
+    changes: tuple[Change, ...] = ()
+    cannot_mend: tuple[CannotMend, ...] = ()
+
+
+class Agent:
+    def __init__(
+        self,
+        name: str,
+        store: Store,
+        levers: Mapping[str, Lever],
+        settings: config.Settings,
+        *,
+        programs: Sequence[Program] = (),
+        stopped: Callable[[], str] = lambda: "",
+        trouble: Callable[[], str] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`name`: of the daemon or the command, in the trail; `stopped`, `trouble`: as `Engine`; the trouble of this
+        node's own targets is looked up by default.
+        """
+        self.name = name
+        self.store = store
+        self.trail = Trail(settings.state.changes, name)
+        self.settings = settings
+        self._clock = clock
+        self.engine = Engine(
+            store,
+            levers,
+            self.trail,
+            programs=programs,
+            limits=limits_of(settings),
+            order=settings.changes.goals,
+            stopped=stopped,
+            trouble=trouble or (lambda: recovering(config.root())),
+            clock=clock,
+        )
+        self._hours: dict[str, Hours] | None = None
+        self._saved_at = float("-inf")
+        self._told: set[str] = set()
+        """Proposals, and what cannot be mended, that the trail knows of."""
+        self._written: Proposals | None = None
+
+    def take_over(self, settings: config.Settings) -> None:
+        """Limits and goals may change while it runs."""
+        self.settings = settings
+        self.engine.limits, self.engine.order = limits_of(settings), settings.changes.goals
+
+    def follow(
+        self,
+        plan: Plan,
+        mode: str,
+        why: str,
+        *,
+        of: Callable[[Held], bool] = lambda held: True,
+        wait_s: float = LOCK_S,
+    ) -> Done:
+        """One round. `why`: what is told of what is taken back because it is in the plan no more; `of`: which held
+        changes this plan speaks of.
+
+        Raises StoreError or Unavailable when the notes are not to be had: then nothing is set.
+        """
+        with self.store.locked(wait_s):
+            decisions = self._decisions()
+            held = dict(self.store.held_changes)
+        may = [change for change in plan.changes if not self._why_not(change, mode, decisions)]
+        stopped = self.store.stopped_by()
+        if stopped:
+            may = [change for change in may if _is_made(held.get(change.key), change)]
+        by_hand = {key for key, each in held.items() if each.id in decisions.approvals}
+        wanted = {change.key for change in may}
+
+        def its(each: Held) -> bool:
+            if each.key in wanted:
+                return False
+            if stopped or (each.key in by_hand and mode != "observe"):
+                return self.engine.stopped != ""
+            return of(each)
+
+        done = self.engine.make(may, why, of=its, wait_s=wait_s)
+        self._propose(plan, mode, decisions, done)
+        return done
+
+    def _decisions(self) -> Decisions:
+        """Only with the lock. What made things worse a day ago may be tried again."""
+        decisions, now_s = self.store.decisions(), self._clock()
+        fresh = tuple(v for v in decisions.vetoes if v.by != BY_ITSELF or now_s - WORSE_S < v.at_s <= now_s)
+        if fresh != decisions.vetoes:
+            decisions = msgspec.structs.replace(decisions, vetoes=fresh)
+            self.store.decide(decisions)
+        return decisions
+
+    def _why_not(self, change: Change, mode: str, decisions: Decisions) -> str:
+        """Why people, or their absence, keep it from being made; empty: they do not."""
+        if veto := decisions.veto(change.key):
+            return f"taken back by {veto.by}" + (f": {veto.reason}" if veto.reason else "")
+        if mode == "apply":
+            return ""
+        if mode != "advise":
+            return f"the mode is {mode}"
+        return approved(change.id, decisions, self.settings)
+
+    def _propose(self, plan: Plan, mode: str, decisions: Decisions, done: Done) -> None:
+        reasons = {failure.key: ("failed", failure.why) for failure in done.failed}
+        reasons |= {failure.key: ("refused", failure.why) for failure in done.refused}
+        reasons |= {failure.key: ("waits", failure.why) for failure in done.waits}
+        stopped = self.engine.stopped or self.store.stopped_by()
+        old = {each.change.id: each for each in self._written.proposals} if self._written else {}
+        proposals = []
+        for change in plan.changes:
+            if _is_made(self.store.held_changes.get(change.key), change) and change.key not in reasons:
+                continue
+            state, why_not = reasons.get(change.key, ("proposed", ""))
+            why_not = why_not or self._why_not(change, mode, decisions) or stopped
+            before = old.get(change.id)
+            if state == "proposed" and not why_not:
+                continue  # as it is wanted, by somebody else
+            if before and state == "proposed" == before.state and before.change == change:
+                proposals.append(msgspec.structs.replace(before, why_not=why_not))
+                continue
+            at_s = before.at_s if before else self._clock()
+            proposals.append(Proposal(change, state, at_s, why_not, self.commands(change)))  # type: ignore[arg-type]
+        self._tell(proposals, plan.cannot_mend)
+        now = Proposals(1, mode, stopped, tuple(proposals), plan.cannot_mend)
+        if now != self._written:
+            with contextlib.suppress(TarazuError):
+                self.store.propose(now)
+                self._written = now
+
+    def commands(self, change: Change) -> tuple[str, ...]:
+        """By which it would be made; none where that is not known now."""
+        lever = self.engine.levers.get(change.lever)
+        try:
+            parts = lever.read(change.target, [name for name in change.wanted if name]) if lever else ()
+            wanted = {part.name: change.wanted.get(part.name, change.wanted.get("", "")) for part in parts}
+            return tuple(lever.commands(change.target, wanted, parts)) if lever else ()
+        except TarazuError:
+            return ()
+
+    def _tell(self, proposals: Sequence[Proposal], cannot_mend: Sequence[CannotMend]) -> None:
+        told = set()
+        for each in proposals:
+            told.add(each.change.id)
+            if each.state == "proposed" and each.change.id not in self._told:
+                self.trail.add(event("proposed", self.name, each.change, commands=each.commands))
+        for cannot in cannot_mend:
+            text = f"{cannot.lever} {cannot.target} {cannot.why}"
+            told.add(text)
+            if text not in self._told:
+                lever, target, why = cannot.lever, cannot.target, cannot.why
+                self.trail.add(event("cannot mend", self.name, lever=lever, target=target, why=why))
+        self._told = told
+
+    def saw(self, lever: str, measures: Mapping[str, float], target: str = "") -> None:
+        """What a lever's measures are now, each round: what changes gave is told by them. After a day at least, what
+        made things worse is taken back.
+        """
+        if self._hours is None:
+            self._hours = self.store.measures()
+        now_s = self._clock()
+        for name, value in measures.items():
+            self._hours.setdefault(f"{lever} {target} {name}", Hours()).add(value, now_s)
+        now = time.monotonic()
+        if now - self._saved_at >= SAVE_S:
+            self._saved_at = now
+            self.store.measured(self._hours)
+            self._look_back(lever, target, now_s)
+
+    def _look_back(self, lever: str, target: str, now_s: float) -> None:
+        """Compare what was promised with what came of it. Raises StoreError, Unavailable."""
+        assert self._hours is not None
+        worse: list[Held] = []
+        with self.store.locked(LOCK_S):
+            for held in list(self.store.held_changes.values()):
+                if (
+                    held.gave is None
+                    or held.change.lever != lever
+                    or (target and held.change.target != target)
+                ):
+                    continue
+                hours = self._hours.get(f"{lever} {target} {held.gave.measure}", Hours()).sums
+                gave = compare(hours, held.gave, no_later(held.since_s, now_s), now_s)
+                if gave == held.gave:
+                    continue
+                self.store.note(held.key, msgspec.structs.replace(held, gave=gave))
+                if gave.verdict != held.gave.verdict:
+                    what: What = "worse" if gave.verdict == "worse" else "measured"
+                    self.trail.add(event(what, self.name, None, held, why=words_of(gave)))
+                if gave.verdict == "worse" and held.gave.verdict != "worse":
+                    worse.append(held)
+            if worse:
+                decisions = self._decisions()
+                vetoes = [
+                    Veto(*held.key, BY_ITSELF, "it made things worse than before", now_s) for held in worse
+                ]
+                self.store.decide(msgspec.structs.replace(decisions, vetoes=(*decisions.vetoes, *vetoes)))
+        if worse:
+            keys: Collection[Key] = {held.key for held in worse}
+            why = "it made things worse than before"
+            self.engine.take_back(why, of=lambda held: held.key in keys, wait_s=LOCK_S)
+
+
+def limits_of(settings: config.Settings) -> Limits:
+    changes = settings.changes
+    return Limits(changes.at_once, changes.per_minute, changes.per_hour)
+
+
+def approved(id: str, decisions: Decisions, settings: config.Settings) -> str:
+    """Why it is not; empty: it is, by as many as the site wants."""
+    people = {approval.by for approval in decisions.approvals.get(id, ())}
+    needed = 2 if settings.changes.second_person else 1
+    if len(people) >= needed:
+        return ""
+    if people:
+        return f"approved by {', '.join(sorted(people))}; a second person is needed (changes.second_person)"
+    return "waits for approval: tarazu change approve"
+
+
+def words_of(gave: Gave) -> str:
+    """`time: promised 1.8 -> 1.1, was 1.7, is 1.2 over 5 hours: better`."""
+    promised = f"{gave.measure}: promised {gave.promised_before:.3g} -> {gave.promised_after:.3g}"
+    if not gave.hours or gave.verdict == "not known yet":
+        return f"{promised}; not known yet what came of it"
+    return f"{promised}, was {gave.before:.3g}, is {gave.after:.3g} over {gave.hours} hours: {gave.verdict}"
+
+
+def _is_made(held: Held | None, change: Change) -> bool:
+    return held is not None and held.change.wanted == change.wanted and held.settled

@@ -1,0 +1,4 @@
+"""The agents of a node, each with its directory and its levers: `agent_of(settings)` of one module each.
+
+parameters   Lustre's parameters of this node: those that learn, and drained OSTs
+"""

@@ -1,0 +1,198 @@
+"""An agent's directory (`tarazu.daemons.noted`): what is on disk before anything is set, and what people decided.
+
+changes.json    what is not as it was, and what was there; there is none while there is nothing to restore. What an
+                earlier boot set is gone with it, but for levers that outlast it
+proposals.json  what the daemon would change, or is about to, and why it does not
+decisions.json  what people approved, and what they took back by hand: that is not made again until they apply it
+measures.json   the measures that were promised, by the hour
+made.json       when changes were made in the last hour
+stopped         written by `tarazu change stop`: nothing new is made, what is made stays
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tarazu.changes.change import Change
+from tarazu.changes.goals import CannotMend
+from tarazu.changes.held import Held
+from tarazu.changes.limits import HOUR_S
+from tarazu.changes.outcome import Hours
+from tarazu.daemons.noted import Noted
+from tarazu.durable import boot_id
+from tarazu.errors import StoreError
+
+FORMAT = 1
+CHANGES, WHAT = "changes.json", "what tarazu has changed, and what was there before"
+PROPOSALS, DECISIONS, MEASURES, MADE = "proposals.json", "decisions.json", "measures.json", "made.json"
+STOPPED = "stopped"
+
+Key = tuple[str, str]
+"""(lever, target)."""
+
+
+class _Changes(msgspec.Struct, frozen=True):
+    format: int
+    held: tuple[Held, ...]
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    change: Change
+    state: Literal["proposed", "waits", "refused", "failed"]
+    at_s: float
+    """Unix time when it was first so."""
+    why_not: str = ""
+    """Why it is not made now."""
+    commands: tuple[str, ...] = ()
+
+
+class Proposals(msgspec.Struct, frozen=True):
+    format: int = FORMAT
+    mode: str = ""
+    """Of the daemon, now: `observe`, `advise`, `apply`."""
+    stopped: str = ""
+    """Why nothing is made at all."""
+    proposals: tuple[Proposal, ...] = ()
+    cannot_mend: tuple[CannotMend, ...] = ()
+
+
+class Approval(msgspec.Struct, frozen=True):
+    by: str
+    reason: str
+    at_s: float
+
+
+class Veto(msgspec.Struct, frozen=True):
+    """A target that is not changed again until it is applied by hand."""
+
+    lever: str
+    target: str
+    by: str
+    reason: str
+    at_s: float
+
+
+class Decisions(msgspec.Struct, frozen=True):
+    format: int = FORMAT
+    approvals: dict[str, tuple[Approval, ...]] = {}
+    """A change's id → who approved it."""
+    vetoes: tuple[Veto, ...] = ()
+
+    def veto(self, key: Key) -> Veto | None:
+        return next((veto for veto in self.vetoes if (veto.lever, veto.target) == key), None)
+
+
+class Store(Noted):
+    def __init__(self, directory: str | Path, daemon: str = "agent", command: str = "tarazu change") -> None:
+        """`daemon`: what a second one is told that the first one is; `command`: whose `--undo` holds."""
+        super().__init__(directory)
+        self.daemon, self.command = daemon, command
+        self.held_changes: dict[Key, Held] = {}
+        """Of this boot; whatever is not here is as somebody else has it."""
+        self._stopped = f"{self.directory}/{STOPPED}"
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything is noted. Raises StoreError."""
+        try:
+            return (self.directory / CHANGES).exists()
+        except OSError as error:
+            raise StoreError(str(self.directory), "a directory that can be read", error.strerror) from None
+
+    def load(self) -> None:
+        self.held_changes = {}
+        file = self._formatted(CHANGES, _Changes, WHAT)
+        boot = boot_id()
+        for held in file.held if file else ():
+            if held.lasting or held.boot == boot:
+                self.held_changes[held.key] = held
+
+    def note(self, key: Key, held: Held | None) -> None:
+        """On disk when this returns; None forgets it. Raises StoreError; then what was noted is still."""
+        changes = {other: each for other, each in self.held_changes.items() if other != key}
+        if held is not None:
+            changes[key] = held
+        self.note_all(changes.values())
+
+    def note_all(self, changes: Iterable[Held]) -> None:
+        """As `note`, of everything."""
+        made = {held.key: held for held in changes}
+        if made == self.held_changes:
+            return
+        if made:
+            self._write(CHANGES, _Changes(FORMAT, tuple(made.values())))
+        else:
+            self.remove(CHANGES)  # on a full disk, too
+        self.held_changes = made
+
+    def stopped_by(self) -> str:
+        """Why nothing new is made, by `tarazu change stop`; empty: it may be."""
+        try:
+            os.stat(self._stopped)
+        except OSError:
+            return ""
+        return "stopped by tarazu change stop"
+
+    def stop(self, on: bool) -> None:
+        """Raises StoreError."""
+        if on:
+            os.close(self._open("lock"))  # makes the directory
+            self.replace(STOPPED, b"by tarazu change stop\n")
+        elif self.stopped_by():
+            self.remove(STOPPED)
+
+    def proposals(self) -> Proposals:
+        """Raises StoreError."""
+        return self._formatted(PROPOSALS, Proposals, "what tarazu would change") or Proposals()
+
+    def propose(self, proposals: Proposals) -> None:
+        """Raises StoreError."""
+        self._write(PROPOSALS, proposals)
+
+    def decisions(self) -> Decisions:
+        """Raises StoreError."""
+        return self._formatted(DECISIONS, Decisions, "what people decided of changes") or Decisions()
+
+    def decide(self, decisions: Decisions) -> None:
+        """Only with the lock. Raises StoreError."""
+        if decisions == Decisions():
+            self.remove(DECISIONS)
+        else:
+            self._write(DECISIONS, decisions)
+
+    def measures(self) -> dict[str, Hours]:
+        """`lever target measure` → its hours; what cannot be read is learned anew."""
+        try:
+            return self.read(MEASURES, dict[str, Hours], "measures by the hour") or {}
+        except StoreError:
+            return {}
+
+    def measured(self, measures: Mapping[str, Hours]) -> None:
+        with contextlib.suppress(StoreError):
+            self._write(MEASURES, measures)
+
+    def made(self) -> list[float]:
+        """Unix times of the last hour's changes, as far as known."""
+        try:
+            return self.read(MADE, list[float], "times of changes") or []
+        except StoreError:
+            return []
+
+    def made_at(self, now_s: float) -> None:
+        with contextlib.suppress(StoreError):
+            self._write(MADE, [*(at_s for at_s in self.made() if now_s - HOUR_S < at_s <= now_s), now_s])
+
+    def _write(self, name: str, content: object) -> None:
+        self.replace(name, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+
+    def _formatted(self, name: str, kind: type, what: str):  # type: ignore[no-untyped-def]
+        file = self.read(name, kind, what)
+        if file is not None and file.format != FORMAT:
+            raise StoreError(str(self.directory / name), f"format {FORMAT}", file.format)
+        return file

@@ -1,0 +1,56 @@
+"""The one audit file of changes: each agent of this node adds its lines; `tarazu change log` reads them."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tarazu.changes.trail import Event, line_of
+from tarazu.malformed import MALFORMED
+from tarazu.wire.said import SaidOnce
+
+log = logging.getLogger("tarazu.changes")
+NAME = "trail.jsonl"
+
+
+class Trail:
+    """A line of the file at a time, and the same in words in the daemon's log; what cannot be written is said once."""
+
+    def __init__(self, directory: str | Path, agent: str) -> None:
+        """`agent`: who it is, in each line."""
+        self.path = Path(directory) / NAME
+        self.agent = agent
+        self._said = SaidOnce(log)
+
+    def add(self, event: Event) -> None:
+        log.info("%s", line_of(event))
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Opened for each line, so that the file can be rotated without telling us.
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            descriptor = os.open(self.path, flags, 0o600)
+            try:
+                os.write(descriptor, event.encoded())
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            self._said.warning(f"{self.path}: lines of the trail are lost: {error.strerror}", "trail")
+
+
+def read(path: Path, most: int) -> Iterator[Event]:
+    """The last `most` lines that can be read, oldest first; none where there is no file. Raises OSError."""
+    try:
+        with open(path, "rb") as file:
+            lines = deque(file, maxlen=most)
+    except FileNotFoundError:
+        return
+    for line in lines:
+        try:
+            yield msgspec.json.decode(line, type=Event)
+        except MALFORMED:
+            continue  # cut off by a full disk, or of a later version
