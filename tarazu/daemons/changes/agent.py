@@ -71,7 +71,6 @@ class Agent:
         self.store = store
         self.trail = Trail(settings.state.changes, name)
         self.settings = settings
-        self._clock = clock
         self.engine = Engine(
             store,
             levers,
@@ -131,7 +130,7 @@ class Agent:
 
     def _decisions(self) -> Decisions:
         """Only with the lock. What made things worse a day ago may be tried again."""
-        decisions, now_s = self.store.decisions(), self._clock()
+        decisions, now_s = self.store.decisions(), self.engine.clock()
         fresh = tuple(v for v in decisions.vetoes if v.by != BY_ITSELF or now_s - WORSE_S < v.at_s <= now_s)
         if fresh != decisions.vetoes:
             decisions = msgspec.structs.replace(decisions, vetoes=fresh)
@@ -162,11 +161,11 @@ class Agent:
             why_not = why_not or self._why_not(change, mode, decisions) or stopped
             before = old.get(change.id)
             if state == "proposed" and not why_not:
-                continue  # as it is wanted, by somebody else
+                continue  # left to somebody else
             if before and state == "proposed" == before.state and before.change == change:
                 proposals.append(msgspec.structs.replace(before, why_not=why_not))
                 continue
-            at_s = before.at_s if before else self._clock()
+            at_s = before.at_s if before else self.engine.clock()
             proposals.append(Proposal(change, state, at_s, why_not, self.commands(change)))  # type: ignore[arg-type]
         self._tell(proposals, plan.cannot_mend)
         now = Proposals(1, mode, stopped, tuple(proposals), plan.cannot_mend)
@@ -205,7 +204,7 @@ class Agent:
         """
         if self._hours is None:
             self._hours = self.store.measures()
-        now_s = self._clock()
+        now_s = self.engine.clock()
         for name, value in measures.items():
             self._hours.setdefault(f"{lever} {target} {name}", Hours()).add(value, now_s)
         now = time.monotonic()

@@ -112,7 +112,7 @@ class Engine:
         self._programs = programs
         self._stopped = stopped
         self._trouble = trouble
-        self._clock = clock
+        self.clock = clock
         self._look_at: dict[Key, float] = {}
         self._tries = Tries()
         self._said = SaidOnce(log)
@@ -203,7 +203,7 @@ class Engine:
         self.store.note_all(kept)
 
     def _to_take_back(self, wishes: Mapping[Key, Change], of: Callable[[Held], bool]) -> list[Held]:
-        now_s = self._clock()
+        now_s = self.clock()
         found = []
         for held in list(self.store.held_changes.values()):
             if held.key in wishes:
@@ -291,21 +291,19 @@ class Engine:
 
     def _begin(self, lever: Lever, change: Change, parts: Sequence[Part]) -> Done:
         """Of a target that is as somebody else has it."""
-        goal = wanted_of(change.wanted, parts)
-        shown = {part.name: part.value for part in parts}
-        if goal and all(lever.verify(shown[name], value) for name, value in goal.items()):
-            return Done()  # good as it is, and not ours to take back
-        lever.may_change(change.target, parts)
-        self._may_begin(change, new=True)
-        now_s = self._clock()
+        now_s = self.clock()
         held = Held(change, tuple(parts), ({},), now_s, now_s, boot_id(), lever.lasting)
-        return self._write(lever, held, change, self._goal(lever, held, change, parts), parts)
+        goal = self._goal(lever, held, change, parts)
+        if goal or not parts:  # else it is so already: held all the same, so that it is his who changes it
+            lever.may_change(change.target, parts)
+            self._may_begin(change, new=True)
+        return self._write(lever, held, change, goal, parts)
 
     def _may_begin(self, change: Change, *, new: bool) -> None:
         if why := "" if change.mends else self._trouble():
             raise Refused(why, waits=True)
         count = len(self.store.held_changes) if new else 0
-        if why := self.limits.refusal(count, self.store.made(), self._clock()):
+        if why := self.limits.refusal(count, self.store.made(), self.clock()):
             raise Refused(why, waits=True)
 
     def _goal(self, lever: Lever, held: Held, change: Change, parts: Sequence[Part]) -> dict[str, str]:
@@ -324,7 +322,7 @@ class Engine:
     ) -> Done:
         """Noted, set, read back, noted as settled."""
         earlier = tuple(step for step in held.steps if step != change.wanted) or ({},)
-        now_s = self._clock()
+        now_s = self.clock()
         changing = msgspec.structs.replace(
             held, change=change, steps=(*earlier, change.wanted), asked_s=now_s, resting=False
         )
@@ -434,7 +432,7 @@ class Engine:
 
     def _renew(self, held: Held | None, change: Change) -> None:
         """It is asked for again: noted now and then, for its end."""
-        now_s = self._clock()
+        now_s = self.clock()
         if held is None or (held.change == change and not change.lasts_s):
             return
         due = not now_s - RENEW * change.lasts_s < held.asked_s <= now_s
