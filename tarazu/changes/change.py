@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
 
+MOST = 1e9
+"""Of a score: what never ends."""
 ALL = ""
 """As the name of a part: all parts that the target has, those too that come later."""
 
@@ -31,6 +34,11 @@ class Score(msgspec.Struct, frozen=True):
     after: float
     unit: str = ""
     """What it counts, for people: `dead OSTs in the pool`."""
+
+    def __post_init__(self) -> None:
+        for name in ("before", "after"):
+            if not math.isfinite(getattr(self, name)):  # JSON has no such number, and notes must be readable
+                msgspec.structs.force_setattr(self, name, MOST)
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

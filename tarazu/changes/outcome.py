@@ -33,9 +33,9 @@ class Gave(msgspec.Struct, frozen=True):
     measure: str
     promised_before: float
     promised_after: float
-    before: float = math.nan
+    before: float = 0.0
     """Mean of the same hours before it."""
-    after: float = math.nan
+    after: float = 0.0
     hours: int = 0
     """That were compared."""
     verdict: Verdict = "not known yet"

@@ -326,7 +326,7 @@ class Engine:
         changing = msgspec.structs.replace(
             held, change=change, steps=(*earlier, change.wanted), asked_s=now_s, resting=False
         )
-        if not held.settled or held.change.wanted != change.wanted:
+        if change.wanted not in held.steps:
             changing = msgspec.structs.replace(changing, since_s=now_s, gave=promised(change))
         self.store.note(change.key, changing)
         if goal:
