@@ -16,6 +16,7 @@ import msgspec
 from tests.chaos.applications import Jobs
 from tests.chaos.faults import FAULTS, kill, without
 from tests.chaos.invariants import Check, Watch
+from tests.chaos.levers import Beside
 from tests.chaos.load import Client
 from tests.chaos.prober import Prober
 from tests.chaos.site import Site
@@ -92,6 +93,7 @@ def _run(site: Site, plan: Plan, say: Callable[[str], None], begin: float) -> Ou
     done = 0
     chance = random.Random(plan.seed)
     killer = Killer(site, chance)
+    levers = Beside(plan.seed)
     try:
         site.start()
         if not watch.ready(READY_S):
@@ -129,7 +131,9 @@ def _run(site: Site, plan: Plan, say: Callable[[str], None], begin: float) -> Ou
             if each.ident:
                 each.join(30)
         watch.close()
-    counts = sum((each.counts for each in (*clients, *jobs, check)), Counter())
+        changed, wrong_there = levers.end()
+    wrong += wrong_there
+    counts = changed + sum((each.counts for each in (*clients, *jobs, check)), Counter())
     return Outcome(
         dict(kills),
         dict(faults),

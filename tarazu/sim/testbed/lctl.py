@@ -36,6 +36,8 @@ ALLOWED = {"offset_type": ("physical", "logical"), "supported": ("reads_and_writ
 RPC_PAGES, PAGE_BYTES = 1024, 4096
 """What servers take at once (`brw_size` 4)."""
 MEMORY_MB = 64 << 10
+MAX_DIRTY_MB = 490
+"""An eighth of the memory of the client whose values a testbed's clients have (`tunables.MEMORY_KB`)."""
 
 
 class No(Exception):
@@ -307,10 +309,26 @@ def _set(root: str, path: str, value: str) -> None:
     name = path.rpartition("/")[2]
     if name not in Nrs.names():
         _replace(f"{root}/{path}", tunable(path, value) + "\n")
+        if name in ("max_rpcs_in_flight", "max_pages_per_rpc"):
+            _adjust_max_dirty(f"{root}/{path.rpartition('/')[0]}")
         return
     nrs = Nrs(root)
     nrs.set(name, value)
     nrs.save()
+
+
+def _adjust_max_dirty(device: str) -> None:
+    """Up to what is in flight at most, and to an eighth of the memory (obd.h, client_adjust_max_dirty)."""
+    try:
+        rpcs, pages, dirty_mb = (
+            int(_read(f"{device}/{name}"))
+            for name in ("max_rpcs_in_flight", "max_pages_per_rpc", "max_dirty_mb")
+        )
+    except FileNotFoundError:
+        return
+    raised = min(max(dirty_mb, -(-rpcs * pages // 256)), MAX_DIRTY_MB)
+    if raised != dirty_mb:
+        _replace(f"{device}/max_dirty_mb", f"{raised}\n")
 
 
 def _read(path: str) -> str:

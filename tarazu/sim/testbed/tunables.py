@@ -13,6 +13,8 @@ from tarazu.sim.testbed.roots import target_name
 
 OSC = {"max_rpcs_in_flight": 8, "max_pages_per_rpc": 1024, "max_dirty_mb": 490}
 LLITE = {"max_read_ahead_mb": 256}
+MEMORY_KB = 4_012_968
+"""Of such a client: an eighth of it are 490 MiB, rounded up."""
 
 
 def instance(number: int) -> str:
@@ -49,6 +51,10 @@ def make_client(root: Path, fs_name: str, number: int, osts: int) -> None:
         (parameters / device).mkdir(parents=True, exist_ok=True)
         for name, value in values.items():
             (parameters / device / name).write_text(f"{value}\n")
+    memory = root / "proc" / "meminfo"
+    if not memory.exists():
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        memory.write_text(f"MemTotal:        {MEMORY_KB} kB\n")
 
 
 def parameter(root: Path, name: str) -> str:

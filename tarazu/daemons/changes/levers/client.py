@@ -2,7 +2,8 @@
 
 An MDS has OSCs too, its MDTs' (`…-osc-MDT0000`), which take other ranges: only those of mounts are named, each by its
 own name. Raising RPCs in flight or their size makes Lustre raise `max_dirty_mb` to what fits into them, and nothing
-lowers it again (obd.h, client_adjust_max_dirty): a value that would do so is not set.
+lowers it again (obd.h, client_adjust_max_dirty): a value that would do so is not set. It is never more than an eighth
+of the memory; where it is that, nothing raises it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from tarazu.changes.change import Part
 from tarazu.changes.lever import Lever
 from tarazu.daemons.changes.lctl import Lctl, commands_of
 from tarazu.errors import BadInput, Unavailable
+from tarazu.stats import reading
 from tarazu.tune.levers import files
 from tarazu.tune.levers.client import ClientParameter
-from tarazu.units import MIB
+from tarazu.units import KIB, MIB
 
 
 class ClientLever(Lever):
@@ -75,8 +77,15 @@ class ClientLever(Lever):
         if not all(text and text.isdecimal() for text in texts):
             raise Unavailable(f"osc.{device}: expected {', '.join(names)} to be numbers, found {texts}")
         rpcs, pages, dirty_mb = (int(text or 0) for text in texts)
-        if rpcs * pages * os.sysconf("SC_PAGESIZE") > dirty_mb * MIB:
+        if dirty_mb * MIB < self._memory() // 8 and rpcs * pages * os.sysconf("SC_PAGESIZE") > dirty_mb * MIB:
             where = (
                 f"osc.{device}.{self.name}: expected RPCs in flight that fit into max_dirty_mb ({dirty_mb})"
             )
             raise Unavailable(f"{where}, found {rpcs} of {pages} pages")
+
+    def _memory(self) -> int:
+        """Bytes of this node."""
+        try:
+            return int(reading.text(Path(self.root) / "proc/meminfo").split()[1]) * KIB  # MemTotal: N kB
+        except (OSError, ValueError, IndexError):
+            return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
