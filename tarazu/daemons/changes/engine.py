@@ -188,17 +188,14 @@ class Engine:
                     program.lock = None
 
     def _forget_theirs(self, keys: Collection[Key]) -> None:
-        """Of a whole target: all of it is his, and it is taken over anew. Of parts: what he set is what was there."""
+        """Of a whole target: all of it is his, and it is taken over anew. Of parts: these come as new ones."""
         kept = []
         for held in self.store.held_changes.values():
-            if held.key not in keys or not held.theirs:
-                kept.append(held)
-                continue
             lever = self.levers.get(held.change.lever)
-            if lever is not None and lever.apart:
-                before = tuple(
-                    part._replace(value=held.theirs.get(part.name, part.value)) for part in held.before
-                )
+            if held.key not in keys or not held.theirs or lever is None:
+                kept.append(held)
+            elif lever.apart:
+                before = tuple(part for part in held.before if part.name not in held.theirs)
                 kept.append(msgspec.structs.replace(held, before=before, theirs={}))
         self.store.note_all(kept)
 
@@ -309,7 +306,7 @@ class Engine:
     def _goal(self, lever: Lever, held: Held, change: Change, parts: Sequence[Part]) -> dict[str, str]:
         """Part → value, of those that are to be set now. What was wanted before and is no more goes back."""
         wanted = wanted_of(change.wanted, parts)
-        back = lever.back(held, parts, for_good=False) if len(wanted) < len(parts) else {}
+        back = lever.back(held, parts, for_good=True) if len(wanted) < len(parts) else {}
         goal = {}
         for part in parts:
             value = wanted.get(part.name, back.get(part.name))

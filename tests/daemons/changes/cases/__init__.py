@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from ..case import Case
 from .client import ClientCase
+from .files import FilesCase
 
-CASES: dict[str, type[Case]] = {case.name: case for case in (ClientCase,)}
+CASES: dict[str, type[Case]] = {case.name: case for case in (ClientCase, FilesCase)}
