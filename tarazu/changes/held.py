@@ -44,6 +44,11 @@ class Held(msgspec.Struct, frozen=True):
     def settled(self) -> bool:
         return len(self.steps) == 1 and not self.resting
 
+    @property
+    def half_set(self) -> bool:
+        """Its setting has begun, and has not ended."""
+        return len(self.steps) > 1 and not self.resting
+
     def ends_s(self) -> float:
         """Unix time; 0: never by itself."""
         return self.asked_s + self.change.lasts_s if self.change.lasts_s else 0.0

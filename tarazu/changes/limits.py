@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from tarazu.past import no_later
-
 MINUTE_S = 60.0
 HOUR_S = 3600.0
 FIRST_PAUSE_S = 10.0
@@ -29,15 +27,14 @@ class Limits:
         """
         if held >= self.at_once:
             return f"{held} targets are changed already: {self.at_once} may be at once (changes.at_once)"
-        made = [no_later(at_s, now_s) for at_s in made_s]
         for name, most, span_s in (
             ("minute", self.per_minute, MINUTE_S),
             ("hour", self.per_hour, HOUR_S),
         ):
-            recent = sorted(at_s for at_s in made if at_s > now_s - span_s)
+            recent = sorted(at_s for at_s in made_s if at_s > now_s - span_s)
             if len(recent) >= most:
-                wait_s = recent[len(recent) - most] + span_s - now_s if most else span_s
-                return f"{most} changes a {name} (changes.per_{name}): the next one in {wait_s:.0f} s"
+                # The same words in each round: they are written down.
+                return f"{most} changes a {name} are made already (changes.per_{name})"
         return ""
 
 

@@ -31,7 +31,7 @@ from tarazu.daemons.changes.recovery import recovering
 from tarazu.daemons.changes.store import Decisions, Key, Proposal, Proposals, Store, Veto
 from tarazu.daemons.changes.trail import Trail
 from tarazu.daemons.noted import LOCK_S
-from tarazu.errors import TarazuError
+from tarazu.errors import StoreError, TarazuError
 from tarazu.past import no_later
 from tarazu.program import Program
 
@@ -107,34 +107,40 @@ class Agent:
 
         Raises StoreError or Unavailable when the notes are not to be had: then nothing is set.
         """
+        unread = ""
         with self.store.locked(wait_s):
-            decisions = self._decisions()
-            held = dict(self.store.held_changes)
+            held = self.store.held_changes
+            try:
+                decisions = self._decisions()
+            except StoreError as error:  # it keeps no stop from being followed
+                decisions, unread = Decisions(), str(error)
         may = [change for change in plan.changes if not self._why_not(change, mode, decisions)]
-        stopped = self.store.stopped_by()
-        if stopped:
+        if unread:
             may = [change for change in may if _is_made(held.get(change.key), change)]
-        by_hand = {key for key, each in held.items() if each.id in decisions.approvals}
-        wanted = {change.key for change in may}
+        stopped = self.engine.stopped or unread or self.store.stopped_by()
 
         def its(each: Held) -> bool:
-            if each.key in wanted:
-                return False
-            if stopped or (each.key in by_hand and mode != "observe"):
-                return self.engine.stopped != ""
-            return of(each)
+            if self.engine.stopped or decisions.veto(each.key):
+                return True
+            by_hand = each.id in decisions.approvals and mode != "observe"
+            return not stopped and not by_hand and of(each)
 
         done = self.engine.make(may, why, of=its, wait_s=wait_s)
-        self._propose(plan, mode, decisions, done)
+        self._propose(plan, mode, decisions, done, stopped)
         return done
 
     def _decisions(self) -> Decisions:
-        """Only with the lock. What made things worse a day ago may be tried again."""
+        """Only with the lock. What made things worse a day ago may be tried again. Raises StoreError."""
         decisions, now_s = self.store.decisions(), self.engine.clock()
-        fresh = tuple(v for v in decisions.vetoes if v.by != BY_ITSELF or now_s - WORSE_S < v.at_s <= now_s)
+        fresh = tuple(
+            msgspec.structs.replace(veto, at_s=no_later(veto.at_s, now_s))
+            for veto in decisions.vetoes
+            if veto.by != BY_ITSELF or veto.at_s > now_s - WORSE_S
+        )
         if fresh != decisions.vetoes:
             decisions = msgspec.structs.replace(decisions, vetoes=fresh)
-            self.store.decide(decisions)
+            with contextlib.suppress(StoreError):
+                self.store.decide(decisions)
         return decisions
 
     def _why_not(self, change: Change, mode: str, decisions: Decisions) -> str:
@@ -147,11 +153,10 @@ class Agent:
             return f"the mode is {mode}"
         return approved(change.id, decisions, self.settings)
 
-    def _propose(self, plan: Plan, mode: str, decisions: Decisions, done: Done) -> None:
+    def _propose(self, plan: Plan, mode: str, decisions: Decisions, done: Done, stopped: str) -> None:
         reasons = {failure.key: ("failed", failure.why) for failure in done.failed}
         reasons |= {failure.key: ("refused", failure.why) for failure in done.refused}
         reasons |= {failure.key: ("waits", failure.why) for failure in done.waits}
-        stopped = self.engine.stopped or self.store.stopped_by()
         old = {each.change.id: each for each in self._written.proposals} if self._written else {}
         proposals = []
         for change in plan.changes:

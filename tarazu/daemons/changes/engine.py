@@ -144,14 +144,14 @@ class Engine:
             stopped = self.stopped
             if stopped:
                 wanted, why = (), stopped
-            wishes = {change.key: change for change in wanted}
+            wishes = {change.key: change for change in wanted if change.wanted}
             done = Done()
             for held in self._to_take_back(wishes, of):
-                rests = bool(stopped) and stopped != self.store.why_held and self._rests(held)
+                rests = self._rests(held, stopped)
                 done = done.and_(self._tried(held.key, "", partial(self._restore, held, why, rests=rests)))
             if done.restored:
                 # What one lever allows may hang on another one, as RPCs in flight on their size.
-                done = self._once_more(wishes, done, why)
+                done = self._once_more(wishes, done, why, stopped)
             for change in goals.ranked(wishes.values(), self.order):
                 done = done.and_(self._tried(change.key, change.wanted, partial(self._set, change)))
             return done
@@ -182,10 +182,23 @@ class Engine:
             try:
                 for lever in self.levers.values():
                     lever.anew()
+                self._none_is_ahead()
                 yield
             finally:
                 for program in self._programs:
                     program.lock = None
+
+    def _none_is_ahead(self) -> None:
+        """What a clock that was ahead has noted is from now on: else it would end as much later."""
+        now_s = self.clock()
+        if any(held.asked_s > now_s for held in self.store.held_changes.values()):
+            with contextlib.suppress(StoreError):
+                self.store.note_all(
+                    msgspec.structs.replace(
+                        held, asked_s=no_later(held.asked_s, now_s), since_s=no_later(held.since_s, now_s)
+                    )
+                    for held in self.store.held_changes.values()
+                )
 
     def _forget_theirs(self, keys: Collection[Key]) -> None:
         """Of a whole target: all of it is his, and it is taken over anew. Of parts: these come as new ones."""
@@ -205,22 +218,27 @@ class Engine:
         for held in list(self.store.held_changes.values()):
             if held.key in wishes:
                 continue
-            ends_s = held.ends_s()
-            if of(held) or (ends_s and no_later(held.asked_s, now_s) + held.change.lasts_s < now_s):
+            if of(held) or 0.0 < held.ends_s() < now_s:
                 found.append(held)
         return sorted(found, key=lambda held: held.key)
 
-    def _rests(self, held: Held) -> bool:
+    def _is_his(self, held: Held) -> bool:
+        """All of it is left to somebody else."""
         lever = self.levers.get(held.change.lever)
-        return lever is not None and lever.rests
+        return bool(held.theirs) and not (lever and lever.apart)
 
-    def _once_more(self, wishes: Mapping[Key, Change], done: Done, why: str) -> Done:
+    def _rests(self, held: Held, stopped: str) -> bool:
+        lever = self.levers.get(held.change.lever)
+        return bool(stopped) and stopped != self.store.why_held and lever is not None and lever.rests
+
+    def _once_more(self, wishes: Mapping[Key, Change], done: Done, why: str, stopped: str) -> Done:
         again = [failure.key for failure in done.failed if failure.key not in wishes]
         done = done._replace(failed=tuple(each for each in done.failed if each.key not in again))
         for key in again:
             self._tries.done(key)
             if held := self.store.held_changes.get(key):
-                done = done.and_(self._tried(key, "", partial(self._restore, held, why)))
+                rests = self._rests(held, stopped)
+                done = done.and_(self._tried(key, "", partial(self._restore, held, why, rests=rests)))
         return done
 
     def _tried(self, key: Key, wish: object, act: Callable[[], Done]) -> Done:
@@ -259,14 +277,14 @@ class Engine:
         if lever is None:
             raise BadInput(change.lever, f"one of {', '.join(self.levers) or 'no levers here'}")
         lever.check(change.target, change.wanted)
-        if held and held.theirs and not lever.apart:
+        if held and self._is_his(held):
             return Done()
         as_wanted = held is not None and held.steps == (change.wanted,) and not held.resting
         if as_wanted and now < self._look_at.get(change.key, 0.0):
             self._renew(held, change)
             return Done()
-        if why := goals.refusal(change, self.order):
-            raise Refused(why, waits=False)
+        if not as_wanted and not (held and held.half_set):  # what is half set is not left so
+            self._may_begin(change, new=held is None)
         self._look_at[change.key] = now + LOOK_S
         parts = lever.read(change.target, _names(change, held))
         if held is None:
@@ -282,8 +300,6 @@ class Engine:
         if as_wanted and not goal and held.before == self.store.held_changes[change.key].before:
             self._renew(held, change)
             return done
-        if goal and not as_wanted and len(held.steps) == 1:  # what is half set is not left so
-            self._may_begin(change, new=False)
         return done.and_(self._write(lever, held, change, goal, parts))
 
     def _begin(self, lever: Lever, change: Change, parts: Sequence[Part]) -> Done:
@@ -293,14 +309,17 @@ class Engine:
         goal = self._goal(lever, held, change, parts)
         if goal or not parts:  # else it is so already: held all the same, so that it is his who changes it
             lever.may_change(change.target, parts)
-            self._may_begin(change, new=True)
         return self._write(lever, held, change, goal, parts)
 
     def _may_begin(self, change: Change, *, new: bool) -> None:
+        """Asked before anything is read: what waits costs nothing. Raises Refused."""
+        if why := goals.refusal(change, self.order):
+            raise Refused(why, waits=False)
         if why := "" if change.mends else self._trouble():
             raise Refused(why, waits=True)
-        count = len(self.store.held_changes) if new else 0
-        if why := self.limits.refusal(count, self.store.made(), self.clock()):
+        count = sum(not self._is_his(held) for held in self.store.held_changes.values()) if new else 0
+        now_s = self.clock()
+        if why := self.limits.refusal(count, self.store.made(now_s), now_s):
             raise Refused(why, waits=True)
 
     def _goal(self, lever: Lever, held: Held, change: Change, parts: Sequence[Part]) -> dict[str, str]:
@@ -318,6 +337,9 @@ class Engine:
         self, lever: Lever, held: Held, change: Change, goal: Mapping[str, str], parts: Sequence[Part]
     ) -> Done:
         """Noted, set, read back, noted as settled."""
+        # Asked before each setting: of many changes one takes as long as a stop may.
+        if goal and (why := self.stopped or ("" if held.half_set else self.store.stopped_by())):
+            raise Refused(why, waits=True)
         earlier = tuple(step for step in held.steps if step != change.wanted) or ({},)
         now_s = self.clock()
         changing = msgspec.structs.replace(

@@ -27,6 +27,7 @@ from tarazu.changes.outcome import Hours
 from tarazu.daemons.noted import Noted
 from tarazu.durable import boot_id
 from tarazu.errors import StoreError
+from tarazu.past import no_later
 
 FORMAT = 1
 CHANGES, WHAT = "changes.json", "what tarazu has changed, and what was there before"
@@ -95,6 +96,7 @@ class Store(Noted):
         self.daemon, self.command = daemon, command
         self.held_changes: dict[Key, Held] = {}
         """Of this boot; whatever is not here is as somebody else has it."""
+        self._made: list[float] = []
         self._stopped = f"{self.directory}/{STOPPED}"
 
     @property
@@ -177,19 +179,28 @@ class Store(Noted):
         with contextlib.suppress(StoreError):
             self._write(MEASURES, measures)
 
-    def made(self) -> list[float]:
-        """Unix times of the last hour's changes, as far as known."""
-        try:
-            return self.read(MADE, list[float], "times of changes") or []
-        except StoreError:
-            return []
+    def made(self, now_s: float) -> list[float]:
+        """Unix times of the last hour's changes, as far as known; none is later than now."""
+        with contextlib.suppress(StoreError):
+            self._made = self.read(MADE, list[float], "times of changes") or []
+        if any(at_s > now_s for at_s in self._made):
+            self._note_made([no_later(at_s, now_s) for at_s in self._made])
+        return self._made
 
     def made_at(self, now_s: float) -> None:
+        self._note_made([*(at_s for at_s in self.made(now_s) if at_s > now_s - HOUR_S), now_s])
+
+    def _note_made(self, made: list[float]) -> None:
+        self._made = made
         with contextlib.suppress(StoreError):
-            self._write(MADE, [*(at_s for at_s in self.made() if now_s - HOUR_S < at_s <= now_s), now_s])
+            self._write(MADE, made)
 
     def _write(self, name: str, content: object) -> None:
-        self.replace(name, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+        try:
+            data = msgspec.json.encode(content)
+        except ValueError as error:  # a name that is no UTF-8
+            raise StoreError(str(self.directory / name), "text", str(error)) from None
+        self.replace(name, msgspec.json.format(data) + b"\n")
 
     def _formatted(self, name: str, kind: type, what: str):  # type: ignore[no-untyped-def]
         file = self.read(name, kind, what)
