@@ -49,6 +49,11 @@ class Held(msgspec.Struct, frozen=True):
         """Its setting has begun, and has not ended."""
         return len(self.steps) > 1 and not self.resting
 
+    @property
+    def left_to(self) -> str:
+        """What somebody else has set since, for people; empty: nothing."""
+        return text_of([Part(name, value) for name, value in self.theirs.items()])
+
     def ends_s(self) -> float:
         """Unix time; 0: never by itself."""
         return self.asked_s + self.change.lasts_s if self.change.lasts_s else 0.0

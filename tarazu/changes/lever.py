@@ -59,6 +59,10 @@ class Lever(ABC):
         """Whether what is shown after a setting is as good as can be."""
         return value == wanted
 
+    def is_so(self, value: str, wanted: str) -> bool:
+        """Whether it is so already, and need not be set: stricter than `verify` where not all is shown."""
+        return self.verify(value, wanted)
+
     def same(self, value: str, step: str) -> bool:
         """Whether what is shown is what was set."""
         return value == step

@@ -329,7 +329,7 @@ class Engine:
         goal = {}
         for part in parts:
             value = wanted.get(part.name, back.get(part.name))
-            if value is not None and part.name not in held.theirs and not lever.verify(part.value, value):
+            if value is not None and part.name not in held.theirs and not lever.is_so(part.value, value):
                 goal[part.name] = value
         return goal
 
@@ -406,7 +406,7 @@ class Engine:
         lever.anew()
         parts = lever.read(held.change.target, _names(held.change, held))
         sorted_ = sort(lever, restoring, parts)
-        left = {part.name for part in sorted_.theirs} | {*held.theirs}
+        left = {part.name for part in sorted_.theirs} | {*held.theirs} | _of_others(held, parts)
         if lever.apart and sorted_.theirs:
             restoring, _ = self._left(restoring, sorted_.theirs)
         back = lever.back(restoring, parts, for_good=not rests)
@@ -414,7 +414,7 @@ class Engine:
         goal = {
             name: value
             for name, value in back.items()
-            if name in shown and name not in left and not lever.same(shown[name], value)
+            if name in shown and name not in left and not lever.is_so(shown[name], value)
         }
         if goal:
             commands = tuple(lever.commands(held.change.target, goal, parts))
@@ -431,11 +431,11 @@ class Engine:
 
     def _leave(self, lever: Lever, held: Held, parts: Sequence[Part], theirs: Sequence[Part]) -> Done:
         """All of it is his; what is still ours is restored."""
-        others = {part.name for part in theirs}
+        others = {part.name for part in theirs} | _of_others(held, parts)
         shown = {part.name: part.value for part in parts}
         back = lever.back(held, parts, for_good=True)
         goal = {
-            n: v for n, v in back.items() if n in shown and n not in others and not lever.same(shown[n], v)
+            n: v for n, v in back.items() if n in shown and n not in others and not lever.is_so(shown[n], v)
         }
         if goal:
             lever.set(held.change.target, goal)
@@ -491,6 +491,13 @@ def _with_new(lever: Lever, held: Held, parts: Sequence[Part]) -> Held:
         lever.may_change(held.change.target, new)
     kept = tuple(part for part in held.before if (part.name, part.of) in here)
     return msgspec.structs.replace(held, before=(*kept, *new))
+
+
+def _of_others(held: Held, parts: Sequence[Part]) -> set[str]:
+    """Names under which another device has come since: what it has is not ours."""
+    noted = {(part.name, part.of) for part in held.before}
+    names = {name for name, _ in noted}
+    return {part.name for part in parts if part.name in names and (part.name, part.of) not in noted}
 
 
 def _names(change: Change, held: Held | None) -> list[str]:
