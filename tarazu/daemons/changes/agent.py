@@ -129,6 +129,30 @@ class Agent:
         self._propose(plan, mode, decisions, done, stopped)
         return done
 
+    def undo(self, why: str) -> tuple[Done, str]:
+        """By hand: all that is ours is taken back, and nothing is set before `resume`, also on a full disk and where
+        the notes cannot be read; then raises StoreError or Unavailable. The other one is why nobody is held back,
+        empty where he is.
+        """
+        not_held = ""
+        try:
+            self.store.hold(True)
+        except StoreError as error:
+            not_held = str(error)
+        return self.engine.take_back(why, wait_s=LOCK_S, anew=True), not_held
+
+    def resume(self) -> bool:
+        """By hand: what was held or taken back by people, or left to somebody else, may be made again. True: it was
+        held. Raises StoreError, Unavailable.
+        """
+        with self.store.locked(LOCK_S):
+            was_held = self.store.held
+            self.store.hold(False)
+            decisions = self._decisions()
+            self.store.decide(msgspec.structs.replace(decisions, vetoes=()))
+        self.engine.forget_theirs(wait_s=LOCK_S)
+        return was_held
+
     def _decisions(self) -> Decisions:
         """Only with the lock. What made things worse a day ago may be tried again. Raises StoreError."""
         decisions, now_s = self.store.decisions(), self.engine.clock()

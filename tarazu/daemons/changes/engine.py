@@ -115,6 +115,8 @@ class Engine:
         self.clock = clock
         self._look_at: dict[Key, float] = {}
         self._tries = Tries()
+        self._renewed: dict[Key, Held] = {}
+        """Asked for again in this round: noted together."""
         self._said = SaidOnce(log)
 
     @property
@@ -154,6 +156,10 @@ class Engine:
                 done = self._once_more(wishes, done, why, stopped)
             for change in goals.ranked(wishes.values(), self.order):
                 done = done.and_(self._tried(change.key, change.wanted, partial(self._set, change)))
+            if self._renewed:
+                with contextlib.suppress(StoreError):
+                    self.store.note_all({**self.store.held_changes, **self._renewed}.values())
+                self._renewed.clear()
             return done
 
     def take_back(
@@ -456,8 +462,7 @@ class Engine:
             return
         due = not now_s - RENEW * change.lasts_s < held.asked_s <= now_s
         if due or _without_words(held.change) != _without_words(change):
-            with contextlib.suppress(StoreError):
-                self.store.note(held.key, msgspec.structs.replace(held, change=change, asked_s=now_s))
+            self._renewed[held.key] = msgspec.structs.replace(held, change=change, asked_s=now_s)
 
     def _say_note(self, key: Key, wish: object, note: Held | None) -> Done:
         """What is noted already is all of this and more: it is looked up again, later."""

@@ -255,6 +255,15 @@ def test_while_the_site_is_stopped_nothing_is_set_and_nothing_is_lost(case: Case
     assert case.now() == case.undone(before)
 
 
+def test_a_site_stop_takes_back_what_is_still_wanted(case: Case) -> None:
+    before = case.now()
+    made(case)
+    agent = case.agent(stopped=lambda: "stopped")
+    agent.follow(plan(case), "apply", "")
+    rests = any(lever.rests for lever in agent.engine.levers.values())
+    assert rests or case.now() == case.undone(before)
+
+
 def test_observe_proposes_and_sets_nothing(case: Case) -> None:
     before, agent = case.now(), case.agent()
     agent.follow(plan(case), "observe", "")
