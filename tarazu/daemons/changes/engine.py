@@ -142,6 +142,8 @@ class Engine:
         with self._alone(wait_s):
             if anew:
                 self._tries.clear()
+                for change in wanted:
+                    self._notice(change.key)
                 self._forget_theirs({change.key for change in wanted})
             stopped = self.stopped
             if stopped:
@@ -205,6 +207,20 @@ class Engine:
                     )
                     for held in self.store.held_changes.values()
                 )
+
+    def _notice(self, key: Key) -> None:
+        """What somebody else has set since the last look."""
+        held = self.store.held_changes.get(key)
+        lever = self.levers.get(key[0])
+        if held is None or lever is None:
+            return
+        with contextlib.suppress(TarazuError):
+            parts = lever.read(held.change.target, _names(held.change, held))
+            theirs = sort(lever, held, parts).theirs
+            if theirs and lever.apart:
+                self._left(held, theirs)
+            elif theirs:
+                self._leave(lever, held, parts, theirs)
 
     def _forget_theirs(self, keys: Collection[Key]) -> None:
         """Of a whole target: all of it is his, and it is taken over anew. Of parts: these come as new ones."""
@@ -367,7 +383,10 @@ class Engine:
                 self._event("failed", change, changing, why=str(error))
                 self._tries.failed(change.key, change.wanted, time.monotonic())
                 found = error.found if isinstance(error, TakenOtherwise) else {}
-                done = self._restore(changing, "it failed", found=found, former=held)
+                if lever.apart and held.settled and held.steps[0]:
+                    done = self._as_before_it(lever, held, changing, goal, parts, found)
+                else:
+                    done = self._restore(changing, "it failed", found=found)
                 return done._replace(failed=(Failure(change.key, str(error)), *done.failed))
             self._event("set", change, changing, commands=commands)
         settled = msgspec.structs.replace(changing, steps=(change.wanted,))
@@ -394,7 +413,6 @@ class Engine:
         *,
         rests: bool = False,
         found: Mapping[str, str] | None = None,
-        former: Held | None = None,
     ) -> Done:
         """`found`: values in force by our own doing though they are not in the note. Raises; then it stays noted."""
         lever = self.levers.get(held.change.lever)
@@ -411,7 +429,9 @@ class Engine:
             self.store.note(held.key, restoring)
         lever.anew()
         parts = lever.read(held.change.target, _names(held.change, held))
-        sorted_ = sort(lever, restoring, parts)
+        # Of parts that are apart one is also his whom he has made what it was: `back` may have more in mind.
+        since = msgspec.structs.replace(held, steps=(*held.steps, *([dict(found)] if found else ())))
+        sorted_ = sort(lever, since if lever.apart else restoring, parts)
         left = {part.name for part in sorted_.theirs} | {*held.theirs} | _of_others(held, parts)
         if lever.apart and sorted_.theirs:
             restoring, _ = self._left(restoring, sorted_.theirs)
@@ -423,6 +443,10 @@ class Engine:
             if name in shown and name not in left and not lever.is_so(shown[name], value)
         }
         if goal:
+            if rests:  # it may be neither what was wanted nor what was there
+                restoring = msgspec.structs.replace(restoring, steps=(*restoring.steps, goal))
+                with contextlib.suppress(StoreError):
+                    self.store.note(held.key, restoring)
             commands = tuple(lever.commands(held.change.target, goal, parts))
             self._event("restoring", None, held, commands=commands, why=why)
             lever.set(held.change.target, goal)
@@ -433,7 +457,29 @@ class Engine:
             rested = msgspec.structs.replace(restoring, resting=True)
             return Done(restored=(held,) if goal else ()).and_(self._say_note(held.key, "", rested))
         self._event("restored", None, held, why=why)
-        return Done(restored=(held,)).and_(self._say_note(held.key, "", None))
+        return Done(restored=(restoring,)).and_(self._say_note(held.key, "", None))
+
+    def _as_before_it(
+        self,
+        lever: Lever,
+        former: Held,
+        changing: Held,
+        goal: Mapping[str, str],
+        parts: Sequence[Part],
+        found: Mapping[str, str],
+    ) -> Done:
+        """Of a change of some parts that failed: those are what they were before it (`parts`), all others stay."""
+        lever.anew()
+        failed = msgspec.structs.replace(changing, steps=(*changing.steps, dict(found)))
+        now = sort(lever, failed, lever.read(changing.change.target, _names(changing.change, changing))).ours
+        was = {part.name: part.value for part in parts}
+        back = {p.name: was[p.name] for p in now if p.name in goal and not lever.same(p.value, was[p.name])}
+        if back:
+            commands = tuple(lever.commands(changing.change.target, back, now))
+            self._event("restoring", None, changing, commands=commands, why="it failed")
+            lever.set(changing.change.target, back)
+            self._read_back(lever, changing.change, changing, back)
+        return self._say_note(changing.key, changing.change.wanted, former)
 
     def _leave(self, lever: Lever, held: Held, parts: Sequence[Part], theirs: Sequence[Part]) -> Done:
         """All of it is his; what is still ours is restored."""
