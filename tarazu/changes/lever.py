@@ -71,6 +71,12 @@ class Lever(ABC):
         """Whether a part may be so in the middle of a change, from one of these values to another."""
         return False
 
+    def came(self, held: Held) -> tuple[Part, ...]:
+        """What came of a setting by itself and goes with it, as directories that got a directory's default: with what
+        was there before. Looked for when it is taken back.
+        """
+        return ()
+
     def back(self, held: Held, parts: Sequence[Part], *, for_good: bool) -> Mapping[str, str]:
         """What to make of those parts that are ours so that nobody is worse off than before us: what was there, as a
         rule. `for_good`: it is undone; else it rests (`rests`). What is not named stays as it is.

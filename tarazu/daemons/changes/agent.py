@@ -14,6 +14,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -63,13 +64,14 @@ class Agent:
         stopped: Callable[[], str] = lambda: "",
         trouble: Callable[[], str] | None = None,
         clock: Callable[[], float] = time.time,
+        trail: str | Path = "",
     ) -> None:
         """`name`: of the daemon or the command, in the trail; `stopped`, `trouble`: as `Engine`; the trouble of this
-        node's own targets is looked up by default.
+        node's own targets is looked up by default. `trail`: its directory, a user's own.
         """
         self.name = name
         self.store = store
-        self.trail = Trail(settings.state.changes, name)
+        self.trail = Trail(trail or settings.state.changes, name)
         self.settings = settings
         self.engine = Engine(
             store,

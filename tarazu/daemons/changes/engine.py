@@ -22,7 +22,7 @@ from tarazu.changes.change import ALL, Change, Part
 from tarazu.changes.held import Held, text_of
 from tarazu.changes.lever import Lever
 from tarazu.changes.limits import Limits, Tries
-from tarazu.changes.ours import sort, wanted_of
+from tarazu.changes.ours import Sorted, sort, wanted_of
 from tarazu.changes.outcome import Gave
 from tarazu.changes.trail import What, event
 from tarazu.daemons.changes.store import Key, Store
@@ -132,9 +132,11 @@ class Engine:
         of: Callable[[Held], bool] = lambda held: True,
         wait_s: float = 0.0,
         anew: bool = False,
+        asker: str = "",
     ) -> Done:
         """Make targets what is wanted; others that are held are taken back, those of `of` only; `why` is told of them.
-        `anew`: what failed is tried at once, and what somebody else has set is no longer left to him.
+        `anew`: what failed is tried at once, and what somebody else has set is no longer left to him. `asker`: one of
+        several who may want the same target: it stays as the first of them wants it until all of them `leave`.
 
         Raises StoreError or Unavailable when the notes are not to be had: then nothing is set. What goes wrong with
         one target is in the answer, and keeps no other.
@@ -157,7 +159,7 @@ class Engine:
                 # What one lever allows may hang on another one, as RPCs in flight on their size.
                 done = self._once_more(wishes, done, why, stopped)
             for change in goals.ranked(wishes.values(), self.order):
-                done = done.and_(self._tried(change.key, change.wanted, partial(self._set, change)))
+                done = done.and_(self._tried(change.key, change.wanted, partial(self._set, change, asker)))
             if self._renewed:
                 with contextlib.suppress(StoreError):
                     self.store.note_all({**self.store.held_changes, **self._renewed}.values())
@@ -176,6 +178,19 @@ class Engine:
         if anew:
             self._tries.clear()
         return self.make((), why, of=of, wait_s=wait_s)
+
+    def leave(self, gone: Callable[[str], bool], why: str, *, wait_s: float = 0.0) -> Done:
+        """Askers that are `gone` want nothing any more: what no other one wants is taken back. Raises as `make`."""
+        done = Done()
+        with self._alone(wait_s):
+            self._tries.clear()
+            for held in list(self.store.held_changes.values()):
+                kept = tuple(asker for asker in held.askers if not gone(asker))
+                if not kept:
+                    done = done.and_(self._tried(held.key, "", partial(self._restore, held, why)))
+                elif kept != held.askers:
+                    done = done.and_(self._say_note(held.key, "", msgspec.structs.replace(held, askers=kept)))
+        return done
 
     def forget_theirs(self, keys: Collection[Key] | None = None, wait_s: float = 0.0) -> None:
         """What was left to somebody else may be set again; None: all of it. Raises StoreError, Unavailable."""
@@ -216,11 +231,11 @@ class Engine:
             return
         with contextlib.suppress(TarazuError):
             parts = lever.read(held.change.target, _names(held.change, held))
-            theirs = sort(lever, held, parts).theirs
-            if theirs and lever.apart:
-                self._left(held, theirs)
-            elif theirs:
-                self._leave(lever, held, parts, theirs)
+            sorted_ = sort(lever, held, parts)
+            if sorted_.theirs and lever.apart:
+                self._left(held, sorted_.theirs)
+            elif sorted_.theirs:
+                self._leave(lever, held, parts, sorted_)
 
     def _forget_theirs(self, keys: Collection[Key]) -> None:
         """Of a whole target: all of it is his, and it is taken over anew. Of parts: these come as new ones."""
@@ -290,7 +305,15 @@ class Engine:
     def _event(self, what: What, change: Change | None, held: Held | None, **more: object) -> None:
         self.trail.add(event(what, self.trail.agent, change, held, **more))
 
-    def _set(self, change: Change) -> Done:
+    def _join(self, held: Held, change: Change, asker: str) -> tuple[Held, Change]:
+        """Raises StoreError: then it is another one's to take back."""
+        if set(held.askers) - {asker}:
+            change = held.change
+        joined = msgspec.structs.replace(held, askers=tuple(dict.fromkeys((*held.askers, asker))))
+        self.store.note(held.key, joined)
+        return joined, change
+
+    def _set(self, change: Change, asker: str = "") -> Done:
         lever, held, now = (
             self.levers.get(change.lever),
             self.store.held_changes.get(change.key),
@@ -301,6 +324,8 @@ class Engine:
         lever.check(change.target, change.wanted)
         if held and self._is_his(held):
             return Done()
+        if held and asker:
+            held, change = self._join(held, change, asker)
         as_wanted = held is not None and held.steps == (change.wanted,) and not held.resting
         if as_wanted and now < self._look_at.get(change.key, 0.0):
             self._renew(held, change)
@@ -310,12 +335,12 @@ class Engine:
         self._look_at[change.key] = now + LOOK_S
         parts = lever.read(change.target, _names(change, held))
         if held is None:
-            return self._begin(lever, change, parts)
+            return self._begin(lever, change, parts, asker)
         sorted_ = sort(lever, held, parts)
         done = Done()
         if sorted_.theirs:
             if not lever.apart:
-                return self._leave(lever, held, parts, sorted_.theirs)
+                return self._leave(lever, held, parts, sorted_)
             held, done = self._left(held, sorted_.theirs)
         held = _with_new(lever, held, parts)
         goal = self._goal(lever, held, change, parts)
@@ -324,10 +349,12 @@ class Engine:
             return done
         return done.and_(self._write(lever, held, change, goal, parts))
 
-    def _begin(self, lever: Lever, change: Change, parts: Sequence[Part]) -> Done:
+    def _begin(self, lever: Lever, change: Change, parts: Sequence[Part], asker: str) -> Done:
         """Of a target that is as somebody else has it."""
         now_s = self.clock()
         held = Held(change, tuple(parts), ({},), now_s, now_s, boot_id(), lever.lasting)
+        if asker:
+            held = msgspec.structs.replace(held, askers=(asker,))
         goal = self._goal(lever, held, change, parts)
         if goal or not parts:  # else it is so already: held all the same, so that it is his who changes it
             lever.may_change(change.target, parts)
@@ -428,19 +455,23 @@ class Engine:
         with contextlib.suppress(StoreError):  # what is noted says the same but for a crash just now
             self.store.note(held.key, restoring)
         lever.anew()
+        came = lever.came(held)
+        held, restoring = (
+            msgspec.structs.replace(each, before=(*each.before, *came)) for each in (held, restoring)
+        )
         parts = lever.read(held.change.target, _names(held.change, held))
         # Of parts that are apart one is also his whom he has made what it was: `back` may have more in mind.
         since = msgspec.structs.replace(held, steps=(*held.steps, *([dict(found)] if found else ())))
         sorted_ = sort(lever, since if lever.apart else restoring, parts)
-        left = {part.name for part in sorted_.theirs} | {*held.theirs} | _of_others(held, parts)
+        done = Done()
         if lever.apart and sorted_.theirs:
-            restoring, _ = self._left(restoring, sorted_.theirs)
+            restoring, done = self._left(restoring, sorted_.theirs)
         back = lever.back(restoring, parts, for_good=not rests)
-        shown = {part.name: part.value for part in parts}
+        shown = {part.name: part.value for part in sorted_.ours}
         goal = {
             name: value
             for name, value in back.items()
-            if name in shown and name not in left and not lever.is_so(shown[name], value)
+            if name in shown and not lever.is_so(shown[name], value)
         }
         if goal:
             if rests:  # it may be neither what was wanted nor what was there
@@ -455,9 +486,10 @@ class Engine:
             return self._left(held, sorted_.theirs)[1]
         if rests:
             rested = msgspec.structs.replace(restoring, resting=True)
-            return Done(restored=(held,) if goal else ()).and_(self._say_note(held.key, "", rested))
+            done = done.and_(Done(restored=(held,) if goal else ()))
+            return done.and_(self._say_note(held.key, "", rested))
         self._event("restored", None, held, why=why)
-        return Done(restored=(restoring,)).and_(self._say_note(held.key, "", None))
+        return done.and_(Done(restored=(restoring,))).and_(self._say_note(held.key, "", None))
 
     def _as_before_it(
         self,
@@ -481,17 +513,14 @@ class Engine:
             self._read_back(lever, changing.change, changing, back)
         return self._say_note(changing.key, changing.change.wanted, former)
 
-    def _leave(self, lever: Lever, held: Held, parts: Sequence[Part], theirs: Sequence[Part]) -> Done:
+    def _leave(self, lever: Lever, held: Held, parts: Sequence[Part], sorted_: Sorted) -> Done:
         """All of it is his; what is still ours is restored."""
-        others = {part.name for part in theirs} | _of_others(held, parts)
-        shown = {part.name: part.value for part in parts}
+        shown = {part.name: part.value for part in sorted_.ours}
         back = lever.back(held, parts, for_good=True)
-        goal = {
-            n: v for n, v in back.items() if n in shown and n not in others and not lever.is_so(shown[n], v)
-        }
+        goal = {n: v for n, v in back.items() if n in shown and not lever.is_so(shown[n], v)}
         if goal:
             lever.set(held.change.target, goal)
-        return self._left(held, theirs)[1]
+        return self._left(held, sorted_.theirs)[1]
 
     def _left(self, held: Held, theirs: Sequence[Part]) -> tuple[Held, Done]:
         found = {part.name: part.value for part in theirs}
@@ -542,13 +571,6 @@ def _with_new(lever: Lever, held: Held, parts: Sequence[Part]) -> Held:
         lever.may_change(held.change.target, new)
     kept = tuple(part for part in held.before if (part.name, part.of) in here)
     return msgspec.structs.replace(held, before=(*kept, *new))
-
-
-def _of_others(held: Held, parts: Sequence[Part]) -> set[str]:
-    """Names under which another device has come since: what it has is not ours."""
-    noted = {(part.name, part.of) for part in held.before}
-    names = {name for name, _ in noted}
-    return {part.name for part in parts if part.name in names and (part.name, part.of) not in noted}
 
 
 def _names(change: Change, held: Held | None) -> list[str]:
