@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -118,6 +119,8 @@ class Engine:
         self._renewed: dict[Key, Held] = {}
         """Asked for again in this round: noted together."""
         self._said = SaidOnce(log)
+        self.failures: Counter[str] = Counter()
+        """Lever → how often something of it could not be set or restored, since this program began."""
 
     @property
     def stopped(self) -> str:
@@ -133,10 +136,12 @@ class Engine:
         wait_s: float = 0.0,
         anew: bool = False,
         asker: str = "",
+        for_good: bool = False,
     ) -> Done:
         """Make targets what is wanted; others that are held are taken back, those of `of` only; `why` is told of them.
         `anew`: what failed is tried at once, and what somebody else has set is no longer left to him. `asker`: one of
         several who may want the same target: it stays as the first of them wants it until all of them `leave`.
+        `for_good`: nothing rests, though the site is stopped.
 
         Raises StoreError or Unavailable when the notes are not to be had: then nothing is set. What goes wrong with
         one target is in the answer, and keeps no other.
@@ -149,11 +154,11 @@ class Engine:
                 self._forget_theirs({change.key for change in wanted})
             stopped = self.stopped
             if stopped:
-                wanted, why = (), stopped
+                wanted, why = (), (why if for_good else stopped)
             wishes = {change.key: change for change in wanted if change.wanted}
             done = Done()
             for held in self._to_take_back(wishes, of):
-                rests = self._rests(held, stopped)
+                rests = self._rests(held, stopped) and not for_good
                 done = done.and_(self._tried(held.key, "", partial(self._restore, held, why, rests=rests)))
             if done.restored:
                 # What one lever allows may hang on another one, as RPCs in flight on their size.
@@ -173,11 +178,12 @@ class Engine:
         of: Callable[[Held], bool] = lambda held: True,
         wait_s: float = 0.0,
         anew: bool = False,
+        for_good: bool = False,
     ) -> Done:
         """As `make` of nothing. `anew`: also what has just failed."""
         if anew:
             self._tries.clear()
-        return self.make((), why, of=of, wait_s=wait_s)
+        return self.make((), why, of=of, wait_s=wait_s, for_good=for_good)
 
     def leave(self, gone: Callable[[str], bool], why: str, *, wait_s: float = 0.0) -> Done:
         """Askers that are `gone` want nothing any more: what no other one wants is taken back. Raises as `make`."""
@@ -186,7 +192,7 @@ class Engine:
             self._tries.clear()
             for held in list(self.store.held_changes.values()):
                 kept = tuple(asker for asker in held.askers if not gone(asker))
-                if not kept:
+                if held.askers and not kept:
                     done = done.and_(self._tried(held.key, "", partial(self._restore, held, why)))
                 elif kept != held.askers:
                     done = done.and_(self._say_note(held.key, "", msgspec.structs.replace(held, askers=kept)))
@@ -284,6 +290,7 @@ class Engine:
             return Done()
         try:
             done = act()
+            self.failures[key[0]] += len(done.failed)
         except Refused as refused:
             self._say(f"{_named(key)}: {refused}", f"{key} {refused}")
             failure = (Failure(key, str(refused)),)
@@ -292,6 +299,7 @@ class Engine:
             self._tries.failed(key, wish, now)
             return Done(refused=failure)
         except TarazuError as error:
+            self.failures[key[0]] += 1
             self._tries.failed(key, wish, time.monotonic())
             self._say(f"{_named(key)}: {error}", f"{key} {error}")
             return Done(failed=(Failure(key, str(error)),))

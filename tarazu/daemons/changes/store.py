@@ -69,11 +69,16 @@ class Approval(msgspec.Struct, frozen=True):
     at_s: float
 
 
+EVERY = "*"
+"""As the target of a veto: all of the lever's."""
+
+
 class Veto(msgspec.Struct, frozen=True):
     """A target that is not changed again until it is applied by hand."""
 
     lever: str
     target: str
+    """Or EVERY."""
     by: str
     reason: str
     at_s: float
@@ -86,7 +91,7 @@ class Decisions(msgspec.Struct, frozen=True):
     vetoes: tuple[Veto, ...] = ()
 
     def veto(self, key: Key) -> Veto | None:
-        return next((veto for veto in self.vetoes if (veto.lever, veto.target) == key), None)
+        return next((v for v in self.vetoes if v.lever == key[0] and v.target in (key[1], EVERY)), None)
 
 
 class Store(Noted):
@@ -97,6 +102,8 @@ class Store(Noted):
         self.held_changes: dict[Key, Held] = {}
         """Of this boot; whatever is not here is as somebody else has it."""
         self._made: list[float] = []
+        self._forgotten: set[Key] = set()
+        """Restored, while the disk was full: the file goes with the last one, and needs no space for that."""
         self._stopped = f"{self.directory}/{STOPPED}"
 
     @property
@@ -109,6 +116,7 @@ class Store(Noted):
 
     def load(self) -> None:
         self.held_changes = {}
+        self._forgotten.clear()
         file = self._formatted(CHANGES, _Changes, WHAT)
         boot = boot_id()
         for held in file.held if file else ():
@@ -117,10 +125,14 @@ class Store(Noted):
 
     def note(self, key: Key, held: Held | None) -> None:
         """On disk when this returns; None forgets it. Raises StoreError; then what was noted is still."""
-        changes = {other: each for other, each in self.held_changes.items() if other != key}
+        self._forgotten.discard(key)
+        if held is None:
+            self._forgotten.add(key)
+        changes = {other: each for other, each in self.held_changes.items() if other not in self._forgotten}
         if held is not None:
             changes[key] = held
         self.note_all(changes.values())
+        self._forgotten.clear()
 
     def note_all(self, changes: Iterable[Held]) -> None:
         """As `note`, of everything."""
