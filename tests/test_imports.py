@@ -70,14 +70,15 @@ MAY_IMPORT = {
     | {"allocate", "drawing", "layout", "native", "plan", "predict", "run", "stats", "trace", "wire"},
 }
 MAY_IMPORT["daemons"] = BASE | {
-    *("allocate", "batch", "changes", "flows", "forwarding", "layout", "plan", "pools", "predict", "program"),
-    *("stats", "store", "trace", "tune", "wire"),
+    *("allocate", "batch", "changes", "flows", "forwarding", "layout", "plan", "pools", "predict", "prepare"),
+    *("program", "stats", "store", "trace", "tune", "wire"),
 }
 MAY_IMPORT["daemons/slurm"] = BASE | {"run", "native"}
 MAY_IMPORT["cli"] = BASE | {
     *(
         "allocate",
         "batch",
+        "changes",
         "daemons",
         "doctor",
         "drawing",
@@ -106,6 +107,7 @@ MAY_ASK: dict[str, set[str]] = {
         "burstd.kept",
         "burstd.node_part",
         "burstd.pins",
+        "changes",
         "council.here",
         "levers",
         "mdsd.book",

@@ -15,7 +15,9 @@ A directory with a default layout of its own is left alone. The application's hi
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fnmatch
+import logging
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,8 +26,12 @@ from pathlib import Path
 import msgspec
 
 from tarazu import config, native
-from tarazu.cli.output import Progress, action_options, print_json
+from tarazu.changes.change import ALL
+from tarazu.changes.held import Held
+from tarazu.cli.output import action_options, print_json
 from tarazu.daemons.asking import Whole, whole_of
+from tarazu.daemons.changes.agents.layouts import Layouts
+from tarazu.daemons.changes.engine import Done
 from tarazu.errors import BadInput, TarazuError
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
@@ -33,7 +39,6 @@ from tarazu.names import one_line, quoted, shown
 from tarazu.predict import RUNS
 from tarazu.prepare import directories
 from tarazu.prepare.choosing import DirectoryChoice, Expected, choose
-from tarazu.prepare.notes import Note, Notes, mine
 from tarazu.stats import client
 from tarazu.units import MIB
 
@@ -99,8 +104,10 @@ class _Words(argparse.Action):
 
 def execute(options: argparse.Namespace) -> int:
     argv = options.command
+    # It is said here, in words of its own.
+    logging.getLogger("tarazu.changes").addHandler(logging.NullHandler())
     if options.undo:
-        return _undo(Notes(_state_dir(config.load(options.config))), options.json)
+        return _undo(Layouts(config.load(options.config)), options.json)
     if options.apply and not argv:
         raise BadInput("command line", "a program to run after --", "none")
     if not options.apply:
@@ -130,36 +137,29 @@ def _off(settings: config.Settings) -> str:
     return settings.run.stop_file if _stopped(settings.run.stop_file) else ""
 
 
-def _state_dir(settings: config.Settings) -> Path:
-    return Path(settings.run.state_dir).expanduser()
-
-
 def _around(
     settings: config.Settings, application: str, prepared: Sequence[Prepared], argv: Sequence[str]
 ) -> int:
     from tarazu.run import program
 
-    notes = Notes(_state_dir(settings))
-    own = notes.new()
+    layouts: Layouts | None = None
     try:
-        directories.take_back(notes, lambda path, note: not notes.alive(path, note))
-        wanted = [(p.directory, p.words) for p in prepared if p.words]
-        note, left = directories.set_all(notes, mine(application), own, wanted)
-        _say(note, left)
+        layouts = Layouts(settings)
+        done = layouts.begin([(p.directory, p.words) for p in prepared if p.words], application)
+        _say(layouts.held, done)
     except Exception as error:  # what was set until then is noted
         print(f"tarazu change prepare: {_text(error)}", file=sys.stderr)
     program.restore_environment()
     try:
         running = program.StartedProgram(argv, os.environ)
-        with notes.renewed(own):
+        with layouts.watched() if layouts else contextlib.nullcontext():
             status = running.wait()
     except OSError as error:
         print(f"tarazu change prepare: {argv[0]}: {error.strerror}", file=sys.stderr)
         status = program.status_of_error(error)
     finally:
         try:
-            _, left = directories.take_back(notes, lambda path, _: path == own)
-            for directory, why in left:
+            for directory, why in _left(layouts.end()) if layouts else ():
                 print(f"tarazu change prepare: {one_line(directory)}: {why}", file=sys.stderr)
         except Exception as error:
             print(
@@ -173,16 +173,30 @@ def _text(error: Exception) -> str:
     return str(error) if isinstance(error, TarazuError) else f"{type(error).__name__}: {error}"
 
 
-def _say(note: Note, left: Iterable[tuple[str, str]]) -> None:
-    for its in note.directories:
-        print(f"tarazu change prepare: lfs setstripe {its.words} {quoted(its.path)}", file=sys.stderr)
-    for directory, why in left:
+def _say(held: Iterable[Held], done: Done) -> None:
+    for each in held:
+        if not each.theirs and not each.before[0].value:
+            words, directory = each.change.wanted[ALL], quoted(each.change.target)
+            print(f"tarazu change prepare: lfs setstripe {words} {directory}", file=sys.stderr)
+    for directory, why in _left(done):
         print(f"tarazu change prepare: {one_line(directory)}: left alone: {why}", file=sys.stderr)
 
 
-def _undo(notes: Notes, as_json: bool) -> int:
-    taken, left = directories.take_back(notes, lambda path, note: not notes.alive(path, note), Progress())
-    running = [note for path, note in notes.all().items() if notes.alive(path, note)]
+def _left(done: Done) -> list[tuple[str, str]]:
+    """(directory, why it is as somebody else has it, or as it was)."""
+    theirs = [
+        (path, "has a default layout that somebody else has set since")
+        for h in done.left
+        for path in h.theirs
+    ]
+    return [*theirs, *((f.key[1], f.why) for f in (*done.failed, *done.refused, *done.waits))]
+
+
+def _undo(layouts: Layouts, as_json: bool) -> int:
+    done = layouts.clean()
+    left, running = _left(done), layouts.running()
+    kept = {directory for directory, _ in left}
+    taken = [part.name for held in done.restored for part in held.before if part.name not in kept]
     if as_json:
         print_json({"taken_back": taken, "left": left, "running": running})
         return 0
@@ -190,10 +204,8 @@ def _undo(notes: Notes, as_json: bool) -> int:
         print(f"lfs setstripe -d {quoted(directory)}")
     for directory, why in left:
         print(f"{shown(directory)}: left: {why}")
-    for note in running:
-        print(
-            f"{note.application or 'a job'} on {note.host}, process {note.pid}: still runs, takes back its own"
-        )
+    for directory, who in running:
+        print(f"{shown(directory)}: {who} still runs, takes back its own")
     if not (taken or left or running):
         print("nothing to undo")
     return 0

@@ -1,49 +1,26 @@
-"""Setting and taking back the default layout of directories by `lfs setstripe`, as the user who runs it.
+"""Default layouts of directories: whether one has its own, what it is in words, which below it got a copy.
 
-Only directories are touched whose default nobody has chosen. Those that the job makes below get a copy of it, as Lustre
-does that: they are found by what they have, and lose it too.
+Lustre copies a directory's default to those that are made below it from then on.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shlex
-import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from tarazu import native
 from tarazu.errors import LayoutError, Unavailable
 from tarazu.layout.setstripe import format_layout, parse_layout
 from tarazu.lustre import LOV_ALL_STRIPES, directory_default, root_default
 from tarazu.model import Layout
-from tarazu.prepare.notes import Note, Notes, Set
 
-CALL_S = 30.0
-MOST = 100_000
-"""Directories that are looked through below one that was set."""
-
-Left = list[tuple[str, str]]
-"""(directory, why it was left)."""
-
-
-def lfs(*words: str) -> None:
-    """Raises Unavailable."""
-    try:
-        done = subprocess.run(
-            ["lfs", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=CALL_S, check=False
-        )  # fmt: skip
-    except FileNotFoundError:
-        raise Unavailable("lfs: expected it in PATH, found none") from None
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise Unavailable(f"lfs {shlex.join(words)}: {error}") from None
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines() or [f"status {done.returncode}"]
-        raise Unavailable(f"lfs {shlex.join(words)}: {said[0][:200]}")
+UNKNOWN = "a default layout of another form"
+OTHERS = "another user's"
+"""Instead of words: nothing that could be taken back."""
 
 
 def own_default(path: str | Path, of_root: bytes | None = None) -> bytes:
@@ -65,118 +42,41 @@ def existing(path: Path, mount: Path) -> Path | None:
     return None
 
 
-def set_all(notes: Notes, note: Note, path: Path, wanted: Sequence[tuple[str, str]]) -> tuple[Note, Left]:
-    """Set (directory, words) where nobody has chosen a default; `path`: of the note. Each is noted before it is set.
+class Default(NamedTuple):
+    """What a directory has of its own."""
 
-    Raises StoreError: then nothing was set that is not noted.
-    """
-    left: Left = []
-    with notes.locked():
-        others = {s.path: s for p, n in notes.all().items() if notes.alive(p, n) for s in n.directories}
-        for directory, words in wanted:
-            try:
-                status = os.stat(directory)
-                there = own_default(directory)
-            except OSError as error:
-                left.append((directory, str(error.strerror)))
-                continue
-            other = others.get(directory)
-            shared = other is not None and _is(there, other.words)
-            if there and not shared:
-                left.append((directory, "has a default layout of its own"))
-                continue
-            its = Set(
-                directory,
-                status.st_dev,
-                status.st_ino,
-                other.words if shared and other else words,
-                time.time(),
-            )
-            note = msgspec.structs.replace(note, directories=(*note.directories, its))
-            notes.write(path, note)
-            if shared:
-                continue
-            try:
-                lfs("setstripe", *shlex.split(words), directory)
-            except Unavailable as error:
-                left.append((directory, str(error)))
-                note = msgspec.structs.replace(note, directories=note.directories[:-1])
-                notes.write(path, note)
-    return note, left
+    words: str
+    """Options of `lfs setstripe`; empty: none."""
+    of: str
+    """Which directory it is: another one of the same path has another text here."""
 
 
-def take_back(
-    notes: Notes, chosen: Callable[[Path, Note], bool], progress: Callable[[str], None] = lambda _: None
-) -> tuple[list[str], Left]:
-    """Of the jobs that are `chosen`: (directories that have no default any more, those that were left). Raises
-    StoreError.
-    """
-    taken: list[str] = []
-    left: Left = []
-    with notes.locked():
-        all_notes = notes.all()
-        gone = {path: note for path, note in all_notes.items() if chosen(path, note)}
-        used = {s.path for path, note in all_notes.items() if path not in gone for s in note.directories}
-        for path, note in gone.items():
-            failed = False
-            for its in note.directories:
-                if its.path in used:
-                    continue
-                try:
-                    taken += _take_one(its, left, progress)
-                except (OSError, Unavailable) as error:
-                    failed = True
-                    left.append((its.path, str(error)))
-            if not failed:
-                notes.remove(path)
-    return taken, left
-
-
-def _take_one(its: Set, left: Left, progress: Callable[[str], None]) -> Iterator[str]:
-    """Raises OSError, Unavailable."""
+def default_of(path: str, of_root: bytes) -> Default | None:
+    """None: there is no such directory. Raises Unavailable."""
     try:
-        status = os.stat(its.path)
-    except FileNotFoundError:
-        return
-    if (status.st_dev, status.st_ino) != (its.device, its.inode):
-        left.append((its.path, "is another directory now"))
-        return
-    of_root = root_default(its.path)
-    for number, directory in enumerate(_below(its)):
-        progress(f"{its.path}: {number} directories")
-        if number >= MOST:
-            left.append((its.path, f"has more than {MOST} directories below: the others keep what they have"))
-            return
-        there = own_default(directory, of_root)
-        if not there:
-            continue
-        if not _is(there, its.words):
-            left.append((directory, "has a default layout that somebody else has set since"))
-            continue
-        try:
-            lfs("setstripe", "-d", directory)
-        except Unavailable as error:
-            if directory == its.path:
-                raise
-            left.append((directory, str(error)))  # another user's, say
-            continue
-        yield directory
+        status = os.lstat(path)
+        words = words_of_default(own_default(path, of_root))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise Unavailable(f"{path}: {error.strerror}") from None
+    if words and os.geteuid() not in (0, status.st_uid):
+        words = OTHERS
+    return Default(words, f"{status.st_dev}:{status.st_ino}")
 
 
-def _below(its: Set) -> Iterator[str]:
-    """The directory, and those that were made or changed below since; what is older cannot have got a copy."""
-    since_s = (
-        its.since_s - 1 if its.since_s <= time.time() else 0.0
-    )  # it may have been a clock that was ahead
-    yield its.path
-    todo = [its.path]
+def below(path: str, since_s: float) -> Iterator[str]:
+    """Directories that were made or changed below since (Unix time); what is older cannot have got a copy."""
+    # It may have been a clock that was ahead.
+    oldest_s = since_s - 1 if since_s <= time.time() else 0.0
+    todo = [path]
     while todo:
         try:
             with os.scandir(todo.pop()) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         todo.append(entry.path)
-                        if entry.stat(follow_symlinks=False).st_ctime >= since_s:
+                        if entry.stat(follow_symlinks=False).st_ctime >= oldest_s:
                             yield entry.path
         except OSError:
             continue  # gone meanwhile, or another user's
@@ -188,18 +88,30 @@ def words_of(layout: Layout, osts: Sequence[Sequence[int]], *, start: bool = Fal
     return re.sub(r"-o (\d+)\b(?!,)", r"-i \1", text) if start else text
 
 
-def _is(blob: bytes, words: str) -> bool:
-    """Whether a default is what these words of `lfs setstripe` make."""
+def words_of_default(blob: bytes) -> str:
+    """The same of a directory's `lustre.lov`; empty for none."""
+    if not blob:
+        return ""
     try:
-        layout, osts = parse_layout(words.replace("-c -1", f"-c {LOV_ALL_STRIPES}"))
         default = native.decode_lov(blob)
+        parts = [component for component in default.components if not component.extension]
+        first = [() if part.first_ost is None else (part.first_ost,) for part in parts]
+        osts = [part.osts if len(part.osts) > 1 else start for part, start in zip(parts, first, strict=True)]
+        return words_of(default.layout(), osts, start=True)
+    except LayoutError:
+        return UNKNOWN
+
+
+def is_same(words: str, other: str) -> bool:
+    """Whether they make the same default; of one OST nobody can tell whether it is a list or a start."""
+    if not words or not other:
+        return words == other
+    try:
+        return parsed(words) == parsed(other)
     except LayoutError:
         return False
-    parts = [component for component in default.components if not component.extension]
-    lists = [each for each in osts if len(each) > 1]
-    starts = [each[0] if each else None for each in osts]
-    return (
-        default.layout() == layout
-        and [part.osts for part in parts if len(part.osts) > 1] == lists
-        and [part.first_ost for part in parts] == starts
-    )
+
+
+def parsed(words: str) -> tuple[Layout, tuple[tuple[int, ...], ...]]:
+    """Raises LayoutError."""
+    return parse_layout(words.replace("-c -1", f"-c {LOV_ALL_STRIPES}"))

@@ -80,7 +80,8 @@ def test_whatever_is_wrong_with_its_state_the_program_runs_and_its_status_is_han
     parser = command("change prepare")
     options = parser.parse_args(["app", "--directory", "d", "--apply", "--", "sh", "-c", "echo ran; exit 7"])
     monkeypatch.setattr("tarazu.cli.prepare._prepared", lambda *_: [])
-    monkeypatch.setattr("tarazu.prepare.directories.take_back", broken)
+    monkeypatch.setattr("tarazu.daemons.changes.engine.Engine.leave", broken)
+    (tmp_path / "prepared").mkdir()
     monkeypatch.setattr("tarazu.run.program.restore_environment", lambda: None)
     monkeypatch.setenv("TARAZU_RUN_STATE_DIR", str(tmp_path))
     assert cli_prepare.execute(options) == 7
@@ -156,4 +157,4 @@ def test_a_program_that_escapes_the_library_avoids_a_sick_and_a_full_ost_of_its_
     assert used == {0, 1, 2}, done.stderr
     directories = [bed.mount / "out", bed.mount / "out" / "below"]
     assert [bed.mds.layout_blob(each) for each in directories] == [None, None]
-    assert not list(tmp_path.glob("prepared/*.json"))
+    assert not list(tmp_path.glob("prepared/changes.json"))
