@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,12 +23,16 @@ OTHERS = "another user's"
 """Instead of words: nothing that could be taken back."""
 
 
-def own_default(path: str | Path, of_root: bytes | None = None) -> bytes:
+def own_default(
+    path: str | Path,
+    of_root: bytes | None = None,
+    shown_of: Callable[[str | Path], bytes] = directory_default,
+) -> bytes:
     """A directory's own default, as `lustre.lov`; empty where nobody has chosen one. Raises OSError.
 
     Where a directory has none, Lustre shows the root's: `of_root`, looked for where it is not given.
     """
-    shown = directory_default(path)
+    shown = shown_of(path)
     return b"" if shown == (root_default(path) if of_root is None else of_root) else shown
 
 
@@ -51,11 +55,11 @@ class Default(NamedTuple):
     """Which directory it is: another one of the same path has another text here."""
 
 
-def default_of(path: str, of_root: bytes) -> Default | None:
+def default_of(path: str, of_root: bytes, shown_of: Callable[[str | Path], bytes]) -> Default | None:
     """None: there is no such directory. Raises Unavailable."""
     try:
         status = os.lstat(path)
-        words = words_of_default(own_default(path, of_root))
+        words = words_of_default(own_default(path, of_root, shown_of))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

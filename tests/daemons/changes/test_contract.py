@@ -8,7 +8,6 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -40,7 +39,7 @@ def made(case: Case, wish: int = 0, **more: Any) -> Agent:
 
 
 def events(case: Case) -> list[str]:
-    return [each.event for each in read(Path(case.settings.state.changes) / "trail.jsonl", 1000)]
+    return [each.event for each in read(case.agent().trail.path, 1000)]
 
 
 def noted(agent: Agent) -> list[dict[str, Any]]:

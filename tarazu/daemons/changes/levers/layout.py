@@ -15,7 +15,7 @@ from tarazu.changes.change import Part
 from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
 from tarazu.errors import BadInput, LayoutError, Unavailable
-from tarazu.lustre import root_default
+from tarazu.lustre import directory_default, root_default
 from tarazu.prepare.directories import below, default_of, is_same, parsed
 from tarazu.program import Program
 
@@ -32,10 +32,11 @@ class LayoutLever(Lever):
 
     def __init__(self) -> None:
         self.program = Program("lfs", "lfs", CALL_S)
+        self.shown_of = directory_default
 
     def read(self, target: str, parts: Collection[str] = ()) -> tuple[Part, ...]:
         of_root = root_default(target)
-        found = {path: default_of(path, of_root) for path in (target, *parts)}
+        found = {path: default_of(path, of_root, self.shown_of) for path in (target, *parts)}
         return tuple(Part(path, *default) for path, default in found.items() if default)
 
     def check(self, target: str, wanted: Mapping[str, str]) -> None:
