@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from tarazu import native
 from tarazu.doctor.node import Finding, Node, fail, ok, warn
 from tarazu.errors import StoreError, TarazuError
-from tarazu.malformed import MALFORMED
 from tarazu.prepare import former
-from tarazu.prepare.askers import Askers
+from tarazu.prepare.askers import unwanted
 
 LIBRARIES = (
     "usr/lib*/libtarazu.so",
@@ -92,28 +88,16 @@ def _noted(node: Node) -> Iterator[Finding]:
             )
 
 
-class _Held(msgspec.Struct):
-    change: dict[str, Any]
-    askers: tuple[str, ...] = ()
-
-
-class _Changes(msgspec.Struct):
-    held: tuple[_Held, ...]
-
-
 def _prepared(node: Node) -> Iterator[Finding]:
     """Default layouts that `tarazu change prepare` of this user set for jobs that are gone."""
     mend = "tarazu change prepare --undo"
     directory = Path(node.settings.run.state_dir).expanduser() / "prepared"
-    askers, file = Askers(directory), directory / "changes.json"
     try:
-        notes = former.notes(directory)
-        held = msgspec.json.decode(file.read_bytes(), type=_Changes).held if file.exists() else ()
-    except (StoreError, OSError, *MALFORMED) as error:
+        left, notes = unwanted(directory), former.notes(directory)
+    except StoreError as error:
         yield warn("prepare", str(error), f"look at it; then {mend}")
         return
-    left = [s.path for path, note in notes.items() if not former.alive(path, note) for s in note.directories]
-    left += [str(each.change.get("target")) for each in held if all(map(askers.gone, each.askers))]
+    left += [s.path for path, note in notes.items() if not former.alive(path, note) for s in note.directories]
     if left:
         yield warn("prepare", f"default layouts left by jobs that are gone: {', '.join(left[:4])}", mend)
 

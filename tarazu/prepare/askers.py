@@ -12,8 +12,11 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from tarazu.durable import boot_id
 from tarazu.errors import StoreError
+from tarazu.malformed import MALFORMED
 from tarazu.past import changed_s
 
 RENEWED_S = 120.0
@@ -85,6 +88,31 @@ class Askers:
         finally:
             over.set()
             thread.join()
+
+
+class _Wanted(msgspec.Struct):
+    target: str
+
+
+class _Held(msgspec.Struct):
+    change: _Wanted
+    askers: tuple[str, ...] = ()
+
+
+class _Changes(msgspec.Struct):
+    held: tuple[_Held, ...]
+
+
+def unwanted(directory: Path) -> list[str]:
+    """Directories whose default is noted (`tarazu.daemons.changes.store`) though nobody wants it. Raises StoreError."""
+    path, askers = directory / "changes.json", Askers(directory)
+    try:
+        held = msgspec.json.decode(path.read_bytes(), type=_Changes).held
+    except FileNotFoundError:
+        return []
+    except (OSError, *MALFORMED) as error:
+        raise StoreError(str(path), "what tarazu change prepare has set", str(error)) from None
+    return [each.change.target for each in held if all(map(askers.gone, each.askers))]
 
 
 def is_old(path: Path) -> bool:

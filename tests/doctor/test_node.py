@@ -12,10 +12,14 @@ import msgspec
 import pytest
 
 from tarazu import config, native
+from tarazu.changes.change import Change
+from tarazu.changes.held import Held
+from tarazu.daemons.changes.store import Store
 from tarazu.doctor.examine import TOPICS, Topic, _guarded
 from tarazu.doctor.node import roles_of
 from tarazu.errors import ConfigError
-from tarazu.prepare import notes
+from tarazu.prepare import former
+from tarazu.prepare.askers import mine
 from tarazu.store import schema
 from tests.doctor.conftest import DATA, Tree, verdicts
 
@@ -192,13 +196,20 @@ def test_what_former_versions_left(tree: Tree) -> None:
     found = tree.look("former versions")
     assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "tarazu-ossd state": "warn"}
     assert found["tarazu-ossd state"].mend == "tarazu change routers --undo"
-    state = notes.Notes(Path(tree.settings.run.state_dir))
+    state = Store(Path(tree.settings.run.state_dir) / "prepared")
+    here = Held(Change(lever="layout", target="/scratch/me/out", wanted={}), (), (), lasting=True)
     with state.locked():
-        set_here = notes.Set("/scratch/me/out", 1, 2, "-c 4", 0.0)
-        dead = msgspec.structs.replace(notes.mine("ior"), started="1", directories=(set_here,))
-        state.write(state.new(), dead)
+        state.note(here.key, msgspec.structs.replace(here, askers=(mine(),)))
+    assert "prepare" not in tree.look("former versions")
+    with state.locked():
+        state.note(here.key, msgspec.structs.replace(here, askers=(mine() + "0",)))
+    note = former.Note(1, "gone", 7, "5", "ior", (former.Set("/scratch/me/old", 1, 2, "-c 4", 0.0),))
+    path = state.directory / "gone-7-abcdef.json"
+    path.write_bytes(msgspec.json.encode(note))
+    os.utime(path, (1, 1))
     found = tree.look("former versions")["prepare"]
-    assert found.mend == "tarazu change prepare --undo" and "/scratch/me/out" in found.found
+    assert found.mend == "tarazu change prepare --undo"
+    assert "/scratch/me/out" in found.found and "/scratch/me/old" in found.found
     tree.write("proc/77/cmdline", "/usr/bin/python3\0/usr/bin/tarazu-ossd\0--routers\0")
     assert "tarazu-ossd state" not in tree.look("former versions")
 

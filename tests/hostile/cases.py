@@ -19,6 +19,8 @@ from tarazu.allocate.records import Ended
 from tarazu.batch import jobs as batch_jobs
 from tarazu.batch.environment import small_text
 from tarazu.batch.jobs import Job
+from tarazu.changes.change import Change
+from tarazu.changes.held import Held
 from tarazu.cli.job import own as own_jobs
 from tarazu.daemons import ordered
 from tarazu.daemons.asking import view_in
@@ -26,6 +28,7 @@ from tarazu.daemons.burstd.batch import Batch
 from tarazu.daemons.burstd.jobs import Jobs
 from tarazu.daemons.burstd.kept import BurstsDirectory as BurstsKept
 from tarazu.daemons.burstd.pins import Pin, Pins
+from tarazu.daemons.changes.store import Store
 from tarazu.daemons.council import here as council_here
 from tarazu.daemons.council.kept import CouncilDirectory as CouncilKept
 from tarazu.daemons.levers.kept import Kept as LeversKept
@@ -46,7 +49,7 @@ from tarazu.forwarding.routers import hosts, udsp
 from tarazu.forwarding.traffic import days, imports, machine_file
 from tarazu.layout import pfl
 from tarazu.model import Ost, SystemView
-from tarazu.prepare.notes import Notes, mine
+from tarazu.prepare import askers, former
 from tarazu.run import job_log
 from tarazu.run.command_line.launchers import _in_files
 from tarazu.run.handed import _read as handed_spools
@@ -191,10 +194,18 @@ def _report(directory: Path) -> Path:
 
 
 def _prepared(directory: Path) -> Path:
-    path = directory / "prepared" / "1.json"
+    path = directory / "prepared" / "node1-7-abcdef.json"
     path.parent.mkdir()
-    path.write_bytes(msgspec.json.encode(mine("ior")))
+    path.write_bytes(msgspec.json.encode(former.Note(1, "node1", 7, "5", "ior")))
     return path
+
+
+def _layouts(directory: Path) -> Path:
+    store = Store(directory / "prepared")
+    held = Held(Change(lever="layout", target="/scratch/me/out", wanted={"": "-c 4"}), (), (), lasting=True)
+    with store.locked():
+        store.note(held.key, msgspec.structs.replace(held, askers=(askers.mine(),)))
+    return store.directory / "changes.json"
 
 
 def _council() -> Council:
@@ -612,9 +623,15 @@ CASES = (
     ),
     Case(
         "prepared directories",
-        ("tarazu.prepare.notes:Notes.all",),
+        ("tarazu.prepare.former:notes",),
         _prepared,
-        lambda p: Notes(p.parents[1]).all(),
+        lambda p: former.notes(p.parent),
+    ),
+    Case(
+        "default layouts that are set",
+        ("tarazu.prepare.askers:unwanted",),
+        _layouts,
+        lambda p: askers.unwanted(p.parent),
     ),
     Case(
         "curves",

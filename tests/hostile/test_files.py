@@ -44,7 +44,7 @@ LEFT = {
     "tarazu.doctor.node:Node.text": KERNEL,
     "tarazu.doctor.node:_seen": KERNEL,
     "tarazu.forwarding.traffic.day_file:write": NOTHING,
-    "tarazu.prepare.notes:_started": KERNEL,
+    "tarazu.prepare.askers:started": KERNEL,
     "tarazu.rebalance.commands:throttle": KERNEL,
     "tarazu.batch.environment:_has_terminal": NOTHING,
     "tarazu.durable:boot_id": KERNEL,

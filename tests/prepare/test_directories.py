@@ -257,3 +257,21 @@ first = clean()
 result = [first, dead.exists(), alive.exists(), own("out"), own("out/new"), own("used"), notes.exists(),
           [os.path.relpath(p) for p, _ in Layouts(settings).running()]]
 """) == [[["out", "out/new"], []], False, True, False, False, True, False, ["used"]]
+
+
+def test_when_the_site_is_stopped_a_running_jobs_defaults_go_at_once(on: On, tmp_path: Path) -> None:
+    stop = tmp_path / "stop"
+    assert on(f"""
+import time
+os.mkdir("out")
+settings = config.Settings(run=config.RunSettings(state_dir=settings.run.state_dir, stop_file={str(stop)!r}))
+job = Layouts(settings)
+job.begin([(os.path.abspath("out"), "-c 2 -S 1M -o 4,5")], "app")
+with job.watched():
+    time.sleep(0.1)
+    first, began = own("out"), time.monotonic()
+    Path({str(stop)!r}).touch(0o600)
+    while own("out") and time.monotonic() < began + 20: time.sleep(0.01)
+    took_s = time.monotonic() - began
+result = [first, own("out"), took_s < 5, end(job)]
+""") == [True, False, True, [[], []]]
