@@ -192,7 +192,7 @@ class Engine:
             self._tries.clear()
             for held in list(self.store.held_changes.values()):
                 kept = tuple(asker for asker in held.askers if not gone(asker))
-                if held.askers and not kept:
+                if not kept:
                     done = done.and_(self._tried(held.key, "", partial(self._restore, held, why)))
                 elif kept != held.askers:
                     done = done.and_(self._say_note(held.key, "", msgspec.structs.replace(held, askers=kept)))
