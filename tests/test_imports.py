@@ -88,7 +88,7 @@ MAY_IMPORT["cli"] = BASE | {
         "native",
         "predict",
     ),
-    *("prepare", "rebalance", "report", "run", "stats", "store", "trace", "wire"),
+    *("prepare", "rebalance", "report", "run", "stats", "store", "trace", "tune", "wire"),
 }
 MAY_IMPORT["sim"] = BASE | {
     *("allocate", "batch", "cli", "daemons", "drawing", "flows", "forwarding", "layout", "native", "predict"),
@@ -109,7 +109,7 @@ MAY_ASK: dict[str, set[str]] = {
         "burstd.pins",
         "changes",
         "council.here",
-        "levers",
+        "changes",
         "mdsd.book",
         "mdsd.health",
         "mdsd.ledger_clock",
@@ -130,12 +130,11 @@ MAY_ASK: dict[str, set[str]] = {
 }
 """Of a room that runs by itself or prints: the rooms and modules of it that others may import."""
 MAY_IMPORT_DAEMONS: dict[str, set[str]] = {
-    "announcer": {"changes", "levers", "metrics"},
+    "announcer": {"changes", "metrics"},
     "burstd": {"changes", "metrics"},
     "changes": set(),
     "clientd": {"metrics"},
     "council": {"metrics"},
-    "levers": {"changes"},
     "mdsd": {"metrics"},
     "metrics": set(),
     "ossd": {"metrics", "routers"},
@@ -146,7 +145,7 @@ MAY_IMPORT_DAEMONS: dict[str, set[str]] = {
     "slurm": set(),
 }
 """Room of a daemon, or the module that runs them all → other rooms of daemons that it may import. What lies beside the
-rooms each may import; that imports none of them. `metrics` is of all, `levers` of who sets parameters; `tarazu-ossd
+rooms each may import; that imports none of them. `metrics` is of all, `changes` of who changes a system; `tarazu-ossd
 --routers` is the program of `routers`.
 """
 

@@ -116,7 +116,8 @@ def test_an_oss_installs_little_and_imports_what_it_must(wheel: Path, tmp_path: 
     # An announcer and what it uses; the classifier's weights, though it is the council that asks it.
     run(
         "-c",
-        "import tarazu.daemons.announcer.service, tarazu.daemons.levers.keeper, tarazu.tune.detect.counters;"
+        "import tarazu.daemons.announcer.service, tarazu.tune.detect.counters;"
+        "from tarazu.daemons.changes.agents import parameters;"
         "from tarazu.tune.detect import classifier; assert classifier.trained().layers",
     )
     help_text = run("-m", "tarazu.daemons.ossd.service", "--help")

@@ -9,7 +9,8 @@ tarazu change drain --undo                    restore what --apply changed on th
 objects are allowed (no_create, max_create_count=0), a progressive file that was created with an explicit OST
 list and has not reached a later component yet cannot be written there. While the site is stopped
 (`tarazu disable --site`) --apply does nothing; --undo works. What was there is noted in a directory that only root may
-be able to change; a boot forgets it, as Lustre forgets what was set.
+be able to change; a boot forgets it, as Lustre forgets what was set. After a week tarazu-announcer, or the next command
+that changes something there, restores it.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from __future__ import annotations
 import argparse
 
 from tarazu import config
+from tarazu.changes.held import Held
 from tarazu.cli.output import action_options, number, print_json, print_table, say
 from tarazu.cli.stopped import refuse_while_stopped
 from tarazu.daemons.asking import view_of
-from tarazu.daemons.levers import drained
+from tarazu.daemons.changes.agent import Plan
+from tarazu.daemons.changes.agents import drains
+from tarazu.daemons.changes.engine import Done, Failure
 from tarazu.errors import BadInput, LayoutError
 from tarazu.layout.setstripe import unfold
 from tarazu.stats import drain
@@ -52,12 +56,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="parameter to set; may be repeated (default: degraded, on an MDS max_create_count)",
     )
     parser.add_argument("--root", default=config.root(), help="root under which /proc and /sys are")
-    parser.add_argument(
-        "--state",
-        default=drained.STATE,
-        metavar="DIR",
-        help=f"notes of what was there (default {drained.STATE})",
-    )
 
 
 def _osts(text: str) -> tuple[int, ...]:
@@ -68,20 +66,21 @@ def _osts(text: str) -> tuple[int, ...]:
 
 
 def execute(options: argparse.Namespace) -> int:
-    if options.undo:
-        return _undo(options)
     names = tuple(options.set or drain.DEFAULT)
     settings = config.load(options.config)
+    if options.undo:
+        return _undo(options, settings)
     if options.apply:
         refuse_while_stopped(settings)
-        drained.here_or_refuse(options.root, names)  # before anything is asked
+        drains.here(options.root, names)  # before anything is asked
     view, _ = view_of(settings, options.fs)
     if not view.osts:
         raise BadInput("mdsd", "OSTs in its view", "none")
     osts, share = options.ost, options.share
     candidates = drain.named(view, share, osts) if osts else drain.candidates(view, share)
     if options.apply:
-        return _apply(options, view.fs_name, candidates, names)
+        plan = drains.plan_of(view.fs_name, candidates, drains.here(options.root, names), share)
+        return _apply(options, settings, candidates, plan)
     shown = tuple(options.set or drain.PARAMETERS)
     orders = {c.ost: drain.commands(view.fs_name, c.ost) for c in candidates if not c.held_back}
     if options.json:
@@ -113,45 +112,60 @@ def _print_candidates(found: list[drain.Candidate], share: float, osts: int) -> 
 
 
 def _apply(
-    options: argparse.Namespace, fs_name: str, found: list[drain.Candidate], names: tuple[str, ...]
+    options: argparse.Namespace, settings: config.Settings, found: list[drain.Candidate], plan: Plan
 ) -> int:
-    osts = [c.ost for c in found if not c.held_back]
-    made = drained.apply(fs_name, osts, options.root, options.state, names)
+    agent = drains.drains_of(settings, options.root)
+    done = drains.apply(agent, plan)
+    held = agent.store.held_changes
+    made = [_line(held[change.key], back=False) for change in done.set if change.key in held]
     if options.json:
-        print_json({"fs": fs_name, "osts": found, **_as_json("changed", made)})
-        return int(bool(made.failed))
-    for change in made.done:
-        print(f"{change.parameter}: {change.before} -> {change.after}")
-    if not made.done and not made.failed:
+        print_json({"osts": found, **_as_json("changed", made, done)})
+        return _failed(done, quiet=True)
+    for each in made:
+        print("{parameter}: {before} -> {after}".format(**each))
+    if not made and not done.failed:
         print("nothing to change on this server")
     for candidate in (c for c in found if c.held_back):
         print(f"OST {candidate.ost} stays: {candidate.why}, but --share {options.share:g} OSTs are out")
-    return _failed(made)
+    return _failed(done)
 
 
-def _undo(options: argparse.Namespace) -> int:
-    undone = drained.undo(options.root, options.state, options.fs, options.ost)
+def _undo(options: argparse.Namespace, settings: config.Settings) -> int:
+    agent = drains.drains_of(settings, options.root)
+    done = drains.undo(agent, options.fs, options.ost) if agent.store.exists else Done()
+    restored = [_line(held, back=True) for held in done.restored]
     if options.json:
-        print_json(_as_json("restored", undone))
-        return int(bool(undone.failed))
-    for change in undone.done:
-        print(f"{change.parameter}: {change.before} -> {change.after}")
-    for _, value in undone.left:
-        say(f"{value}: set by somebody else, and left so")
-    if not any(undone):
-        print(f"nothing to undo: {options.state} notes no change")
-    return _failed(undone)
+        print_json(_as_json("restored", restored, done))
+        return _failed(done, quiet=True)
+    for each in restored:
+        print("{parameter}: {before} -> {after}".format(**each))
+    for held in done.left:
+        say(f"{held.left_to}: set by somebody else, and left so")
+    if not any(done):
+        print("nothing to undo: nothing was drained here")
+    return _failed(done)
 
 
-def _failed(changes: drained.Changes) -> int:
-    for parameter, why in changes.failed:
-        say(f"{parameter}: failed: {why}")
-    return int(bool(changes.failed))
+def _line(held: Held, *, back: bool) -> dict[str, str]:
+    before, after = held.before[0].value, next(iter(held.change.wanted.values()))
+    if back:
+        before, after = after, before
+    return {"parameter": held.change.target, "before": before, "after": after}
 
 
-def _as_json(name: str, changes: drained.Changes) -> dict[str, object]:
+def _as_json(name: str, made: list[dict[str, str]], done: Done) -> dict[str, object]:
     return {
-        name: [change._asdict() for change in changes.done],
-        "left": [{"parameter": parameter, "now": value} for parameter, value in changes.left],
-        "failed": [{"parameter": parameter, "why": why} for parameter, why in changes.failed],
+        name: made,
+        "left": [{"parameter": held.change.target, "now": held.left_to} for held in done.left],
+        "failed": [{"parameter": each.key[1], "why": each.why} for each in _wrong(done)],
     }
+
+
+def _wrong(done: Done) -> list[Failure]:
+    return [*done.failed, *done.refused, *done.waits]
+
+
+def _failed(done: Done, *, quiet: bool = False) -> int:
+    for failure in [] if quiet else _wrong(done):
+        say(f"{failure.key[1]}: failed: {failure.why}")
+    return int(bool(_wrong(done)))

@@ -16,19 +16,22 @@ When one OSS behaves oddly: `tarazu change tune --undo` there. When all do: the 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tarazu import config
+from tarazu.changes.held import text_of
 from tarazu.cli.output import action_options, print_json, print_table, say
 from tarazu.errors import BadInput, TarazuError, Unavailable
 
 if TYPE_CHECKING:
-    from tarazu.daemons.levers.keeper import SetHere, Undone
+    from tarazu.daemons.changes.agent import Agent
 
+AGENT = "tarazu change tune"
 MODES = ("observe", "advise", "apply")
 
 
@@ -57,6 +60,56 @@ def execute(options: argparse.Namespace) -> int:
     return _show(settings, learned=options.what == "show", as_json=options.json)
 
 
+def _agent(settings: config.Settings) -> Agent:
+    from tarazu.daemons.changes.agents.parameters import agent_of
+
+    return agent_of(settings, AGENT)
+
+
+def set_here(settings: config.Settings) -> tuple[list[dict[str, str]], str]:
+    """Levers of `tune.levers` and others that are noted: `name`, `in_force`, `set_to` (by tarazu), `before`, `left_to`
+    (what somebody else set since); and why nothing is set now, whatever is wanted. Raises StoreError or Unavailable.
+    """
+    from tarazu.daemons.changes.agents.parameters import in_force, learns
+    from tarazu.tune.levers import levers_of
+
+    agent, wrong, listed = _agent(settings), "", dict[str, Any]()
+    try:
+        listed = levers_of(settings.tune.levers)
+    except BadInput as error:
+        wrong = str(error)
+    with agent.store.locked():
+        held = {each.change.lever: each for each in agent.store.held_changes.values() if learns(each)}
+    levers = []
+    for name in {**listed, **held}:
+        row = {"name": name, "in_force": "", "set_to": "", "before": "", "left_to": ""}
+        with contextlib.suppress(Unavailable, KeyError):
+            row["in_force"] = in_force(agent.engine.levers[name])
+        if (known := held.get(name)) and not (left := known.left_to):
+            row |= {"set_to": ", ".join({*known.change.wanted.values()}), "before": text_of(known.before)}
+        elif known:
+            row["left_to"] = left
+        levers.append(row)
+    return levers, agent.engine.stopped or wrong
+
+
+def undo_here(settings: config.Settings) -> dict[str, Any]:
+    """Restore what was there, now, and let nothing be set before `--apply`; as `Agent.undo`: levers that are
+    `restored`, `left` alone (what somebody else has set), `failed` (why), and why none is held back (`not_held`).
+    """
+    from tarazu.daemons.changes.agents.parameters import learns
+
+    agent = _agent(settings)
+    done, not_held = agent.undo("tarazu change tune --undo", of=learns)
+    left = [held for held in agent.store.held_changes.values() if held.theirs and learns(held)]
+    return {
+        "restored": [held.change.lever for held in done.restored],
+        "left": {held.change.lever: held.left_to for held in left},
+        "failed": {failure.key[0]: failure.why for failure in done.failed},
+        "not_held": not_held,
+    }
+
+
 def _is_council(settings: config.Settings) -> bool:
     return Path(settings.state.council).is_dir()
 
@@ -78,7 +131,7 @@ def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
     here, unread, council, problem = None, "", {}, ""
     if _is_node(settings):
         try:
-            here = _set_here(settings)
+            here = set_here(settings)
         except TarazuError as error:
             unread = str(error)
     try:
@@ -89,13 +142,13 @@ def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
         problem = str(error)
     if as_json:
         told = council if learned else {name: value for name, value in council.items() if name != "learned"}
-        levers = {"levers": [lever._asdict() for lever in here.levers], "held": here.held} if here else None
+        levers = {"levers": here[0], "held": here[1]} if here else None
         print_json({"here": levers, "unread": unread, "council": told, "problem": problem})
         return 0
     if unread:
         say(f"what tarazu has set on this node is not known: {unread}")
     if here:
-        _print_here(here, settings.tune.mode)
+        _print_here(*here, settings.tune.mode)
     if problem:
         say(f"what the council decides is not known here: {problem}")
         return 0
@@ -111,12 +164,6 @@ def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
             f"{type(error).__name__} {error}; tarazu change tune --json shows it"
         ) from None
     return 0
-
-
-def _set_here(settings: config.Settings) -> SetHere:
-    from tarazu.daemons.levers import keeper
-
-    return keeper.set_here(settings)
 
 
 def _council(settings: config.Settings) -> dict[str, Any]:
@@ -148,7 +195,6 @@ def _council(settings: config.Settings) -> dict[str, Any]:
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:
     from tarazu.daemons.council import here
-    from tarazu.daemons.levers import keeper
 
     council = _is_council(settings)
     node = _is_node(settings) or (bool(settings.tune.levers) and not council)
@@ -162,11 +208,10 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
         except TarazuError as error:
             problem = error
     if node:
-        done = keeper.undo(settings)
-    failed = bool(problem or (done and (done.failed or done.not_held)))
+        done = undo_here(settings)
+    failed = bool(problem or (done and (done["failed"] or done["not_held"])))
     if as_json:
-        restored = done._asdict() if done else None
-        print_json({"here": restored, "council_was": before, "problem": str(problem or "")})
+        print_json({"here": done, "council_was": before, "problem": str(problem or "")})
         return int(failed)
     if before is not None:
         print(f"the council's mode is observe (it was {before}): its nodes restore what was there")
@@ -177,24 +222,23 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
     return int(failed)
 
 
-def _print_undone(done: Undone) -> None:
-    for name in done.restored:
+def _print_undone(done: Mapping[str, Any]) -> None:
+    for name in done["restored"]:
         say(f"restored: {name}")
-    for name, value in done.left:
+    for name, value in done["left"].items():
         say(f"left alone: {name}: somebody else has set {value}")
-    for name, why in done.failed:
+    for name, why in done["failed"].items():
         say(f"not restored: {name}: {why}")
-    if not done.restored and not done.left and not done.failed:
+    if not done["restored"] and not done["left"] and not done["failed"]:
         print("nothing to restore: tarazu has set nothing on this node")
-    if done.not_held:
-        say(f"the daemon may set values again: {done.not_held}; stop it: systemctl stop tarazu-announcer")
+    if done["not_held"]:
+        say(f"the daemon may set values again: {done['not_held']}; stop it: systemctl stop tarazu-announcer")
     else:
         print("nothing is set here until `tarazu change tune --apply` on this node")
 
 
 def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
     from tarazu.daemons.council import here
-    from tarazu.daemons.levers import keeper
 
     council, node = _is_council(settings), _is_node(settings) and mode == "apply"
     if not council and not node:
@@ -204,7 +248,7 @@ def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
     if not council and settings.tune.mode != "apply":
         raise BadInput("tune.mode", "apply on this node, before anything can be set here", settings.tune.mode)
     before = here.set_mode(settings, mode, f"tarazu change tune --{mode}") if council else None  # type: ignore[arg-type]
-    was_held = keeper.resume(settings) if node else None
+    was_held = _agent(settings).resume() if node else None
     if as_json:
         print_json({"council_was": before, "was_held": was_held})
         return 0
@@ -222,23 +266,14 @@ def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
     return 0
 
 
-def _print_here(here: SetHere, mode: str) -> None:
-    held = f"; nothing is set: {here.held}" if here.held else ""
-    say(f"this node: {mode} (tune.mode){held}")
-    if here.levers:
-        print_table(
-            ("lever", "in force", "set by tarazu", "before"),
-            [
-                (
-                    lever.name,
-                    lever.in_force or "-",
-                    lever.set_to or (f"no: left to {lever.left_to}" if lever.left_to else "no"),
-                    lever.before or "-",
-                )
-                for lever in here.levers
-            ],
-            left=4,
-        )
+def _print_here(levers: Sequence[Mapping[str, str]], why_held: str, mode: str) -> None:
+    say(f"this node: {mode} (tune.mode)" + (f"; nothing is set: {why_held}" if why_held else ""))
+    if levers:
+        rows = []
+        for row in levers:
+            no = f"no: left to {row['left_to']}" if row["left_to"] else "no"
+            rows.append((row["name"], row["in_force"] or "-", row["set_to"] or no, row["before"] or "-"))
+        print_table(("lever", "in force", "set by tarazu", "before"), rows, left=4)
 
 
 def _print_council(found: Mapping[str, Any]) -> None:
@@ -292,14 +327,14 @@ def here_lines(settings: config.Settings) -> list[str]:
                     f"this node has a council of parameters that learn: {council.mode} ({council.why})"
                 )
         if _is_node(settings) and os.access(settings.state.announcer, os.W_OK):
-            here = _set_here(settings)
+            levers, why_held = set_here(settings)
             lines += [
-                f"{one.name} is {one.set_to} here, set by tarazu (undo: tarazu change tune --undo)"
-                for one in here.levers
-                if one.set_to
+                f"{row['name']} is {row['set_to']} here, set by tarazu (undo: tarazu change tune --undo)"
+                for row in levers
+                if row["set_to"]
             ]
-            if here.held:
-                lines.append(f"parameters that learn: nothing is set here: {here.held}")
+            if why_held:
+                lines.append(f"parameters that learn: nothing is set here: {why_held}")
     except TarazuError as error:
         lines.append(f"parameters that learn: what is set here is not known: {error}")
     return lines

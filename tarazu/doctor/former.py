@@ -24,7 +24,12 @@ ENDS = (".rpmsave", ".rpmnew", ".rpmorig", ".dpkg-old", ".dpkg-dist", ".dpkg-new
 """Of configuration files that a package left for somebody to look at."""
 SITE, PACKAGE = "/etc/systemd/system", ("/usr/lib/systemd/system", "/lib/systemd/system")
 NOTED = (
-    ("tarazu-announcer", "announcer", "levers.json", "tarazu change tune --undo"),
+    (
+        "tarazu-announcer",
+        "announcer",
+        "changes.json",
+        "tarazu change tune --undo, tarazu change drain --undo",
+    ),
     ("tarazu-pool", "pool", "pool.json", "tarazu change pool --undo"),
     ("tarazu-ossd", "routers", "rules.json", "tarazu change routers --undo"),
 )

@@ -8,7 +8,7 @@ Works for all clients and needs no placement library. The parameters, from soft 
   yet cannot be written there while one of them refuses; so these are set only when asked for, or where
   `degraded` is not to be had (on the MDS).
 
-`daemons/levers/drained.py` sets them and takes them back.
+`daemons/changes/levers/drain.py` sets them and takes them back.
 """
 
 from __future__ import annotations

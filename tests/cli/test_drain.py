@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import tempfile
@@ -15,11 +17,10 @@ import pytest
 from tarazu import config
 from tarazu.cli import main
 from tarazu.daemons import asking
-from tarazu.daemons.levers import drained
 from tarazu.model import Ost
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.sim.testbed.configuration import configure
-from tarazu.sim.testbed.daemons import wait_until_ready
+from tarazu.sim.testbed.daemons import lctl_command, stand_ins, wait_until_ready
 
 SICK = 5
 
@@ -62,6 +63,21 @@ def sick(testbed: Testbed, monkeypatch: pytest.MonkeyPatch) -> Testbed:
     return testbed
 
 
+@pytest.fixture
+def on(sick: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """What `tarazu change drain WORDS` prints on the node with this root."""
+    monkeypatch.setenv("TARAZU_STATE_DIRECTORY", str(tmp_path))
+
+    def run(root: Path, *words: str) -> Any:
+        monkeypatch.setenv("PATH", stand_ins(root, lctl=lctl_command(root))["PATH"])
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            words = ("drain", *words, "--json", "--root", str(root))
+            assert main([*words, "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
+        return json.loads(out.getvalue())
+
+    return run
+
+
 def test_costs_of_the_live_view(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
     shown = asked(sick, capsys, "explain", "--costs")
     assert [o["ost"] for o in shown["osts"]] == list(range(12))
@@ -100,47 +116,43 @@ def test_advise_changes_nothing(sick: Testbed, capsys: pytest.CaptureFixture[str
     }
     assert main(["drain", "--advise", "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
     assert "on OSS oss2 (2.12 and later" in capsys.readouterr().out
-    (degraded,) = (f for n, f in drained.here(sick.oss_root("oss2")).items() if n.endswith("0005.degraded"))
-    assert degraded.current() == "0"
+    degraded = sick.oss_root("oss2") / "sys/fs/lustre/obdfilter/lustre-OST0005/degraded"
+    assert degraded.read_text() == "0\n"
 
 
-def test_apply_and_undo_on_the_servers(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
-    state = sick.directory / "drain"
-    on = ("drain", "--apply", "--state", str(state), "--root")
-    assert asked(sick, capsys, *on, str(sick.oss_root("oss1")))["changed"] == [], "not its OST"
-    (change,) = asked(sick, capsys, *on, str(sick.oss_root("oss2")))["changed"]
+def test_apply_and_undo_on_the_servers(sick: Testbed, on: Callable[..., Any], tmp_path: Path) -> None:
+    oss1, oss2 = sick.oss_root("oss1"), sick.oss_root("oss2")
+    assert on(oss1, "--apply")["changed"] == [], "not its OST"
+    (change,) = on(oss2, "--apply")["changed"]
     assert change["parameter"] == "obdfilter.lustre-OST0005.degraded"
     wait_for(sick, lambda ost: ost.degraded)
-    assert asked(sick, capsys, *on, str(sick.mds_root))["changed"] == [], "the share is used up"
-    undo = ("drain", "--undo", "--state", str(state), "--root", str(sick.oss_root("oss2")))
-    assert asked(sick, capsys, *undo, "--ost", "4")["restored"] == []
-    (undone,) = asked(sick, capsys, *undo)["restored"]
+    assert on(sick.mds_root, "--apply")["changed"] == [], "the share is used up"
+    assert on(oss2, "--undo", "--ost", "4")["restored"] == []
+    (undone,) = on(oss2, "--undo")["restored"]
     assert undone == change | {"before": change["after"], "after": change["before"]}
     wait_for(sick, lambda ost: not ost.degraded)
-    assert not list(state.glob("*.json"))
+    assert not (tmp_path / "tarazu-announcer/changes.json").exists()
 
 
-def test_an_ost_can_be_named_although_it_is_well(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
-    on = "--state", str(sick.directory / "named"), "--root", str(sick.oss_root("oss3")), "--ost", "7"
-    shown = asked(sick, capsys, "drain", "--advise", "--ost", "7,2")
+def test_an_ost_can_be_named_although_it_is_well(sick: Testbed, on: Callable[..., Any]) -> None:
+    root = sick.oss_root("oss3")
+    shown = on(root, "--advise", "--ost", "7,2")
     assert [(c["ost"], c["why"], c["held_back"]) for c in shown["osts"]] == [
         (7, "named", False), (2, "named", True),
     ]  # fmt: skip
-    (change,) = asked(sick, capsys, "drain", "--apply", *on)["changed"]
-    assert change == {"parameter": "obdfilter.lustre-OST0007.degraded", "before": 0, "after": 1}
+    (change,) = on(root, "--apply", "--ost", "7")["changed"]
+    assert change == {"parameter": "obdfilter.lustre-OST0007.degraded", "before": "0", "after": "1"}
     wait_for(sick, lambda ost: ost.degraded, 7)
-    assert len(asked(sick, capsys, "drain", "--undo", *on)["restored"]) == 1
+    assert len(on(root, "--undo", "--ost", "7")["restored"]) == 1
     wait_for(sick, lambda ost: not ost.degraded, 7)
 
 
-def test_apply_on_the_mds(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
-    state = sick.directory / "mds-drain"
+def test_apply_on_the_mds(sick: Testbed, on: Callable[..., Any]) -> None:
     path = sick.mds_root / "sys/fs/lustre/osp/lustre-OST0005-osc-MDT0000/max_create_count"
-    shown = asked(sick, capsys, "drain", "--apply", "--state", str(state), "--root", str(sick.mds_root))
-    assert [(c["before"], c["after"]) for c in shown["changed"]] == [(20000, 0)]
+    shown = on(sick.mds_root, "--apply")
+    assert [(c["before"], c["after"]) for c in shown["changed"]] == [("20000", "0")]
     assert path.read_text() == "0\n"
-    undo = "drain", "--undo", "--state", str(state), "--root", str(sick.mds_root)
-    assert len(asked(sick, capsys, *undo)["restored"]) == 1
+    assert len(on(sick.mds_root, "--undo")["restored"]) == 1
     assert path.read_text() == "20000\n"
 
 
@@ -156,10 +168,11 @@ def test_while_the_site_is_stopped_nothing_is_set(
 ) -> None:
     monkeypatch.setenv("TARAZU_RUN_STOP_FILE", str(tmp_path / "etc" / "stop"))
     assert main(["disable", "--site", "--reason", "moving disks"]) == 0
-    state = ["--state", str(tmp_path / "drain"), "--root", str(tmp_path)]
-    assert main(["drain", "--apply", *state]) == 1
+    monkeypatch.setenv("TARAZU_STATE_DIRECTORY", str(tmp_path / "state"))
+    root = ["--root", str(tmp_path)]
+    assert main(["drain", "--apply", *root]) == 1
     assert "stop: moving disks: nothing is set (undo: tarazu enable --site)" in capsys.readouterr().err
-    assert main(["drain", "--undo", *state]) == 0
+    assert main(["drain", "--undo", *root]) == 0
 
 
 def test_without_mdsd_it_says_so(

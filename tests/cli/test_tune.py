@@ -10,15 +10,23 @@ from typing import Any
 
 import pytest
 
+from tarazu import config, durable
+from tarazu.changes.change import ALL, Change
 from tarazu.cli import main
+from tarazu.daemons.changes.agent import Plan
+from tarazu.daemons.changes.agents.parameters import agent_of
+from tarazu.daemons.changes.store import Store
 from tarazu.daemons.council import here
 from tarazu.daemons.council.kept import CouncilDirectory
-from tarazu.daemons.council.levers import values_of
 from tarazu.errors import BadInput
+from tarazu.sim.testbed import tunables
+from tarazu.sim.testbed.daemons import lctl_command, stand_ins
 from tarazu.tune.council import Council
+from tarazu.tune.levers import levers_of
 from tarazu.tune.observation import Direction, Observation
 
 Tune = Callable[..., tuple[int, str, str]]
+AHEAD = "max_read_ahead_mb"
 
 
 @pytest.fixture
@@ -142,8 +150,64 @@ def test_status_says_what_is_on_this_node(
     assert "nothing is set here: held by tarazu change tune --undo" in out
 
 
+def set_here(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A parameter that an announcer has set: the file."""
+    mount = f"llite/lustre-{tunables.instance(0)}/max_read_ahead_mb"
+    tunables.make_client(root / "root", "lustre", 0, 1)
+    monkeypatch.setenv("PATH", stand_ins(root / "root", lctl=lctl_command(root / "root"))["PATH"])
+    monkeypatch.setenv("TARAZU_ROOT", str(root / "root"))
+    settings = config.Settings(
+        state=config.State(str(root)), tune=config.Tune(levers=(AHEAD,)), run=config.RunSettings(stop_file="")
+    )
+    change = Change(lever=AHEAD, target="", wanted={ALL: "64"}, why="it reads", asked_by="council mds1")
+    assert agent_of(settings).follow(Plan((change,)), "apply", "").set
+    return root / "root/sys/fs/lustre" / mount
+
+
+def test_what_is_set_is_shown_and_undone(
+    tune: Tune, node: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where `tune.levers` is written wrongly; and on a full disk."""
+    path = set_here(tmp_path, monkeypatch)
+    row = [AHEAD, "64", "64", f"llite.lustre-{tunables.instance(0)}.max_read_ahead_mb=256"]
+    assert row in [line.split() for line in tune(mode="apply", more=f"levers = ['{AHEAD}']")[1].splitlines()]
+    wrong = f"levers = ['{AHEAD}', 'nsr']"
+    assert "tune.levers" in tune(mode="apply", more=wrong)[1]
+    with monkeypatch.context() as patch:
+        patch.setattr(durable, "replace", full_disk)
+        status, out, _ = tune("--undo", mode="apply", more=wrong)
+    assert (status, path.read_text()) == (1, "256\n") and "No space left" in out
+    assert tune("--undo", mode="apply", more=wrong)[0] == 0
+
+
+def full_disk(*_: object, **__: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_what_somebody_else_has_set_is_named_and_his_until_apply(
+    tune: Tune, node: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = set_here(tmp_path, monkeypatch)
+    path.write_text("300\n")
+    assert "left alone: max_read_ahead_mb: somebody else has set" in tune("--undo", mode="apply")[1]
+    assert path.read_text() == "300\n" and "left to" in tune(mode="apply")[1]
+    tune("--apply", mode="apply")
+    assert "left to" not in tune(mode="apply")[1] and not (node / "changes.json").exists()
+
+
+def test_undo_holds_although_somebody_has_the_lock(
+    tune: Tune, node: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An lctl that hangs in the kernel keeps it."""
+    monkeypatch.setattr("tarazu.daemons.changes.agent.LOCK_S", 0.05)
+    set_here(tmp_path, monkeypatch)
+    with Store(node).locked():
+        status, _, error = tune("--undo", mode="apply")
+    assert status == 1 and "expected it to be free" in error and (node / "held").exists()
+
+
 def test_notes_that_cannot_be_read_are_said(tune: Tune, node: Path) -> None:
-    (node / "levers.json").write_text('{"form')
+    (node / "changes.json").write_text('{"form')
     status, out, _ = tune()
     assert status == 0 and "on this node is not known" in out
 
@@ -160,4 +224,4 @@ def test_a_council_of_another_version_is_an_error_in_one_line(
 
 def test_each_lever_is_listed_once() -> None:
     with pytest.raises(BadInput, match="nrs twice"):
-        values_of(["nrs", "nrs=fifo | crrn 8"])
+        levers_of(["nrs", "nrs=fifo | crrn 8"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import json
 import os
 import shutil
 import struct
@@ -29,12 +30,13 @@ from tarazu.daemons.burstd.jobs import Jobs
 from tarazu.daemons.burstd.kept import BurstsDirectory as BurstsKept
 from tarazu.daemons.burstd.pins import Pin, Pins
 from tarazu.daemons.changes.store import Store
+from tarazu.daemons.changes.agents import former
 from tarazu.daemons.council import here as council_here
 from tarazu.daemons.council.kept import CouncilDirectory as CouncilKept
-from tarazu.daemons.levers.kept import Kept as LeversKept
 from tarazu.daemons.mdsd.book import Book
 from tarazu.daemons.mdsd.filling import Filling
 from tarazu.daemons.mdsd.router_plan import scheduler
+from tarazu.daemons.noted import Noted
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.ring import Moment, Ring
 from tarazu.daemons.pool import notes as pool_notes
@@ -42,6 +44,7 @@ from tarazu.daemons.routers.kept import Kept as RoutersKept
 from tarazu.doctor import capacity
 from tarazu.doctor.node import Node
 from tarazu.doctor.units import values
+from tarazu.durable import boot_id
 from tarazu.forwarding import curve_csv, reading
 from tarazu.forwarding.estimate import database as benchmarks
 from tarazu.forwarding.mapping import mapping_file
@@ -61,7 +64,6 @@ from tarazu.trace import exchange, history, past, runfile, spool
 from tarazu.trace import load_phases as phases
 from tarazu.trace.follow import LiveSpool
 from tarazu.tune.council import Council
-from tarazu.tune.lever import Before
 from tarazu.wire import admission, keys, local
 from tests.hostile.database import SEED, use
 from tests.hostile.ledger import write_ledger
@@ -247,12 +249,14 @@ def _pool(directory: Path) -> Path:
 
 
 def _levers(directory: Path) -> Path:
-    from tarazu.daemons.levers.kept import Note
-    from tarazu.tune.lever import LeverParameter
-
-    LeversKept(directory).note(
-        {"a": Note(Before((LeverParameter("osc.a.max_rpcs_in_flight", "8"),)), ("8",))}
-    )
+    """Of a former version."""
+    note = {
+        "before": {"parameters": [["osc.a.max_rpcs_in_flight", "8", "12"]]},
+        "steps": ["8"],
+        "left_to": "",
+    }
+    file = {"format": 1, "boot": boot_id(), "levers": {"max_rpcs_in_flight": note}}
+    (directory / "levers.json").write_text(json.dumps(file))
     return directory / "levers.json"
 
 
@@ -473,10 +477,10 @@ CASES = (
         lambda p: pool_notes.Notes(p.parent).load(),
     ),
     Case(
-        "notes of levers, and of what was drained",
+        "former notes of parameters, and of what was drained",
         ("tarazu.daemons.noted:Noted.read",),
         _levers,
-        lambda p: LeversKept(p.parent).load(),
+        lambda p: former.read(Noted(p.parent), 0.0),
     ),
     Case(
         "notes of rules", ("tarazu.daemons.noted:Noted.read",), _rules, lambda p: RoutersKept(p.parent).load()

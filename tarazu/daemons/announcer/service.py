@@ -10,6 +10,7 @@ later. A process of its own, with rights of its own: nothing waits for it. Of tw
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import secrets
 import socket
@@ -20,16 +21,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import config
+from tarazu.changes.change import ALL, Change
 from tarazu.daemons.announcer.following import Following, least
-from tarazu.daemons.levers.keeper import Done, keeper_of
+from tarazu.daemons.changes.agent import Plan
+from tarazu.daemons.changes.agents.parameters import agent_of, in_force, learns
+from tarazu.daemons.changes.engine import LOOK_S as SHOWN_S
+from tarazu.daemons.changes.engine import Done
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup
-from tarazu.errors import ConfigError, TarazuError
+from tarazu.errors import ConfigError, TarazuError, Unavailable
 from tarazu.stats.params import find
 from tarazu.store.stop import SiteWatch
 from tarazu.tune import exchange
 from tarazu.tune.detect.counters import Sampler
 from tarazu.tune.exchange import MODES, AnnouncerEnd, Decided, Kind, Mode, Observed, Refused
+from tarazu.tune.levers import levers_of
 from tarazu.tune.observation import Observation
 from tarazu.wire.said import SaidOnce
 
@@ -47,6 +53,8 @@ STOP_S = 2.0
 """So often it is looked for the site's stop file: the processor is the applications'."""
 CHANGES = 4
 """Of what is set in `exchange.DWELL_S`, at most; an honest council makes one, and one more when it takes that back."""
+LASTS_S = 3600.0
+"""So long what was decided lasts at most, where no announcer is left that would restore what was there."""
 SIGNS = 3.0
 """Signs of life in `exchange.SILENT_S`, without I/O."""
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -67,7 +75,7 @@ def kind_of(root: str | Path) -> Kind:
 class Announcer(Service):
     """All state of the daemon."""
 
-    USED = ("keys.", "state.", "tune.", "run.stop_file", "metrics.announcer")
+    USED = ("keys.", "state.", "tune.", "changes.", "run.stop_file", "metrics.announcer")
 
     def __init__(
         self, settings: config.Settings, wakeup: Wakeup, kind: Kind | None = None, name: str = ""
@@ -89,7 +97,8 @@ class Announcer(Service):
         self.samples = Histogram(SECONDS)
         self.sampler = Sampler(config.root(), self.kind)
         self.site = SiteWatch(settings.run.stop_file, every_s=STOP_S)
-        self.keeper = keeper_of(settings, self.manager.alive, stopped=lambda: self.site.why)
+        self.levers = levers_of(self.options.levers)
+        self.agent = agent_of(settings, turn=self.manager.alive, stopped=lambda: self.site.why)
         self.problem = ""
         self._trusted = False
         """What a former run left has been restored."""
@@ -106,6 +115,8 @@ class Announcer(Service):
         self._changes: deque[float] = deque(maxlen=CHANGES)
         """When other values than before were set."""
         self._advised: dict[str, str] = {}
+        self._shown: dict[str, str] = {}
+        self._shown_until = float("-inf")
         self._said = SaidOnce(log)
         self.following = Following(self.options.group, exchange.SILENT_S, time.monotonic())
         self.transport = self.connect("client" if self.kind == "client" else "oss")
@@ -117,7 +128,7 @@ class Announcer(Service):
             self.options.council,
             exchange.INTERVAL_S,
             self.options.mode,
-            ", ".join(self.keeper.levers) or "none",
+            ", ".join(self.levers) or "none",
         )
         self.site.start()
         first_s = exchange.INTERVAL_S * secrets.randbelow(1000) / 1000  # not all nodes at once
@@ -142,14 +153,20 @@ class Announcer(Service):
     def finish(self) -> None:
         """What was there before is restored."""
         if self.claimed is not None:
-            self._try(lambda: self.keeper.take_back("tarazu-announcer ends", 5.0, anew=True), whatever=True)
+            self._take_back("tarazu-announcer ends", 5.0, whatever=True)
+
+    def _take_back(self, why: str, wait_s: float, *, whatever: bool = False) -> bool:
+        engine = self.agent.engine
+        return self._try(
+            lambda: engine.take_back(why, of=learns, wait_s=wait_s, anew=whatever), whatever=whatever
+        )
 
     def _tick(self, now: float) -> None:
         """Every interval: silence is noticed, what is due is set or restored; then the council is told."""
-        self._held = self.keeper.held
-        if self.alone(self.keeper.kept.claim, "sets nothing", self._said):
+        self._held = self.agent.engine.stopped
+        if self.alone(self.agent.store.claim, "sets nothing", self._said):
             if not self._trusted:
-                self._trusted = self._try(lambda: self.keeper.take_back("left by a former run", LOCK_S))
+                self._trusted = self._take_back("left by a former run", LOCK_S)
             followed = self.following.council
             if self.following.is_silent(now):
                 self._said.warning(
@@ -190,11 +207,15 @@ class Announcer(Service):
             self.unsent += 1
 
     def _in_force(self) -> dict[str, str]:
-        try:
-            return {name: value[:120] for name, value in self.keeper.in_force().items()}
-        except TarazuError as error:
-            self._said.warning(str(error))
-            return {}
+        """Lever → its value, of those that may be set and are there; at most SHOWN_S old."""
+        now = time.monotonic()
+        if now >= self._shown_until:
+            self._shown, self._shown_until = {}, now + SHOWN_S
+            for name in self.levers:
+                with contextlib.suppress(Unavailable):
+                    if value := in_force(self.agent.engine.levers[name]):
+                        self._shown[name] = value[:120]
+        return dict(self._shown)
 
     def _heard(self, said: object, now: float) -> None:
         if isinstance(said, Refused):
@@ -223,21 +244,34 @@ class Announcer(Service):
         self._acted, self._look_at = act, now + LOOK_S
         if not self._trusted:
             return
-        wanted = {}
-        if mode == "apply":
-            wanted = {lever: value for lever, value in decided.values.items() if lever in self.keeper.levers}
-        if wanted and self._too_often(wanted, now):
+        wanted = {lever: value for lever, value in decided.values.items() if lever in self.levers}
+        if mode == "apply" and self._too_often(wanted, now):
             self._acted = ()
-        elif wanted or self.keeper.kept.levers:
-            self._wanted = wanted
-            self._try(lambda: self.keeper.apply(wanted, self._why(decided, mode), LOCK_S))
-        elif not self._failures:
-            self.problem = ""  # of what is wanted no more
-        self.manager.status(f"{mode}; {len(self.keeper.kept.levers)} levers set")
+        else:
+            why = self._why(decided, mode)
+            self._try(lambda: self._make(wanted, decided, mode, why))
+        self.manager.status(f"{mode}; {self._set} levers set")
+
+    def _make(self, wanted: dict[str, str], decided: Decided, mode: Mode, why: str) -> Done:
+        """What is drained on this node ends in time, too, whatever is decided. Raises StoreError, Unavailable."""
+        before, self._wanted = self._wanted, wanted
+        if not wanted and not before and not self.agent.store.exists:
+            return Done()
+        by = f"council {decided.council}, generation {decided.generation}"
+        changes = tuple(
+            Change(lever=name, target="", wanted={ALL: value}, why=decided.why, asked_by=by, lasts_s=LASTS_S)
+            for name, value in wanted.items()
+        )
+        return self.agent.follow(Plan(changes), mode, why, of=learns, wait_s=LOCK_S)
+
+    @property
+    def _set(self) -> int:
+        """Levers that are not as they were."""
+        return sum(map(learns, self.agent.store.held_changes.values()))
 
     def _too_often(self, wanted: dict[str, str], now: float) -> bool:
         """A council that is out of order is not followed to and fro: what is in force stays until a dwell is over."""
-        if wanted == self._wanted:
+        if not wanted or wanted == self._wanted:
             return False
         dwell_s, changes = exchange.DWELL_S, self._changes
         if len(changes) == changes.maxlen and now < changes[0] + dwell_s:
@@ -278,12 +312,14 @@ class Announcer(Service):
         if self._failures:
             log.info("levers can be set again")
             self._failures, self.problem = 0, ""
-        self._mixed = self._mixed or any(done)
-        wrong = [*done.failed, *((name, f"somebody else has set it: {text}") for name, text in done.left)]
-        if wrong or any(done):
-            self.problem = "; ".join(f"{name}: {why}" for name, why in wrong)
-        if any(done):
+        wrong = [f"{lever}: {why}" for (lever, _), why in (*done.failed, *done.refused, *done.waits)]
+        wrong += [f"{held.change.lever}: somebody else has set it: {held.left_to}" for held in done.left]
+        changed = any((done.set, done.restored, done.left, done.failed))
+        if wrong or changed or not (self._wanted or self._set):
+            self.problem = "; ".join(wrong)
+        if changed:
             # What is seen from now on is of what is in force now alone.
+            self._shown_until = float("-inf")
             self.sampler.sample(time.time(), time.monotonic())
             self._mixed = False
         return True
@@ -292,6 +328,7 @@ class Announcer(Service):
         if settings.tune.mode != self.options.mode:
             log.info("mode: %s", settings.tune.mode)
         self.options = settings.tune
+        self.agent.take_over(settings)
         self._follow(time.monotonic(), anew=True)
 
     def figures(self) -> Iterator[Metric]:
@@ -315,7 +352,7 @@ class Announcer(Service):
         yield gauge(
             "announcer_council_silent_seconds", "Since it spoke last.", time.monotonic() - following.heard_at
         )
-        yield gauge("announcer_levers_set", "Levers that are not as they were.", len(self.keeper.kept.levers))
+        yield gauge("announcer_levers_set", "Levers that are not as they were.", self._set)
         yield gauge("announcer_problem", "1 while a lever cannot be what was decided.", bool(self.problem))
 
     def release(self) -> None:

@@ -6,17 +6,21 @@ Its unit may use a fifth of a processor: on a slow node all that it loads takes 
 from __future__ import annotations
 
 import argparse
+import logging
+import os
 import sys
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.daemons.levers.keeper import restore_left
+from tarazu.daemons.changes.agents.parameters import agent_of, learns
+from tarazu.daemons.noted import LOCK_S
 from tarazu.daemons.service import Wakeup, parser, serve
 from tarazu.errors import TarazuError
 
 if TYPE_CHECKING:
     from tarazu.daemons.announcer.service import Announcer
 
+log = logging.getLogger("tarazu.announcer")
 NAME = "tarazu-announcer"
 
 
@@ -49,6 +53,21 @@ def main(argv: list[str] | None = None) -> int:
             raise
 
     return serve(NAME, chosen, read, make)
+
+
+def restore_left(settings: config.Settings, why: str) -> None:
+    """What a former run of the daemon left, where this one cannot begin; nothing while another one runs."""
+    agent = agent_of(settings)
+    try:
+        if not agent.store.exists:
+            return
+        claim = agent.store.claim()
+        try:
+            agent.engine.take_back(why, of=learns, wait_s=LOCK_S)
+        finally:
+            os.close(claim)
+    except TarazuError as error:
+        log.warning("what a former run left is not restored: %s", error)
 
 
 if __name__ == "__main__":

@@ -122,8 +122,10 @@ class Agent:
         stopped = self.engine.stopped or unread or self.store.stopped_by()
 
         def its(each: Held) -> bool:
-            if self.engine.stopped or decisions.veto(each.key):
+            if decisions.veto(each.key):
                 return True
+            if self.engine.stopped:
+                return of(each)
             by_hand = each.id in decisions.approvals and mode != "observe"
             return not stopped and not by_hand and of(each)
 
@@ -131,17 +133,17 @@ class Agent:
         self._propose(plan, mode, decisions, done, stopped)
         return done
 
-    def undo(self, why: str) -> tuple[Done, str]:
-        """By hand: all that is ours is taken back, and nothing is set before `resume`, also on a full disk and where
-        the notes cannot be read; then raises StoreError or Unavailable. The other one is why nobody is held back,
-        empty where he is.
+    def undo(self, why: str, *, of: Callable[[Held], bool] = lambda held: True) -> tuple[Done, str]:
+        """By hand: all that is ours, of `of`, is taken back, and nothing is set before `resume`, also on a full disk
+        and where the notes cannot be read; then raises StoreError or Unavailable. The other one is why nobody is held
+        back, empty where he is.
         """
         not_held = ""
         try:
             self.store.hold(True)
         except StoreError as error:
             not_held = str(error)
-        return self.engine.take_back(why, wait_s=LOCK_S, anew=True), not_held
+        return self.engine.take_back(why, of=of, wait_s=LOCK_S, anew=True), not_held
 
     def resume(self) -> bool:
         """By hand: what was held or taken back by people, or left to somebody else, may be made again. True: it was

@@ -24,7 +24,6 @@ import msgspec
 
 from tarazu import config
 from tarazu.daemons.council.kept import CouncilDirectory
-from tarazu.daemons.council.levers import values_of
 from tarazu.daemons.council.nodes import CouncilNodes
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
@@ -44,6 +43,7 @@ from tarazu.tune.exchange import (
     TuneStatus,
     encode,
 )
+from tarazu.tune.levers import NAMES, levers_of
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import Peer
 
@@ -87,7 +87,7 @@ class CouncilService(Service):
         self.started = time.monotonic()
         self.start = secrets.randbits(62)
         self.name = socket.gethostname()
-        self.levers = values_of(self.options.levers)
+        self.levers = levers_of(self.options.levers or NAMES)
         self.kept = CouncilDirectory(settings.state.council)
         self.claimed = claim(self.kept.directory, "another tarazu-council has its knowledge here")
         self.writer = Writer()

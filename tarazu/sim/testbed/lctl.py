@@ -3,8 +3,8 @@
 Answers, errors and exit statuses are those captured on Lustre 2.17.57 (tests/data/lustre/control/nrs-default.txt,
 nrs-set.txt, client-tunables.txt); what was not captured is as in its source: nrs*.c, lproc_ptlrpc.c, lprocfs_status.c,
 lustre_param.c (of several parameters in one call the status is the last one's). Knows `get_param` of whatever lies
-below that root, and `set_param` of NRS and of the client's tunables; imports nothing of tarazu, and little else: it is
-started often.
+below that root, and `set_param` of NRS, of the client's tunables and of what keeps new files off an OST; imports
+nothing of tarazu, and little else: it is started often.
 
 ROOT/nrs/state     a line a fact: queue, name, value between tabs; gone, as after a boot, with that directory. Files of
                    ROOT/sys/kernel/debug/lustre/ost/OSS/ost_io/nrs_* follow it. A parameter whose policy is not started
@@ -212,7 +212,7 @@ def _number(value: str) -> int:
 
 
 def tunable(path: str, value: str) -> str:
-    """What a client's file has after this was written to it. Raises No."""
+    """What a node's file has after this was written to it. Raises No."""
     device, name = path.split("/")[-2:]
     if name == "max_rpcs_in_flight":
         number = _number(value)
@@ -226,6 +226,15 @@ def tunable(path: str, value: str) -> str:
         if number > MEMORY_MB:
             raise No(errno.ERANGE)
         return str(min(number, MEMORY_MB // 2))
+    if name in ("degraded", "no_create"):
+        if value[:1] not in ("0", "1", "y", "n", "Y", "N"):  # kstrtobool
+            raise No(errno.EINVAL)
+        return "1" if value[0] in "1yY" else "0"
+    if name == "max_create_count":
+        number = _number(value)
+        if number and not 32 <= number <= 20_000:  # osp_internal.h, OST_MIN_PRECREATE to OST_MAX_PRECREATE
+            raise No(errno.ERANGE)
+        return str(number)
     raise No(errno.EACCES)
 
 

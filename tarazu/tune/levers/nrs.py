@@ -14,14 +14,10 @@ none of these, TBF or delay, limits on purpose: it is left alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from tarazu.errors import BadInput, Unavailable
-from tarazu.tune.lever import Before, LeverParameter
-from tarazu.tune.levers import files
-from tarazu.tune.levers.base import Parameters, Setter
+from tarazu.errors import BadInput
 
 SERVICE = "ost.OSS.ost_io"
 POLICIES = f"{SERVICE}.nrs_policies"
@@ -29,6 +25,7 @@ QUEUES = ("reg", "hp")
 SECTIONS = {"regular_requests:": "reg", "high_priority_requests:": "hp"}
 QUANTA = {"crrn": 8, "orr": 256, "trr": 256}
 """Policies with a quantum → what they start with."""
+TUNABLES = {"crrn": ("quantum",), **dict.fromkeys(("orr", "trr"), ("quantum", "offset_type", "supported"))}
 MAX_QUANTUM = 65535
 OFFSETS = ("physical", "logical")
 SUPPORTED = ("reads", "writes", "reads_and_writes")
@@ -102,97 +99,66 @@ def read_by_queue(text: str, what: str) -> dict[str, str]:
     return {queue: value for key, _, value in pairs for queue in QUEUES if key == f"{queue}_{what}"}
 
 
-class Nrs(Parameters):
-    name = "nrs"
+def shown(read: Callable[[str], str | None], text: str) -> dict[str, NrsPolicy]:
+    """Queue → what orders it, as far as it is shown; `text`: of `nrs_policies`, `read`: of any other parameter.
 
-    def __init__(self, lctl: Setter, root: str | Path) -> None:
-        super().__init__(lctl, root)
-        self.values = VALUES
+    Raises BadInput.
+    """
 
-    def canonical(self, value: str) -> str:
-        return str(parse(value))
+    def of(queue: str, policy: str, what: str) -> str:
+        found = read_by_queue(read(f"{SERVICE}.nrs_{policy}_{what}") or "", what)
+        return found.get(queue, UNKNOWN)
 
-    def now(self) -> tuple[LeverParameter, ...]:
-        policies = files.find(self.root, POLICIES)
-        if policies is None:
-            return ()
-        try:
-            by_queue = read_policies(policies.text)
-        except BadInput as error:
-            raise Unavailable(str(error)) from None
-        return tuple(
-            LeverParameter(f"{POLICIES} {queue}", str(self._policy(queue, name)), policies.of)
-            for queue, name in by_queue.items()
-        )
+    return {
+        queue: NrsPolicy(name, *(of(queue, name, what) for what in TUNABLES.get(name, ())))
+        for queue, name in read_policies(text).items()
+    }
 
-    def _policy(self, queue: str, name: str) -> NrsPolicy:
-        if name not in QUANTA:
-            return NrsPolicy(name)
-        quantum = self._shown(name, "quantum", queue)
-        if name == "crrn":
-            return NrsPolicy(name, quantum)
-        return NrsPolicy(
-            name, quantum, self._shown(name, "offset_type", queue), self._shown(name, "supported", queue)
-        )
 
-    def _shown(self, policy: str, what: str, queue: str) -> str:
-        text = files.read(self.root, f"{SERVICE}.nrs_{policy}_{what}") or ""
-        return read_by_queue(text, what).get(queue, UNKNOWN)
+def is_between(value: str, steps: Sequence[str]) -> bool:
+    """Of the same policy: with what it starts with, what cannot be read, or part of what was to be set."""
+    policy, ends = NrsPolicy(*_words(value)), [NrsPolicy(*_words(step)) for step in steps]
+    ends = [end for end in ends if end.name == policy.name]
+    start = NrsPolicy(policy.name, str(QUANTA.get(policy.name, "")), OFFSETS[0], SUPPORTED[0])
+    return bool(ends) and all(
+        each in (UNKNOWN, begun, *said)
+        for each, begun, *said in zip(policy[1:], start[1:], *(end[1:] for end in ends), strict=True)
+    )
 
-    def before(self) -> Before:
-        state = super().before()
-        for parameter in state.parameters:
-            try:
-                parse(parameter.value)
-            except BadInput:
-                raise Unavailable(f"{parameter.name}: {parameter.value} is in force: left alone") from None
-        return state
 
-    def between(self, value: str, steps: Sequence[str]) -> bool:
-        """Of the same policy: with what it starts with, what cannot be read, or part of what was to be set."""
-        policy, ends = NrsPolicy(*_words(value)), [NrsPolicy(*_words(step)) for step in steps]
-        ends = [end for end in ends if end.name == policy.name]
-        start = NrsPolicy(policy.name, str(QUANTA.get(policy.name, "")), OFFSETS[0], SUPPORTED[0])
-        return bool(ends) and all(
-            each in (UNKNOWN, begun, *said)
-            for each, begun, *said in zip(policy[1:], start[1:], *(end[1:] for end in ends), strict=True)
-        )
+def is_as_set(value: str, step: str) -> bool:
+    """Where somebody has changed the other queue, Lustre does not show the quantum of this one: taken for ours."""
+    return value == step or (UNKNOWN in value.split() and is_between(value, (step,)))
 
-    def same(self, value: str, step: str) -> bool:
-        """A quantum that is not shown, since somebody has changed the other queue, is taken for ours."""
-        return self.reads_back(value, step)
 
-    def reads_back(self, value: str, wanted: str) -> bool:
-        """Where somebody has changed the other queue, Lustre does not show the quantum of this one."""
-        return value == wanted or (UNKNOWN in value.split() and self.between(value, (wanted,)))
+def settings(wanted: Mapping[str, NrsPolicy], now: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(parameter, value) in the order in which they are set; both by queue, `now`: the names of the policies in force.
 
-    def write(self, wanted: Mapping[str, str]) -> None:
-        policies = {name.rpartition(" ")[2]: parse(value) for name, value in wanted.items()}
-        shown = {parameter.name.rpartition(" ")[2] for parameter in self.now()}
-        if len({*policies.values()}) == 1 and {*policies} == shown:
-            self._write("", next(iter(policies.values())))
-        else:
-            for queue, policy in policies.items():
-                self._write(queue, policy)
+    A policy that starts has what it starts with: the rest is set after it.
+    """
+    one = {*wanted.values()}
+    if len(one) == 1 and {*wanted} == {*now}:
+        return _settings("", one.pop(), [*now.values()])
+    return [
+        each for queue, policy in wanted.items() for each in _settings(queue, policy, [now.get(queue, "")])
+    ]
 
-    def _write(self, queue: str, policy: NrsPolicy) -> None:
-        """`queue` empty: all that there are."""
-        in_force = read_policies(files.read(self.root, POLICIES) or "")
-        if any(in_force.get(each) != policy.name for each in ([queue] if queue else in_force)):
-            self.lctl.set([(POLICIES, f"{policy.name} {queue}".rstrip())])
-        for what, value in (
-            ("quantum", policy.quantum),
-            ("offset_type", policy.offset_type),
-            ("supported", policy.supported),
-        ):
-            shown = {self._shown(policy.name, what, each) for each in ([queue] if queue else QUEUES)}
-            if value and shown - {UNKNOWN} != {value}:
-                prefix = f"{queue}_{what}:" if queue else ""
-                self.lctl.set([(f"{SERVICE}.nrs_{policy.name}_{what}", prefix + value)])
+
+def _settings(queue: str, policy: NrsPolicy, now: Sequence[str]) -> list[tuple[str, str]]:
+    """`queue` empty: all that there are."""
+    begins = policy.name not in now
+    begun = (str(QUANTA.get(policy.name, "")), OFFSETS[0], SUPPORTED[0])
+    made = [(POLICIES, f"{policy.name} {queue}".rstrip())] if {*now} != {policy.name} else []
+    for what, value, start in zip(TUNABLES.get(policy.name, ()), policy[1:], begun, strict=False):
+        if not (begins and value == start):
+            made.append(
+                (f"{SERVICE}.nrs_{policy.name}_{what}", f"{queue}_{what}:{value}" if queue else value)
+            )
+    return made
 
 
 def _words(value: str) -> tuple[str, str, str, str]:
-    """Of any text that `now` may give, with what Lustre starts with."""
+    """Of any text that may be shown, with what Lustre starts with."""
     name, *words = value.split()
     if name not in QUANTA or not words:
         return value, "", "", ""

@@ -10,13 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
-from tarazu.errors import BadInput, Unavailable
-from tarazu.tune.lever import Before, LeverParameter
-from tarazu.tune.levers import files
-from tarazu.tune.levers.base import Parameters, Setter
-from tarazu.tune.levers.nrs import POLICIES, SECTIONS, SERVICE, read_policies
+from tarazu.errors import BadInput
+from tarazu.tune.levers.nrs import SECTIONS, SERVICE
 
 RULES = f"{SERVICE}.nrs_tbf_rule"
 RULE = "tarazu"
@@ -48,71 +44,29 @@ def read_rules(text: str) -> dict[str, set[str]]:
     return rules
 
 
-class TbfRule(Parameters):
-    name = "nrs_tbf_rule"
-
-    def __init__(self, lctl: Setter, root: str | Path) -> None:
-        super().__init__(lctl, root)
-        self.values = (NONE,)
-
-    def canonical(self, value: str) -> str:
-        rule = _LISTED.fullmatch(value)
-        if value != NONE and (rule is None or int(rule["rate"]) > MAX_RATE):
-            raise BadInput(
-                "tune.levers: nrs_tbf_rule",
-                f"none, or a rule such as jobid={{ior.*}} rate=1000 with a rate up to {MAX_RATE}",
-                value,
-            )
-        return value
-
-    def now(self) -> tuple[LeverParameter, ...]:
-        policies = files.find(self.root, POLICIES)
-        if policies is None:
-            return ()
-        try:
-            in_force = read_policies(policies.text)
-        except BadInput as error:
-            raise Unavailable(str(error)) from None
-        rules = read_rules(files.read(self.root, RULES) or "")
-        return tuple(
-            LeverParameter(f"{RULES} {queue}", self._rule(policy, rules.get(queue, set())), policies.of)
-            for queue, policy in in_force.items()
+def parse(value: str) -> str:
+    """A value that a site lists. Raises BadInput."""
+    rule = _LISTED.fullmatch(value)
+    if value != NONE and (rule is None or int(rule["rate"]) > MAX_RATE):
+        raise BadInput(
+            "tune.levers: nrs_tbf_rule",
+            f"none, or a rule such as jobid={{ior.*}} rate=1000 with a rate up to {MAX_RATE}",
+            value,
         )
+    return value
 
-    def _rule(self, policy: str, found: set[str]) -> str:
-        if policy.split(maxsplit=1)[0] != "tbf" or not found:
-            return f"no rules under {policy}"
-        shown = {self._as_listed(each) for each in found}
-        return next(iter(shown)) if len(shown) == 1 else " and ".join(sorted(shown))
 
-    def _as_listed(self, shown: str) -> str:
-        """Up to 2.17.0 the kind is not shown where TBF has a type: `{ior.*} 1000` for `jobid={ior.*} rate=1000`."""
-        if not shown.startswith("{"):
-            return shown
-        return next((value for value in self.values if self.same(shown, value)), shown)
+def is_as_set(value: str, step: str) -> bool:
+    """Up to 2.17.0 the kind is not shown where TBF has a type: `{ior.*} rate=1000` for `jobid={ior.*} rate=1000`."""
+    return value == step or (value.startswith("{") and step.partition("=")[2] == value)
 
-    def same(self, value: str, step: str) -> bool:
-        return value == step or (value.startswith("{") and step.partition("=")[2] == value)
 
-    def before(self) -> Before:
-        state = super().before()
-        for parameter in state.parameters:
-            if parameter.value != NONE:
-                raise Unavailable(
-                    f"{parameter.name}: expected tbf in both queues and no rule named {RULE}, found {parameter.value}"
-                )
-        return state
-
-    def between(self, value: str, steps: object) -> bool:
-        """It is stopped before another one starts."""
-        return value == NONE
-
-    def write(self, wanted: Mapping[str, str]) -> None:
-        shown = {parameter.name: parameter.value for parameter in self.now()}
-        both = {*wanted} == {*shown} and len({*wanted.values()}) == 1 and len({*shown.values()}) == 1
-        for name, value in list(wanted.items())[: 1 if both else None]:
-            queue = "" if both else name.rpartition(" ")[2] + " "
-            if shown[name] != NONE:
-                self.lctl.set([(RULES, f"{queue}stop {RULE}")])
-            if value != NONE:
-                self.lctl.set([(RULES, f"{queue}start {RULE} {value}")])
+def settings(wanted: Mapping[str, str], now: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(parameter, value) in the order in which they are set; both by queue. A rule is stopped before another starts."""
+    both = {*wanted} == {*now} and len({*wanted.values()}) == 1 and len({*now.values()}) == 1
+    made = []
+    for queue, value in list(wanted.items())[: 1 if both else None]:
+        where = "" if both else f"{queue} "
+        made += [(RULES, f"{where}stop {RULE}")] if now[queue] != NONE else []
+        made += [(RULES, f"{where}start {RULE} {value}")] if value != NONE else []
+    return made

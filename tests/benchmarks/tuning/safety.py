@@ -15,13 +15,18 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tarazu import config
+from tarazu.daemons.changes.agent import Plan
+from tarazu.daemons.changes.agents.parameters import agent_of, in_force
 from tarazu.sim.testbed import tunables
-from tarazu.sim.testbed.daemons import lctl_command
-from tarazu.tune.levers import lever
 from tests.benchmarks.figure import Figure
-from tests.daemons.levers.histories import MEMORY, VALUES, drawn, made, run
+from tests.daemons.changes.case import Case
+from tests.daemons.changes.cases.client import ClientCase
+from tests.daemons.changes.cases.nrs import NrsCase
+from tests.daemons.changes.histories import MEMORY, drawn, run
 
 OSCS = 100
+CASES: tuple[type[Case], ...] = (NrsCase, ClientCase)
 
 
 def measure(short: bool) -> list[Figure]:
@@ -32,7 +37,7 @@ def measure(short: bool) -> list[Figure]:
 def _histories(count: int) -> Iterator[Figure]:
     wrong = 0
     for seed in range(count):
-        found, expected = run(drawn(random.Random(seed)))
+        found, expected = run(CASES[seed % len(CASES)], drawn(random.Random(seed)))
         wrong += found != expected
     yield Figure(f"of {count} histories: something else than what was there after undo", wrong, "", 0)
 
@@ -40,47 +45,44 @@ def _histories(count: int) -> Iterator[Figure]:
 def _kills(count: int) -> Iterator[Figure]:
     """A process that sets one value after another with real lctl processes is killed; the next one restores."""
     dice, wrong, under_way = random.Random(1), 0, 0
-    for _ in range(count):
+    for number in range(count):
         root = Path(tempfile.mkdtemp(dir=MEMORY))
-        node = made(root)
-        before = node.now()
+        case = CASES[number % len(CASES)](root, in_process=False)
+        before, environ = case.now(), dict(os.environ)
+        os.environ.update(case.environment())
         pid = os.fork()
         if pid == 0:
             try:
-                keeper, seed = node.keeper(lctl_command(root)), random.Random(dice.random())
+                agent, wishes = case.agent(), case.wishes()
                 while True:
-                    wanted = {name: seed.choice(values[1:]) for name, values in VALUES.items()}
-                    keeper.apply(wanted, "", 10.0)
+                    agent.follow(Plan(tuple(dice.choice(wishes))), "apply", "", wait_s=10.0)
             finally:
                 os._exit(1)
-        while not (node.state / "levers.json").exists():
+        after = case.agent()
+        while not after.store.exists:
             time.sleep(0.002)
         time.sleep(dice.uniform(0, 0.3))
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-        after = node.keeper()
-        with after.kept.locked(10.0):
-            under_way += any(len(note.steps) > 1 for note in after.kept.levers.values())
-        done = after.take_back("left by a former run", 10.0)
-        wrong += bool(done.failed) or node.now() != before or bool(after.kept.levers)
-        dice.random()
+        with after.store.locked(10.0):
+            under_way += any(len(held.steps) > 1 for held in after.store.held_changes.values())
+        done = after.engine.take_back("left by a former run", wait_s=10.0)
+        wrong += bool(done.failed) or case.now() != before or bool(after.store.held_changes)
+        os.environ.clear()
+        os.environ.update(environ)
         shutil.rmtree(root)
     yield Figure(f"of {count} processes killed: something else than what was there afterwards", wrong, "", 0)
     yield Figure("killed in the middle of a change", under_way, "")
 
 
 def _cost() -> Iterator[Figure]:
-    class Nobody:
-        def set(self, settings: object) -> None:
-            """Nothing is set here."""
-
     with tempfile.TemporaryDirectory(dir=MEMORY) as directory:
         tunables.make_oss(Path(directory))
         tunables.make_client(Path(directory), "lustre", 0, OSCS)
+        levers = agent_of(config.Settings(), root=directory).engine.levers
         for name, limit_ms in (("nrs", 0.5), ("max_rpcs_in_flight", 5.0)):
-            looked = lever(name, Nobody(), directory)
             begun = time.thread_time()
             for _ in range(50):
-                looked.current()
+                in_force(levers[name])
             what = f" of {OSCS} OSTs" if name != "nrs" else ""
             yield Figure(f"a look at {name}{what}", 1e3 * (time.thread_time() - begun) / 50, "ms", limit_ms)

@@ -16,11 +16,15 @@ from typing import Any
 import pytest
 
 from tarazu import config
+from tarazu.changes.change import ALL, Change
+from tarazu.cli import tune
 from tarazu.daemons.announcer import service, start
 from tarazu.daemons.announcer.service import Announcer
+from tarazu.daemons.changes import engine
+from tarazu.daemons.changes.agent import Plan
+from tarazu.daemons.changes.agents.parameters import agent_of
 from tarazu.daemons.council import here
 from tarazu.daemons.council.service import CouncilService
-from tarazu.daemons.levers import keeper
 from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.service import Wakeup
 from tarazu.store import stop
@@ -44,6 +48,12 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Make]:
     yield make
     for group in made:
         group.close()
+
+
+def left_by_a_former_run(settings: config.Settings) -> None:
+    """As an announcer leaves it that is killed."""
+    change = Change(lever="max_rpcs_in_flight", target="", wanted={ALL: "16"}, asked_by="council mds1")
+    assert agent_of(settings).follow(Plan((change,)), "apply", "").set
 
 
 class Pair:
@@ -115,7 +125,7 @@ def test_of_two_councils_the_first_is_followed_until_it_is_silent(
 
 
 def test_what_an_administrator_sets_meanwhile_is_his(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "LOOK_S", 0.2)
+    monkeypatch.setattr(engine, "LOOK_S", 0.2)
     monkeypatch.setattr(service, "LOOK_S", 0.2)
     client = pair.client
     pair.begin("mds1")
@@ -145,12 +155,12 @@ def test_undo_here_holds_without_a_word_of_the_council(pair: Pair) -> None:
     pair.begin("mds1")
     pair.until(lambda: pair.client.in_force in VALUES)
     settings = config.load(str(pair.group.configuration("login1", pair.client.root)))
-    assert keeper.undo(settings).restored == ("max_rpcs_in_flight",)
+    assert tune.undo_here(settings)["restored"] == ["max_rpcs_in_flight"]
     assert pair.client.in_force == BEFORE
     told = pair.announcer.sequence
     pair.until(lambda: pair.announcer.sequence > told + 3)
     assert pair.client.in_force == BEFORE and pair.announcer.mode == "observe"
-    keeper.resume(settings)
+    agent_of(settings).resume()
     pair.until(lambda: pair.client.in_force in VALUES)
 
 
@@ -239,7 +249,7 @@ def test_what_was_wrong_for_a_moment_is_not_said_for_ever(
     monkeypatch.setattr(service, "LOOK_S", 0.1)
     pair.begin("mds1")
     pair.until(lambda: pair.client.in_force in VALUES)
-    with pair.announcer.keeper.kept.locked():
+    with pair.announcer.agent.store.locked():
         pair.until(lambda: "found it held" in pair.announcer.problem)
     pair.until(lambda: not pair.announcer.problem)
 
@@ -248,7 +258,7 @@ def test_an_announcer_that_cannot_begin_restores_what_was_left(make: Make, tmp_p
     group, client = make(), Client(tmp_path, "login1")
     settings = config.load(str(group.configuration("login1", client.root)))
     group.here(client)
-    keeper.keeper_of(settings).apply({"max_rpcs_in_flight": "16"}, "a council said so")
+    left_by_a_former_run(settings)
     assert client.in_force == "16"
     (group.keys / "client.key").unlink()
     path = group.configuration("login1", client.root)
@@ -263,7 +273,7 @@ def test_what_was_left_is_restored_before_anything_that_takes_long_is_loaded(
     group, client = make(), Client(tmp_path, "login1")
     path = group.configuration("login1", client.root)
     group.here(client)
-    keeper.keeper_of(config.load(str(path))).apply({"max_rpcs_in_flight": "16"}, "a council said so")
+    left_by_a_former_run(config.load(str(path)))
     program = (
         "import sys\n"
         "class Nothing:\n"
@@ -311,7 +321,7 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
 
     # An announcer that is killed leaves its note; its next start restores before it follows anybody.
     group.kill(announcers[0])
-    assert keeper.set_here(group.settings(clients[0].root, var="login1")).levers[0].set_to
+    assert tune.set_here(group.settings(clients[0].root, var="login1"))[0][0]["set_to"]
     announcers[0] = group.announcer(clients[0])
     group.until(lambda: "left by a former run" in group.log("login1"), *clients)
     group.until(lambda: all_in(VALUES), *clients)

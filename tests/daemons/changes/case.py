@@ -24,12 +24,15 @@ class Case(ABC):
 
     name: ClassVar[str]
     lasting: ClassVar[bool] = False
+    levers: ClassVar[tuple[str, ...]] = ()
+    """As `tune.levers` lists them, of levers that only set what is listed."""
 
     def __init__(self, root: Path, *, in_process: bool = True) -> None:
         self.root = root
         self.in_process = in_process
         self.settings = config.Settings(
             state=config.State(str(root / "state")),
+            tune=config.Tune(levers=self.levers),
             changes=config.Changes(at_once=1000, per_minute=100_000, per_hour=100_000),
         )
 

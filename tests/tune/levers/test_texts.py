@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.errors import BadInput, Unavailable
-from tarazu.sim.testbed import tunables
-from tarazu.tune.levers import NAMES, client, known, lever, nrs, tbf
+from tarazu.errors import BadInput
+from tarazu.tune.levers import NAMES, USUAL, client, levers_of, nrs, tbf
 from tarazu.tune.levers.nrs import MAX_QUANTUM, OFFSETS, SUPPORTED, read_by_queue, read_policies
 from tarazu.tune.levers.tbf import NONE, read_rules
 
 CAPTURED = Path(__file__).parents[2] / "data" / "lustre" / "control"
-
-
-class Nobody:
-    """No lctl: these tests set nothing."""
-
-    def set(self, settings: Sequence[tuple[str, str]]) -> None:
-        raise AssertionError(settings)
 
 
 def shown(name: str) -> list[str]:
@@ -114,15 +105,14 @@ def test_values_of_nrs_come_back_from_their_text(value: str) -> None:
 @settings(max_examples=40)
 @given(values, values)
 def test_only_parts_of_a_change_are_between_its_ends(one: str, other: str) -> None:
-    found = nrs.Nrs(Nobody(), "/")
     ends = [str(nrs.parse(one)), str(nrs.parse(other))]
-    assert all(found.between(end, ends) for end in ends)
-    assert not found.between("delay", ends) and not found.between("tbf jobid", ends)
+    assert all(nrs.is_between(end, ends) for end in ends)
+    assert not nrs.is_between("delay", ends) and not nrs.is_between("tbf jobid", ends)
     begun = nrs.parse(other).name
     if begun in nrs.QUANTA:
-        assert found.between(f"{begun} {nrs.QUANTA[begun]}", ends) and found.between(f"{begun} ?", ends)
+        assert nrs.is_between(f"{begun} {nrs.QUANTA[begun]}", ends) and nrs.is_between(f"{begun} ?", ends)
         strange = next(n for n in range(1, 9) if str(n) not in (*one.split(), *other.split(), "8"))
-        assert not found.between(f"{begun} {strange}", ends)
+        assert not nrs.is_between(f"{begun} {strange}", ends)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +126,7 @@ def test_only_parts_of_a_change_are_between_its_ends(one: str, other: str) -> No
     ],
 )
 def test_the_site_lists_values(text: str, values: tuple[str, ...]) -> None:
-    assert lever(text, Nobody()).values == values
+    assert levers_of([text]) == {text.partition("=")[0].strip(): values}
 
 
 @pytest.mark.parametrize(
@@ -153,56 +143,32 @@ def test_the_site_lists_values(text: str, values: tuple[str, ...]) -> None:
 )  # fmt: skip
 def test_levers_that_there_are_not_are_refused(text: str) -> None:
     with pytest.raises(BadInput, match=r"^tune\.levers"):
-        lever(text, Nobody())
+        levers_of([text])
 
 
 def test_all_levers_list_what_they_would_take() -> None:
-    for name, each in known(Nobody()).items():
-        assert name in NAMES and all(each.canonical(value) == value for value in each.values)  # type: ignore[attr-defined]
+    for name in NAMES:
+        listed = "|".join(("none", "jobid={a} rate=1") if name == "nrs_tbf_rule" else USUAL[name])
+        assert {*levers_of([f"{name}={listed}"])[name]} >= {*USUAL[name]} == {*levers_of([name])[name]}
 
 
-def test_devices_of_an_mdt_are_never_named(tmp_path: Path) -> None:
+def test_a_policy_that_is_in_force_in_one_queue_gets_its_quantum_in_both() -> None:
+    """It keeps the one it has there: `nrs_policies=crrn` starts it in the other queue alone."""
+    wanted = dict.fromkeys(("reg", "hp"), nrs.parse("crrn 8"))
+    io = "ost.OSS.ost_io"
+    quantum = (f"{io}.nrs_crrn_quantum", "8")
+    assert nrs.settings(wanted, {"reg": "crrn", "hp": "fifo"}) == [(f"{io}.nrs_policies", "crrn"), quantum]
+    assert nrs.settings(wanted, {"reg": "fifo", "hp": "fifo"}) == [(f"{io}.nrs_policies", "crrn")]
+    assert nrs.settings(wanted, {"reg": "crrn", "hp": "crrn"}) == [quantum]
+
+
+def test_a_rule_as_2_12_shows_it_is_the_one_that_was_set() -> None:
+    """Without its kind: `tarazu {ior.*} 100, ref 0`."""
+    assert tbf.is_as_set("{ior.*} rate=100", "jobid={ior.*} rate=100")
+    assert not tbf.is_as_set("{ior.*} rate=100", "jobid={ior.*} rate=1000")
+
+
+def test_devices_of_an_mdt_are_never_named() -> None:
     """They take other ranges: 1000 was accepted there, and refused by a client's."""
-    tunables.make_client(tmp_path, "lustre", 0, 1)
-    osc = tmp_path / "sys/fs/lustre/osc"
-    (osc / "lustre-OST0000-osc-MDT0000").mkdir()
-    (osc / "lustre-OST0000-osc-MDT0000" / "max_rpcs_in_flight").write_text("8\n")
-    found = lever("max_rpcs_in_flight", Nobody(), tmp_path).now()
-    assert [p.name for p in found] == [f"osc.lustre-OST0000-osc-{tunables.instance(0)}.max_rpcs_in_flight"]
     assert not client.KINDS["max_rpcs_in_flight"].named.fullmatch("lustre-OST0000-osc-MDT0000")
     assert client.KINDS["max_rpcs_in_flight"].named.fullmatch("lustre-OST0007-osc-ffff88810f466800")
-
-
-def test_parameters_are_found_where_2_12_has_them(tmp_path: Path) -> None:
-    mount = "ffff88810f466800"
-    for place, name, value in (
-        (f"proc/fs/lustre/osc/lustre-OST0000-osc-{mount}", "max_pages_per_rpc", "1024"),
-        (f"sys/kernel/debug/lustre/llite/lustre-{mount}", "max_read_ahead_mb", "64"),
-    ):
-        (tmp_path / place).mkdir(parents=True)
-        (tmp_path / place / name).write_text(f"{value}\n")
-        assert lever(name, Nobody(), tmp_path).current() == value
-
-
-def test_a_rule_as_2_12_shows_it_is_the_one_that_was_set(tmp_path: Path) -> None:
-    """Without its kind: `tarazu {ior.*} 100, ref 0`."""
-    tunables.make_oss(tmp_path)
-    io = tmp_path / "sys/kernel/debug/lustre/ost/OSS/ost_io"
-    (io / "nrs_policies").write_text(shown("nrs_policies")[4])
-    rules = "CPT 0:\ntarazu {ior.*} 100, ref 0\ndefault {*} 10000, ref 0\n"
-    (io / "nrs_tbf_rule").write_text(f"regular_requests:\n{rules}high_priority_requests:\n{rules}")
-    made = lever("nrs_tbf_rule=none | jobid={ior.*} rate=100", Nobody(), tmp_path)
-    assert made.current() == "jobid={ior.*} rate=100"
-    assert tbf.TbfRule(Nobody(), tmp_path).same("{ior.*} rate=100", "jobid={ior.*} rate=100")
-
-
-def test_what_cannot_be_read_is_not_taken_for_absent(tmp_path: Path) -> None:
-    tunables.make_oss(tmp_path)
-    policies = tmp_path / "sys/kernel/debug/lustre/ost/OSS/ost_io/nrs_policies"
-    policies.write_text("regular_requests:\n")
-    with pytest.raises(Unavailable, match="one of them started"):
-        lever("nrs", Nobody(), tmp_path).now()
-    policies.unlink()
-    policies.mkdir()
-    with pytest.raises(Unavailable, match=r"regular file|directory"):
-        lever("nrs", Nobody(), tmp_path).now()

@@ -2,16 +2,66 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable
 
 from tarazu import config
+from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
 from tarazu.daemons.changes.agent import Agent
+from tarazu.daemons.changes.agents import former
 from tarazu.daemons.changes.lctl import Lctl
 from tarazu.daemons.changes.levers.client import ClientLever
+from tarazu.daemons.changes.levers.drain import DrainLever
+from tarazu.daemons.changes.levers.nrs import NrsLever
+from tarazu.daemons.changes.levers.tbf import TbfLever
 from tarazu.daemons.changes.store import Store
+from tarazu.daemons.noted import Noted
+from tarazu.errors import BadInput, StoreError
 from tarazu.store import stop
+from tarazu.tune.levers import levers_of
 from tarazu.tune.levers.client import KINDS
+
+
+def learns(held: Held) -> bool:
+    """Of what a council decides: what else is held, drained OSTs, is not the announcer's to take back."""
+    return held.change.lever != DrainLever.name
+
+
+class ParametersStore(Store):
+    """With what former versions noted, of parameters that learn and of drained OSTs."""
+
+    def __init__(self, settings: config.Settings, *, holds: bool = True) -> None:
+        """`holds`: whether `tarazu change tune --undo` holds what is done with it; it says nothing of drained OSTs."""
+        super().__init__(
+            settings.state.announcer, "tarazu-announcer keeps the levers here", "tarazu change tune"
+        )
+        self._holds = holds
+        self._former = [self, Noted(f"{settings.state.directory}/tarazu-drain")]
+
+    @property
+    def held(self) -> bool:
+        return self._holds and super().held
+
+    @property
+    def exists(self) -> bool:
+        return super().exists or bool(self._found())
+
+    def _found(self) -> list[Noted]:
+        try:
+            return [each for each in self._former if (each.directory / former.NAME).exists()]
+        except OSError as error:
+            raise StoreError(str(self.directory), "a directory that can be read", error.strerror) from None
+
+    def load(self) -> None:
+        super().load()
+        for each in self._found():
+            known = {held.key: held for held in former.read(each, time.time())} | self.held_changes
+            with contextlib.suppress(StoreError):  # it stays where it is, on a full disk
+                self.note_all(known.values())
+                each.remove(former.NAME)
+            self.held_changes = known
 
 
 def agent_of(
@@ -20,17 +70,34 @@ def agent_of(
     *,
     turn: Callable[[], None] = lambda: None,
     stopped: Callable[[], str] | None = None,
+    root: str = "",
+    holds: bool = True,
 ) -> Agent:
     """`name`: who it is, in the trail; `turn` is called before each call of lctl; `stopped` instead of a look at the
-    site's stop file, which may hang.
+    site's stop file, which may hang; `holds`: as `ParametersStore`. What `tune.levers` does not list, or lists wrongly,
+    can only be taken back.
     """
-    lctl, root = Lctl(turn=turn), config.root()
-    levers: dict[str, Lever] = {k: ClientLever(kind, kind.values, lctl, root) for k, kind in KINDS.items()}
+    lctl, root = Lctl(turn=turn), root or config.root()
+    try:
+        listed = levers_of(settings.tune.levers)
+    except BadInput:
+        listed = {}
+    levers: dict[str, Lever] = {
+        "nrs": NrsLever(listed.get("nrs", ()), lctl, root),
+        "nrs_tbf_rule": TbfLever(listed.get("nrs_tbf_rule", ()), lctl, root),
+        **{k: ClientLever(kind, listed.get(k, ()), lctl, root) for k, kind in KINDS.items()},
+        "drain": DrainLever(lctl, root),
+    }
     return Agent(
         name,
-        Store(settings.state.announcer, "tarazu-announcer keeps the levers here", "tarazu change tune"),
+        ParametersStore(settings, holds=holds),
         levers,
         settings,
         programs=(lctl.program,),
         stopped=stopped or (lambda: str(stop.site_stop(settings.run.stop_file) or "")),
     )
+
+
+def in_force(lever: Lever) -> str:
+    """One lever's value, or what of several; empty where there is nothing that it could set. Raises Unavailable."""
+    return ", ".join(dict.fromkeys(part.value for part in lever.read("")))

@@ -1,4 +1,7 @@
 """The levers: how each thing is read, set, compared; one file each.
 
 client       a client's parameters: RPCs in flight, their size, read-ahead
+nrs          the policy that orders an OSS's requests
+tbf          one rule that limits an OSS's requests
+drain        a parameter that keeps new files off an OST
 """

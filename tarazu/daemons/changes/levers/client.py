@@ -44,7 +44,9 @@ class ClientLever(Lever):
     def check(self, target: str, wanted: Mapping[str, str]) -> None:
         for value in wanted.values():
             if value not in self.values:
-                raise BadInput(f"tune.levers: {self.name}", f"one of {', '.join(self.values)}", value)
+                raise BadInput(
+                    f"tune.levers: {self.name}", f"one of: {', '.join(self.values) or 'nothing'}", value
+                )
 
     def may_change(self, target: str, parts: Sequence[Part]) -> None:
         super().may_change(target, parts)

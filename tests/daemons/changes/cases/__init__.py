@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from ..case import Case
 from .client import ClientCase
+from .drain import DrainCase
 from .files import FilesCase
 from .layout import LayoutCase
+from .nrs import NrsCase, TbfCase
 
-CASES: dict[str, type[Case]] = {case.name: case for case in (ClientCase, FilesCase, LayoutCase)}
+CASES: dict[str, type[Case]] = {
+    case.name: case for case in (ClientCase, DrainCase, FilesCase, LayoutCase, NrsCase, TbfCase)
+}

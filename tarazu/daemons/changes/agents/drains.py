@@ -1,0 +1,124 @@
+"""What `tarazu change drain` asks of the agent of this node's parameters: OSTs that get no new files for a while.
+
+Each parameter of each OST is a target of lever `drain`. A drain ends by itself after a week: an OST that is still sick
+then is drained again by whoever looks at it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from tarazu import config
+from tarazu.changes.change import Change, Score
+from tarazu.changes.goals import CannotMend
+from tarazu.changes.held import Held
+from tarazu.changes.trail import event
+from tarazu.daemons.changes.agent import Agent, Plan
+from tarazu.daemons.changes.agents.parameters import agent_of
+from tarazu.daemons.changes.engine import Done
+from tarazu.daemons.noted import LOCK_S
+from tarazu.errors import Unavailable
+from tarazu.stats.drain import DEFAULT, PARAMETERS, Candidate
+from tarazu.stats.params import find, ost_target, target_name
+
+COMMAND = "tarazu change drain"
+LASTS_S = 7 * 86400.0
+
+
+def drains_of(settings: config.Settings, root: str = "") -> Agent:
+    return agent_of(settings, COMMAND, root=root, holds=False)
+
+
+def here(root: str | Path, names: Collection[str] = DEFAULT) -> dict[str, str]:
+    """Parameter → the value that drains, of OSTs that this node serves (OSS) or knows (MDS).
+
+    Raises Unavailable where there are none: no server, or nothing mounted.
+    """
+    kinds = [PARAMETERS[name] for name in names]
+    found = {
+        kind.parameter.replace("*", device): str(kind.drains)
+        for kind in kinds
+        for device in sorted(find(root, kind.parameter))
+    }
+    if not found:
+        wanted = " or ".join(kind.parameter for kind in kinds)
+        raise Unavailable(f"{root}: expected {wanted} of a Lustre server, found none")
+    return found
+
+
+def plan_of(fs_name: str, candidates: Sequence[Candidate], parameters: dict[str, str], share: float) -> Plan:
+    """`parameters`: as `here`."""
+    chosen = {each.ost: each for each in candidates if not each.held_back}
+    changes = []
+    for name, value in parameters.items():
+        target = ost_target(name.split(".")[1])
+        if target and target[0] == fs_name and (each := chosen.get(target[1])):
+            changes.append(
+                Change(
+                    lever="drain",
+                    target=name,
+                    wanted={name: value},
+                    why=each.why,
+                    asked_by=f"{COMMAND} --apply",
+                    scores=tuple(_scores(each)),
+                    lasts_s=LASTS_S,
+                    mends=True,
+                )
+            )
+    cannot = (
+        CannotMend(
+            "drain", target_name(fs_name, each.ost), f"{each.why}, but --share {share:g} of all OSTs are out"
+        )
+        for each in candidates
+        if each.held_back
+    )
+    return Plan(tuple(changes), tuple(cannot))
+
+
+def _scores(each: Candidate) -> Iterator[Score]:
+    """None of an OST that somebody names: he knows why."""
+    if each.severity:
+        yield Score("dead", 1.0, 0.0, f"{each.why.partition(':')[0]} OSTs that get new files")
+    if each.why.startswith("sick"):
+        yield Score("time", each.severity, 1.0, "times slower than its peers")
+
+
+def apply(agent: Agent, plan: Plan) -> Done:
+    """What is so already is somebody else's. Raises Unavailable, StoreError; then nothing is set."""
+    with agent.store.locked():
+        held = {*agent.store.held_changes}
+    changes = [change for change in plan.changes if change.key in held or not _is_so(agent, change)]
+    make = partial(agent.engine.make, changes, f"{COMMAND} --apply", of=lambda held: False, wait_s=LOCK_S)
+    done = make()
+    if done.left:  # somebody has set it back since, and is asked for it anew
+        done = done.and_(make(anew=True))
+    for each in plan.cannot_mend:
+        agent.trail.add(event("cannot mend", agent.name, lever=each.lever, target=each.target, why=each.why))
+    return done
+
+
+def _is_so(agent: Agent, change: Change) -> bool:
+    """One that cannot be read is not: that will be said."""
+    with contextlib.suppress(Unavailable):
+        parts = agent.engine.levers[change.lever].read(change.target)
+        return bool(parts) and all(change.wanted[part.name] == part.value for part in parts)
+    return False
+
+
+def undo(agent: Agent, fs_name: str = "", osts: Collection[int] = ()) -> Done:
+    """Restore what was drained on this node; of this file system and these OSTs only, where they are given. What
+    somebody else has changed since is his and forgotten. Raises StoreError, Unavailable.
+    """
+
+    def of(held: Held) -> bool:
+        if held.change.lever != "drain":
+            return False
+        target = ost_target(held.change.target.partition(".")[2]) or ("", -1)
+        return (not fs_name or target[0] == fs_name) and (not osts or target[1] in osts)
+
+    done = agent.engine.take_back(f"{COMMAND} --undo", of=of, wait_s=LOCK_S)
+    agent.engine.forget_theirs({held.key for held in done.left}, LOCK_S)
+    return done

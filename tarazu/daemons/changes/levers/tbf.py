@@ -1,0 +1,77 @@
+"""Lever `nrs_tbf_rule`: one rule that limits, where an administrator has TBF in force (`tarazu.tune.levers.tbf`).
+
+Each queue is a part. TBF itself is never started or stopped, and other rules are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from tarazu.changes.change import Part
+from tarazu.changes.lever import Lever
+from tarazu.daemons.changes.lctl import Lctl, commands_of
+from tarazu.errors import BadInput, Unavailable
+from tarazu.tune.levers import files, nrs, tbf
+
+
+class TbfLever(Lever):
+    name = "nrs_tbf_rule"
+
+    def __init__(self, values: Collection[str], lctl: Lctl, root: str | Path) -> None:
+        self.values, self.lctl, self.root = tuple(values), lctl, root
+
+    def read(self, target: str, parts: Collection[str] = ()) -> tuple[Part, ...]:
+        file = files.find(self.root, nrs.POLICIES)
+        try:
+            policies = nrs.read_policies(file.text) if file else {}
+        except BadInput as error:
+            raise Unavailable(str(error)) from None
+        rules = tbf.read_rules(files.read(self.root, tbf.RULES) or "") if file else {}
+        return tuple(
+            Part(f"{tbf.RULES} {queue}", self._rule(policy, rules.get(queue, set())), file.of if file else "")
+            for queue, policy in policies.items()
+        )
+
+    def _rule(self, policy: str, found: set[str]) -> str:
+        if policy.split(maxsplit=1)[0] != "tbf" or not found:
+            return f"no rules under {policy}"
+        listed = {next((v for v in self.values if self.same(each, v)), each) for each in found}
+        return " and ".join(sorted(listed))
+
+    def check(self, target: str, wanted: Mapping[str, str]) -> None:
+        for value in wanted.values():
+            if value not in self.values:
+                listed = ", ".join(self.values) or "nothing"
+                raise BadInput("tune.levers: nrs_tbf_rule", f"one of: {listed}", value)
+
+    def may_change(self, target: str, parts: Sequence[Part]) -> None:
+        super().may_change(target, parts)
+        for part in parts:
+            if part.value != tbf.NONE:
+                expected = f"expected tbf in both queues and no rule named {tbf.RULE}"
+                raise Unavailable(f"{part.name}: {expected}, found {part.value}")
+
+    def set(self, target: str, wanted: Mapping[str, str]) -> None:
+        for each in _settings(wanted, self.read(target)):
+            self.lctl.set([each])
+
+    def commands(self, target: str, wanted: Mapping[str, str], parts: Sequence[Part]) -> list[str]:
+        return commands_of(_settings(wanted, parts))
+
+    def verify(self, value: str, wanted: str) -> bool:
+        return self.same(value, wanted)
+
+    def same(self, value: str, step: str) -> bool:
+        return tbf.is_as_set(value, step)
+
+    def between(self, value: str, steps: Sequence[str]) -> bool:
+        return value == tbf.NONE
+
+
+def _settings(wanted: Mapping[str, str], parts: Sequence[Part]) -> list[tuple[str, str]]:
+    wanted, now = (
+        {name.rpartition(" ")[2]: value for name, value in each.items()}
+        for each in (wanted, {part.name: part.value for part in parts})
+    )
+    return tbf.settings(wanted, now)

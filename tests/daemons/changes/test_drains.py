@@ -1,0 +1,193 @@
+"""Drained OSTs: what is set, that only that is undone, that notes are trusted for nothing, and that it ends."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tarazu.changes.goals import refusal
+from tarazu.daemons.changes.agent import Agent, Plan
+from tarazu.daemons.changes.agents import drains
+from tarazu.daemons.changes.agents.parameters import agent_of, learns
+from tarazu.daemons.changes.engine import Done
+from tarazu.daemons.changes.trail import read
+from tarazu.durable import boot_id
+from tarazu.errors import Unavailable
+from tarazu.sim.testbed import lctl as stand_in
+from tarazu.stats.drain import DEFAULT, Candidate
+
+from .case import Here
+from .cases.drain import OSP, OSTS, DrainCase
+from .cases.parameters import wish
+
+ZERO, TEN = OSTS
+
+
+class Server(DrainCase):
+    def drains(self) -> Agent:
+        agent = drains.drains_of(self.settings, str(self.root))
+        agent.engine.levers["drain"].lctl.program = Here("lctl", stand_in.main, self.root)  # type: ignore[attr-defined]
+        return agent
+
+    def apply(self, *candidates: Candidate, fs_name: str = "lustre") -> Done:
+        here = drains.here(self.root, DEFAULT)
+        return drains.apply(self.drains(), drains.plan_of(fs_name, candidates, here, 0.1))
+
+    def undo(self, *osts: int) -> Done:
+        return drains.undo(self.drains(), osts=osts)
+
+    @property
+    def notes(self) -> Path:
+        return Path(self.settings.state.announcer) / "changes.json"
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+    made = Server(tmp_path)
+    monkeypatch.setenv("TARAZU_ROOT", str(tmp_path))
+    return made
+
+
+def ost(index: int, *, held_back: bool = False) -> Candidate:
+    return Candidate(index, "oss1", "sick: 9.0 times slower than its peers (brw_stats)", 9.0, held_back)
+
+
+def test_a_node_without_parameters_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match=r"expected obdfilter\.\*\.degraded or osp\."):
+        drains.here(tmp_path)
+
+
+def test_only_own_changes_are_undone(server: Server) -> None:
+    before = server.now()
+    assert {change.target for change in server.apply(ost(10)).set} == {TEN, OSP}
+    assert server.now() == {ZERO: "0", TEN: "1", OSP: "0"}
+    assert not server.apply(ost(10)).set, "it is set already"
+    assert not server.apply(ost(10), fs_name="scratch").set and not server.apply(ost(11)).set
+    server.apply(ost(0))
+    assert [held.change.target for held in server.undo(0).restored] == [ZERO]
+    assert len(server.undo().restored) == 2 and server.now() == before and not server.notes.exists()
+
+
+def test_what_others_set_stays_and_can_be_asked_for_anew(server: Server) -> None:
+    server.lctl(ZERO, "1")
+    assert not any(server.apply(ost(0))) and not any(server.undo()) and server.now()[ZERO] == "1"
+    server.apply(ost(10))
+    server.lctl(OSP, "64")
+    assert [held.left_to for held in server.undo().left] == [f"{OSP}=64"]
+    assert server.now()[OSP] == "64" and not server.notes.exists()
+    server.apply(ost(10))
+    server.lctl(TEN, "0")
+    assert server.apply(ost(10)).set, "somebody has set it back, and asks for it again"
+    assert len(server.undo().restored) == 2 and server.now()[OSP] == "64"
+
+
+def test_a_target_that_has_moved_stays_noted(server: Server) -> None:
+    server.apply(ost(0))
+    place = server.path(ZERO).parent
+    place.rename(server.root / "elsewhere")
+    assert "not on this node now" in server.undo().failed[0].why and server.notes.exists()
+    (server.root / "elsewhere").rename(place)
+    assert server.undo().restored and server.now()[ZERO] == "0"
+
+
+def test_a_forged_note_sets_no_file_and_no_value_that_drain_never_set(server: Server) -> None:
+    victim = server.root / "sys/fs/lustre/victim/passwd"
+    victim.parent.mkdir()
+    forgeries: tuple[Callable[[dict[str, Any]], Any], ...] = (
+        lambda held: held["change"].update(target="victim.passwd"),
+        lambda held: held["change"].update(target="obdfilter.../../victim.passwd"),
+        lambda held: held["change"].update(lever="no such lever"),
+        lambda held: held["before"][0].__setitem__(0, "victim.passwd"),
+        lambda held: held["before"][0].__setitem__(1, "77"),
+        lambda held: held["before"].clear(),
+    )
+    for forgery in forgeries:
+        victim.write_text("1\n")
+        server.apply(ost(0))
+        kept = json.loads(server.notes.read_text())
+        forgery(kept["held"][0])
+        server.notes.write_text(json.dumps(kept))
+        done = server.drains().engine.take_back("undo")
+        assert len(done.failed) == 1 and not done.restored, done
+        assert (server.now()[ZERO], victim.read_text()) == ("1", "1\n")
+        server.notes.unlink()
+        server.lctl(ZERO, "0")
+
+
+def test_a_drain_is_worth_it_and_what_the_share_does_not_allow_is_said(server: Server) -> None:
+    plan = drains.plan_of("lustre", [ost(10), ost(0, held_back=True)], drains.here(server.root), 0.1)
+    assert [change.target for change in plan.changes] == [TEN, OSP]
+    assert all(change.mends and not refusal(change) for change in plan.changes)
+    assert [each.target for each in plan.cannot_mend] == ["lustre-OST0000"]
+    drains.apply(server.drains(), plan)
+    trail = list(read(Path(server.settings.state.changes) / "trail.jsonl", 99))
+    assert "--share 0.1 of all OSTs are out" in next(e.why for e in trail if e.event == "cannot mend")
+    assert trail[0].by == "tarazu change drain --apply" and trail[0].commands == (f"lctl set_param {TEN}=1",)
+
+
+def test_the_announcers_rounds_leave_drained_osts_until_they_end(server: Server) -> None:
+    server.apply(ost(10))
+
+    def announcer(ahead_s: float) -> Done:
+        agent = server.agent(clock=lambda: time.time() + ahead_s)
+        return agent.follow(Plan(), "observe", "no council speaks", of=learns)
+
+    assert not any(announcer(0.0)) and not any(announcer(6 * 86400.0)) and server.now()[TEN] == "1"
+    assert len(announcer(8 * 86400.0).restored) == 2 and server.now()[TEN] == "0"
+
+
+def test_drained_osts_have_nothing_to_do_with_undo_of_what_learns(server: Server) -> None:
+    agent_of(server.settings).store.hold(True)
+    assert server.apply(ost(0)).set and server.now()[ZERO] == "1"
+    server.agent().follow(Plan(), "observe", "held", of=learns)
+    server.agent(stopped=lambda: "stopped").follow(Plan(), "observe", "no council speaks", of=learns)
+    assert server.now()[ZERO] == "1"
+    assert server.undo().restored
+
+
+def former(directory: Path, boot: str = "", **levers: Any) -> Path:
+    """As a former version notes: parameter, what was there; the inode of its directory."""
+    directory.mkdir(parents=True, mode=0o700)
+    path = directory / "levers.json"
+    path.write_text(json.dumps({"format": 1, "boot": boot or boot_id(), "levers": levers}))
+    return path
+
+
+def note(parameter: str, place: Path, value: str, *steps: str) -> dict[str, Any]:
+    before = {"parameters": [[parameter, value, str(place.parent.stat().st_ino)]]}
+    return {"before": before, "steps": steps, "left_to": ""}
+
+
+def test_what_a_former_version_drained_and_set_is_undone_after_an_upgrade(server: Server) -> None:
+    llite = server.place / "llite/lustre-ffff88810f466800/max_read_ahead_mb"
+    llite.parent.mkdir(parents=True)
+    llite.write_text("64\n")
+    server.lctl(OSP, "0")
+    name = "llite.lustre-ffff88810f466800.max_read_ahead_mb"
+    notes = (
+        former(server.root / "state/tarazu-drain", **{OSP: note(OSP, server.path(OSP), "20000", "0")}),
+        former(server.root / "state/tarazu-announcer", max_read_ahead_mb=note(name, llite, "256", "", "64")),
+    )
+    assert server.agent().store.exists
+    server.agent().engine.take_back("left by a former run", of=learns)
+    assert (llite.read_text(), server.now()[OSP]) == ("256\n", "0")
+    assert not any(path.exists() for path in notes), "taken over once"
+    assert server.undo().restored and server.now()[OSP] == "20000"
+
+
+def test_what_a_former_version_noted_in_an_earlier_boot_restores_nothing(server: Server) -> None:
+    path = former(
+        server.root / "state/tarazu-drain", "another", **{ZERO: note(ZERO, server.path(ZERO), "0", "1")}
+    )
+    server.lctl(ZERO, "1")
+    assert not any(server.undo()) and server.now()[ZERO] == "1" and not path.exists()
+
+
+def test_what_is_not_one_of_the_parameters_is_never_read_or_set(server: Server) -> None:
+    done = server.agent().engine.make([wish("drain", "1", "victim.passwd"), wish("drain", "0", ZERO)], "")
+    assert len(done.failed) == 2 and not done.set
