@@ -109,7 +109,6 @@ MAY_ASK: dict[str, set[str]] = {
         "burstd.pins",
         "changes",
         "council.here",
-        "changes",
         "mdsd.book",
         "mdsd.health",
         "mdsd.ledger_clock",

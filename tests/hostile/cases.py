@@ -29,8 +29,8 @@ from tarazu.daemons.burstd.batch import Batch
 from tarazu.daemons.burstd.jobs import Jobs
 from tarazu.daemons.burstd.kept import BurstsDirectory as BurstsKept
 from tarazu.daemons.burstd.pins import Pin, Pins
+from tarazu.daemons.changes.agents import former as former_levers
 from tarazu.daemons.changes.store import Store
-from tarazu.daemons.changes.agents import former
 from tarazu.daemons.council import here as council_here
 from tarazu.daemons.council.kept import CouncilDirectory as CouncilKept
 from tarazu.daemons.mdsd.book import Book
@@ -480,7 +480,7 @@ CASES = (
         "former notes of parameters, and of what was drained",
         ("tarazu.daemons.noted:Noted.read",),
         _levers,
-        lambda p: former.read(Noted(p.parent), 0.0),
+        lambda p: former_levers.read(Noted(p.parent), 0.0),
     ),
     Case(
         "notes of rules", ("tarazu.daemons.noted:Noted.read",), _rules, lambda p: RoutersKept(p.parent).load()

@@ -22,7 +22,8 @@ CHANGE = Change(lever="max_rpcs_in_flight", target="", wanted={"": "16"}, scores
 def settings(tmp_path: Path) -> config.Settings:
     tunables.make_client(tmp_path, "lustre", 0, 2)
     os.environ.update(stand_ins(tmp_path, lctl=lctl_command(tmp_path)))
-    return config.Settings(state=config.State(f"{tmp_path}/var"))
+    tune = config.Tune(levers=("max_rpcs_in_flight",))
+    return config.Settings(state=config.State(f"{tmp_path}/var"), tune=tune)
 
 
 def test_a_change_of_which_nothing_is_known_yet_can_be_read_again_and_taken_back(
