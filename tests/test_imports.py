@@ -114,7 +114,6 @@ MAY_ASK: dict[str, set[str]] = {
         "mdsd.ledger_clock",
         "ossd.service",
         "pool",
-        "routers",
         "slurm",
     },
     "daemons from sim": {

@@ -80,50 +80,48 @@ def _planned(settings: config.Settings) -> Mapping[str, Any]:
 
 def _set_here(settings: config.Settings) -> dict[str, Any] | None:
     """What tarazu has set on this server; None where it keeps no notes. Raises TarazuError for unreadable ones."""
-    from tarazu.daemons.routers import keeper
+    from tarazu.daemons.changes.agents.routers import agent_of
 
     if not Path(settings.state.routers).is_dir():
         return None
-    notes = keeper.set_here(settings)
-    return {"rules": list(map(str, notes.rules)), "generation": notes.generation, "held": notes.held}
+    store = agent_of(settings).store
+    with store.locked():
+        held = store.held_changes.values()
+        rules = [each.change.target for each in held if not each.theirs]
+        return {"rules": rules, "held": store.held}
 
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:
-    from tarazu.daemons.routers import keeper
+    from tarazu.daemons.changes.agents.routers import agent_of
 
-    done = keeper.undo(settings)
+    done, not_held = agent_of(settings, "tarazu change routers").undo("tarazu change routers --undo")
+    deleted = [held.change.target for held in done.restored]
+    left = {key[1]: why for key, why in done.failed if key[1] not in deleted}
     if as_json:
-        print_json(
-            {
-                "deleted": list(map(str, done.deleted)),
-                "left": list(map(str, done.left)),
-                "why": done.why,
-                "not_held": done.not_held,
-            }
-        )
-        return 1 if done.left or done.not_held else 0
-    for rule in done.deleted:
+        print_json({"deleted": deleted, "left": left, "not_held": not_held})
+        return 1 if left or not_held else 0
+    for rule in deleted:
         print(f"deleted: {rule}")
-    for rule in done.left:
-        say(f"still set: {rule}: {done.why}")
-    if not done.deleted and not done.left:
+    for rule, why in left.items():
+        say(f"still set: {rule}: {why}")
+    if not deleted and not left:
         print("nothing to undo: tarazu has set no rule on this server")
-    if done.not_held:
-        say(f"the daemon may set rules again: {done.not_held}; stop it: systemctl stop tarazu-ossd-routers")
+    if not_held:
+        say(f"the daemon may set rules again: {not_held}; stop it: systemctl stop tarazu-ossd-routers")
     else:
         print("none is set again until `tarazu change routers --apply`")
-    return 1 if done.left or done.not_held else 0
+    return 1 if left or not_held else 0
 
 
 def _apply(settings: config.Settings, *, as_json: bool) -> int:
-    from tarazu.daemons.routers import keeper
+    from tarazu.daemons.changes.agents.routers import agent_of
 
     mode = settings.forwarding.routers
     if mode != "apply":
         raise BadInput(
             "forwarding.routers", "apply on this server and at mdsd, before rules can be set", mode
         )
-    was_held = keeper.resume(settings)
+    was_held = agent_of(settings, "tarazu change routers").resume()
     here = _set_here(settings)
     if as_json:
         print_json({"was_held": was_held, "here": here})

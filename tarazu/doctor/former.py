@@ -31,7 +31,7 @@ NOTED = (
         "tarazu change tune --undo, tarazu change drain --undo",
     ),
     ("tarazu-pool", "pool", "pool.json", "tarazu change pool --undo"),
-    ("tarazu-ossd", "routers", "rules.json", "tarazu change routers --undo"),
+    ("tarazu-ossd", "routers", "changes.json", "tarazu change routers --undo"),
 )
 """The daemon, its directory (of `config.State`), its file there of what is set on the node, what takes it back."""
 

@@ -58,7 +58,7 @@ def test_a_user_sees_his_own_jobs_and_nobodys_nodes(capsys: pytest.CaptureFixtur
 def test_notes_that_cannot_be_read_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     notes = tmp_path / "tarazu-routers"
     notes.mkdir()
-    (notes / "rules.json").write_text('{"form')
+    (notes / "changes.json").write_text('{"form')
     configuration = tmp_path / "tarazu.toml"
     configuration.write_text(f'[state]\ndirectory = "{tmp_path}"\n[clientd]\nsocket = "{tmp_path}/none"\n')
     options = argparse.ArgumentParser()
@@ -67,5 +67,6 @@ def test_notes_that_cannot_be_read_are_said(tmp_path: Path, capsys: pytest.Captu
     assert routers.execute(chosen) == 0
     said = capsys.readouterr().out
     assert (
-        f"on this server is not known: {notes}/rules.json" in said and "what mdsd plans is not known" in said
+        f"on this server is not known: {notes}/changes.json" in said
+        and "what mdsd plans is not known" in said
     )

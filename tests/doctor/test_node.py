@@ -192,7 +192,7 @@ def test_what_former_versions_left(tree: Tree) -> None:
     tree.write("etc/tarazu/tarazu.toml.rpmsave", "")
     rules = Path(tree.settings.state.routers)
     rules.mkdir()
-    (rules / "rules.json").touch()
+    (rules / "changes.json").touch()
     found = tree.look("former versions")
     assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "tarazu-ossd state": "warn"}
     assert found["tarazu-ossd state"].mend == "tarazu change routers --undo"

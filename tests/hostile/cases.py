@@ -40,7 +40,6 @@ from tarazu.daemons.noted import Noted
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.ring import Moment, Ring
 from tarazu.daemons.pool import notes as pool_notes
-from tarazu.daemons.routers.kept import Kept as RoutersKept
 from tarazu.doctor import capacity
 from tarazu.doctor.node import Node
 from tarazu.doctor.units import values
@@ -260,11 +259,6 @@ def _levers(directory: Path) -> Path:
     return directory / "levers.json"
 
 
-def _rules(directory: Path) -> Path:
-    RoutersKept(directory).note([udsp.rule("10.77.0.[31-40]@tcp1", "10.1.0.2@tcp")], 3)
-    return directory / "rules.json"
-
-
 def _mapping(directory: Path) -> Path:
     path = directory / "mapping.json"
     mapping_file.write(path, "greedy", [udsp.rule("10.77.0.[31-40]@tcp1", "10.1.0.2@tcp")])
@@ -481,9 +475,6 @@ CASES = (
         ("tarazu.daemons.noted:Noted.read",),
         _levers,
         lambda p: former_levers.read(Noted(p.parent), 0.0),
-    ),
-    Case(
-        "notes of rules", ("tarazu.daemons.noted:Noted.read",), _rules, lambda p: RoutersKept(p.parent).load()
     ),
     Case("mapping in force", ("tarazu.forwarding.mapping.mapping_file:read",), _mapping, mapping_file.read),
     Case("pins", ("tarazu.daemons.burstd.pins:Pins._read",), _pins, lambda p: Pins(p.parent)),

@@ -3,8 +3,9 @@
 Follows: mdsd, asked every `INTERVAL_S` with the OSS's key for the rules of the jobs that run now. Publishes
 nothing. Sets rules only where `forwarding.routers` is `apply`, here and at mdsd; with `advise` it says what it would
 set. A rule is taken back when mdsd names it no more (its job has ended), when its routers are down, when mdsd is silent
-for `SILENT_INTERVALS`, when this program starts (after a crash) or ends, and by `tarazu change routers --undo`. When
-lnetctl fails it says so once and tries again, later each time. Of two on one server the second one waits. A process
+for `SILENT_INTERVALS`, while the site is stopped, when this program starts (after a crash) or ends, and by
+`tarazu change routers --undo`. One that somebody else has deleted is left to him. When lnetctl fails it says so once
+and tries again, later each time. Of two on one server the second one waits. A process
 of its own, with rights of its own: the statistics, which `tarazu-ossd` publishes, wait for nothing here.
 """
 
@@ -18,16 +19,22 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 from tarazu import config, nids
-from tarazu.daemons.routers.keeper import LONGEST_PAUSE_S, Done, keeper_of
+from tarazu.changes.change import Change
+from tarazu.changes.goals import CannotMend
+from tarazu.daemons.changes.agent import Plan
+from tarazu.daemons.changes.agents.routers import agent_of
+from tarazu.daemons.changes.levers.routers import SET, RoutersLever
 from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import BadInput, TarazuError
 from tarazu.forwarding.routers import udsp
-from tarazu.forwarding.routers.difference import usable
+from tarazu.forwarding.routers.present import usable
 from tarazu.forwarding.routers.udsp import Route, Rule
 from tarazu.stats import reading, routing
 from tarazu.stats.params import find, ost_target
+from tarazu.store.stop import SiteWatch
 from tarazu.wire.messages import MAX_MOUNTED, MAX_ROUTERS, RouterRule, RouterRules, RouterState, RulesRequest
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import Servers
@@ -40,6 +47,10 @@ SILENT_INTERVALS = 6
 """Without an answer of mdsd for so long, nobody knows whether the jobs still run."""
 RESEND_S = 0.2
 """While there is no answer, a look at what is to be sent again."""
+STOP_S = 0.5
+"""So often it is looked whether the site is stopped."""
+LOCK_S = 1.0
+"""So long a round waits for a command that changes something."""
 RULES_TIMES, MAX_NUMBERS = 4, 400_000
 """Of one answer so many times `udsp.MOST_RULES` are looked at, with so many numbers: mdsd sends those first that are
 worth most, and twelve characters may name 65,536 nodes.
@@ -49,7 +60,10 @@ worth most, and twelve characters may name 65,536 nodes.
 class RulesService(Service):
     """All state of the daemon."""
 
-    USED = ("keys.", "state.", "ossd.", "mdsd.requests", "standby.requests", "forwarding.")
+    USED = (
+        *("keys.", "state.", "ossd.", "mdsd.requests", "standby.requests", "forwarding.", "changes."),
+        "run.stop_file",
+    )
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup, name: str = "") -> None:
         """`name`: its host's by default."""
@@ -58,7 +72,8 @@ class RulesService(Service):
         self.interval_s = min(INTERVAL_S, settings.ossd.interval_s)
         self.root = Path(config.root())
         self.oss = name or socket.gethostname()
-        self.keeper = keeper_of(settings, self.manager.alive)
+        self.site = SiteWatch(settings.run.stop_file, every_s=STOP_S)
+        self.agent = agent_of(settings, turn=self.manager.alive, stopped=lambda: self.site.why)
         self.wanted: tuple[Rule, ...] = ()
         """What mdsd said last."""
         self.generation = 0
@@ -71,12 +86,16 @@ class RulesService(Service):
         """Why a rule goes that is wanted no more."""
         self._trusted = False
         """What a former run left has been taken back."""
-        self._failures = 0
-        self._pause_until = 0.0
+        self._mdsds: Literal["observe", "advise", "apply"] = "observe"
+        """mdsd's mode."""
+        self._applied = 0
+        """Generation of the rules that were set last."""
+        self._stopped = ""
         self._said = SaidOnce(log)
-        self._advised: tuple[Rule, ...] = ()
         self.requester = self.connect("oss").requester(Servers(settings.requests()))
+        self.site.start()
         self._ticks = self.every(lambda: self.interval_s, self._tick)
+        self.every(lambda: STOP_S, self._look_at_stop)
         asks = f"asks {self.requester.servers} every {self.interval_s:g} s"
         log.info(
             "%s, routers: %s; %s", self.oss, self.mode, "asks nobody" if self.mode == "observe" else asks
@@ -96,19 +115,26 @@ class RulesService(Service):
 
     def finish(self) -> None:
         """Everything of ours is taken back."""
+        self.site.end()
         if self.claimed is not None:
-            self._try(lambda: self.keeper.take_back("tarazu-ossd --routers ends", wait_s=5.0), whatever=True)
+            why = "tarazu-ossd --routers ends"
+            self._try(lambda: self.agent.engine.take_back(why, wait_s=5.0, anew=True))
+
+    @property
+    def _silent_s(self) -> float:
+        return SILENT_INTERVALS * self.interval_s
 
     def _tick(self, now: float) -> None:
         """Every interval: what a former run left goes, dead routers' rules go; then mdsd is asked."""
-        if not self.alone(self.keeper.kept.claim, "does nothing", self._said):
+        if not self.alone(self.agent.store.claim, "does nothing", self._said):
             return
         if not self._trusted:
-            self._trusted = self._try(lambda: self.keeper.take_back("left by a former run"))
+            done = self._try(lambda: self.agent.engine.take_back("left by a former run"))
+            self._trusted = done and not self.agent.store.held_changes
         silent_s = now - self.heard_at
-        if self.mode != "apply":
-            self.wanted, self._why = (), f"forwarding.routers is {self.mode}"
-        elif silent_s > SILENT_INTERVALS * self.interval_s and self.wanted:
+        if self.mode == "observe":
+            self.wanted, self._why = (), "forwarding.routers is observe"
+        elif silent_s > self._silent_s and self.wanted:
             self._said.warning(f"mdsd is silent for {silent_s:.0f} s: its rules are taken back", "silent")
             self.wanted, self._why = (), "mdsd is silent"
         if self.mode != "observe":
@@ -116,20 +142,24 @@ class RulesService(Service):
             self._ask()
         self._follow()
 
+    def _look_at_stop(self, now: float) -> None:
+        if self.claimed is not None and self.site.why != self._stopped:
+            self._follow()
+
     def _ask(self) -> None:
         if self.asked:
             self.requester.forget(self.asked)
         self.asked = f"rules-{secrets.token_hex(8)}"
         states = [RouterState(str(r.gateway), r.up, r.net) for r in self.routes or ()]
-        ours = self.keeper.kept.rules
+        ours = self._set()
         self.requester.submit(
             RulesRequest(
                 self.asked,
                 self.oss,
                 tuple(states[:MAX_ROUTERS]),
-                self.keeper.kept.generation if ours else 0,
+                self._applied if ours else 0,
                 tuple(RouterRule(str(rule.dst), str(rule.rte)) for rule in ours),
-                "apply" if self.mode == "apply" and not self.keeper.kept.held else "advise",
+                "apply" if self.mode == "apply" and not self.agent.engine.stopped else "advise",
                 self._fs_names(),
             )
         )
@@ -140,26 +170,59 @@ class RulesService(Service):
         if reply.mode == "learning":
             return
         rules = self._understood(reply.rules) if reply.mode != "observe" else ()
-        if "advise" in (reply.mode, self.mode):
-            self._advise(rules)
-            rules = ()
-        changed = rules != self.wanted
-        self.wanted, self.generation = rules, reply.generation
+        changed = (rules, reply.mode) != (self.wanted, self._mdsds)
+        self.wanted, self.generation, self._mdsds = rules, reply.generation, reply.mode
         self._why = "mdsd names it no more" if reply.mode == "apply" else f"mdsd's mode is {reply.mode}"
         if changed:
             self._follow()
 
     def _follow(self) -> None:
         """Set what is wanted, as far as it can be now."""
-        if self.wanted and self.routes is None:
+        self._stopped = self.site.why
+        if not self._trusted or (self.wanted and self.routes is None and not self.agent.engine.stopped):
             return
         possible = usable(self.wanted, self.routes or (), udsp.MOST_RULES)
-        for rule, reason in possible.refused:
-            self._said.warning(f"{rule} is not set: {reason}")
-        if self._trusted and (possible.rules or self.keeper.kept.rules):
-            why = dict(possible.refused)
-            self._try(lambda: self.keeper.apply(possible.rules, self.generation, self._why, why))
-        self.manager.status(f"{len(self.keeper.kept.rules)} rules set")
+        for reason in dict.fromkeys(reason for _, reason in possible.refused):
+            self._give_up(reason, {str(rule) for rule, why in possible.refused if why == reason})
+        plan = Plan(
+            tuple(map(self._change, possible.rules)),
+            tuple(CannotMend(RoutersLever.name, str(rule), reason) for rule, reason in possible.refused),
+        )
+        why = self._why if self.mode == "apply" else f"forwarding.routers is {self.mode}"
+        if self._try(lambda: self.agent.follow(plan, self._allowed, why, wait_s=LOCK_S)):
+            self._applied = self.generation
+        self.manager.status(f"{len(self._set())} rules set")
+
+    @property
+    def _allowed(self) -> str:
+        """What both this server's setting and mdsd's allow."""
+        modes = (self.mode, self._mdsds)
+        return next(mode for mode in ("observe", "advise", "apply") if mode in modes)
+
+    def _change(self, rule: Rule) -> Change:
+        return Change(
+            lever=RoutersLever.name,
+            target=str(rule),
+            wanted={str(rule): SET},
+            why=f"mdsd's rules of generation {self.generation}",
+            asked_by="mdsd",
+            lasts_s=self._silent_s,
+        )
+
+    def _give_up(self, reason: str, targets: set[str]) -> None:
+        """Those of these that are set are taken back."""
+        if targets & {target for _, target in self.agent.store.held_changes}:
+            engine = self.agent.engine
+            self._try(lambda: engine.take_back(reason, of=lambda held: held.change.target in targets))
+
+    def _set(self) -> list[Rule]:
+        """Ours that are set."""
+        held = self.agent.store.held_changes.values()
+        return [
+            udsp.parsed(each.change.target)
+            for each in held
+            if not each.theirs and not any(part.value for part in each.before)
+        ]
 
     def _understood(self, rules: Sequence[RouterRule]) -> tuple[Rule, ...]:
         valid: list[Rule] = []
@@ -179,12 +242,6 @@ class RulesService(Service):
             valid.append(rule)
         return tuple(valid)
 
-    def _advise(self, rules: tuple[Rule, ...]) -> None:
-        if rules != self._advised:
-            shown = "; ".join(map(str, rules[: udsp.MOST_RULES])) or "no rule"
-            log.info("with apply would be set: %s", shown)
-        self._advised = rules
-
     def _routes(self) -> tuple[Route, ...] | None:
         """As debugfs says; `lnetctl route show` would need CAP_NET_ADMIN for the same. None: it cannot be read."""
         try:
@@ -201,34 +258,20 @@ class RulesService(Service):
         targets = (ost_target(device) for device in find(self.root, "obdfilter.*.kbytestotal"))
         return tuple(sorted({target[0] for target in targets if target}))[:MAX_MOUNTED]
 
-    def _try(self, call: Callable[[], Done | None], *, whatever: bool = False) -> bool:
-        """True when it was done. What fails is said once, and not tried again for a while (`whatever`: it is)."""
-        now = time.monotonic()
-        if now < self._pause_until and not whatever:
-            return False
+    def _try(self, call: Callable[[], object]) -> bool:
+        """What goes wrong with the notes is said once."""
         try:
-            done = call()
+            call()
         except TarazuError as error:
-            self._failures += 1
-            pause_s = min(LONGEST_PAUSE_S, self.interval_s * 2.0 ** min(self._failures, 16))
-            self._pause_until = now + pause_s
-            self._said.warning(f"{error}; the next try in {pause_s:.0f} s, and later each time", str(error))
+            self._said.warning(str(error))
             return False
-        if self._failures and isinstance(done, Done):
-            log.info("rules can be set again")
-            self._failures = 0
-        if done and done.postponed:
-            self._said.warning(
-                f"{done.postponed} rules wait (so many are added in a minute at most)", "postponed"
-            )
-        for said in done.refused if done else ():
-            self._said.warning(f"{said}; this rule is tried again later, and later each time")
         return True
 
     def take_over(self, settings: config.Settings) -> None:
         if settings.forwarding.routers != self.mode:
             log.info("routers: %s", settings.forwarding.routers)
         self.options = settings.forwarding
+        self.agent.take_over(settings)
         self.interval_s = min(INTERVAL_S, settings.ossd.interval_s)
         self._ticks.at_once()
 

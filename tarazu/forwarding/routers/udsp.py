@@ -74,6 +74,14 @@ def rule(dst: str, rte: str) -> Rule:
     return made
 
 
+def parsed(text: str) -> Rule:
+    """A rule by its own text, `--dst … --rte …`. Raises BadInput."""
+    match = re.fullmatch(r"--dst (\S+) --rte (\S+)", text)
+    if not match:
+        raise BadInput(text[:80], "a rule: --dst NIDS --rte NIDS")
+    return rule(match[1], match[2])
+
+
 def add(new: Rule) -> tuple[str, ...]:
     """Arguments of lnetctl."""
     return "udsp", "add", "--dst", str(new.dst), "--rte", str(new.rte)

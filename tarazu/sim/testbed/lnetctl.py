@@ -70,6 +70,9 @@ class Rules:
         except FileNotFoundError:
             self.rules = []
 
+    def close(self) -> None:
+        os.close(self._lock)
+
     def save(self) -> None:
         with open(f"{self._path}.new", "w") as file:
             file.writelines("\t".join(rule) + "\n" for rule in self.rules)
@@ -148,11 +151,14 @@ def main(words: list[str]) -> int:
         print("udsp {add | del | show}")
         return 1
     kept = Rules(lnet)
-    if words[1] == "show":
-        return show(kept.rules)
-    return (
-        add(kept, options) if words[1] == "add" else delete(kept, -1 if options.idx is None else options.idx)
-    )
+    try:
+        if words[1] == "show":
+            return show(kept.rules)
+        if words[1] == "add":
+            return add(kept, options)
+        return delete(kept, -1 if options.idx is None else options.idx)
+    finally:
+        kept.close()
 
 
 if __name__ == "__main__":

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from tarazu import config
+from tarazu.daemons.changes import engine
+from tarazu.daemons.changes.lnetctl import Lnetctl
 from tarazu.daemons.routers import service as module
-from tarazu.daemons.routers.lnetctl import Lnetctl
 from tarazu.daemons.routers.service import RulesService
 from tarazu.daemons.service import Wakeup
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.udsp import Rule
+from tarazu.store.stop import SiteStop
 from tarazu.wire.messages import RouterRule, RouterRules, RouterState
 
 from .conftest import GATEWAYS, A, B, Server
@@ -36,15 +38,21 @@ def make(server: Server, tmp_path: Path) -> Iterator[Make]:
             keys=config.Keys(directory=str(tmp_path / "keys")),
             mdsd=config.MdsdSettings(requests="tcp://127.0.0.1:9"),
             forwarding=config.Forwarding(routers=mode, **own),
+            run=config.RunSettings(stop_file=""),
         )
         made.append(RulesService(settings, Wakeup(), "oss1"))
-        made[-1].keeper.lnetctl = Lnetctl(lnetctl)
+        call_instead(made[-1], Lnetctl(lnetctl))
         return made[-1]
 
     yield make
     for service in made:
         service.close()
         service.wakeup.close()
+
+
+def call_instead(service: RulesService, lnetctl: Lnetctl) -> None:
+    service.agent.engine.levers["routers"].lnetctl = lnetctl  # type: ignore[attr-defined]
+    service.agent.engine._programs = (lnetctl.program,)
 
 
 def answer(service: RulesService, *rules: Rule, mode: str = "apply", generation: int = 1) -> None:
@@ -78,11 +86,11 @@ def test_both_must_say_apply(
 ) -> None:
     service = make(own)
     service._tick(time.monotonic())
-    with caplog.at_level(logging.INFO, "tarazu.routers"):
+    with caplog.at_level(logging.INFO, "tarazu.changes"):
         answer(service, A, mode=mdsds)
         answer(service, A, mode=mdsds)
-    advised = [r.getMessage() for r in caplog.records if "would be set" in r.getMessage()]
-    assert advised == ([f"with apply would be set: {A}"] if mdsds != "observe" else [])
+    advised = [r.getMessage() for r in caplog.records if f" proposed routers {A}: " in r.getMessage()]
+    assert len(advised) == (mdsds != "observe")
     assert server.rules() == []
 
 
@@ -118,9 +126,9 @@ def test_a_rule_goes_with_its_router_and_comes_back_with_it(
     service._tick(time.monotonic())
     answer(service, A)
     server.set_routes(GATEWAYS[0])
-    with caplog.at_level(logging.INFO, "tarazu.routers"):
+    with caplog.at_level(logging.INFO, "tarazu.changes"):
         service._tick(time.monotonic())
-    assert server.rules() == [] and f'why="{GATEWAYS[0]} is down"' in caplog.text
+    assert server.rules() == [] and f" restored routers {A}: {A} set: {GATEWAYS[0]} is down" in caplog.text
     assert [state.up for state in asked(service).routers] == [False, True]
     answer(service, A)
     assert server.rules() == []
@@ -202,17 +210,11 @@ def test_a_failing_lnetctl_is_said_once_and_called_ever_less(
     failing.write_text(f"#!/bin/sh\necho x >> {calls}\nexit 5\n")
     failing.chmod(0o755)
     service = make(lnetctl=str(failing))
-    service.interval_s = 0.001
-    for _ in range(3):
-        service._tick(time.monotonic())
-        answer(service, A, B)
-    service.interval_s = 60.0
-    service._pause_until = 0.0
     for _ in range(50):
         service._tick(time.monotonic())
         answer(service, A, B)
     lines = [r.getMessage() for r in caplog.records if "status 5" in r.getMessage()]
-    assert len(lines) == 1 and lines[0].startswith("lnetctl udsp show: status 5")
+    assert len(lines) == 2 and lines[0].startswith(f"routers {A}: lnetctl udsp show: status 5")
     assert len(calls.read_text()) // 2 < 10, "two lines are two calls"
 
 
@@ -252,3 +254,87 @@ def test_a_mdsd_that_sends_rules_for_everything_costs_little(
     service._take(RouterRules(service.asked, 1, "apply", tuple(everything)))
     assert server.rules() == [] and len(service.wanted) == 1
     assert time.process_time() - begin < 2.0
+
+
+def test_what_somebody_deletes_is_left_to_him_until_it_is_applied_anew(
+    make: Make, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "LOOK_S", 0.0)
+    service = make()
+    service._tick(time.monotonic())
+    answer(service, A, B)
+    server.lnetctl("udsp", "del", "--idx", "1")
+    service._tick(time.monotonic())
+    assert server.rules() == [B] and [rule.dst for rule in asked(service).rules] == [str(A.dst), str(B.dst)]
+    service._tick(time.monotonic())
+    assert server.rules() == [B] and [rule.dst for rule in asked(service).rules] == [str(B.dst)]
+    service.agent.resume()
+    service._tick(time.monotonic())
+    assert server.rules() == [B, A]
+
+
+def test_what_is_lost_with_lnet_is_set_anew(
+    make: Make, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "LOOK_S", 0.0)
+    service = make()
+    service._tick(time.monotonic())
+    answer(service, A)
+    debugfs = server.root / "sys/kernel/debug/lnet"
+    debugfs.rename(debugfs.with_name("old"))
+    server.set_routes()
+    server.foreign()
+    service._tick(time.monotonic())
+    assert server.rules() == [A]
+
+
+@pytest.mark.parametrize("dst", ["tcp1", "10.77.64.[1-5]@tcp1", "10.77.64.1.3-4]@tcp1"])
+def test_nodes_for_which_the_site_has_a_rule_of_its_own_get_none(
+    make: Make, server: Server, dst: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """To Lustre the later rule would take the place of the site's, and its end would end that one too."""
+    server.foreign({"src": "tcp", "priority": 0}, {"dst": dst, "rte": GATEWAYS[1]})
+    service = make()
+    service._tick(time.monotonic())
+    answer(service, A)
+    assert A not in server.rules() and len(server.shown()) == 2
+    assert f"another rule (idx 1: --dst {dst} " in caplog.text
+
+
+def test_a_stopped_site_has_no_rules(make: Make, server: Server) -> None:
+    service = make()
+    service._tick(time.monotonic())
+    answer(service, A)
+    service.site.stop = SiteStop("/etc/tarazu/stop", "maintenance", time.time())
+    service._look_at_stop(time.monotonic())
+    assert server.rules() == []
+    service.site.stop = None
+    service._look_at_stop(time.monotonic())
+    assert server.rules() == [A]
+
+
+def test_who_deletes_the_wrong_rule_says_what_went(make: Make, server: Server, tmp_path: Path) -> None:
+    """Somebody puts a rule before ours between our look and our call."""
+    service = make()
+    service._tick(time.monotonic())
+    answer(service, A)
+    wrapper = tmp_path / "wrapper.sh"
+    first = f"{server.command} udsp add --dst 10.77.64.9@tcp1 --rte {GATEWAYS[1]} --idx 0"
+    wrapper.write_text(f'#!/bin/sh\n[ "$2" = del ] && {first}\nexec {server.command} "$@"\n')
+    wrapper.chmod(0o755)
+    call_instead(service, Lnetctl(str(wrapper)))
+    done = service.agent.engine.take_back("a test")
+    assert "what went is ('tcp', '', '', 0)" in done.failed[0].why
+    call_instead(service, Lnetctl(server.command))
+    assert service.agent.engine.take_back("a test", anew=True).restored and A not in server.rules()
+
+
+def test_a_lnetctl_that_hangs_is_called_once(make: Make, server: Server, tmp_path: Path) -> None:
+    hangs, calls = tmp_path / "hangs.sh", tmp_path / "calls"
+    hangs.write_text(f"#!/bin/sh\necho x >> {calls}\nexec sleep 60\n")
+    hangs.chmod(0o755)
+    service = make()
+    service._tick(time.monotonic())
+    call_instead(service, Lnetctl(str(hangs), timeout_s=0.2))
+    answer(service, A, B)
+    assert calls.read_text() == "x\n" and server.rules() == []

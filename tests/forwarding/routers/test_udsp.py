@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
 from tarazu.forwarding.routers import udsp
-from tarazu.forwarding.routers.difference import difference, index_of, usable
+from tarazu.forwarding.routers.present import Present, usable
 from tarazu.forwarding.routers.udsp import Rule, Udsp, read_rules, rule
 from tarazu.nids import NidPattern, parse
 
@@ -36,7 +36,7 @@ def test_rules_as_captured() -> None:
     assert [each.idx for each in three] == [0, 1, 2] and [r[1:] for r in three] == [r[1:] for r in four[1:]]
     ours = rule("10.77.0.[20-25]@tcp1", "10.77.0.12@tcp")
     assert [each.rule for each in four] == [None, None, ours, None]
-    assert (index_of(ours, four), index_of(ours, three)) == (2, 1)
+    assert (Present(four).index_of(ours), Present(three).index_of(ours)) == (2, 1)
 
 
 def test_commands() -> None:
@@ -126,25 +126,21 @@ def shown(*rules: Rule) -> list[Udsp]:
     return [first, *(Udsp(n, dst=str(r.dst), rte=str(r.rte)) for n, r in enumerate(rules, 1))]
 
 
-def test_only_what_is_noted_as_ours_is_deleted() -> None:
-    found = difference(own=[A], shown=shown(A, B), wanted=[C])
-    assert found == ((A,), (C,), (), ())
-    found = difference(own=[A], shown=shown(B), wanted=[B])
-    assert found.delete == () and found.add == () and found.gone == (A,) and found.foreign == (B,)
+def test_a_rule_has_the_number_that_it_has_now_however_it_is_written() -> None:
+    present = Present([*shown(A, B), Udsp(3, dst="10.77.0.[33-33]@tcp1", rte=str(C.rte))])
+    assert [present.index_of(rule) for rule in (A, B, C)] == [1, 2, 3]
+    assert Present(shown(B)).index_of(A) is None and Present(shown(B)).index_of(B) == 1
+    assert Present(shown(A, B)).went(Present(shown(B))) == str(("", str(A.dst), str(A.rte), None))
+    assert udsp.parsed(str(A)) == A
+    with pytest.raises(BadInput, match="expected a rule"):
+        udsp.parsed("--dst tcp1")
 
 
-RULES = st.lists(st.sampled_from([A, B, C]), unique=True, max_size=3)
-
-
-@settings(max_examples=25, deadline=None)
-@given(RULES, RULES, RULES)
-def test_after_the_changes_all_that_is_wanted_is_there_and_nothing_foreign_has_gone(
-    own: list[Rule], there: list[Rule], wanted: list[Rule]
-) -> None:
-    found = difference(own, shown(*there), wanted)
-    after = {*there, *found.add} - {*found.delete}
-    assert after == {*wanted} | ({*there} - {*own})
-    assert not {*found.delete} - {*own}
+@pytest.mark.parametrize("dst", ["tcp1", "10.77.0.[31-35]@tcp1", "10.77.0.1.3-4]@tcp1"])
+def test_a_rule_for_some_of_the_same_nodes_is_in_the_way(dst: str) -> None:
+    other = Udsp(4, dst=dst, rte="10.77.0.12@tcp")
+    assert Present([*shown(A), other]).in_the_way(A) == other
+    assert Present(shown(A, B)).in_the_way(A) is None
 
 
 ROUTES = tuple(udsp.Route("tcp1", parse(f"10.77.0.{n}@tcp"), up) for n, up in ((11, True), (12, False)))

@@ -8,7 +8,8 @@ from .drain import DrainCase
 from .files import FilesCase
 from .layout import LayoutCase
 from .nrs import NrsCase, TbfCase
+from .routers import RoutersCase
 
 CASES: dict[str, type[Case]] = {
-    case.name: case for case in (ClientCase, DrainCase, FilesCase, LayoutCase, NrsCase, TbfCase)
+    case.name: case for case in (ClientCase, DrainCase, FilesCase, LayoutCase, NrsCase, RoutersCase, TbfCase)
 }

@@ -1,4 +1,4 @@
-"""From the rules that are set and those that are wanted to the changes; what is not tarazu's is never among them.
+"""The rules that are set on a server, and which of those that are wanted can be beside them.
 
 Of one node there is one rule at most: Lustre applies each rule for a node in place of the one before, and forgets the
 node's routers when either is deleted (`lnet_udsp_apply_rte_list_on_lpni`, up to 2.17).
@@ -6,7 +6,7 @@ node's routers when either is deleted (`lnet_udsp_apply_rte_list_on_lpni`, up to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tarazu import nids
@@ -14,32 +14,31 @@ from tarazu.errors import BadInput
 from tarazu.forwarding.routers.udsp import Route, Rule, Udsp
 
 
-class Difference(NamedTuple):
-    """What to do, deletions first."""
+class Present:
+    """All rules of a server, whoever set them."""
 
-    delete: tuple[Rule, ...] = ()
-    """Ours, set and not wanted."""
-    add: tuple[Rule, ...] = ()
-    gone: tuple[Rule, ...] = ()
-    """Noted as ours and not set any more: somebody else deleted them, or the node was started anew."""
-    foreign: tuple[Rule, ...] = ()
-    """Wanted, and set by somebody else: good as it is, and not ours to take back."""
+    def __init__(self, rules: Sequence[Udsp]) -> None:
+        self.rules = tuple(rules)
+        self._numbers = {rule: each.idx for each in reversed(self.rules) if (rule := each.rule)}
 
+    def index_of(self, rule: Rule) -> int | None:
+        """The number that it has now."""
+        return self._numbers.get(rule)
 
-def difference(own: Collection[Rule], shown: Sequence[Udsp], wanted: Sequence[Rule]) -> Difference:
-    """`own`: what is noted as tarazu's."""
-    present = {rule for each in shown if (rule := each.rule)}
-    return Difference(
-        tuple(rule for rule in own if rule in present and rule not in wanted),
-        tuple(rule for rule in wanted if rule not in present),
-        tuple(rule for rule in own if rule not in present),
-        tuple(rule for rule in wanted if rule in present and rule not in own),
-    )
+    def in_the_way(self, rule: Rule) -> Udsp | None:
+        """One about routers that is for some of the same nodes; the very same rule is none."""
+        for each in self.rules:
+            if each.rte and each.rule != rule and _covers(each.dst, rule.dst):
+                return each
+        return None
 
+    def went(self, after: Present) -> str:
+        """What is there no more."""
+        lost = [str(each[1:]) for each in self.rules if not after._has(each)]
+        return ", ".join(lost) or "unknown"
 
-def index_of(rule: Rule, shown: Sequence[Udsp]) -> int | None:
-    """The number that a rule has now."""
-    return next((each.idx for each in shown if each.rule == rule), None)
+    def _has(self, rule: Udsp) -> bool:
+        return any(each[1:] == rule[1:] for each in self.rules)
 
 
 class Usable(NamedTuple):
@@ -76,20 +75,6 @@ def _refusal(rule: Rule, leads: dict[tuple[nids.Nid, str], bool]) -> str:
     if not states:
         return f"no route to {rule.dst.net} by {rule.rte}"
     return "" if any(states) else f"{rule.rte} is down"
-
-
-def others(own: Collection[Rule], shown: Sequence[Udsp]) -> list[Udsp]:
-    """Somebody else's rules about routers. To be asked once for many rules: reading all that are shown takes long."""
-    ours = frozenset(own)
-    return [each for each in shown if each.rte and each.rule not in ours]
-
-
-def in_the_way(rule: Rule, of_others: Sequence[Udsp]) -> Udsp | None:
-    """One of these rules that is for some of the same nodes; the very same rule is none."""
-    for each in of_others:
-        if each.rule != rule and _covers(each.dst, rule.dst):
-            return each
-    return None
 
 
 def _covers(text: str, pattern: nids.NidPattern) -> bool:

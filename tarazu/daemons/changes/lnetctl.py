@@ -1,0 +1,58 @@
+"""Calls of `lnetctl udsp` (`tarazu.program`)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from tarazu.errors import BadInput, Unavailable
+from tarazu.forwarding.routers import udsp
+from tarazu.forwarding.routers.udsp import Rule, Udsp
+from tarazu.program import TIMEOUT_S, Program, Silent
+
+PAUSE_S = 1.0
+"""For so long a silent lnetctl is not called again: of many rules the first one alone waits for it."""
+
+
+class Lnetctl:
+    """All raise Unavailable where it cannot be run or says no, Silent where nobody knows."""
+
+    def __init__(
+        self, command: str = "lnetctl", timeout_s: float = TIMEOUT_S, turn: Callable[[], None] = lambda: None
+    ) -> None:
+        """`command`: the program, and words before its own; `turn` is called before each call of it."""
+        self.program = Program("lnetctl", command, timeout_s)
+        self._turn = turn
+        self._silent_until = float("-inf")
+
+    def rules(self) -> tuple[Udsp, ...]:
+        """All that are set, whoever set them."""
+        try:
+            return udsp.read_rules(self._call(udsp.SHOW))
+        except BadInput as error:
+            raise Unavailable(str(error)) from None
+
+    def add(self, rule: Rule) -> None:
+        self._call(udsp.add(rule))
+
+    def delete(self, idx: int) -> None:
+        self._call(udsp.delete(idx))
+
+    def _call(self, arguments: tuple[str, ...]) -> str:
+        """What it printed."""
+        if time.monotonic() < self._silent_until:
+            raise Unavailable(f"lnetctl {' '.join(arguments)}: not called: the call before had no answer")
+        self._turn()
+        try:
+            answer = self.program.call(arguments)
+        except Silent:
+            self._silent_until = time.monotonic() + PAUSE_S
+            raise
+        if answer.status:
+            why = udsp.why_failed(answer.out) or udsp.why_failed(answer.err) or "no reason given"
+            raise Unavailable(f"{answer.words}: status {answer.status}: {why}")
+        if len(answer.out) > udsp.MAX_BYTES:
+            raise Unavailable(
+                f"{answer.words}: expected at most {udsp.MAX_BYTES} bytes, found {len(answer.out)}"
+            )
+        return answer.out
