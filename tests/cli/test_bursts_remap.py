@@ -244,9 +244,45 @@ def test_undo_takes_away_where_nothing_can_be_written(run: Run, tmp_path: Path) 
     """As on a full disk; nobody can be held back then, and that is said."""
     path = tmp_path / "tarazu-mapping" / "mapping.json"
     run("--apply", "--mapping", "folded")
-    path.with_name("mapping.json.held").mkdir()
+    path.with_name("held").mkdir()
     status, out, _ = run("--undo")
     assert status == 1 and "--follow may write one again" in out and not path.exists()
+
+
+def test_what_was_in_force_before_comes_back_and_what_somebody_edits_stays(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "tarazu-mapping" / "mapping.json"
+    his = (udsp.rule("10.77.0.[1-9]@tcp1", "10.1.0.1@tcp"),)
+    mapping_file.write(path, "by-hand", his)
+    assert run("--apply", "--mapping", "folded")[0] == 0
+    assert run("--undo")[1].startswith(f"restored: {path}: by-hand; mdsd sees it")
+    found = mapping_file.read(path)
+    assert found and (found.how, found.rules) == ("by-hand", his)
+    assert run("--apply", "--mapping", "folded")[0] == 0
+    mapping_file.write(path, "his", his)
+    assert f"{path}: somebody else has set it: his until --apply" in run("--follow")[1]
+    assert run("--undo") == (0, f"nothing to undo: {path} is somebody else's, and stays\n", "")
+    found = mapping_file.read(path)
+    assert found and found.how == "his"
+    path.write_text("{")
+    status, _, err = run("--apply", "--mapping", "folded")
+    assert status == 1 and "it could not be restored; remove it" in err and path.read_text() == "{"
+
+
+def test_what_a_version_before_has_written_and_held_is_undone(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "tarazu-mapping" / "mapping.json"
+    mapping_file.write(path, "folded", (udsp.rule("10.77.0.[1-9]@tcp1", "10.1.0.1@tcp"),))
+    lock, held = (path.with_name(f"mapping.json.{name}") for name in ("lock", "held"))
+    lock.touch()
+    held.touch()
+    assert "held since --undo" in run("--follow")[1]
+    assert run("--undo")[1].startswith(f"removed: {path}") and not path.exists() and not lock.exists()
+    assert run("--apply", "--mapping", "folded")[0] == 0 and not held.exists()
+
+
+def test_in_advise_follow_proposes_the_same_until_it_is_approved(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "tarazu-mapping" / "mapping.json"
+    said = [run("--follow", routers="advise")[1] for _ in range(2)]
+    assert said[0] == said[1] and "waits for approval" in said[0] and not path.exists()
 
 
 def test_without_traffic_what_learns_nothing_can_be_set(run: Run, tmp_path: Path) -> None:

@@ -21,24 +21,27 @@ carries, mean of the intervals. of busiest 1 %: routers that serve the busiest 1
 from __future__ import annotations
 
 import argparse
-import contextlib
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import config
+from tarazu.changes.change import Score
 from tarazu.cli.bursts import remap_follow
 from tarazu.cli.bursts.remap_input import Period, RemapProgress, period_of, read, site_of, traffic
 from tarazu.cli.output import action_options, number, print_json, print_table, say, whole
 from tarazu.cli.stopped import refuse_while_stopped
-from tarazu.errors import BadInput, InfeasibleRequest, StoreError, Unavailable
-from tarazu.forwarding.mapping import mapping_file
+from tarazu.daemons.changes.agent import Plan
+from tarazu.daemons.changes.agents import mapping
+from tarazu.errors import BadInput, InfeasibleRequest, Unavailable
 from tarazu.forwarding.routers import udsp
 from tarazu.units import figure, percent
 
 if TYPE_CHECKING:
     from tarazu.forwarding.mapping.follow import OnWindows
     from tarazu.forwarding.mapping.offers import Offer, Site
+    from tarazu.forwarding.routers.udsp import Rule
     from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 
 BEST = "best"
@@ -52,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--advise": "what mappings give; change nothing (default)",
             "--apply": "let mdsd plan the mapping",
             "--follow": "let mdsd plan the one for the jobs that run now, by the last hour's traffic",
-            "--undo": "take it away, and let --follow write none",
+            "--undo": "what was there before, and let --follow write none",
         },
     )
     parser.add_argument(
@@ -107,7 +110,7 @@ def execute(options: argparse.Namespace) -> int:
         return _undo(settings, as_json=options.json)
     if options.follow:
         _may_apply(settings)
-        return remap_follow.execute(options, settings, _path(settings))
+        return remap_follow.execute(options, settings)
     return _execute(options, settings)
 
 
@@ -151,13 +154,11 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
             f"rules, at most {most} on a server ( fewer: --mapping folded)",
             f"{chosen.rules}",
         )
-    path = _path(settings)
+    path = settings.state.mapping
     its = rules.rules(mappings[chosen.name], site.addresses)
-    with mapping_file.locked(path):
-        mapping_file.hold(path, False)
-        mapping_file.write(path, chosen.name, its)
+    _set(settings, chosen.name, its, _scores(made, chosen))
     if options.json:
-        print_json({"written": str(path), "offer": chosen, "rules": [str(rule) for rule in its]})
+        print_json({"written": path, "offer": chosen, "rules": [str(rule) for rule in its]})
         return 0
     _print_offers(
         [offer for offer in made if offer.name in (offers.PRESENT, chosen.name)], None, settings, period, site
@@ -174,34 +175,50 @@ def _may_apply(settings: config.Settings) -> None:
             "forwarding.routers", "apply, here and on the OSSs, before a mapping can be set", "observe"
         )
     refuse_while_stopped(settings)
-    _path(settings)
 
 
-def _path(settings: config.Settings) -> Path:
-    return Path(settings.state.mapping)
+def _set(settings: config.Settings, how: str, rules: Sequence[Rule], scores: tuple[Score, ...]) -> None:
+    """By hand: whatever was left to somebody else, or taken back. Raises Unavailable where it is not set."""
+    agent = mapping.agent_of(settings)
+    agent.resume()
+    why, by = "tarazu change bursts remap --apply", f"uid {os.getuid()}"
+    change = mapping.change_of(settings, how, rules, why, by, scores)
+    done = agent.follow(Plan((change,)), "apply", "", of=lambda held: False)
+    for failure in (*done.failed, *done.refused, *done.waits):
+        raise Unavailable(failure.why)
+
+
+def _scores(made: list[Offer], chosen: Offer) -> tuple[Score, ...]:
+    """None where it is not known to be better: then somebody wants it all the same."""
+    present = next((offer.judged for offer in made if offer.name == "present"), None)
+    before, after = (judged.busiest_share if judged else 0.0 for judged in (present, chosen.judged))
+    if not 0.0 < after < 0.99 * before:
+        return ()
+    return (Score("evenness", before, after, "share of the busiest 10 % of the routers"),)
 
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:
-    path, not_held = _path(settings), ""
-    try:
-        mapping_file.hold(path, True)
-    except StoreError as error:  # on a full disk: what is set is taken away all the same
-        not_held = str(error)
-    with contextlib.ExitStack() as stack:
-        with contextlib.suppress(StoreError):
-            stack.enter_context(mapping_file.locked(path))
-        was = mapping_file.remove(path)
+    path = settings.state.mapping
+    agent = mapping.agent_of(settings)
+    done, not_held = agent.undo("tarazu change bursts remap --undo")
+    restored = [held for held in done.restored if not any(held.key == failure.key for failure in done.failed)]
+    failed = [failure.why for failure in done.failed]
+    before = "".join(part.value for held in restored for part in held.before)
     if as_json:
-        print_json({"removed": str(path) if was else None, "not_held": not_held})
-        return 1 if not_held else 0
-    if was:
+        print_json({"removed": path if restored else None, "failed": failed, "not_held": not_held})
+        return 1 if failed or not_held else 0
+    if restored:
         within = "mdsd sees it within 5 s, OSSs take its rules back 10 s later"
-        say(f"removed: {path}; {within} (`tarazu change routers`)")
-    else:
-        say(f"nothing to undo: there is no {path}")
+        what = f"restored: {path}: {before.partition(':')[0]}" if before else f"removed: {path}"
+        say(f"{what}; {within} (`tarazu change routers`)")
+    elif not failed:
+        whose = "is somebody else's, and stays" if Path(path).exists() else ""
+        say(f"nothing to undo: {path} {whose}" if whose else f"nothing to undo: there is no {path}")
+    for why in failed:
+        say(f"not undone: {why}")
     if not_held:
         say(f"--follow may write one again: {not_held}; stop its timer")
-    return 1 if not_held else 0
+    return 1 if failed or not_held else 0
 
 
 def _mappings(
@@ -294,7 +311,7 @@ def _print_offers(
         remap_follow.show(hours, most)
 
 
-def _print_routes(what: str, site: Site, mapping: Numbers) -> int:
+def _print_routes(what: str, site: Site, numbers: Numbers) -> int:
     from tarazu.forwarding.mapping import module_options
 
     if site.addresses is None:
@@ -302,6 +319,6 @@ def _print_routes(what: str, site: Site, mapping: Numbers) -> int:
             "forwarding.nids", "a file with the NIDs of nodes and routers (or --nids FILE)", "none"
         )
     made = module_options.of_nodes if what == "nodes" else module_options.of_networks
-    for line in made(mapping, site.machine, site.addresses):
+    for line in made(numbers, site.machine, site.addresses):
         say(line)
     return 0

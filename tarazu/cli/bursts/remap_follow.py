@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING
 from tarazu import config
 from tarazu.cli.bursts.remap_input import Period, RemapProgress, read, site_of, traffic
 from tarazu.cli.output import print_json, print_table, say
-from tarazu.errors import BadInput, StoreError
+from tarazu.daemons.changes.agent import Plan
+from tarazu.daemons.changes.agents import mapping
+from tarazu.errors import BadInput, StoreError, Unavailable
 from tarazu.forwarding.mapping import mapping_file
 from tarazu.forwarding.routers import udsp
 from tarazu.past import no_later
 from tarazu.units import percent
 
 if TYPE_CHECKING:
+    from tarazu.changes.change import Change
+    from tarazu.daemons.changes.agent import Agent
     from tarazu.forwarding.mapping.follow import OnWindows
     from tarazu.forwarding.mapping.offers import Site
     from tarazu.forwarding.routers.udsp import Rule
@@ -30,13 +34,14 @@ FRESH_S = 2 * WINDOW_S
 """Older traffic says nothing of the jobs that run."""
 
 
-def execute(options: argparse.Namespace, settings: config.Settings, path: Path) -> int:
+def execute(options: argparse.Namespace, settings: config.Settings) -> int:
     """Write the mapping for the next hour, if it is another one than that in force."""
     from tarazu.forwarding.mapping import follow, history, rules
     from tarazu.forwarding.mapping.simple import moved
     from tarazu.forwarding.traffic import days
 
-    if mapping_file.held(path):
+    agent, path = mapping.agent_of(settings, "tarazu change bursts remap --follow"), settings.state.mapping
+    if agent.store.held:
         return _said(options, HELD.format(path), 0)
     site = site_of(options, settings)
     if site.addresses is None:
@@ -57,18 +62,30 @@ def execute(options: argparse.Namespace, settings: config.Settings, path: Path) 
     if rules.on_a_server(its) > most:
         raise BadInput("rules", f"at most {most} on a server", rules.on_a_server(its))
     changed = moved(site.present, new)
-    with mapping_file.locked(path):
-        if mapping_file.held(path):
+    if _in_force(path) != its:
+        change = mapping.change_of(settings, mapping_file.FOLLOW, its, why, agent.name)
+        done = agent.follow(Plan((change,)), settings.forwarding.routers, "", of=lambda held: False)
+        if agent.store.held:
             return _said(options, HELD.format(path), 0)
-        if _in_force(path) != its:
-            mapping_file.write(path, follow.NAME, its)
+        for failure in (*done.failed, *done.refused, *done.waits):
+            raise Unavailable(failure.why)
+        if not done.set:
+            return _said(options, f"{path}: {_why_not(agent, change)}", 0)
     return _said(options, f"{path}: {why}; {changed} nodes get another router; {len(its)} rules", changed)
 
 
-def _in_force(path: Path) -> tuple[Rule, ...] | None:
+def _why_not(agent: Agent, change: Change) -> str:
+    held = agent.store.held_changes.get(change.key)
+    if held and held.theirs:
+        return "somebody else has set it: his until --apply"
+    proposals = agent.store.proposals().proposals
+    return next((f"{each.change.id}: {each.why_not}" for each in proposals), "it is not set")
+
+
+def _in_force(path: str) -> tuple[Rule, ...] | None:
     with contextlib.suppress(StoreError):
-        mapping = mapping_file.read(path)
-        return mapping.rules if mapping else None
+        found = mapping_file.read(Path(path))
+        return found.rules if found else None
     return None
 
 

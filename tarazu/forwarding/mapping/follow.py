@@ -15,13 +15,13 @@ import numpy as np
 
 from tarazu.forwarding.mapping.history import TrafficHistory, learn
 from tarazu.forwarding.mapping.judge import Judged, judge
+from tarazu.forwarding.mapping.mapping_file import FOLLOW
 from tarazu.forwarding.mapping.rules import Addresses, on_a_server, rules
 from tarazu.forwarding.mapping.simple import moved
 from tarazu.forwarding.mapping.together import QUIET, MappingOptions, concentration, dealt
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 
-NAME = "follow"
 PRICE = 0.1
 """Of a node that leaves the I/O node it has now, in parts of its mean share of the concentration."""
 MOVES = 200
@@ -114,7 +114,7 @@ def judged(
         now = new
         if known is not None:
             most_rules = max(most_rules, on_a_server(rules(new, known)))
-        mappings = {**others, NAME: new}
+        mappings = {**others, FOLLOW: new}
         for name, its in judge(mappings, read(start, start + window_s), machine).items():
             if not isnan(its.busiest_share):
                 weighed = [its.intervals * value for value in msgspec.structs.astuple(its)[1:]]

@@ -5,11 +5,9 @@ JSON; whole or not there at all, also after a crash. mdsd takes away what it had
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -22,6 +20,8 @@ from tarazu.malformed import MALFORMED
 
 FORMAT = 1
 WHAT = "a mapping that `tarazu change bursts remap --apply` has written"
+FOLLOW = "follow"
+"""Name of the one that is made anew each hour."""
 MAX_BYTES = 4 << 20
 MAX_RULES = 4_096
 MAX_NODES = 200_000
@@ -80,42 +80,17 @@ def remove(path: Path) -> bool:
     return True
 
 
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Alone with other commands: who is told to hold must not write a moment later. Raises StoreError."""
-    try:
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        descriptor = os.open(
-            path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
-    except OSError as error:
-        raise StoreError(str(path.parent), "a directory that can be written", error.strerror) from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+def text_of(how: str, rules: Iterable[Rule]) -> str:
+    """A mapping in one line: `folded: --dst … --rte …; --dst … --rte …`."""
+    return f"{how}: {'; '.join(map(str, rules))}"
 
 
-def _held(path: Path) -> Path:
-    return path.with_name(f"{path.name}.held")
-
-
-def hold(path: Path, on: bool) -> None:
-    """Whether nothing is written by `--follow` until the next `--apply`. Raises StoreError."""
-    try:
-        if on:
-            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-            durable.replace(_held(path), b"by tarazu change bursts remap --undo\n", sync_name=True)
-        elif held(path):
-            _held(path).unlink(missing_ok=True)
-            durable.sync_directory(path.parent)
-    except OSError as error:
-        raise StoreError(str(path.parent), "a directory that can be written", error.strerror) from None
-
-
-def held(path: Path) -> bool:
-    return _held(path).exists()
+def parsed(text: str) -> tuple[str, tuple[Rule, ...]]:
+    """(its name, its rules), of such a line. Raises BadInput, also for what `read` would not take."""
+    how, _, rest = text.partition(": ")
+    rules = tuple(map(udsp.parsed, rest.split("; "))) if rest else ()
+    _check(rules)
+    return how, rules
 
 
 def read(path: Path) -> InForce | None:

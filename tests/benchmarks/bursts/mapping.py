@@ -203,7 +203,7 @@ def _following(name: Name, short: bool) -> list[Figure]:
         *(Figure(f"{name}: busiest 10 %, {each}", 100 * share, "%") for each, share in shares.items()),
         Figure(
             f"{name}: follow over i % n",
-            shares[follow.NAME] / shares["i % n"],
+            shares[follow.FOLLOW] / shares["i % n"],
             "times",
             most=LEAST_GAIN[name],
         ),

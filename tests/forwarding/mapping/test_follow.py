@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 
-from tarazu.forwarding.mapping.follow import NAME, follow, judged, within
+from tarazu.forwarding.mapping.follow import FOLLOW, follow, judged, within
 from tarazu.forwarding.mapping.history import learn
 from tarazu.forwarding.mapping.rules import on_a_server, rules
 from tarazu.forwarding.mapping.simple import moved, round_robin
@@ -37,12 +37,12 @@ def test_a_job_that_still_runs_is_spread() -> None:
 
     found = judged(read, MACHINE, BASE, {"i % n": BASE}, (0, 200), WINDOW_S, 9, change)
     assert (found.windows, found.judged["i % n"].busiest_share) == (1, 1.0)
-    assert found.judged[NAME].busiest_share < 0.5
+    assert found.judged[FOLLOW].busiest_share < 0.5
     assert 0 < found.off <= 24
     late = judged(read, MACHINE, BASE, {"i % n": BASE}, (100, 300), WINDOW_S, 9, change)
-    assert late.judged[NAME].busiest_share == pytest.approx(1.0, abs=0.3)
+    assert late.judged[FOLLOW].busiest_share == pytest.approx(1.0, abs=0.3)
     many = judged(read, MACHINE, BASE, {}, (0, 1600), WINDOW_S, 5, change)
-    assert many.windows == 5 and many.judged[NAME].intervals == 50
+    assert many.windows == 5 and many.judged[FOLLOW].intervals == 50
 
 
 def test_few_nodes_are_off_the_base_and_each_io_node_keeps_its_number() -> None:

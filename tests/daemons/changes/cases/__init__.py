@@ -7,9 +7,11 @@ from .client import ClientCase
 from .drain import DrainCase
 from .files import FilesCase
 from .layout import LayoutCase
+from .mapping import MappingCase
 from .nrs import NrsCase, TbfCase
 from .routers import RoutersCase
 
 CASES: dict[str, type[Case]] = {
-    case.name: case for case in (ClientCase, DrainCase, FilesCase, LayoutCase, NrsCase, RoutersCase, TbfCase)
+    case.name: case
+    for case in (ClientCase, DrainCase, FilesCase, LayoutCase, MappingCase, NrsCase, RoutersCase, TbfCase)
 }

@@ -1,0 +1,84 @@
+"""The agent of the mapping that mdsd follows, on mdsd's node: `tarazu change bursts remap`.
+
+It keeps what a version before wrote without a note, too: `mapping.json.lock` beside it says so, `mapping.json.held`
+that it was held.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tarazu import config
+from tarazu.changes.change import Change, Part, Score
+from tarazu.changes.held import Held
+from tarazu.daemons.changes.agent import Agent
+from tarazu.daemons.changes.levers.mapping import MappingLever
+from tarazu.daemons.changes.store import Store
+from tarazu.forwarding.mapping import mapping_file
+from tarazu.forwarding.routers.udsp import Rule
+
+
+class MappingStore(Store):
+    """Beside the mapping, where mdsd can read it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path.parent, command="tarazu change bursts remap")
+        self.path = path
+        self._former, self._former_hold = (path.with_name(f"{path.name}.{n}") for n in ("lock", "held"))
+
+    @property
+    def exists(self) -> bool:
+        return super().exists or (self._former.exists() and self.path.exists())
+
+    def load(self) -> None:
+        super().load()
+        if self.held_changes or not self._former.exists():
+            return
+        target, parts = str(self.path), MappingLever().read(str(self.path))
+        wanted = {part.name: part.value for part in parts if part.value}
+        if wanted:
+            change = Change(lever=MappingLever.name, target=target, wanted=wanted, why="of a version before")
+            self.held_changes[change.key] = Held(change, (Part(target, ""),), (wanted,), lasting=True)
+
+    def note_all(self, changes: Iterable[Held]) -> None:
+        super().note_all(changes)
+        with contextlib.suppress(OSError):
+            self._former.unlink(missing_ok=True)
+
+    @property
+    def held(self) -> bool:
+        return super().held or self._former_hold.exists()
+
+    def hold(self, on: bool) -> None:
+        super().hold(on)
+        if not on:
+            self.remove(self._former_hold.name)
+
+    def _open(self, name: str) -> int:
+        with contextlib.suppress(OSError):
+            self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+        return super()._open(name)
+
+
+def agent_of(settings: config.Settings, name: str = "tarazu change bursts remap") -> Agent:
+    """`name`: who it is, in the trail. What stops the site does not take it back: mdsd sets nothing then."""
+    path = Path(settings.state.mapping)
+    return Agent(name, MappingStore(path), {MappingLever.name: MappingLever()}, settings)
+
+
+def change_of(
+    settings: config.Settings,
+    how: str,
+    rules: Sequence[Rule],
+    why: str,
+    asked_by: str,
+    scores: tuple[Score, ...] = (),
+) -> Change:
+    """This mapping in force."""
+    path = settings.state.mapping
+    wanted = {path: mapping_file.text_of(how, rules)}
+    return Change(
+        lever=MappingLever.name, target=path, wanted=wanted, why=why, asked_by=asked_by, scores=scores
+    )
