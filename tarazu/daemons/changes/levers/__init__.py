@@ -4,4 +4,6 @@ client       a client's parameters: RPCs in flight, their size, read-ahead
 nrs          the policy that orders an OSS's requests
 tbf          one rule that limits an OSS's requests
 drain        a parameter that keeps new files off an OST
+routers      LNet router rules
+mapping      which mapping of nodes to routers mdsd follows
 """
