@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "wire": BASE,
     "stats": BASE | {"wire"},
     "layout": BASE,
-    "pools": BASE | {"wire"},
+    "pools": BASE | {"changes", "wire"},
     "changes": BASE,
     "allocate": BASE | {"layout", "flows"},
     "trace": BASE | {"native"},

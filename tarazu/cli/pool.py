@@ -14,15 +14,18 @@ well for ten minutes and left an hour ago. A user names the pool in a directory 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.cli.output import action_options, print_json, print_table
 from tarazu.daemons.asking import whole_of
+from tarazu.store.stop import site_stop
 
 if TYPE_CHECKING:
-    from tarazu.daemons.pool.keeper import Done
+    from tarazu.daemons.pool.planner import Look, Planner
+
+NAME = "tarazu change pool"
+NOT_KEPT = "noted, and not kept any more: tarazu change pool --undo makes it what it was"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,69 +41,72 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    from tarazu.daemons.pool.keeper import Keeper
+    from tarazu.daemons.changes.agents.pools import agent_of
+    from tarazu.daemons.pool import service
+    from tarazu.daemons.pool.planner import Planner
 
     if options.keep:
-        from tarazu.daemons.pool import service
-
         return service.main([f"--config={options.config}"] if options.config else [])
     settings = config.load(options.config)
-    keeper = Keeper(settings)
     if options.undo:
-        keeper.notes.hold(True)
-        return _undone(keeper.undo(), options.json)
+        return _undo(Planner(settings, agent_of(settings, NAME)), as_json=options.json)
     seen = whole_of(settings)
-    if options.apply:
-        if keeper.notes.held:
-            keeper.notes.hold(False)
-        done = keeper.apply(seen, anew=True)
-    else:
-        done = keeper.look(seen)
+    agent = agent_of(settings, NAME, stopped=lambda: str(site_stop(settings.run.stop_file) or seen.stopped))
+    planner = Planner(settings, agent)
+    looks, failed = planner.apply(seen) if options.apply else (planner.look(seen, guess=True), {})
+    failed |= {look.pool: look.failed for look in looks if look.failed}
+    not_kept = sorted({pool for _, pool in agent.store.held_changes} - {look.pool for look in looks})
+    stopped = agent.engine.stopped
     if options.json:
-        print_json({"pools": done})
-    else:
-        for each in done:
-            _print(each, options.apply)
-    return 1 if any(each.failed for each in done) else 0
+        print_json({"pools": looks, "failed": failed, "not_kept": not_kept, "stopped": stopped})
+        return int(bool(failed))
+    for look in looks:
+        print_look(look, failed.get(look.pool, ""), applied=options.apply and not stopped, stopped=stopped)
+    for pool in not_kept:
+        print(f"{pool}: {NOT_KEPT}")
+    return int(bool(failed))
 
 
-def _undone(undone: Sequence[tuple[str, str, bool]], as_json: bool) -> int:
-    failed = any(not done for *_, done in undone)
+def _undo(planner: Planner, *, as_json: bool) -> int:
+    undone, failed = planner.undo()
     if as_json:
-        print_json({"undone": {pool: text for pool, text, _ in undone}})
-        return int(failed)
-    for pool, text, done in undone:
-        print(f"{pool}: {text}" if done else f"{pool}: failed: {text}")
-    if not undone:
+        print_json({"undone": undone, "failed": failed})
+        return int(bool(failed))
+    for pool, text in undone.items():
+        print(f"{pool}: {text}")
+    for pool, text in failed.items():
+        print(f"{pool}: failed: {text}")
+    if not (undone or failed):
         print("nothing to undo: this node has changed no pool")
     print("tarazu-pool changes nothing on this node until tarazu change pool --apply")
-    return int(failed)
+    return int(bool(failed))
 
 
-def _print(done: Done, applied: bool) -> None:
-    has = f"{len(done.members)} OSTs" if done.exists else "there is none yet"
-    print(f"{done.pool}: {has}")
-    if done.failed:
-        print(f"  failed: {done.failed}")
+def print_look(look: Look, failed: str = "", *, applied: bool = False, stopped: str = "") -> None:
+    print(f"{look.pool}: " + (f"{len(look.members)} OSTs" if look.exists else "there is none yet"))
+    if failed:
+        print(f"  failed: {failed}")
         return
-    if done.round.nothing:
-        print(f"  nothing is changed: {done.round.nothing}")
-    if done.held and done.held != done.round.nothing:
-        print(f"  nothing is changed now: {done.held}")
-    if done.round.nothing and not done.theirs:
+    if look.round.nothing:
+        print(f"  nothing is changed: {look.round.nothing}")
+    if stopped:
+        print(f"  nothing is changed now: {stopped}")
+    if look.cannot_mend:
+        print(f"  cannot be mended: {look.cannot_mend.why}")
+    if look.round.nothing and not look.theirs:
         return
-    rows = [(c.ost, "leaves", c.why) for c in done.round.remove]
-    if done.exists:
-        rows += [(c.ost, "comes back", c.why) for c in done.round.add]
-    rows += [(c.ost, "waits" if done.members else "stays out", c.why) for c in done.round.waiting]
-    rows += [(ost, "not ours", f"somebody else has put it {way}") for ost, way in sorted(done.theirs.items())]
+    rows = [(c.ost, "leaves", c.why) for c in look.round.remove]
+    if look.exists:
+        rows += [(c.ost, "comes back", c.why) for c in look.round.add]
+    rows += [(c.ost, "waits" if look.members else "stays out", c.why) for c in look.round.waiting]
+    rows += [(int(ost), "not ours", f"somebody else has put it {way}") for ost, way in look.theirs.items()]
     if rows:
         print_table(("OST", "", "why"), rows, left=3)
-    if done.commands:
-        print("\n".join(f"  {'done: ' if applied else ''}{command}" for command in done.commands))
-    elif done.exists and not done.members:
+    if look.commands:
+        print("\n".join(f"  {'done: ' if applied else ''}{command}" for command in look.commands))
+    elif look.exists and not look.members:
         print("  it has no OSTs: files of its directories go to any")
-    elif done.theirs:
+    elif look.theirs:
         print("  what somebody else has changed stays so until tarazu change pool --apply")
-    elif not rows and not done.round.nothing and not done.held:
-        print("  as it should be" if done.exists else "  no OST is well: it is not made")
+    elif not rows and not look.round.nothing and not stopped:
+        print("  as it should be" if look.exists else "  no OST is well: it is not made")

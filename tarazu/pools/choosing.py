@@ -6,8 +6,8 @@ at least: so no OST changes a pool more than twice in any hour, and one that is 
 What is not known well changes nothing: an OST without fresh reports stays where it is, and with too many of them all
 do. A pool never falls below its floor: of those that should leave then the gravest go. Each change takes the MGS and
 all clients seconds, and a record of the file system's configuration log for good: at most `MOST` a round, the gravest
-first. Those that were never taken out come all at once: a new OSS, or one of which mdsd had heard nothing yet when
-the pool was made.
+first, and while any leave none comes back. Those that were never taken out come all at once: a new OSS, or one of which
+mdsd had heard nothing yet when the pool was made.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ class Round(msgspec.Struct, frozen=True):
     """Those that should change and do not now, and why not."""
     nothing: str = ""
     """Why nothing is changed at all."""
+    stuck: str = ""
+    """Why some stay that should leave, whatever is done."""
     memory: dict[int, Memory] = {}
 
 
@@ -86,7 +88,8 @@ def choose(
     remembered = {**memory, **{index: noted for index, (_, _, noted) in seen.items()}}
     if not osts or len(known) < QUORUM * len(osts):
         fresh = f"{len(known)} of {len(osts)} OSTs have fresh reports"
-        return Round(nothing=f"{fresh}: at least {QUORUM:.0%} are needed", memory=dict(memory))
+        nothing = f"{fresh}: at least {QUORUM:.0%} are needed"
+        return Round(nothing=nothing, stuck=nothing if osts else "", memory=dict(memory))
     add, remove, waiting = [], [], []
     for index in (o.index for o in sorted(known, key=lambda o: -o.verdict.weight)):
         verdict, why, of = seen[index]
@@ -104,14 +107,19 @@ def choose(
     waiting += [
         Change(c.ost, f"{c.why}; stays: fewer than {least} would be left") for c in remove[may_leave:]
     ]
+    stuck = ""
+    if remove[may_leave:]:
+        words = [verdict for index, (verdict, _, _) in seen.items() if verdict and index in candidates]
+        amiss = f"{len(words)} of {len(candidates)} OSTs are {', '.join(sorted(set(words)))}"
+        stuck = f"{amiss}: at most {max(0, len(candidates) - least)} may leave (pool.floor)"
     remove = remove[:may_leave]
     # What leaves is urgent; what comes back is not.
     now, later = remove[:most], remove[most:]
     new = [c for c in add if c.ost not in remembered or not remembered[c.ost].left_s]
     again = [c for c in add if c not in new]
-    back, later_back = [*new, *again[: most - len(now)]], again[most - len(now) :]
-    waiting += [Change(c.ost, f"{c.why}; next round") for c in (*later, *later_back)]
-    return Round(tuple(back), tuple(now), tuple(waiting), "", remembered)
+    back = [] if now else [*new, *again[:most]]
+    waiting += [Change(c.ost, f"{c.why}; next round") for c in (*later, *add) if c not in back]
+    return Round(tuple(back), tuple(now), tuple(waiting), "", stuck, remembered)
 
 
 def changed(memory: Mapping[int, Memory], round_: Round, now_s: float) -> dict[int, Memory]:

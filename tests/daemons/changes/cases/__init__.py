@@ -9,9 +9,20 @@ from .files import FilesCase
 from .layout import LayoutCase
 from .mapping import MappingCase
 from .nrs import NrsCase, TbfCase
+from .pool import PoolCase
 from .routers import RoutersCase
 
 CASES: dict[str, type[Case]] = {
     case.name: case
-    for case in (ClientCase, DrainCase, FilesCase, LayoutCase, MappingCase, NrsCase, RoutersCase, TbfCase)
+    for case in (
+        ClientCase,
+        DrainCase,
+        FilesCase,
+        LayoutCase,
+        MappingCase,
+        NrsCase,
+        PoolCase,
+        RoutersCase,
+        TbfCase,
+    )
 }

@@ -1,0 +1,53 @@
+"""Calls of `lctl pool_*` on the MGS's node. Each lasts until a client knows of it: 6 to 7 s."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+
+from tarazu.errors import Unavailable
+from tarazu.program import Program
+
+CALL_S = 60.0
+_NO_MGS = "No device found for name MGS"
+_MEMBER = re.compile(r"-OST([0-9a-fA-F]{4,})_UUID$")
+
+
+class LctlPool:
+    """The pools of the file systems that this MGS serves."""
+
+    def __init__(
+        self, command: str = "lctl", timeout_s: float = CALL_S, turn: Callable[[], None] = lambda: None
+    ) -> None:
+        """`command`: lctl, and words before its own; `turn` is called before each call."""
+        self.program = Program("lctl", command, timeout_s)
+        self._turn = turn
+
+    def members(self, target: str) -> list[int] | None:
+        """Of `scratch.good`; None where there is no such pool. Raises Unavailable."""
+        status, out, said = self._call(["pool_list", target])
+        if status:
+            # There is none, or something is wrong: the list of pools tells.
+            status, listed, _ = self._call(["pool_list", target.partition(".")[0]])
+            if status or target in listed.split():
+                raise Unavailable(f"lctl pool_list {target}: status {status}: {said}")
+            return None
+        matches = (_MEMBER.search(line) for line in out.split())
+        return sorted(int(match[1], 16) for match in matches if match)
+
+    def change(self, calls: Sequence[Sequence[str]]) -> None:
+        """`calls`: of `tarazu.pools.calls`. Raises Unavailable: how far it came nobody knows."""
+        for call in calls:
+            status, _, said = self._call(call)
+            if status:
+                fs_name = call[1].partition(".")[0]
+                where = f": expected to run on the node of the MGS of {fs_name}" if _NO_MGS in said else ""
+                raise Unavailable(f"{shlex.join(['lctl', *call])}: status {status}: {said}{where}")
+
+    def _call(self, arguments: Sequence[str]) -> tuple[int, str, str]:
+        self._turn()
+        answer = self.program.call(tuple(arguments))
+        lines = [line for line in (answer.err or answer.out).splitlines() if line]
+        telling = [line for line in lines if _NO_MGS in line] or lines or ["no reason given"]
+        return answer.status, answer.out, telling[0][:200]

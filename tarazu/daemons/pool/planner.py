@@ -1,0 +1,207 @@
+"""What is to become of each pool (`tarazu.pools.planning`), by what mdsd says of OSTs and `lctl` of who is in it.
+
+mdsd may know pools from clients: who is in which is never its word, but where no lctl answers and nothing is changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from tarazu import config
+from tarazu.changes.change import Change
+from tarazu.changes.goals import CannotMend
+from tarazu.changes.held import Held
+from tarazu.changes.ours import sort
+from tarazu.daemons.asking import Whole
+from tarazu.daemons.changes.agent import Agent, Plan
+from tarazu.daemons.changes.engine import Done
+from tarazu.daemons.changes.levers.pool import PoolLever
+from tarazu.daemons.noted import LOCK_S
+from tarazu.errors import StoreError, Unavailable
+from tarazu.model import Ost
+from tarazu.pools import choosing, planning
+from tarazu.pools.calls import calls, shown
+from tarazu.pools.choosing import Memory, Round
+from tarazu.pools.parts import IN, OUT, parts_of, undone
+
+MEMORY = "memory.json"
+KEPT_S = 300.0
+"""Times of OSTs that are amiss are as good so much later, on disk."""
+
+Memories = dict[str, dict[int, Memory]]
+
+
+class Look(msgspec.Struct, frozen=True):
+    """At one pool in one round."""
+
+    pool: str
+    """`scratch.good`."""
+    members: tuple[int, ...]
+    exists: bool
+    round: Round
+    change: Change | None = None
+    theirs: dict[str, str] = {}
+    """OSTs that somebody else has put `in` or `out`."""
+    commands: tuple[str, ...] = ()
+    """What it takes, in this order."""
+    failed: str = ""
+    cannot_mend: CannotMend | None = None
+
+
+class Planner:
+    def __init__(
+        self, settings: config.Settings, agent: Agent, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.options = settings.pool
+        self.agent = agent
+        self.clock = clock
+        lever = agent.engine.levers[PoolLever.name]
+        assert isinstance(lever, PoolLever)
+        self.lever = lever
+        self._memory: Memories = {}
+        self._kept: Memories = {}
+        """As it is on disk: if that is another one, a command beside us knows better."""
+
+    def look(self, system: Whole, *, anew: bool = False, guess: bool = False) -> list[Look]:
+        """`anew`: as `planning.plan`; `guess`: where no lctl answers, by what mdsd says. Raises StoreError."""
+        self.agent.store.load()
+        self._read_memory()
+        return [self._look(view.fs_name, view.osts, anew, guess) for view in system.views]
+
+    def follow(self, looks: Sequence[Look], mode: str) -> Done:
+        """One round. Raises StoreError, Unavailable."""
+        # Whoever ends the daemon, or its mode, leaves pools as they are: directories name them.
+        done = self.agent.follow(
+            plan_of(looks), mode, "", of=lambda held: mode == "apply" and bool(self.agent.engine.stopped)
+        )
+        self.made(looks, done)
+        return done
+
+    def apply(self, system: Whole) -> tuple[list[Look], dict[str, str]]:
+        """Once, by hand, whatever the mode: what was held, taken back or left to somebody else is ours again. Raises
+        StoreError, Unavailable.
+        """
+        store, engine = self.agent.store, self.agent.engine
+        looks = self.look(system, anew=True)
+        changes = plan_of(looks).changes
+        if store.held:
+            store.hold(False)
+        with store.locked(LOCK_S):
+            decisions, keys = store.decisions(), {change.key for change in changes}
+            vetoes = tuple(veto for veto in decisions.vetoes if (veto.lever, veto.target) not in keys)
+            if vetoes != decisions.vetoes:
+                store.decide(msgspec.structs.replace(decisions, vetoes=vetoes))
+        done = engine.make(changes, "", of=lambda held: bool(engine.stopped), anew=True, wait_s=LOCK_S)
+        self.made(looks, done, anew=True)
+        return looks, {each.key[1]: each.why for each in (*done.failed, *done.refused, *done.waits)}
+
+    def undo(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Pools are what they were, until they are applied by hand: (pool → what it is now, pool → why it is not).
+        Raises StoreError, Unavailable.
+        """
+        self.agent.store.hold(True)
+        done = self.agent.engine.take_back("undo", wait_s=LOCK_S, anew=True)
+        failed = {each.key[1]: each.why for each in done.failed}
+        return {held.change.target: self._undone(held) for held in done.restored}, failed
+
+    def _undone(self, held: Held) -> str:
+        try:
+            return undone(held, self.lever.lctl.members(held.change.target))
+        except Unavailable as error:
+            return f"as it was; what it is now is not known: {error}"
+
+    def made(self, looks: Sequence[Look], done: Done, *, anew: bool = False) -> None:
+        """Remember what these looks saw, and what was changed. Raises StoreError, Unavailable."""
+        made = {change.target for change in done.set}
+        memory = {} if anew else dict(self._memory)
+        for look in looks:
+            if look.exists and look.pool in made and look.round.memory:
+                memory[look.pool] = choosing.changed(look.round.memory, look.round, self.clock())
+            elif look.round.memory:
+                memory[look.pool] = look.round.memory
+        self._memory = memory
+        kept = {pool: {i: of for i, of in osts.items() if of != Memory()} for pool, osts in memory.items()}
+        if _matters(self._kept, kept):
+            with self.agent.store.locked(LOCK_S, load=False):
+                if anew or self._on_disk() == self._kept:
+                    with contextlib.suppress(StoreError):
+                        self.agent.store.replace(MEMORY, msgspec.json.encode(kept))
+                        self._kept = kept
+
+    def _on_disk(self) -> Memories:
+        """What cannot be read is learned anew."""
+        try:
+            return self.agent.store.read(MEMORY, Memories, "what was seen of the OSTs of pools") or {}
+        except StoreError:
+            return {}
+
+    def _read_memory(self) -> None:
+        found = self._on_disk()
+        if found != self._kept:
+            self._memory = self._kept = found
+
+    def _look(self, fs_name: str, osts: Sequence[Ost], anew: bool, guess: bool) -> Look:
+        target = f"{fs_name}.{self.options.name}"
+        try:
+            found, of = self.lever.lctl.members(target), self._of(fs_name)
+        except Unavailable as error:
+            if not guess:
+                return Look(target, (), False, Round(nothing=str(error)), failed=str(error))
+            found = sorted(ost.index for ost in osts if self.options.name in ost.pools) or None
+            of = {ost.index for ost in osts if self.options.of in ost.pools} if self.options.of else None
+        held = self.agent.store.held_changes.get((PoolLever.name, target))
+        theirs: dict[str, str] = {}
+        if held:
+            parts = parts_of(found, [part.name for part in held.before])
+            theirs = dict(held.theirs) | {p.name: p.value for p in sort(self.lever, held, parts).theirs}
+        known = planning.Known(target, osts, found, of, held, theirs)
+        planned = planning.plan(
+            known, self._memory.get(target, {}), self.clock(), self.options.floor, anew=anew
+        )
+        wanted = planned.change.wanted if planned.change else {}
+        his = {} if anew else theirs
+        due = calls(target, {name: value for name, value in wanted.items() if name not in his}, found)
+        return Look(
+            target,
+            tuple(found or ()),
+            found is not None,
+            planned.round,
+            planned.change,
+            {name: way for name, way in his.items() if way in (IN, OUT)},
+            tuple(shown(due)),
+            cannot_mend=planned.cannot_mend,
+        )
+
+    def _of(self, fs_name: str) -> set[int] | None:
+        """Who is in `pool.of`; None: there is no such limit. Raises Unavailable."""
+        if not self.options.of:
+            return None
+        members = self.lever.lctl.members(f"{fs_name}.{self.options.of}")
+        if members is None:
+            raise Unavailable(f"pool.of: expected a pool {fs_name}.{self.options.of}, found none")
+        return set(members)
+
+
+def plan_of(looks: Sequence[Look]) -> Plan:
+    return Plan(
+        tuple(look.change for look in looks if look.change),
+        tuple(look.cannot_mend for look in looks if look.cannot_mend),
+    )
+
+
+def _matters(before: Mapping[str, Mapping[int, Memory]], now: Memories) -> bool:
+    """Whether it says more than what is on disk."""
+    if {pool: set(osts) for pool, osts in before.items()} != {pool: set(osts) for pool, osts in now.items()}:
+        return True
+    return any(
+        bool(old.since_s) != bool(new.since_s)
+        or abs(new.amiss_s - old.amiss_s) > KEPT_S
+        or (new.left_s, new.changes_s) != (old.left_s, old.changes_s)  # they lay ahead
+        for pool, osts in now.items()
+        for index, new in osts.items()
+        for old in (before[pool][index],)
+    )
