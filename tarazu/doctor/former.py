@@ -30,7 +30,7 @@ NOTED = (
         "changes.json",
         "tarazu change tune --undo, tarazu change drain --undo",
     ),
-    ("tarazu-pool", "pool", "pool.json", "tarazu change pool --undo"),
+    ("tarazu-pool", "pool", "changes.json", "tarazu change pool --undo"),
     ("tarazu-ossd", "routers", "changes.json", "tarazu change routers --undo"),
 )
 """The daemon, its directory (of `config.State`), its file there of what is set on the node, what takes it back."""

@@ -31,6 +31,11 @@ from tarazu.daemons.burstd.kept import BurstsDirectory as BurstsKept
 from tarazu.daemons.burstd.pins import Pin, Pins
 from tarazu.daemons.changes.agents import former as former_levers
 from tarazu.daemons.changes.store import Store
+<<<<<<< HEAD
+=======
+from tarazu.daemons.changes.agents import former
+from tarazu.daemons.changes.agents import pools
+>>>>>>> 7da08153 (pool: say the commands of advise also where no lctl answers)
 from tarazu.daemons.council import here as council_here
 from tarazu.daemons.council.kept import CouncilDirectory as CouncilKept
 from tarazu.daemons.mdsd.book import Book
@@ -39,7 +44,11 @@ from tarazu.daemons.mdsd.router_plan import scheduler
 from tarazu.daemons.noted import Noted
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.ring import Moment, Ring
+<<<<<<< HEAD
 from tarazu.daemons.pool import notes as pool_notes
+=======
+from tarazu.daemons.routers.kept import Kept as RoutersKept
+>>>>>>> 7da08153 (pool: say the commands of advise also where no lctl answers)
 from tarazu.doctor import capacity
 from tarazu.doctor.node import Node
 from tarazu.doctor.units import values
@@ -241,10 +250,10 @@ def _ordered(directory: Path) -> Path:
 
 
 def _pool(directory: Path) -> Path:
-    notes = pool_notes.Notes(directory)
-    memory = {3: pool_notes.Memory(1.0, 2.0, 3.0, (4.0,))}
-    notes.note("scratch.good", pool_notes.Note(True, (0, 1), (0,), (0,), {5: "in"}, memory))
-    return directory / pool_notes.NAME
+    path, note = directory / pools.FORMER, pools.Note(True, (0, 1), (0,), (0,), {5: "in"})
+    path.write_bytes(msgspec.json.encode(pools.Former(1, {"scratch.good": note})))
+    path.chmod(0o600)
+    return path
 
 
 def _levers(directory: Path) -> Path:
@@ -465,10 +474,10 @@ CASES = (
     ),
     Case("mode that was ordered", ("tarazu.daemons.ordered:ordered",), _ordered, ordered.ordered),
     Case(
-        "notes of pools",
+        "notes of pools, of a version before",
         ("tarazu.daemons.noted:Noted.read",),
         _pool,
-        lambda p: pool_notes.Notes(p.parent).load(),
+        lambda p: pools.PoolStore(p.parent).load(),
     ),
     Case(
         "former notes of parameters, and of what was drained",

@@ -106,9 +106,9 @@ class PoolService(Service):
         if look.round.nothing:
             text = f"{look.pool}: nothing is changed: {look.round.nothing}"
             self._said.warning(text, text[:200])
-        elif self.options.mode == "advise" and look.change:
-            for command in self.agent.commands(look.change):
-                self._said.warning(f"{look.pool}: with apply: {command}", f"{look.pool} {command}"[:200])
+        elif self.options.mode == "advise" and look.commands:
+            text = f"{look.pool}: with apply: {'; '.join(look.commands)}"
+            self._said.warning(text, text[:200])
         if look.exists and not look.failed:
             view = next(view for view in self.seen.views if look.pool.startswith(f"{view.fs_name}."))
             candidates = len(look.change.wanted) - 1 if look.change else len(look.members)

@@ -1,5 +1,6 @@
 """The agents of a node, each with its directory and its levers: `agent_of(settings)` of one module each.
 
+pools        OST pools, on the MGS's node
 parameters   Lustre's parameters of this node: those that learn, and drained OSTs
 routers      LNet router rules of a server
 mapping      the mapping of nodes to routers that mdsd follows

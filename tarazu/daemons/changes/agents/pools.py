@@ -25,7 +25,7 @@ FORMER = "pool.json"
 """Of a version before the agent: noted anew when it is first read."""
 
 
-class _Note(msgspec.Struct, frozen=True):
+class Note(msgspec.Struct, frozen=True):
     existed: bool
     before: tuple[int, ...]
     members: tuple[int, ...]
@@ -53,15 +53,15 @@ class _Note(msgspec.Struct, frozen=True):
         )
 
 
-class _Former(msgspec.Struct, frozen=True):
+class Former(msgspec.Struct, frozen=True):
     format: int
-    pools: dict[str, _Note]
+    pools: dict[str, Note]
 
 
 class PoolStore(Store):
     def load(self) -> None:
         super().load()
-        self._former = self.read(FORMER, _Former, "what pools were before tarazu changed them")
+        self._former = self.read(FORMER, Former, "what pools were before tarazu changed them")
         for target, note in self._former.pools.items() if self._former else ():
             held = note.held(target)
             self.held_changes.setdefault(held.key, held)

@@ -1,5 +1,6 @@
 """The levers: how each thing is read, set, compared; one file each.
 
+pool         OST pools: who is in them
 client       a client's parameters: RPCs in flight, their size, read-ahead
 nrs          the policy that orders an OSS's requests
 tbf          one rule that limits an OSS's requests
