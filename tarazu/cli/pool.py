@@ -17,7 +17,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.cli.output import action_options, print_json, print_table
+from tarazu.cli.output import action_options, print_json, print_table, say
 from tarazu.daemons.asking import whole_of
 from tarazu.store.stop import site_stop
 
@@ -68,18 +68,21 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _undo(planner: Planner, *, as_json: bool) -> int:
-    undone, failed = planner.undo()
+    undone, failed, not_held = planner.undo()
     if as_json:
-        print_json({"undone": undone, "failed": failed})
-        return int(bool(failed))
+        print_json({"undone": undone, "failed": failed, "not_held": not_held})
+        return int(bool(failed or not_held))
     for pool, text in undone.items():
         print(f"{pool}: {text}")
     for pool, text in failed.items():
         print(f"{pool}: failed: {text}")
     if not (undone or failed):
         print("nothing to undo: this node has changed no pool")
-    print("tarazu-pool changes nothing on this node until tarazu change pool --apply")
-    return int(bool(failed))
+    if not_held:
+        say(f"tarazu-pool may change them again: {not_held}; stop it: systemctl stop tarazu-pool")
+    else:
+        print("tarazu-pool changes nothing on this node until tarazu change pool --apply")
+    return int(bool(failed or not_held))
 
 
 def print_look(look: Look, failed: str = "", *, applied: bool = False, stopped: str = "") -> None:

@@ -133,7 +133,7 @@ def _candidates(known: Known, held: Held | None) -> set[int]:
     if known.of is not None:
         return {*known.of} & here
     before = values_of(held.before if held else parts_of(known.found))
-    if before[POOL] == EXISTS and osts_in(before):
+    if before.get(POOL) == EXISTS and osts_in(before):
         return {int(name) for name in held.change.wanted if name != POOL} if held else osts_in(before)
     return here
 

@@ -30,12 +30,8 @@ from tarazu.daemons.burstd.jobs import Jobs
 from tarazu.daemons.burstd.kept import BurstsDirectory as BurstsKept
 from tarazu.daemons.burstd.pins import Pin, Pins
 from tarazu.daemons.changes.agents import former as former_levers
-from tarazu.daemons.changes.store import Store
-<<<<<<< HEAD
-=======
-from tarazu.daemons.changes.agents import former
 from tarazu.daemons.changes.agents import pools
->>>>>>> 7da08153 (pool: say the commands of advise also where no lctl answers)
+from tarazu.daemons.changes.store import Store
 from tarazu.daemons.council import here as council_here
 from tarazu.daemons.council.kept import CouncilDirectory as CouncilKept
 from tarazu.daemons.mdsd.book import Book

@@ -143,7 +143,8 @@ class Agent:
             self.store.hold(True)
         except StoreError as error:
             not_held = str(error)
-        return self.engine.take_back(why, of=of, wait_s=LOCK_S, anew=True), not_held
+        done = self.engine.take_back(why, of=of, wait_s=LOCK_S, anew=True, for_good=True)
+        return done, not_held
 
     def resume(self) -> bool:
         """By hand: what was held or taken back by people, or left to somebody else, may be made again. True: it was

@@ -74,10 +74,13 @@ class Planner:
 
     def follow(self, looks: Sequence[Look], mode: str) -> Done:
         """One round. Raises StoreError, Unavailable."""
+        engine = self.agent.engine
         # Whoever ends the daemon, or its mode, leaves pools as they are: directories name them.
-        done = self.agent.follow(
-            plan_of(looks), mode, "", of=lambda held: mode == "apply" and bool(self.agent.engine.stopped)
-        )
+        done = self.agent.follow(plan_of(looks), mode, "", of=lambda held: False)
+        if mode != "apply" and not engine.stopped:
+            resting = [held.change for held in self.agent.store.held_changes.values() if held.resting]
+            if resting:  # made by hand: it goes on as it was before the stop
+                done = done.and_(engine.make(resting, "", of=lambda held: False, wait_s=LOCK_S))
         self.made(looks, done)
         return done
 
@@ -85,28 +88,21 @@ class Planner:
         """Once, by hand, whatever the mode: what was held, taken back or left to somebody else is ours again. Raises
         StoreError, Unavailable.
         """
-        store, engine = self.agent.store, self.agent.engine
+        engine = self.agent.engine
         looks = self.look(system, anew=True)
+        self.agent.resume()
         changes = plan_of(looks).changes
-        if store.held:
-            store.hold(False)
-        with store.locked(LOCK_S):
-            decisions, keys = store.decisions(), {change.key for change in changes}
-            vetoes = tuple(veto for veto in decisions.vetoes if (veto.lever, veto.target) not in keys)
-            if vetoes != decisions.vetoes:
-                store.decide(msgspec.structs.replace(decisions, vetoes=vetoes))
         done = engine.make(changes, "", of=lambda held: bool(engine.stopped), anew=True, wait_s=LOCK_S)
         self.made(looks, done, anew=True)
         return looks, {each.key[1]: each.why for each in (*done.failed, *done.refused, *done.waits)}
 
-    def undo(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Pools are what they were, until they are applied by hand: (pool → what it is now, pool → why it is not).
-        Raises StoreError, Unavailable.
+    def undo(self) -> tuple[dict[str, str], dict[str, str], str]:
+        """Pools are what they were, until they are applied by hand: (pool → what it is now, pool → why it is not, why
+        they may be changed again). Raises StoreError, Unavailable.
         """
-        self.agent.store.hold(True)
-        done = self.agent.engine.take_back("undo", wait_s=LOCK_S, anew=True)
+        done, not_held = self.agent.undo("undo")
         failed = {each.key[1]: each.why for each in done.failed}
-        return {held.change.target: self._undone(held) for held in done.restored}, failed
+        return {held.change.target: self._undone(held) for held in done.restored}, failed, not_held
 
     def _undone(self, held: Held) -> str:
         try:

@@ -150,15 +150,17 @@ def test_observe_neither_makes_a_pool_nor_takes_back_what_was_made_by_hand(site:
     (proposal,) = keeper.agent.store.proposals().proposals
     assert proposal.commands[0] == "lctl pool_new lustre.good"
     site.keeper().apply(system(_3="sick"))
-    keeper.round(system(_3="sick"), "observe")
-    assert site.members() == [0, 1, 2, 4, 5, 6, 7]
+    for stopped in ("", "stopped by root", ""):
+        site.stopped = stopped
+        keeper.round(system(_3="sick"), "observe")
+        assert site.members() == (list(range(8)) if stopped else [0, 1, 2, 4, 5, 6, 7])
 
 
 def test_undo_removes_a_pool_that_was_not_there_and_pauses_the_keeper(site: Site) -> None:
     keeper = site.keeper()
     keeper.round(system(_3="sick"))
     assert site.members() == [0, 1, 2, 4, 5, 6, 7]
-    assert site.keeper().undo() == ({"lustre.good": "removed: it was not there before"}, {})
+    assert site.keeper().undo() == ({"lustre.good": "removed: it was not there before"}, {}, "")
     assert "good" not in site.bed.pools and not site.notes.exists()
     keeper.round(system())
     assert "good" not in site.bed.pools
@@ -178,7 +180,7 @@ def test_a_pool_of_the_site_keeps_to_its_osts_and_is_given_back_as_it_was(site: 
     assert change.mends and change.why == "OST 2: dead"
     assert {(s.measure, s.before, s.after) for s in change.scores if s.measure == "dead"} == {("dead", 1, 0)}
     # A new process, as after a crash: what was there is on disk.
-    assert site.keeper().undo() == ({"lustre.good": "it has 4 OSTs"}, {})
+    assert site.keeper().undo() == ({"lustre.good": "it has 4 OSTs"}, {}, "")
     assert site.members() == [1, 2, 3, 4]
 
 
@@ -192,7 +194,7 @@ def test_what_an_administrator_changes_beside_us_is_his(site: Site) -> None:
         look, _done = keeper.round(system(_3="sick"))
         assert site.members() == [0, 1, 2, 3, 4, 6, 7] and look.theirs == {"3": "in", "5": "out"}
     text = "it has 7 OSTs: somebody else has put in 3, out 5"
-    assert site.keeper().undo() == ({"lustre.good": text}, {})
+    assert site.keeper().undo() == ({"lustre.good": text}, {}, "")
     assert site.members() == [0, 1, 2, 3, 4, 6, 7]
 
 
@@ -212,7 +214,7 @@ def test_apply_makes_it_ours_again_and_a_pool_that_was_removed_is_not_made_again
         assert "somebody else has removed it" in look.round.nothing and "good" not in site.bed.pools
     assert not keeper.apply(system())[1]
     assert site.members() == list(range(8))
-    assert site.keeper().undo() == ({"lustre.good": "removed: it was not there before"}, {})
+    assert site.keeper().undo() == ({"lustre.good": "removed: it was not there before"}, {}, "")
 
 
 def test_what_is_applied_by_hand_over_somebody_else_stays_applied(site: Site) -> None:
@@ -357,7 +359,7 @@ def test_undo_of_our_pool_that_somebody_else_emptied_or_removed_leaves_none(
     site.lctl("pool_remove", *range(8))
     if not emptied:
         site.lctl("pool_destroy")
-    undone, failed = site.keeper().undo()
+    undone, failed, _ = site.keeper().undo()
     assert undone and not failed and site.members() is None and "good" not in site.bed.pools
     assert not site.notes.exists()
 
@@ -396,7 +398,7 @@ def test_apply_away_from_the_mgs_says_that_it_must_run_there_and_leaves_no_note(
     lctl.chmod(0o755)
     _looks, failed = site.keeper(lctl=str(lctl)).apply(system())
     assert "expected to run on the node of the MGS of lustre" in failed["lustre.good"]
-    assert not site.notes.exists() and site.keeper().undo() == ({}, {}) and "good" not in site.bed.pools
+    assert not site.notes.exists() and site.keeper().undo() == ({}, {}, "") and "good" not in site.bed.pools
     # Of a pool that is there, too.
     site.bed.mds.add_pool("good", list(range(8)))
     _looks, failed = site.keeper(lctl=str(lctl)).apply(system(_3="sick"))
