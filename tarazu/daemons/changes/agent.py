@@ -267,7 +267,8 @@ class Agent:
                 if gave.verdict != held.gave.verdict:
                     what: What = "worse" if gave.verdict == "worse" else "measured"
                     self.trail.add(event(what, self.name, None, held, why=words_of(gave)))
-                if gave.verdict == "worse" and held.gave.verdict != "worse":
+                # What keeps work off what is amiss is not what made it so: without it more would lie there.
+                if gave.verdict == "worse" != held.gave.verdict and not held.change.mends:
                     worse.append(held)
             if worse:
                 decisions = self._decisions()

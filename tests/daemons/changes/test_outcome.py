@@ -79,6 +79,18 @@ def test_what_made_things_worse_comes_back_and_is_not_made_again_for_a_day(site:
     assert site.case.now() == made
 
 
+def test_what_keeps_work_off_what_is_sick_stays_when_more_fall_sick(site: Site) -> None:
+    """A pool was taken back, with all sick OSTs in it again, for OSTs that had fallen sick since."""
+    (change,) = site.plan.changes
+    site.plan = Plan((msgspec.structs.replace(change, mends=True),))
+    site.hours(3 * DAY, 2.0)
+    site.agent.follow(site.plan, "apply", "")
+    made = site.case.now()
+    site.hours(8, 3.0)
+    assert site.case.now() == made
+    assert [each.event for each in site.events()].count("worse") == 1
+
+
 def test_what_gave_what_it_promised_stays_and_is_told_of(site: Site) -> None:
     site.hours(3 * DAY, 2.0)
     site.agent.follow(site.plan, "apply", "")
