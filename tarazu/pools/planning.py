@@ -90,19 +90,19 @@ def plan(
 def measures(osts: Iterable[Ost], members: Collection[int], candidates: int) -> dict[str, float]:
     """What members of a pool are like, less is better.
 
-    time        how much longer a job takes than on OSTs that are well, where each candidate gets as much
+    time        how many times as long a job takes as on OSTs that are well, where each candidate gets as much
     evenness    share of the candidates that are left out, whose load the others bear
     """
     inside = [ost for ost in osts if ost.index in members]
     verdicts = [ost.judged.verdict for ost in inside]
     return {
+        "time": 1.0 + sum(map(_slowness, inside)) / max(1, candidates),
         "dead": verdicts.count(Verdict.DEAD) + verdicts.count(Verdict.REFUSING),
         "exclusions": verdicts.count(Verdict.EXCLUDED),
         "space": sum(
             ost.fill >= NEARLY_FULL or verdict in (Verdict.FULL, Verdict.NEARLY_FULL)
             for ost, verdict in zip(inside, verdicts, strict=True)
         ),
-        "time": 1.0 + sum(map(_slowness, inside)) / max(1, candidates),
         "evenness": max(0.0, 1.0 - len(inside) / max(1, candidates)),
     }
 

@@ -112,7 +112,9 @@ class PoolService(Service):
         if look.exists and not look.failed:
             view = next(view for view in self.seen.views if look.pool.startswith(f"{view.fs_name}."))
             candidates = len(look.change.wanted) - 1 if look.change else len(look.members)
-            self.agent.saw("pool", measures(view.osts, look.members, candidates), look.pool)
+            # Of the others a day in which more or fewer OSTs are amiss says nothing of a change.
+            time_ = measures(view.osts, look.members, candidates)["time"]
+            self.agent.saw("pool", {"time": time_}, look.pool)
 
     def take_over(self, settings: config.Settings) -> None:
         self.options = self.planner.options = settings.pool
