@@ -100,7 +100,7 @@ def measures(osts: Iterable[Ost], members: Collection[int], candidates: int) -> 
         "dead": verdicts.count(Verdict.DEAD) + verdicts.count(Verdict.REFUSING),
         "exclusions": verdicts.count(Verdict.EXCLUDED),
         "space": sum(
-            ost.fill >= NEARLY_FULL or verdict in (Verdict.FULL, Verdict.NEARLY_FULL)
+            ost.fill >= NEARLY_FULL or verdict is Verdict.FULL
             for ost, verdict in zip(inside, verdicts, strict=True)
         ),
         "evenness": max(0.0, 1.0 - len(inside) / max(1, candidates)),

@@ -1,0 +1,54 @@
+"""What is wanted of a pool is worth it by every goal, in whatever order a site has them."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarazu.changes.goals import SOFT, refusal
+from tarazu.changes.held import Held
+from tarazu.model import Ost
+from tarazu.ost_state import AVOIDED, OstState, Verdict
+from tarazu.pools.choosing import Memory, changed
+from tarazu.pools.parts import osts_in, parts_of
+from tarazu.pools.planning import Known, measures, plan
+
+GIB = 1 << 30
+OSTS = 8
+
+
+def ost(index: int, verdict: str, speed: float | None, free_bytes: int) -> Ost:
+    state = OstState(Verdict(verdict), since_s=1.0)
+    return Ost(index, "oss1", 10 * GIB, free_bytes, 9 * GIB, state=state, relative_speed=speed)
+
+
+OST = st.tuples(
+    st.sampled_from(["ok", "ok", "ok", "slow", *sorted(AVOIDED), "silent"]),
+    st.sampled_from([None, 1.0, 0.7, 0.1, 0.0]),
+    st.sampled_from([9 * GIB, 1]),
+)
+ROUND = st.tuples(st.integers(10, 4000), st.lists(OST, min_size=OSTS, max_size=OSTS))
+
+
+@given(st.lists(ROUND, min_size=1, max_size=30), st.booleans())
+def test_no_goal_refuses_what_a_pool_should_lose_or_get(rounds: list[Any], sites: bool) -> None:
+    found: list[int] | None = list(range(OSTS)) if sites else None
+    held, memory, now_s = None, dict[int, Memory](), 1e9
+    for pause_s, states in rounds:
+        now_s += pause_s
+        osts = [ost(index, *state) for index, state in enumerate(states)]
+        planned = plan(Known("scratch.good", osts, found, None, held, {}), memory, now_s, 0.5)
+        memory, change = planned.round.memory, planned.change
+        if change is None or (held and change == held.change):
+            continue
+        assert not any(refusal(change, order) for order in permutations(SOFT)), change
+        leaves = {*(found or ())} - osts_in(change.wanted)
+        assert change.mends == bool(leaves or not found)
+        assert not (leaves and osts_in(change.wanted) - {*(found or ())}), "none comes while any leaves"
+        memory = changed(memory, planned.round, now_s)
+        before = held.before if held else parts_of(found, change.wanted)
+        held, found = Held(change, before, (change.wanted,)), sorted(osts_in(change.wanted))
+        assert len(found) >= OSTS / 2 and measures(osts, found, OSTS)["time"] >= 1.0
