@@ -30,7 +30,7 @@ from tarazu.pools.parts import IN, OUT, parts_of, undone
 
 MEMORY = "memory.json"
 KEPT_S = 300.0
-"""Times of OSTs that are amiss are as good so much later, on disk."""
+"""On disk a time at which an OST was amiss is as good so much earlier."""
 
 Memories = dict[str, dict[int, Memory]]
 
@@ -120,13 +120,12 @@ class Planner:
             elif look.round.memory:
                 memory[look.pool] = look.round.memory
         self._memory = memory
-        kept = {pool: {i: of for i, of in osts.items() if of != Memory()} for pool, osts in memory.items()}
-        if _matters(self._kept, kept):
-            with self.agent.store.locked(LOCK_S, load=False):
+        kept = {pool: _kept(osts) for pool, osts in memory.items() if _kept(osts)}
+        if kept != self._kept:
+            with self.agent.store.locked(LOCK_S, load=False), contextlib.suppress(StoreError):
                 if anew or self._on_disk() == self._kept:
-                    with contextlib.suppress(StoreError):
-                        self.agent.store.replace(MEMORY, msgspec.json.encode(kept))
-                        self._kept = kept
+                    self.agent.store.replace(MEMORY, msgspec.json.encode(kept))
+                    self._kept = kept
 
     def _on_disk(self) -> Memories:
         """What cannot be read is learned anew."""
@@ -189,15 +188,10 @@ def plan_of(looks: Sequence[Look]) -> Plan:
     )
 
 
-def _matters(before: Mapping[str, Mapping[int, Memory]], now: Memories) -> bool:
-    """Whether it says more than what is on disk."""
-    if {pool: set(osts) for pool, osts in before.items()} != {pool: set(osts) for pool, osts in now.items()}:
-        return True
-    return any(
-        bool(old.since_s) != bool(new.since_s)
-        or abs(new.amiss_s - old.amiss_s) > KEPT_S
-        or (new.left_s, new.changes_s) != (old.left_s, old.changes_s)  # they lay ahead
-        for pool, osts in now.items()
-        for index, new in osts.items()
-        for old in (before[pool][index],)
-    )
+def _kept(osts: Mapping[int, Memory]) -> dict[int, Memory]:
+    """What is kept on disk: the same for a while."""
+    return {
+        index: msgspec.structs.replace(of, amiss_s=of.amiss_s // KEPT_S * KEPT_S)
+        for index, of in osts.items()
+        if of != Memory()
+    }
