@@ -40,11 +40,6 @@ from tarazu.daemons.mdsd.router_plan import scheduler
 from tarazu.daemons.noted import Noted
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.ring import Moment, Ring
-<<<<<<< HEAD
-from tarazu.daemons.pool import notes as pool_notes
-=======
-from tarazu.daemons.routers.kept import Kept as RoutersKept
->>>>>>> 7da08153 (pool: say the commands of advise also where no lctl answers)
 from tarazu.doctor import capacity
 from tarazu.doctor.node import Node
 from tarazu.doctor.units import values
