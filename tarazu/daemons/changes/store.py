@@ -2,6 +2,7 @@
 
 changes.json    what is not as it was, and what was there; there is none while there is nothing to restore. What an
                 earlier boot set is gone with it, but for levers that outlast it
+added.*.json    the same of one thing each, that was noted without the lock: put into changes.json by whoever comes next
 proposals.json  what the daemon would change, or is about to, and why it does not
 decisions.json  what people approved, and what they took back by hand: that is not made again until they apply it
 measures.json   the measures that were promised, by the hour
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
@@ -33,6 +35,7 @@ FORMAT = 1
 CHANGES, WHAT = "changes.json", "what tarazu has changed, and what was there before"
 PROPOSALS, DECISIONS, MEASURES, MADE = "proposals.json", "decisions.json", "measures.json", "made.json"
 STOPPED = "stopped"
+ADDED = "added."
 
 Key = tuple[str, str]
 """(lever, target)."""
@@ -115,13 +118,28 @@ class Store(Noted):
             raise StoreError(str(self.directory), "a directory that can be read", error.strerror) from None
 
     def load(self) -> None:
-        self.held_changes = {}
         self._forgotten.clear()
         file = self._formatted(CHANGES, _Changes, WHAT)
-        boot = boot_id()
-        for held in file.held if file else ():
-            if held.lasting or held.boot == boot:
-                self.held_changes[held.key] = held
+        boot, added = boot_id(), self._added()
+        held = (*(file.held if file else ()), *added.values())
+        self.held_changes = {each.key: each for each in held if each.lasting or each.boot == boot}
+        if added:
+            with contextlib.suppress(StoreError):  # then they stay where they are
+                self._write(CHANGES, _Changes(FORMAT, tuple(self.held_changes.values())))
+                for name in added:
+                    self.remove(name)
+
+    def add(self, held: Held) -> None:
+        """As `note` of one more, for who cannot wait for the lock: it is among the others after the next `load`."""
+        self.replace(f"{ADDED}{secrets.token_hex(8)}.json", msgspec.json.encode(held))
+
+    def _added(self) -> dict[str, Held]:
+        """File → what it says. Raises StoreError."""
+        added = {}
+        for path in sorted(self.directory.glob(f"{ADDED}*.json")):
+            if (held := self.read(path.name, Held, WHAT)) is not None:
+                added[path.name] = held
+        return added
 
     def note(self, key: Key, held: Held | None) -> None:
         """On disk when this returns; None forgets it. Raises StoreError; then what was noted is still."""
