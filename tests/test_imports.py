@@ -106,7 +106,6 @@ MAY_ASK: dict[str, set[str]] = {
         "burstd.keeping",
         "burstd.kept",
         "burstd.node_part",
-        "burstd.pins",
         "changes",
         "council.here",
         "mdsd.book",

@@ -36,6 +36,19 @@ def unfold(text: str) -> tuple[str, ...]:
     return tuple(hosts)
 
 
+def is_same(nodes: str, others: str) -> bool:
+    """Whether they name the same nodes, however they are folded."""
+    return nodes == others or (names_in(nodes) == names_in(others) != frozenset())
+
+
+def names_in(folded: str) -> frozenset[str]:
+    """None of what cannot be read."""
+    try:
+        return frozenset(unfold(folded))
+    except BadInput:
+        return frozenset()
+
+
 def fold(hosts: Iterable[str]) -> str:
     """As Slurm does it: `n[001-004,7],login1`, in the order in which the first of each comes."""
     numbers: dict[tuple[str, str | None], set[str]] = {}

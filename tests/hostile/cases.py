@@ -25,10 +25,10 @@ from tarazu.changes.held import Held
 from tarazu.cli.job import own as own_jobs
 from tarazu.daemons import ordered
 from tarazu.daemons.asking import view_in
+from tarazu.daemons.burstd import former as former_pins
 from tarazu.daemons.burstd.batch import Batch
 from tarazu.daemons.burstd.jobs import Jobs
 from tarazu.daemons.burstd.kept import BurstsDirectory as BurstsKept
-from tarazu.daemons.burstd.pins import Pin, Pins
 from tarazu.daemons.changes.agents import former as former_levers
 from tarazu.daemons.changes.agents import pools
 from tarazu.daemons.changes.store import Store
@@ -266,10 +266,11 @@ def _mapping(directory: Path) -> Path:
 
 
 def _pins(directory: Path) -> Path:
-    kept = Pins(directory)
-    kept.add(Pin(1.0, "ann", "io", "n[1-4]"))
-    kept.add(Pin(2.0, "bob", "x", "", "tz0|tz1", "7"))
-    return kept.path
+    pins = former_pins.Pin(1.0, "ann", "io", "n[1-4]"), former_pins.Pin(2.0, "bob", "x", "", "tz0|tz1", "7")
+    path = directory / "pins.jsonl"
+    lines = (msgspec.json.encode(pin) + b"\n" for pin in pins)
+    path.write_bytes(b'{"tarazu":"pins","v":1}\n' + b"".join(lines))
+    return path
 
 
 def _jobs(directory: Path) -> Path:
@@ -477,7 +478,7 @@ CASES = (
         lambda p: former_levers.read(Noted(p.parent), 0.0),
     ),
     Case("mapping in force", ("tarazu.forwarding.mapping.mapping_file:read",), _mapping, mapping_file.read),
-    Case("pins", ("tarazu.daemons.burstd.pins:Pins._read",), _pins, lambda p: Pins(p.parent)),
+    Case("pins", ("tarazu.daemons.burstd.former:read",), _pins, former_pins.read),
     Case(
         "status of burstd",
         (

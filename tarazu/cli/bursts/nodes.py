@@ -15,6 +15,7 @@ What was ordered counts instead of `bursts.nodes`, over restarts. While the site
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from tarazu.errors import BadInput
 
 MODES = ("observe", "advise", "apply")
 ANSWER_S = 5.0
+LEFT = {"taken back": "taken back", "not taken back": "still asked for", "left": "left"}
+"""What became of a note, and how it is said."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -97,27 +100,35 @@ def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:
     from tarazu.batch.slurm import Slurm
-    from tarazu.daemons.burstd.keeping import take_back_all
+    from tarazu.daemons.burstd.keeping import Keeping
     from tarazu.daemons.burstd.node_part import set_mode
-    from tarazu.daemons.burstd.pins import Pins
 
     _here(settings)
     # First: what is taken back here it would else ask for again.
     before = set_mode(settings, "observe", "tarazu change bursts nodes --undo")
-    done = take_back_all(Pins(settings.state.burstd), Slurm(), "tarazu change bursts nodes --undo")
-    left = [each for each in done if each.outcome == "not taken back"]
-    back = [each for each in done if each.outcome == "taken back"]
+    _become_owner(settings.state.burstd)
+    done = Keeping(settings, Slurm()).take_back_all("tarazu change bursts nodes --undo")
+    by_outcome = {name: [each for each in done if each.outcome == name] for name in LEFT}
+    back, left = by_outcome["taken back"], by_outcome["not taken back"]
     if as_json:
-        print_json({"was": before, "back": [each.pin.name for each in back], "left": [e.why for e in left]})
+        print_json({"was": before, "back": [each.name for each in back], "left": [e.why for e in left]})
         return int(bool(left))
-    for each in back:
-        say(f"taken back: {each.pin.user} {each.pin.name}: {each.pin.nodes or each.pin.prefer}")
-    for each in left:
-        say(f"still asked for: {each.pin.user} {each.pin.name}: {each.why}")
+    for outcome, text in LEFT.items():
+        for each in by_outcome[outcome]:
+            say(f"{text}: {each.user} {each.name}: {each.wish if outcome == 'taken back' else each.why}")
     if not back and not left:
         print("nothing to take back: no job waits for nodes that tarazu asked for")
     print("nothing is asked for until `tarazu change bursts nodes --apply`")
     return int(bool(left))
+
+
+def _become_owner(directory: str) -> None:
+    """The notes are of the daemon's user, and stay so."""
+    owner = os.stat(directory)
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        os.setgroups([])
+        os.setgid(owner.st_gid)
+        os.setuid(owner.st_uid)
 
 
 def _here(settings: config.Settings) -> None:

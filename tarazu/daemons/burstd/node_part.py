@@ -25,11 +25,12 @@ from tarazu.batch.slurm import NONE, Slurm
 from tarazu.config import users
 from tarazu.config.taking_part import Who, why_not
 from tarazu.daemons import ordered
-from tarazu.daemons.burstd import deciding, keeping
+from tarazu.daemons.burstd import deciding
 from tarazu.daemons.burstd.answering import Answering
 from tarazu.daemons.burstd.asked import VERSION, AboutAll, AboutJob, JobAnswer, Question, Told, plain
 from tarazu.daemons.burstd.deciding import Decision, Knowledge, Site
-from tarazu.daemons.burstd.pins import Pin, Pins
+from tarazu.daemons.burstd.keeping import Keeping
+from tarazu.daemons.burstd.wishes import job_id
 from tarazu.daemons.ordered import Mode
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.forwarding.nodes.selection import Wish, choose
@@ -114,7 +115,7 @@ class NodeSelection:
         self._mode_path = _mode_path(settings)
         self.stopped = SiteWatch(settings.run.stop_file)
         self.stopped.start()
-        self.pins = Pins(settings.state.burstd)
+        self.keeping = Keeping(settings, self.slurm, lambda: self.stopped.why)
         self._over = threading.Event()
         self._soon = threading.Event()
         self._set_mode()
@@ -132,7 +133,7 @@ class NodeSelection:
     def _set_mode(self) -> None:
         mode, why = self._wanted_mode()
         if mode != self.mode:
-            keeping.audit("mode", mode=mode, was=self.mode, why=why)
+            log.info("the mode is %s (it was %s): %s", mode, self.mode, why)
             self._soon.set()
         self.mode, self.why_mode = mode, why
 
@@ -162,7 +163,7 @@ class NodeSelection:
         self._soon.set()
         self.answering.close()
         self.stopped.end()
-        self._keeper.join(LEAVE_S if self._wait_for_us() else 0.3)
+        self._keeper.join(LEAVE_S if self.keeping.waited_for else 0.3)
 
     # Who asks
 
@@ -213,15 +214,13 @@ class NodeSelection:
             )
         if mode == "apply":
             # On disk first: what is asked of Slurm can be taken back, whoever is killed when.
-            mine = sum(pin.user == asked.user and not pin.job for pin in self.pins.all)
-            if mine >= MOST_OF_USER and not by_slurm:
+            if self.keeping.unseen(asked.user) >= MOST_OF_USER and not by_slurm:
                 record.why = "nodes were asked for, for too many jobs of this user"
                 return JobAnswer(VERSION, "", "")
-            if not self.pins.add(Pin(time.time(), asked.user, asked.name, nodes)):
+            if not self.keeping.add(asked.user, asked.name, nodes, decision.why):
                 record.why = "nodes were asked for, for too many jobs, or too many of this user"
                 return JobAnswer(VERSION, "", "")
             record.given += 1
-            keeping.audit("asked", user=asked.user, name=asked.name, nodes=nodes, why=decision.why)
             return JobAnswer(VERSION, nodes, "")
         record.would += 1
         if mode == "advise":
@@ -238,15 +237,11 @@ class NodeSelection:
 
     # Slurm's
 
-    def _wait_for_us(self) -> bool:
-        """Whether jobs may wait for nodes that were named."""
-        return any(not pin.prefer and not pin.started for pin in self.pins.all)
-
     def _leave(self) -> None:
         """Nobody may come after us who would take them back."""
         try:
-            if self._wait_for_us():
-                keeping.take_back_all(self.pins, self.slurm, "tarazu-burstd ends")
+            if self.keeping.waited_for:
+                self.keeping.take_back_all("tarazu-burstd ends")
         except Exception as error:
             log.warning("not taken back at the end: %s", error)
 
@@ -271,13 +266,13 @@ class NodeSelection:
     def _see(self) -> None:
         """Once."""
         self._learn_rights()
-        view = self.slurm.view(running=bool(self.pins.all))
+        view = self.slurm.view(running=bool(self.keeping.all))
         stop = "" if self.mode == "apply" else f"the mode is {self.mode}"
-        done = keeping.tend(self.pins, view, self.slurm, WAIT_S, now_s=time.time(), all_of=stop)
+        done = self.keeping.tend(view, WAIT_S, now_s=time.time(), all_of=stop)
         sizes = {(job.user, job.name, job.asked): job.nodes for job in view.queue}
         for each in done:
-            size = sizes.get((each.pin.user, each.pin.name, each.pin.nodes), 0)
-            record = self.records.get(ApplicationKey(each.pin.user, each.pin.name, size))
+            size = sizes.get((each.user, each.name, each.nodes), 0)
+            record = self.records.get(ApplicationKey(each.user, each.name, size))
             if record and each.outcome == "started":
                 record.started += 1
             elif record and each.outcome == "taken back":
@@ -291,11 +286,11 @@ class NodeSelection:
 
     def _prefer(self, site: Site) -> None:
         """For jobs that wait: features, which Slurm gives up by itself."""
-        noted = {pin.job for pin in self.pins.all}
-        left = PREFER_AT_ONCE
+        noted = {job_id(held) for held in self.keeping.all}
+        wishes: list[tuple[Waiting, str]] = []
         for job in site.view.queue:
-            if not left:
-                return
+            if len(wishes) == PREFER_AT_ONCE:
+                break
             if job.id in noted or not _may_prefer(job):
                 continue
             application = ApplicationKey(job.user, job.name, job.nodes)
@@ -308,9 +303,11 @@ class NodeSelection:
             record = self._record(application)
             record.why = why or "it waits"
             if features:
-                left -= 1
-                if keeping.prefer(self.pins, self.slurm, job, features, now_s=time.time(), why="it waits"):
-                    record.preferred += 1
+                wishes.append((job, features))
+        given = self.keeping.prefer(wishes)
+        for job, _ in wishes:
+            if job.id in given:
+                self._record(ApplicationKey(job.user, job.name, job.nodes)).preferred += 1
 
     def _learn_rights(self) -> None:
         if self._slurm_uid < 0:
@@ -353,7 +350,7 @@ class NodeSelection:
             "seen_s": time.monotonic() - view.seen if self.site else None,
             "idle": sum(len(p.idle) for p in view.partitions.values()),
             "may_update": self.may_update,
-            "noted": len(self.pins.all),
+            "noted": len(self.keeping.all),
             "answers": self.answering.took.buckets()[-1][1],
             "answer_s": self.answering.took.sum,
             "refused": dict(self.answering.refused),

@@ -7,16 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tarazu import config
 from tarazu.batch.jobs import Job, Listed
 from tarazu.batch.slurm import NONE, Slurm
 from tarazu.daemons.burstd import batch as batch_module
-from tarazu.daemons.burstd import keeping
+from tarazu.daemons.burstd import wishes
 from tarazu.daemons.burstd.batch import Batch, SlurmAnswer
 from tarazu.daemons.burstd.gathering import Gathering
 from tarazu.daemons.burstd.history import BurstHistory, Saved
 from tarazu.daemons.burstd.jobs import ALIVE, UNTIL, Jobs
+from tarazu.daemons.burstd.keeping import Keeping
 from tarazu.daemons.burstd.names import Names
-from tarazu.daemons.burstd.pins import Pin, Pins
 from tarazu.daemons.burstd.reports import Reports
 from tarazu.errors import BadInput
 from tarazu.forwarding.bursts.characteristics import Thresholds
@@ -120,9 +121,9 @@ def test_sacct_is_asked_for_the_time_before_the_clock_was_ahead(monkeypatch: pyt
 
 
 def test_nodes_asked_for_with_a_clock_that_was_ahead_are_taken_back(tmp_path: Path) -> None:
-    pins = Pins(tmp_path)
-    pins.add(Pin(T + YEAR, "ann", "io", "n1"))
-    assert keeping.tend(pins, NONE, Slurm(), 5.0, now_s=T) == []
-    assert [pin.at_s for pin in Pins(tmp_path).all] == [T]
-    (gone,) = keeping.tend(pins, NONE, Slurm(), 5.0, now_s=T + keeping.GONE_S + 1)
-    assert gone.outcome == "gone" and pins.all == ()
+    keeping = Keeping(config.Settings(state=config.State(str(tmp_path))), Slurm(), lambda: "")
+    keeping.agent.store.add(wishes.noted("ann", "io", "n1", "", "", "", T + YEAR))
+    assert keeping.tend(NONE, 5.0, now_s=T) == []
+    assert [held.asked_s for held in keeping.all] == [T]
+    (gone,) = keeping.tend(NONE, 5.0, now_s=T + wishes.GONE_S + 1)
+    assert gone.outcome == "gone" and keeping.all == []

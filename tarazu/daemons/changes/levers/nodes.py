@@ -1,0 +1,78 @@
+"""A job of Slurm's that waits: the nodes that it named (`ReqNodeList`), the features that it prefers (`Prefer`).
+
+slurmctld keeps both. Of a job that runs, has ended or is not known any more nothing is anybody's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from tarazu.batch.node_set import is_same
+from tarazu.batch.slurm import Slurm
+from tarazu.changes.change import Part
+from tarazu.changes.lever import Lever
+from tarazu.errors import BadInput, Unavailable
+
+NODES, PREFER = "ReqNodeList", "Prefer"
+_ID = re.compile(r"#(\d+)$")
+_UNSET = ("ReqNodeList", "ExcNodeList", "Features")
+_OWN = {"Prefer", "Switches", "Reservation", "ArrayJobId", "HetJobId"}
+
+
+class NodesLever(Lever):
+    """Targets are USER/NAME#JOB, or USER/NAME+TEXT for a job that is just being submitted: `jobs` says which it is."""
+
+    name = "nodes"
+    lasting = True
+
+    def __init__(self, slurm: Slurm, known: Callable[[str], str]) -> None:
+        """`known`: which job it is by the notes."""
+        self.slurm = slurm
+        self.known = known
+        self.jobs: dict[str, str] = {}
+        self._words: dict[str, dict[str, str]] = {}
+
+    def job(self, target: str) -> str:
+        """Empty: it is not known."""
+        its = _ID.search(target)
+        return its[1] if its else self.jobs.get(target) or self.known(target)
+
+    def read(self, target: str, parts: Collection[str] = ()) -> tuple[Part, ...]:
+        id = self.job(target)
+        if not id:
+            raise Unavailable("its job is not in the queue yet")
+        try:
+            text = self.slurm.job(id)
+        except BadInput as error:
+            if "Invalid job id" in str(error):
+                return ()
+            raise
+        words = self._words[target] = dict(word.split("=", 1) for word in text.split() if "=" in word)
+        if words.get("JobState") != "PENDING":
+            return ()
+        return tuple(Part(name, words.get(name, "").replace("(null)", "")) for name in parts)
+
+    def check(self, target: str, wanted: Mapping[str, str]) -> None:
+        for name in wanted:
+            if name not in (NODES, PREFER):
+                raise BadInput(target, f"{NODES} or {PREFER}", name)
+
+    def may_change(self, target: str, parts: Sequence[Part]) -> None:
+        """Only of a job that says nothing of its nodes but how many."""
+        words = self._words.get(target, {})
+        unset = all(words.get(name) == "(null)" for name in _UNSET) and words.get("Contiguous") == "0"
+        if not parts or not unset or _OWN & set(words):
+            raise Unavailable("it does not wait, or says itself which nodes it wants")
+
+    def set(self, target: str, wanted: Mapping[str, str]) -> None:
+        self.slurm.update(self.job(target), **wanted)
+
+    def commands(self, target: str, wanted: Mapping[str, str], parts: Sequence[Part]) -> list[str]:
+        return [f"scontrol update JobId={self.job(target)} {name}={value}" for name, value in wanted.items()]
+
+    def verify(self, value: str, wanted: str) -> bool:
+        return is_same(value, wanted)
+
+    def same(self, value: str, step: str) -> bool:
+        return is_same(value, step)
