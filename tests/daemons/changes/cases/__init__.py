@@ -8,6 +8,7 @@ from .drain import DrainCase
 from .files import FilesCase
 from .layout import LayoutCase
 from .mapping import MappingCase
+from .nodes import NodesCase
 from .nrs import NrsCase, TbfCase
 from .pool import PoolCase
 from .routers import RoutersCase
@@ -20,6 +21,7 @@ CASES: dict[str, type[Case]] = {
         FilesCase,
         LayoutCase,
         MappingCase,
+        NodesCase,
         NrsCase,
         PoolCase,
         RoutersCase,
