@@ -113,7 +113,7 @@ class Store(Noted):
     def exists(self) -> bool:
         """Whether anything is noted. Raises StoreError."""
         try:
-            return (self.directory / CHANGES).exists()
+            return (self.directory / CHANGES).exists() or any(self.directory.glob(f"{ADDED}*.json"))
         except OSError as error:
             raise StoreError(str(self.directory), "a directory that can be read", error.strerror) from None
 

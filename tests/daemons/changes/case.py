@@ -26,6 +26,8 @@ class Case(ABC):
     lasting: ClassVar[bool] = False
     levers: ClassVar[tuple[str, ...]] = ()
     """As `tune.levers` lists them, of levers that only set what is listed."""
+    takes_over: ClassVar[bool] = True
+    """What somebody else has set since may be set all the same, by hand."""
 
     def __init__(self, root: Path, *, in_process: bool = True) -> None:
         self.root = root

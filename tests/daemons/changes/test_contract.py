@@ -170,7 +170,7 @@ def test_what_is_left_to_somebody_else_is_set_when_it_is_applied_anew(case: Case
     agent.follow(plan(case, 1), "apply", "")
     agent.engine.make(plan(case, 1).changes, "", anew=True)
     held = agent.store.held_changes.values()
-    assert held and not any(each.theirs for each in held)
+    assert bool(held) == case.takes_over and not any(each.theirs for each in held)
 
 
 @pytest.mark.parametrize("at", ["set", "note", "forget"])

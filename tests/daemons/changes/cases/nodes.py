@@ -20,6 +20,7 @@ from . import scontrol
 class NodesCase(Case):
     name = "nodes"
     lasting = True
+    takes_over = False  # whose job says itself which nodes it wants is left alone
 
     def __init__(self, root: Path, *, in_process: bool = True) -> None:
         super().__init__(root, in_process=in_process)
