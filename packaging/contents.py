@@ -70,8 +70,8 @@ ANALYSIS = {
     ".": "sim drawing rebalance",
     "cli": "rebalance",
     "cli/bursts": "import_ nodes remap remap_follow remap_input report report_files report_text",
-    "daemons/burstd": "answering batch deciding gathering here history jobs keeping names node_part pins "
-    "reports service",
+    "daemons/burstd": "answering batch deciding former gathering here history jobs keeping names "
+    "node_part reports service wishes",
     "forwarding": "bursts nodes",
     "forwarding/mapping": "folded follow history hops judge module_options offers simple together",
     "forwarding/traffic": "day_file days imports machine_file merging",
