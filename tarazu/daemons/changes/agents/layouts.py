@@ -95,6 +95,8 @@ class Layouts:
 
     def end(self, why: str = "the job has ended") -> Done:
         """Raises StoreError, Unavailable."""
+        if not self.agent.store.directory.exists():
+            return Done()
         return self.agent.engine.leave(lambda asker: asker == self.me, why, wait_s=LOCK_S)
 
     def clean(self, why: str = UNDO) -> Done:

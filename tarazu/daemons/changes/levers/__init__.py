@@ -7,4 +7,6 @@ tbf          one rule that limits an OSS's requests
 drain        a parameter that keeps new files off an OST
 routers      LNet router rules
 mapping      which mapping of nodes to routers mdsd follows
+layout       a directory's default layout
+nodes        a waiting job's nodes and preferred features
 """
