@@ -1,8 +1,9 @@
 """What no change may worsen, and what counts then: goals in an order, of which the first that differs decides.
 
-Hard goals count what must not be: a change that makes any of them worse is refused, whatever else it gives. Soft ones
-are weighed in the site's order (`changes.goals`): the first of them that differs says whether the change is worth
-it. A change that was not scored was asked for by a person, or by who learns: nothing here refuses it.
+Hard goals count what must not be: a change that makes any of them worse is refused, whatever else it gives; one that
+makes one better is worth what it costs. Else soft ones are weighed in the site's order (`changes.goals`): the first of
+them that differs says whether the change is worth it. A change that was not scored was asked for by a person, or by who
+learns: nothing here refuses it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def refusal(change: Change, order: Sequence[str] = SOFT) -> str:
         score = scores.get(name)
         if score and score.after > score.before:
             return f"{score.unit or what}: {score.before:g} now, {score.after:g} after it"
-    if not scores:
+    if not scores or any(score.after < score.before for name, score in scores.items() if name in HARD):
         return ""
     for name in order:
         score = scores.get(name)
@@ -52,8 +53,7 @@ def refusal(change: Change, order: Sequence[str] = SOFT) -> str:
         if name == "changes":
             continue
         return f"{name} would be worse: {score.before:.3g} now, {score.after:.3g} after it"
-    # Nothing soft is better: what it gives is in the hard goals, or nowhere.
-    return "" if any(s.after < s.before for s in scores.values() if s.measure in HARD) else "it gives nothing"
+    return "it gives nothing"
 
 
 def ranked(changes: Iterable[Change], order: Sequence[str] = SOFT) -> list[Change]:

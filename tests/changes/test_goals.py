@@ -49,3 +49,7 @@ def test_what_never_ends_can_be_noted() -> None:
     endless = change(Score("time", float("inf"), 1.0), Score("evenness", float("nan"), 0.0))
     assert msgspec.json.decode(msgspec.json.encode(endless), type=Change) == endless
     assert not refusal(endless)
+
+
+def test_what_takes_work_from_a_dead_target_is_made_though_it_is_less_even() -> None:
+    assert not refusal(change(Score("dead", 1.0, 0.0), Score("time", 1.0, 1.1), Score("evenness", 0.1, 0.2)))
