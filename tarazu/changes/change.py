@@ -63,8 +63,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def id(self) -> str:
         """The same for the same wish, whoever has it and why."""
-        text = msgspec.json.encode([self.lever, self.target, sorted(self.wanted.items())])
-        return hashlib.sha256(text).hexdigest()[:8]
+        text = repr((self.lever, self.target, sorted(self.wanted.items())))
+        return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:8]
 
 
 def value_of(wanted: Mapping[str, str], part: str) -> str | None:

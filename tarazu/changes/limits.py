@@ -55,11 +55,13 @@ class Tries:
         failed = self._failed.get(key)
         return failed is not None and failed.wish == wish and now < failed.until
 
-    def failed(self, key: object, wish: object, now: float) -> None:
+    def failed(self, key: object, wish: object, now: float) -> bool:
+        """Whether it is the first time."""
         old = self._failed.get(key)
         times = old.times + 1 if old and old.wish == wish else 1
         pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(times - 1, 16))
         self._failed[key] = _Failed(wish, times, now + pause_s)
+        return times == 1
 
     def done(self, key: object) -> None:
         self._failed.pop(key, None)

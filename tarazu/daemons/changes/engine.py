@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -116,8 +117,12 @@ class Engine:
         self.clock = clock
         self._look_at: dict[Key, float] = {}
         self._tries = Tries()
-        self._renewed: dict[Key, Held] = {}
-        """Asked for again in this round: noted together."""
+        self._due: dict[Key, object] = {}
+        """Wishes whose end is noted at the end of the round."""
+        self._silent: set[str] = set()
+        """Levers whose command hung in this round."""
+        self._failed: dict[Key, Done] = {}
+        """What has gone wrong with those, until they are tried again."""
         self._said = SaidOnce(log)
         self.failures: Counter[str] = Counter()
         """Lever → how often something of it could not be set or restored, since this program began."""
@@ -137,11 +142,12 @@ class Engine:
         anew: bool = False,
         asker: str = "",
         for_good: bool = False,
+        reasons: Mapping[Key, str] = MappingProxyType({}),
     ) -> Done:
-        """Make targets what is wanted; others that are held are taken back, those of `of` only; `why` is told of them.
-        `anew`: what failed is tried at once, and what somebody else has set is no longer left to him. `asker`: one of
-        several who may want the same target: it stays as the first of them wants it until all of them `leave`.
-        `for_good`: nothing rests, though the site is stopped.
+        """Make targets what is wanted; others that are held are taken back, those of `of` only; `why` is told of them,
+        or `reasons` of some. `anew`: what failed is tried at once, and what somebody else has set is no longer left to
+        him. `asker`: one of several who may want the same target: it stays as the first of them wants it until all of
+        them `leave`. `for_good`: nothing rests, though the site is stopped.
 
         Raises StoreError or Unavailable when the notes are not to be had: then nothing is set. What goes wrong with
         one target is in the answer, and keeps no other.
@@ -154,22 +160,35 @@ class Engine:
                 self._forget_theirs({change.key for change in wanted})
             stopped = self.stopped
             if stopped:
-                wanted, why = (), (why if for_good else stopped)
+                wanted = ()
+                if not for_good:
+                    why, reasons = stopped, {}
             wishes = {change.key: change for change in wanted if change.wanted}
-            done = Done()
-            for held in self._to_take_back(wishes, of):
+            done, back = Done(), self._to_take_back(wishes, of)
+            self._note_restoring(back)
+            for held in self._silent_last(back):
                 rests = self._rests(held, stopped) and not for_good
-                done = done.and_(self._tried(held.key, "", partial(self._restore, held, why, rests=rests)))
+                act = partial(self._restore, held, reasons.get(held.key) or why, rests=rests)
+                done = done.and_(self._tried(held.key, "", act if of(held) else partial(self._expire, held)))
             if done.restored:
                 # What one lever allows may hang on another one, as RPCs in flight on their size.
                 done = self._once_more(wishes, done, why, stopped)
             for change in goals.ranked(wishes.values(), self.order):
-                done = done.and_(self._tried(change.key, change.wanted, partial(self._set, change, asker)))
-            if self._renewed:
-                with contextlib.suppress(StoreError):
-                    self.store.note_all({**self.store.held_changes, **self._renewed}.values())
-                self._renewed.clear()
-            return done
+                if change.lever not in self._silent:  # else in a later round
+                    done = done.and_(
+                        self._tried(change.key, change.wanted, partial(self._set, change, asker))
+                    )
+            return done.and_(self._flush())
+
+    def _silent_last(self, held: Sequence[Held]) -> Iterator[Held]:
+        """A command that hangs, seconds each time, does not keep other levers' changes."""
+        later = []
+        for each in held:
+            if each.change.lever in self._silent:
+                later.append(each)
+            else:
+                yield each
+        yield from later
 
     def take_back(
         self,
@@ -195,8 +214,8 @@ class Engine:
                 if not kept:
                     done = done.and_(self._tried(held.key, "", partial(self._restore, held, why)))
                 elif kept != held.askers:
-                    done = done.and_(self._say_note(held.key, "", msgspec.structs.replace(held, askers=kept)))
-        return done
+                    self._later(held.key, "", msgspec.structs.replace(held, askers=kept))
+            return done.and_(self._flush())
 
     def forget_theirs(self, keys: Collection[Key] | None = None, wait_s: float = 0.0) -> None:
         """What was left to somebody else may be set again; None: all of it. Raises StoreError, Unavailable."""
@@ -211,6 +230,9 @@ class Engine:
             try:
                 for lever in self.levers.values():
                     lever.anew()
+                self._silent.clear()
+                self._due.clear()
+                self._tell_of_gone()
                 self._none_is_ahead()
                 yield
             finally:
@@ -242,6 +264,14 @@ class Engine:
                 self._left(held, sorted_.theirs)
             elif sorted_.theirs:
                 self._leave(lever, held, parts, sorted_)
+
+    def _tell_of_gone(self) -> None:
+        gone = self.store.gone
+        if gone:
+            with contextlib.suppress(StoreError):
+                self.store.forget_gone()
+                for held in gone:
+                    self._event("gone", None, held, why="this node has booted since")
 
     def _forget_theirs(self, keys: Collection[Key]) -> None:
         """Of a whole target: all of it is his, and it is taken over anew. Of parts: these come as new ones."""
@@ -275,7 +305,7 @@ class Engine:
         return bool(stopped) and stopped != self.store.why_held and lever is not None and lever.rests
 
     def _once_more(self, wishes: Mapping[Key, Change], done: Done, why: str, stopped: str) -> Done:
-        again = [failure.key for failure in done.failed if failure.key not in wishes]
+        again = [f.key for f in done.failed if f.key not in wishes and f.key[0] not in self._silent]
         done = done._replace(failed=tuple(each for each in done.failed if each.key not in again))
         for key in again:
             self._tries.done(key)
@@ -287,7 +317,7 @@ class Engine:
     def _tried(self, key: Key, wish: object, act: Callable[[], Done]) -> Done:
         now = time.monotonic()
         if self._tries.waits(key, wish, now):
-            return Done()
+            return self._failed.get(key, Done())
         try:
             done = act()
             self.failures[key[0]] += len(done.failed)
@@ -296,16 +326,27 @@ class Engine:
             failure = (Failure(key, str(refused)),)
             if refused.waits:
                 return Done(waits=failure)
-            self._tries.failed(key, wish, now)
-            return Done(refused=failure)
-        except TarazuError as error:
+            self._failing("refused", key, wish, str(refused))
+            done = Done(refused=failure)
+        except (TarazuError, OSError, ValueError) as error:  # a lever's own fault keeps no other
             self.failures[key[0]] += 1
-            self._tries.failed(key, wish, time.monotonic())
+            if isinstance(error, Silent):
+                self._silent.add(key[0])
             self._say(f"{_named(key)}: {error}", f"{key} {error}")
-            return Done(failed=(Failure(key, str(error)),))
-        if not done.failed:
+            self._failing("failed", key, wish, str(error))
+            done = Done(failed=(Failure(key, str(error)),))
+        if not (done.failed or done.refused):
             self._tries.done(key)
+        self._failed[key] = Done(failed=done.failed, refused=done.refused)
         return done
+
+    def _failing(self, what: What, key: Key, wish: object, why: str) -> None:
+        """In the trail when it begins."""
+        if self._tries.failed(key, wish, time.monotonic()):
+            held = self.store.held_changes.get(key)
+            lever, target = key
+            more = {"wanted": wish} if isinstance(wish, dict) else {}
+            self._event(what, None, held, lever=lever, target=target, why=why, **more)
 
     def _say(self, text: str, once: str) -> None:
         self._said.warning(text, once[:200])
@@ -334,7 +375,7 @@ class Engine:
             return Done()
         if held and asker:
             held, change = self._join(held, change, asker)
-        as_wanted = held is not None and held.steps == (change.wanted,) and not held.resting
+        as_wanted = held is not None and held.steps == (change.wanted,) and held.settled
         if as_wanted and now < self._look_at.get(change.key, 0.0):
             self._renew(held, change)
             return Done()
@@ -425,7 +466,8 @@ class Engine:
                 return done._replace(failed=(Failure(change.key, str(error)), *done.failed))
             self._event("set", change, changing, commands=commands)
         settled = msgspec.structs.replace(changing, steps=(change.wanted,))
-        return Done(set=(change,) if goal else ()).and_(self._say_note(change.key, change.wanted, settled))
+        self._later(change.key, change.wanted, settled)
+        return Done(set=(change,) if goal else ())
 
     def _read_back(self, lever: Lever, change: Change, held: Held, goal: Mapping[str, str]) -> None:
         """Raises TakenOtherwise."""
@@ -455,13 +497,12 @@ class Engine:
             raise Unavailable(
                 f"not on this node now, or of another version; stays noted: {text_of(held.before)} was there"
             )
-        if held.theirs and not lever.apart:
+        now = time.monotonic()
+        if self._is_his(held) or (rests and held.resting and now < self._look_at.get(held.key, 0.0)):
             return Done()
-        # What was wanted, what was there, and what came of it: all ours.
-        steps = (*(step for step in held.steps if step), *([dict(found)] if found else ()), {})
-        restoring = msgspec.structs.replace(held, steps=steps)
-        with contextlib.suppress(StoreError):  # what is noted says the same but for a crash just now
-            self.store.note(held.key, restoring)
+        self._look_at[held.key] = now + LOOK_S
+        restoring = _restoring(held, found)
+        self._note_restoring((restoring,))
         lever.anew()
         came = lever.came(held)
         held, restoring = (
@@ -474,30 +515,39 @@ class Engine:
         done = Done()
         if lever.apart and sorted_.theirs:
             restoring, done = self._left(restoring, sorted_.theirs)
-        back = lever.back(restoring, parts, for_good=not rests)
-        shown = {part.name: part.value for part in sorted_.ours}
-        goal = {
-            name: value
-            for name, value in back.items()
-            if name in shown and not lever.is_so(shown[name], value)
-        }
+        goal = _goal_back(lever, restoring, parts, sorted_.ours, for_good=not rests)
+        if goal and rests:  # it may be neither what was wanted nor what was there
+            restoring = _restoring(restoring, goal)
+            self._note_restoring((restoring,))
+        self._set_back(lever, held, goal, parts, why)
+        if sorted_.theirs and not lever.apart:
+            return self._left(held, sorted_.theirs)[1]
+        if rests:
+            self._later(held.key, "", msgspec.structs.replace(restoring, resting=True))
+            return done.and_(Done(restored=(held,) if goal else ()))
+        self._later(held.key, "", None)
+        self._event("restored" if sorted_.ours or sorted_.theirs else "gone", None, held, why=why)
+        return done.and_(Done(restored=(restoring,)))
+
+    def _note_restoring(self, back: Sequence[Held]) -> None:
+        """All of them at once: each time costs as long as the disk takes."""
+        with contextlib.suppress(StoreError):  # what is noted says the same but for a crash just now
+            restoring = {held.key: _restoring(held) for held in back}
+            self.store.note_all({**self.store.held_changes, **restoring}.values())
+
+    def _expire(self, held: Held) -> Done:
+        why = f"it was to last {held.change.lasts_s:g} s"
+        self._event("expired", None, held, why=why)
+        return self._restore(held, why)
+
+    def _set_back(
+        self, lever: Lever, held: Held, goal: Mapping[str, str], parts: Sequence[Part], why: str
+    ) -> None:
         if goal:
-            if rests:  # it may be neither what was wanted nor what was there
-                restoring = msgspec.structs.replace(restoring, steps=(*restoring.steps, goal))
-                with contextlib.suppress(StoreError):
-                    self.store.note(held.key, restoring)
             commands = tuple(lever.commands(held.change.target, goal, parts))
             self._event("restoring", None, held, commands=commands, why=why)
             lever.set(held.change.target, goal)
             self._read_back(lever, held.change, held, goal)
-        if sorted_.theirs and not lever.apart:
-            return self._left(held, sorted_.theirs)[1]
-        if rests:
-            rested = msgspec.structs.replace(restoring, resting=True)
-            done = done.and_(Done(restored=(held,) if goal else ()))
-            return done.and_(self._say_note(held.key, "", rested))
-        self._event("restored", None, held, why=why)
-        return done.and_(Done(restored=(restoring,))).and_(self._say_note(held.key, "", None))
 
     def _as_before_it(
         self,
@@ -514,20 +564,14 @@ class Engine:
         now = sort(lever, failed, lever.read(changing.change.target, _names(changing.change, changing))).ours
         was = {part.name: part.value for part in parts}
         back = {p.name: was[p.name] for p in now if p.name in goal and not lever.same(p.value, was[p.name])}
-        if back:
-            commands = tuple(lever.commands(changing.change.target, back, now))
-            self._event("restoring", None, changing, commands=commands, why="it failed")
-            lever.set(changing.change.target, back)
-            self._read_back(lever, changing.change, changing, back)
-        return self._say_note(changing.key, changing.change.wanted, former)
+        self._set_back(lever, changing, back, now, "it failed")
+        self._later(changing.key, changing.change.wanted, former)
+        return Done()
 
     def _leave(self, lever: Lever, held: Held, parts: Sequence[Part], sorted_: Sorted) -> Done:
         """All of it is his; what is still ours is restored."""
-        shown = {part.name: part.value for part in sorted_.ours}
-        back = lever.back(held, parts, for_good=True)
-        goal = {n: v for n, v in back.items() if n in shown and not lever.is_so(shown[n], v)}
-        if goal:
-            lever.set(held.change.target, goal)
+        goal = _goal_back(lever, held, parts, sorted_.ours, for_good=True)
+        self._set_back(lever, held, goal, parts, "somebody else has set some of it")
         return self._left(held, sorted_.theirs)[1]
 
     def _left(self, held: Held, theirs: Sequence[Part]) -> tuple[Held, Done]:
@@ -536,25 +580,33 @@ class Engine:
         self._event(
             "left", None, held, found=found, why="somebody else has set it: his until it is applied anew"
         )
-        return left, Done(left=(left,)).and_(self._say_note(held.key, held.change.wanted, left))
+        self._later(held.key, held.change.wanted, left)
+        return left, Done(left=(left,))
 
     def _renew(self, held: Held | None, change: Change) -> None:
         """It is asked for again: noted now and then, for its end."""
         now_s = self.clock()
-        if held is None or (held.change == change and not change.lasts_s):
+        if held is None:
             return
-        due = not now_s - RENEW * change.lasts_s < held.asked_s <= now_s
+        due = change.lasts_s and now_s - held.asked_s >= RENEW * change.lasts_s
         if due or _without_words(held.change) != _without_words(change):
-            self._renewed[held.key] = msgspec.structs.replace(held, change=change, asked_s=now_s)
+            self.store.later(held.key, msgspec.structs.replace(held, change=change, asked_s=now_s))
 
-    def _say_note(self, key: Key, wish: object, note: Held | None) -> Done:
-        """What is noted already is all of this and more: it is looked up again, later."""
+    def _later(self, key: Key, wish: object, note: Held | None) -> None:
+        """What is noted already is all of this and more: it is noted with the next one, or at the end of the round."""
+        self._due[key] = wish
+        self.store.later(key, note)
+
+    def _flush(self) -> Done:
+        due, self._due = self._due, {}
         try:
-            self.store.note(key, note)
+            self.store.flush()
         except StoreError as error:
-            self._tries.failed(key, wish, time.monotonic())
-            self._say(f"{error}: {_named(key)} stays noted as it was", f"note {key}")
-            return Done(failed=(Failure(key, str(error)),))
+            self._say(f"{error}: this round's changes stay noted as they were", "notes")
+            for key, wish in due.items():
+                self._tries.failed(key, wish, time.monotonic())
+                self._failed[key] = Done(failed=(Failure(key, str(error)),))
+            return Done(failed=tuple(Failure(key, str(error)) for key in due))
         return Done()
 
 
@@ -587,6 +639,24 @@ def _names(change: Change, held: Held | None) -> list[str]:
         names += [part.name for part in held.before]
         names += [name for step in held.steps for name in step if name != ALL]
     return list(dict.fromkeys(names))
+
+
+def _goal_back(
+    lever: Lever, held: Held, parts: Sequence[Part], ours: Sequence[Part], *, for_good: bool
+) -> dict[str, str]:
+    """Of those that are ours: not of another device that has come under the name of one."""
+    back = lever.back(held, parts, for_good=for_good)
+    return {
+        part.name: back[part.name]
+        for part in ours
+        if part.name in back and not lever.is_so(part.value, back[part.name])
+    }
+
+
+def _restoring(held: Held, found: Mapping[str, str] | None = None) -> Held:
+    """What was wanted, what was there, and what came of it: all ours."""
+    steps = (*(step for step in held.steps if step), *([dict(found)] if found else ()), {})
+    return msgspec.structs.replace(held, steps=steps)
 
 
 def _named(key: Key) -> str:

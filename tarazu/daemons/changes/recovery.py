@@ -1,4 +1,4 @@
-"""Whether a target of this node recovers, or a client's import does: then nothing is changed but what mends.
+"""Whether a target of this node recovers: then nothing is changed but what mends.
 
 `obdfilter.*.recovery_status`, `mdt.*.recovery_status` begin with `status: RECOVERING` (or WAITING_FOR_CLIENTS) while
 clients reconnect after a failover, COMPLETE or INACTIVE else (lustre/obdclass/lprocfs_status_server.c).

@@ -104,9 +104,10 @@ class Store(Noted):
         self.daemon, self.command = daemon, command
         self.held_changes: dict[Key, Held] = {}
         """Of this boot; whatever is not here is as somebody else has it."""
+        self.gone: tuple[Held, ...] = ()
+        """In the file still, of an earlier boot."""
+        self._due = False
         self._made: list[float] = []
-        self._forgotten: set[Key] = set()
-        """Restored, while the disk was full: the file goes with the last one, and needs no space for that."""
         self._stopped = f"{self.directory}/{STOPPED}"
 
     @property
@@ -118,14 +119,15 @@ class Store(Noted):
             raise StoreError(str(self.directory), "a directory that can be read", error.strerror) from None
 
     def load(self) -> None:
-        self._forgotten.clear()
         file = self._formatted(CHANGES, _Changes, WHAT)
         boot, added = boot_id(), self._added()
         held = (*(file.held if file else ()), *added.values())
         self.held_changes = {each.key: each for each in held if each.lasting or each.boot == boot}
+        self.gone = tuple(each for each in held if not (each.lasting or each.boot == boot))
+        self._due = False
         if added:
             with contextlib.suppress(StoreError):  # then they stay where they are
-                self._write(CHANGES, _Changes(FORMAT, tuple(self.held_changes.values())))
+                self._note_changes(self.held_changes, self.gone)
                 for name in added:
                     self.remove(name)
 
@@ -143,25 +145,40 @@ class Store(Noted):
 
     def note(self, key: Key, held: Held | None) -> None:
         """On disk when this returns; None forgets it. Raises StoreError; then what was noted is still."""
-        self._forgotten.discard(key)
-        if held is None:
-            self._forgotten.add(key)
-        changes = {other: each for other, each in self.held_changes.items() if other not in self._forgotten}
+        changes = {other: each for other, each in self.held_changes.items() if other != key}
         if held is not None:
             changes[key] = held
         self.note_all(changes.values())
-        self._forgotten.clear()
 
     def note_all(self, changes: Iterable[Held]) -> None:
         """As `note`, of everything."""
         made = {held.key: held for held in changes}
-        if made == self.held_changes:
-            return
-        if made:
-            self._write(CHANGES, _Changes(FORMAT, tuple(made.values())))
+        if made != self.held_changes:
+            self._note_changes(made, self.gone)
+
+    def later(self, key: Key, held: Held | None) -> None:
+        """As `note`, on disk after the next one or `flush`: for what is noted already, and more."""
+        if held != self.held_changes.get(key):
+            self._due = True
+            self.held_changes.pop(key, None)
+            if held is not None:
+                self.held_changes[key] = held
+
+    def flush(self) -> None:
+        """Raises StoreError."""
+        if self._due:
+            self._note_changes(self.held_changes, self.gone)
+
+    def forget_gone(self) -> None:
+        """Raises StoreError."""
+        self._note_changes(self.held_changes, ())
+
+    def _note_changes(self, made: dict[Key, Held], gone: tuple[Held, ...]) -> None:
+        if made or gone:
+            self._write(CHANGES, _Changes(FORMAT, (*gone, *made.values())))
         else:
             self.remove(CHANGES)  # on a full disk, too
-        self.held_changes = made
+        self.held_changes, self.gone, self._due = made, gone, False
 
     def stopped_by(self) -> str:
         """Why nothing new is made, by `tarazu change stop`; empty: it may be."""

@@ -18,7 +18,7 @@ from .case import Case
 from .dying import Crash, Killed, dies
 
 MEMORY = "/dev/shm"
-POINTS = ("set", "note", "forget")
+POINTS = ("set", "note", "forget", "silent", "half", "full")
 
 
 class Apply(NamedTuple):
@@ -32,7 +32,9 @@ class Administrator(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """The site is stopped for a round."""
+    """The site is stopped for a round, in which this is still wanted."""
+
+    wish: int
 
 
 class Resume(NamedTuple):
@@ -58,7 +60,7 @@ def run(kind: type[Case], steps: Sequence[Step]) -> tuple[dict[str, str], dict[s
             if isinstance(step, Apply):
                 _apply(case, step)
             elif isinstance(step, Rest):
-                case.agent(stopped=lambda: "stopped by a test").follow(Plan(), "apply", "")
+                case.agent(stopped=lambda: "stopped by a test").follow(_plan(case, step.wish), "apply", "")
             elif isinstance(step, Resume):
                 case.agent().engine.take_back("undo")
                 case.agent().engine.forget_theirs()
@@ -85,12 +87,16 @@ def run(kind: type[Case], steps: Sequence[Step]) -> tuple[dict[str, str], dict[s
 
 def _apply(case: Case, step: Apply) -> None:
     agent = case.agent()
-    wishes = case.wishes()
-    plan = Plan(tuple(wishes[step.wish % len(wishes)])) if step.wish >= 0 else Plan()
+    plan = _plan(case, step.wish)
     with pytest.MonkeyPatch.context() as patch, contextlib.suppress(Killed):
         if step.crash:
             dies(agent, step.crash, patch)
         agent.follow(plan, "apply", "a test")
+
+
+def _plan(case: Case, wish: int) -> Plan:
+    wishes = case.wishes()
+    return Plan(tuple(wishes[wish % len(wishes)])) if wish >= 0 else Plan()
 
 
 def drawn(dice: random.Random) -> list[Step]:
@@ -104,5 +110,5 @@ def drawn(dice: random.Random) -> list[Step]:
         elif kind < 0.8:
             steps.append(Administrator(dice.randint(0, 5)))
         else:
-            steps.append(dice.choice((Rest(), Resume(), Boot())))
+            steps.append(dice.choice((Rest(dice.randint(-1, 5)), Resume(), Boot())))
     return steps

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from .cases import CASES
-from .histories import Apply, drawn, run
+from .histories import POINTS, Apply, drawn, run
 
 SEEDS = 25
 """Of each lever here; `python -m tests.daemons.changes.many` draws thousands."""
@@ -26,4 +26,4 @@ def test_histories_that_are_drawn_have_all_that_can_happen() -> None:
     kinds = {
         step.crash.at if isinstance(step, Apply) and step.crash else type(step).__name__ for step in steps
     }
-    assert kinds == {"set", "note", "forget", "Apply", "Administrator", "Rest", "Resume", "Boot"}
+    assert kinds == {*POINTS, "Apply", "Administrator", "Rest", "Resume", "Boot"}
