@@ -56,6 +56,15 @@ class Hours(msgspec.Struct):
         for old in [h for h in self.sums if h < oldest or h > hour]:
             del self.sums[old]
 
+    def fresh(self, now_s: float) -> bool:
+        """Whether it was seen in the last eight days."""
+        return max(self.sums, default=0) >= int(now_s // HOUR_S) - DAY * (DAYS + 1)
+
+
+def over(changed_s: float, now_s: float) -> bool:
+    """Whether its window is: what was before it is forgotten then, hour by hour, and its verdict stays."""
+    return now_s - changed_s > (WINDOW + 2) * HOUR_S
+
 
 def compare(hours: Mapping[int, tuple[float, int]], promised: Gave, changed_s: float, now_s: float) -> Gave:
     """`hours`: as `Hours.sums`; `promised`: measure and promise. The hour of the change itself counts nowhere."""

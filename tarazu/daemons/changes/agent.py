@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,11 +22,11 @@ import msgspec
 
 from tarazu import config
 from tarazu.changes.change import Change
-from tarazu.changes.goals import CannotMend
+from tarazu.changes.goals import CannotMend, ranked, refusal
 from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
 from tarazu.changes.limits import Limits
-from tarazu.changes.outcome import Gave, Hours, compare
+from tarazu.changes.outcome import Gave, Hours, compare, over
 from tarazu.changes.trail import What, event
 from tarazu.daemons.changes.engine import Done, Engine
 from tarazu.daemons.changes.recovery import recovering
@@ -35,9 +36,12 @@ from tarazu.daemons.noted import LOCK_S
 from tarazu.errors import StoreError, TarazuError
 from tarazu.past import no_later
 from tarazu.program import Program
+from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.changes")
 
+WORDS_S = 60.0
+"""So often figures of what is proposed are written anew, where nothing else of it differs."""
 SAVE_S = 600.0
 """So often the measures are written."""
 WORSE_S = 86400.0
@@ -89,6 +93,8 @@ class Agent:
         self._told: set[str] = set()
         """Proposals, and what cannot be mended, that the trail knows of."""
         self._written: Proposals | None = None
+        self._worded_at = float("-inf")
+        self._said = SaidOnce(log)
 
     def take_over(self, settings: config.Settings) -> None:
         """Limits and goals may change while it runs."""
@@ -117,6 +123,7 @@ class Agent:
             except StoreError as error:  # it keeps no stop from being followed
                 decisions, unread = Decisions(), str(error)
         may = [change for change in plan.changes if not self._why_not(change, mode, decisions)]
+        reasons = {key: words_of_veto(veto) for key in held if (veto := decisions.veto(key))}
         if unread:
             may = [change for change in may if _is_made(held.get(change.key), change)]
         stopped = self.engine.stopped or unread or self.store.stopped_by()
@@ -126,10 +133,10 @@ class Agent:
                 return True
             if self.engine.stopped:
                 return of(each)
-            by_hand = each.id in decisions.approvals and mode != "observe"
+            by_hand = mode != "observe" and not approved(each.id, decisions, self.settings)
             return not stopped and not by_hand and of(each)
 
-        done = self.engine.make(may, why, of=its, wait_s=wait_s)
+        done = self.engine.make(may, why, of=its, wait_s=wait_s, reasons=reasons)
         self._propose(plan, mode, decisions, done, stopped)
         return done
 
@@ -175,7 +182,7 @@ class Agent:
     def _why_not(self, change: Change, mode: str, decisions: Decisions) -> str:
         """Why people, or their absence, keep it from being made; empty: they do not."""
         if veto := decisions.veto(change.key):
-            return f"taken back by {veto.by}" + (f": {veto.reason}" if veto.reason else "")
+            return words_of_veto(veto)
         if mode == "apply":
             return ""
         if mode != "advise":
@@ -183,30 +190,41 @@ class Agent:
         return approved(change.id, decisions, self.settings)
 
     def _propose(self, plan: Plan, mode: str, decisions: Decisions, done: Done, stopped: str) -> None:
+        now = time.monotonic()
+        anew = now - self._worded_at >= WORDS_S
         reasons = {failure.key: ("failed", failure.why) for failure in done.failed}
         reasons |= {failure.key: ("refused", failure.why) for failure in done.refused}
         reasons |= {failure.key: ("waits", failure.why) for failure in done.waits}
         old = {each.change.id: each for each in self._written.proposals} if self._written else {}
         proposals = []
-        for change in plan.changes:
+        for change in ranked(plan.changes, self.settings.changes.goals):
             if _is_made(self.store.held_changes.get(change.key), change) and change.key not in reasons:
                 continue
+            if why := refusal(change, self.settings.changes.goals):
+                reasons.setdefault(change.key, ("refused", why))
             state, why_not = reasons.get(change.key, ("proposed", ""))
             why_not = why_not or self._why_not(change, mode, decisions) or stopped
             before = old.get(change.id)
             if state == "proposed" and not why_not:
                 continue  # left to somebody else
-            if before and state == "proposed" == before.state and before.change == change:
+            if before and state == before.state and (before.change == change or not anew):
                 proposals.append(msgspec.structs.replace(before, why_not=why_not))
                 continue
             at_s = before.at_s if before else self.engine.clock()
             proposals.append(Proposal(change, state, at_s, why_not, self.commands(change)))  # type: ignore[arg-type]
         self._tell(proposals, plan.cannot_mend)
-        now = Proposals(1, mode, stopped, tuple(proposals), plan.cannot_mend)
-        if now != self._written:
-            with contextlib.suppress(TarazuError):
-                self.store.propose(now)
-                self._written = now
+        cannot = plan.cannot_mend
+        if self._written and not anew and _keys(cannot) == _keys(self._written.cannot_mend):
+            cannot = self._written.cannot_mend
+        proposed = Proposals(mode=mode, stopped=stopped, proposals=tuple(proposals), cannot_mend=cannot)
+        if anew:
+            self._worded_at = now
+        if proposed != self._written:
+            try:
+                self.store.propose(proposed)
+                self._written = proposed
+            except StoreError as error:
+                self._said.warning(f"{error}: tarazu change list shows what was proposed earlier", "list")
 
     def commands(self, change: Change) -> tuple[str, ...]:
         """By which it would be made; none where that is not known now."""
@@ -215,7 +233,7 @@ class Agent:
             parts = lever.read(change.target, [name for name in change.wanted if name]) if lever else ()
             wanted = {part.name: change.wanted.get(part.name, change.wanted.get("", "")) for part in parts}
             return tuple(lever.commands(change.target, wanted, parts)) if lever else ()
-        except TarazuError:
+        except (TarazuError, OSError, ValueError):
             return ()
 
     def _tell(self, proposals: Sequence[Proposal], cannot_mend: Sequence[CannotMend]) -> None:
@@ -225,7 +243,7 @@ class Agent:
             if each.state == "proposed" and each.change.id not in self._told:
                 self.trail.add(event("proposed", self.name, each.change, commands=each.commands))
         for cannot in cannot_mend:
-            text = f"{cannot.lever} {cannot.target} {cannot.why}"
+            text = f"{cannot.lever} {cannot.target}"  # the figures of why differ
             told.add(text)
             if text not in self._told:
                 lever, target, why = cannot.lever, cannot.target, cannot.why
@@ -233,53 +251,66 @@ class Agent:
         self._told = told
 
     def saw(self, lever: str, measures: Mapping[str, float], target: str = "") -> None:
-        """What a lever's measures are now, each round: what changes gave is told by them. After a day at least, what
-        made things worse is taken back.
+        """What a lever's measures are now, each round: what changes gave is told by them. What made things worse is
+        taken back. An empty target: the measures are those of all of the lever's that have none of their own.
         """
         if self._hours is None:
             self._hours = self.store.measures()
         now_s = self.engine.clock()
         for name, value in measures.items():
-            self._hours.setdefault(f"{lever} {target} {name}", Hours()).add(value, now_s)
+            if math.isfinite(value):
+                self._hours.setdefault(f"{lever} {target} {name}", Hours()).add(value, now_s)
         now = time.monotonic()
-        if now - self._saved_at >= SAVE_S:
-            self._saved_at = now
-            self.store.measured(self._hours)
-            self._look_back(lever, target, now_s)
+        if now - self._saved_at < SAVE_S:
+            return
+        self._saved_at = now
+        self._hours = {name: hours for name, hours in self._hours.items() if hours.fresh(now_s)}
+        self.store.measured(self._hours)
+        try:
+            self._look_back(now_s)
+        except TarazuError as error:
+            self._said.warning(f"{error}: what changes gave is looked at later", "look back")
 
-    def _look_back(self, lever: str, target: str, now_s: float) -> None:
+    def _look_back(self, now_s: float) -> None:
         """Compare what was promised with what came of it. Raises StoreError, Unavailable."""
-        assert self._hours is not None
-        worse: list[Held] = []
+        why = "it made things worse than before"
         with self.store.locked(LOCK_S):
-            for held in list(self.store.held_changes.values()):
-                if (
-                    held.gave is None
-                    or held.change.lever != lever
-                    or (target and held.change.target != target)
-                ):
-                    continue
-                hours = self._hours.get(f"{lever} {target} {held.gave.measure}", Hours()).sums
-                gave = compare(hours, held.gave, no_later(held.since_s, now_s), now_s)
-                if gave == held.gave:
-                    continue
-                self.store.note(held.key, msgspec.structs.replace(held, gave=gave))
-                if gave.verdict != held.gave.verdict:
-                    what: What = "worse" if gave.verdict == "worse" else "measured"
-                    self.trail.add(event(what, self.name, None, held, why=words_of(gave)))
-                # What keeps work off what is amiss is not what made it so: without it more would lie there.
-                if gave.verdict == "worse" != held.gave.verdict and not held.change.mends:
-                    worse.append(held)
-            if worse:
-                decisions = self._decisions()
-                vetoes = [
-                    Veto(*held.key, BY_ITSELF, "it made things worse than before", now_s) for held in worse
-                ]
+            gave = {
+                held.key: each
+                for held in self.store.held_changes.values()
+                if (each := self._gave(held, now_s))
+            }
+            decisions = self._decisions()
+            # What keeps work off what is amiss is not what made it so: without it more would lie there.
+            worse = {
+                key
+                for key, each in gave.items()
+                if each.verdict == "worse"
+                and not (decisions.veto(key) or self.store.held_changes[key].change.mends)
+            }
+            if worse:  # first: after a crash it is looked at again
+                vetoes = (Veto(*key, BY_ITSELF, why, now_s) for key in worse)
                 self.store.decide(msgspec.structs.replace(decisions, vetoes=(*decisions.vetoes, *vetoes)))
+            former = self.store.held_changes
+            self.store.note_all(
+                msgspec.structs.replace(held, gave=gave.get(held.key, held.gave)) for held in former.values()
+            )
+            for key, each in gave.items():
+                old = former[key].gave
+                if old is None or each.verdict != old.verdict:
+                    what: What = "worse" if each.verdict == "worse" else "measured"
+                    self.trail.add(event(what, self.name, None, former[key], why=words_of(each)))
         if worse:
-            keys: Collection[Key] = {held.key for held in worse}
-            why = "it made things worse than before"
-            self.engine.take_back(why, of=lambda held: held.key in keys, wait_s=LOCK_S)
+            self.engine.take_back(why, of=lambda held: held.key in worse, wait_s=LOCK_S)
+
+    def _gave(self, held: Held, now_s: float) -> Gave | None:
+        """None: nothing was promised, or it is settled what came of it."""
+        if held.gave is None or self._hours is None or over(held.since_s, now_s):
+            return None
+        lever, target = held.key
+        names = (f"{lever} {each} {held.gave.measure}" for each in (target, ""))
+        hours = next((self._hours[name].sums for name in names if name in self._hours), {})
+        return compare(hours, held.gave, no_later(held.since_s, now_s), now_s)
 
 
 def limits_of(settings: config.Settings) -> Limits:
@@ -298,12 +329,20 @@ def approved(id: str, decisions: Decisions, settings: config.Settings) -> str:
     return "waits for approval: tarazu change approve"
 
 
+def words_of_veto(veto: Veto) -> str:
+    return f"taken back by {veto.by}" + (f": {veto.reason}" if veto.reason else "")
+
+
 def words_of(gave: Gave) -> str:
     """`time: promised 1.8 -> 1.1, was 1.7, is 1.2 over 5 hours: better`."""
     promised = f"{gave.measure}: promised {gave.promised_before:.3g} -> {gave.promised_after:.3g}"
     if not gave.hours or gave.verdict == "not known yet":
         return f"{promised}; not known yet what came of it"
     return f"{promised}, was {gave.before:.3g}, is {gave.after:.3g} over {gave.hours} hours: {gave.verdict}"
+
+
+def _keys(cannot_mend: Sequence[CannotMend]) -> list[Key]:
+    return [(cannot.lever, cannot.target) for cannot in cannot_mend]
 
 
 def _is_made(held: Held | None, change: Change) -> bool:

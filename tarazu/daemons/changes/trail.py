@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections import deque
@@ -26,6 +27,8 @@ class Trail:
         self.path = Path(directory) / NAME
         self.agent = agent
         self._said = SaidOnce(log)
+        self._cut = False
+        """The last line was: the next one begins another."""
 
     def add(self, event: Event) -> None:
         log.info("%s", line_of(event))
@@ -35,11 +38,15 @@ class Trail:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
             descriptor = os.open(self.path, flags, 0o600)
             try:
-                os.write(descriptor, event.encoded())
+                line = b"\n" * self._cut + event.encoded()
+                written = os.write(descriptor, line)
+                self._cut = written < len(line)
+                if self._cut:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             finally:
                 os.close(descriptor)
-        except OSError as error:
-            self._said.warning(f"{self.path}: lines of the trail are lost: {error.strerror}", "trail")
+        except (OSError, ValueError) as error:  # also a name that is no UTF-8
+            self._said.warning(f"{self.path}: lines of the trail are lost: {error}", "trail")
 
 
 def read(path: Path, most: int) -> Iterator[Event]:
