@@ -443,7 +443,7 @@ class Engine:
         changing = msgspec.structs.replace(
             held, change=change, steps=(*earlier, change.wanted), asked_s=now_s, resting=False
         )
-        if change.wanted not in held.steps:
+        if change.wanted not in held.steps or held.resting:
             changing = msgspec.structs.replace(changing, since_s=now_s, gave=promised(change))
         self.store.note(change.key, changing)
         if goal:

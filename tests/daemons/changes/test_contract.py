@@ -67,6 +67,15 @@ def test_another_wish_goes_back_to_the_same(case: Case) -> None:
     assert case.now() == case.undone(before)
 
 
+def test_a_second_round_takes_its_own_for_its_own_and_sets_nothing(case: Case) -> None:
+    for wish in range(len(case.wishes())):
+        agent = case.agent()
+        agent.follow(plan(case, wish), "apply", "")
+        notes = noted(agent)
+        assert agent.follow(plan(case, wish), "apply", "") == engine.Done()
+        assert noted(agent) == notes
+
+
 def test_it_is_on_disk_before_anything_is_set(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     agent, seen = case.agent(), []
     for lever in agent.engine.levers.values():
