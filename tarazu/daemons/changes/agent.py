@@ -96,6 +96,11 @@ class Agent:
         self._worded_at = float("-inf")
         self._said = SaidOnce(log)
 
+    @property
+    def written(self) -> Proposals:
+        """What it proposed in its last round."""
+        return self._written or Proposals()
+
     def take_over(self, settings: config.Settings) -> None:
         """Limits and goals may change while it runs."""
         self.settings = settings

@@ -147,7 +147,8 @@ class Engine:
         """Make targets what is wanted; others that are held are taken back, those of `of` only; `why` is told of them,
         or `reasons` of some. `anew`: what failed is tried at once, and what somebody else has set is no longer left to
         him. `asker`: one of several who may want the same target: it stays as the first of them wants it until all of
-        them `leave`. `for_good`: nothing rests, though the site is stopped.
+        them `leave`. `for_good`: nothing rests, whether the site is stopped or not: its stop file,
+        which may hang, is not looked for.
 
         Raises StoreError or Unavailable when the notes are not to be had: then nothing is set. What goes wrong with
         one target is in the answer, and keeps no other.
@@ -158,17 +159,16 @@ class Engine:
                 for change in wanted:
                     self._notice(change.key)
                 self._forget_theirs({change.key for change in wanted})
-            stopped = self.stopped
+            stopped = "" if for_good else self.stopped
             if stopped:
-                wanted = ()
-                if not for_good:
-                    why, reasons = stopped, {}
+                wanted, why, reasons = (), stopped, {}
             wishes = {change.key: change for change in wanted if change.wanted}
             done, back = Done(), self._to_take_back(wishes, of)
             self._note_restoring(back)
             for held in self._silent_last(back):
-                rests = self._rests(held, stopped) and not for_good
-                act = partial(self._restore, held, reasons.get(held.key) or why, rests=rests)
+                act = partial(
+                    self._restore, held, reasons.get(held.key) or why, rests=self._rests(held, stopped)
+                )
                 done = done.and_(self._tried(held.key, "", act if of(held) else partial(self._expire, held)))
             if done.restored:
                 # What one lever allows may hang on another one, as RPCs in flight on their size.

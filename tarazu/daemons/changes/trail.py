@@ -49,8 +49,8 @@ class Trail:
             self._said.warning(f"{self.path}: lines of the trail are lost: {error}", "trail")
 
 
-def read(path: Path, most: int) -> Iterator[Event]:
-    """The last `most` lines that can be read, oldest first; none where there is no file. Raises OSError."""
+def read(path: Path, most: int | None) -> Iterator[Event]:
+    """The last `most` lines that can be read (None: all), oldest first; none where there is no file. Raises OSError."""
     try:
         with open(path, "rb") as file:
             lines = deque(file, maxlen=most)
