@@ -135,7 +135,7 @@ MAY_IMPORT_DAEMONS: dict[str, set[str]] = {
     "mdsd": {"metrics"},
     "metrics": set(),
     "ossd": {"metrics", "routers"},
-    "page": set(),
+    "page": {"changes"},
     "pool": {"changes"},
     "routers": {"changes"},
     "service": {"metrics"},

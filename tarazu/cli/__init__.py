@@ -66,7 +66,24 @@ COMMANDS = {
     ),
     "config": ("tarazu.cli.config", "the settings in force, a file to start from, mistakes in one; keys"),
     "config keys": ("tarazu.cli.keys", "create, list and revoke the keys that authenticate the daemons"),
-    "change": ("", "what tarazu can change on a system: each says what it would do, does it, takes it back"),
+    "change": (
+        "tarazu.cli.change",
+        "what tarazu changes on a system: see it, judge it, approve it, take it back",
+    ),
+    "change list": (
+        "tarazu.cli.change.list_",
+        "what is proposed, set, left to others, refused: of all levers of this node",
+    ),
+    "change show": ("tarazu.cli.change.show", "one change: parts, commands, why, scores, what came of it"),
+    "change score": ("tarazu.cli.change.score", "what changes promise, and what they gave"),
+    "change approve": ("tarazu.cli.change.approve", "approve a change that waits for it"),
+    "change apply": (
+        "tarazu.cli.change.apply",
+        "make a change now, or let daemons go on after undo and stop",
+    ),
+    "change undo": ("tarazu.cli.change.undo", "take back what is set on this node: `--all` takes back all"),
+    "change log": ("tarazu.cli.change.log", "what happened to changes on this node"),
+    "change stop": ("tarazu.cli.change.stop", "make nothing new on this node; what is set stays"),
     "change drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
     "change pool": ("tarazu.cli.pool", "keep an OST pool of good OSTs, for programs without the library"),
     "change prepare": (

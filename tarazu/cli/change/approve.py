@@ -1,0 +1,30 @@
+"""Approve a change that waits for it (mode advise): the daemon makes it in its next round, within limits and goals.
+
+    sudo tarazu change approve 3f9a --reason "as agreed on Monday"
+
+Who approves is the person who called sudo, or --by. With `changes.second_person` two different people have to; what
+both say stands in the trail.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from tarazu import config
+from tarazu.cli.change.person import by_option, name_of
+from tarazu.cli.output import say
+from tarazu.daemons.changes import by_hand, here
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="as `tarazu change list` shows it")
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="stands in the trail")
+    by_option(parser)
+
+
+def execute(options: argparse.Namespace) -> int:
+    settings, by = config.load(options.config), name_of(options)
+    one = here.found(here.listed(settings), options.id)
+    why = by_hand.approve(settings, one, by, options.reason)
+    say(f"{one.id} is approved by {by}" + (f"; it is not made yet: {why}" if why else ""))
+    return 0

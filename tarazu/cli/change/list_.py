@@ -1,0 +1,62 @@
+"""What tarazu has set on this node, proposes, has left to somebody else, or cannot mend: all levers in one table.
+
+    tarazu change list                      all of it
+    tarazu change list --lever nrs          of one lever
+    tarazu change list --json               for programs
+
+state: `set`; `being changed`: it is half set, or could not be restored; `left … to others`: somebody else has set it
+since, and it is his; `rests`: held while the site is stopped; `proposed`: not made, the last column says why;
+`waits`: for a limit or a recovery; `refused`: a goal would be worse; `failed`: it was tried; `cannot mend`: something
+is amiss and no change within the limits mends it. Times are local; `ends`: then it is taken back by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from tarazu import config
+from tarazu.cli.change import rows
+from tarazu.cli.output import print_json, print_table
+from tarazu.daemons.changes import here, words
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--lever", default="", metavar="NAME", help="only this lever's")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    agents = rows.of_lever(here.listed(config.load(options.config)), options.lever)
+    failed = any(each.problem and not each.is_others for each in agents)
+    if options.json:
+        print_json(rows.as_json(agents))
+        return int(failed)
+    rows.say_agents(agents)
+    shown = [one for each in agents for one in each.changes]
+    if shown:
+        print_table(
+            ("ID", "lever", "target", "state", "value", "since", "ends", "why"),
+            [
+                (
+                    one.id or "-",
+                    one.lever,
+                    one.target or "-",
+                    words.state(one),
+                    words.value(one),
+                    rows.moment(one.since_s),
+                    rows.moment(one.ends_s),
+                    words.short(words.why(one), rows.WHY),
+                )
+                for one in shown
+            ],
+            left=8,
+        )
+    elif not failed:
+        mine = [each for each in agents if not each.is_others]
+        what = f" of {options.lever}" if options.lever else ""
+        print(
+            f"tarazu has set nothing{what} here, and proposes nothing"
+            if mine or not agents
+            else "nothing of yours"
+        )
+    return int(failed)

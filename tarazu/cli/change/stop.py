@@ -1,0 +1,25 @@
+"""Nothing new is made on this node from now on; what is set stays as it is. `tarazu change apply` ends it.
+
+    sudo tarazu change stop
+
+To have things as they were before tarazu: `tarazu change undo --all`. For all nodes: `tarazu disable --site`.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from tarazu import config
+from tarazu.cli.change import rows
+from tarazu.cli.change.person import by_option, login
+from tarazu.daemons.changes import by_hand
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    by_option(parser)
+
+
+def execute(options: argparse.Namespace) -> int:
+    settings = config.load(options.config)
+    stopped = "makes nothing new; what is set stays"
+    return rows.say_each(settings, by_hand.stop(settings, options.by or login()), stopped, stopped)

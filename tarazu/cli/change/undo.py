@@ -1,0 +1,121 @@
+"""Take back what tarazu has set on this node, now: no daemon, mdsd or free disk is needed.
+
+    sudo tarazu change undo --all           the one command of the night: all levers are as before tarazu, and daemons
+                                            set nothing on this node until `tarazu change apply`
+    sudo tarazu change undo 3f9a 51c0       these changes, which are not made again until `tarazu change apply ID`
+    sudo tarazu change undo --lever nrs     all of one lever, likewise
+
+What somebody else has set since stays his, and is named. Exit status 1 when something is still set, or may be set
+again: what, why, and what to do is said. It may be called again as often as you like. For all nodes at once:
+`tarazu disable --site --reason TEXT`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import threading
+from collections.abc import Iterator
+
+from tarazu import config
+from tarazu.changes.held import Held
+from tarazu.cli.change import rows
+from tarazu.cli.change.person import by_option, login
+from tarazu.cli.output import Progress, say
+from tarazu.daemons.changes import by_hand, here, words
+from tarazu.errors import BadInput, ConfigError, Unavailable
+
+LOOK_S = 0.5
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", nargs="*", metavar="ID", help="as `tarazu change list` shows it")
+    parser.add_argument("--lever", default="", metavar="NAME", help="all of this lever")
+    parser.add_argument("--all", action="store_true", help="all of this node, and hold it so")
+    by_option(parser)
+
+
+def execute(options: argparse.Namespace) -> int:
+    if sum(map(bool, (options.ids, options.lever, options.all))) != 1:
+        raise BadInput("tarazu change undo", "IDs, or --lever NAME, or --all")
+    wrong = ""
+    try:
+        settings = config.load(options.config)
+    except ConfigError as error:
+        if not options.all:
+            raise
+        settings, wrong = config.Settings(), str(error)
+        say(f"{wrong}; the usual directories are looked at")
+    by = options.by or login()
+    with _watching() as watch:
+        if options.all:
+            done = list(by_hand.undo_all(settings, by, watch))
+        else:
+            agents = here.listed(settings) if options.ids else []
+            chosen = [here.found(agents, id) for id in options.ids]
+            done = list(by_hand.undo(settings, chosen, options.lever, by, watch))
+    for each in done:
+        _say(each)
+    others = [each.name for each in here.agents_of(settings) if each.is_others]
+    if not done and options.lever:
+        raise BadInput(options.lever, "a lever of this node, as `tarazu change list` shows it", "none")
+    if not done and others:
+        raise Unavailable(rows.NOT_YOURS)
+    if not done:
+        print("nothing to restore: tarazu has never set anything on this node")
+    if others and options.all:
+        say(f"not looked at, for they are another user's: {', '.join(others)}; with sudo they are")
+    failed = bool(wrong) or any(each.failed for each in done)
+    if not options.all and done and not failed:
+        print("not made again until `tarazu change apply`")
+    if options.all and done:
+        print("still set, or not held: see above" if failed else "all is held until `tarazu change apply`")
+    return int(failed)
+
+
+@contextlib.contextmanager
+def _watching() -> Iterator[by_hand.Watch]:
+    """Tells how much is still to be taken back, of what takes longer than a moment."""
+    ended = threading.Event()
+    agents: list[here.NodeAgent] = []
+
+    with Progress() as progress:
+
+        def tell() -> None:
+            while not ended.wait(LOOK_S):
+                for each in agents[-1:]:
+                    progress(f"{each.name}: {len(each.store.held_changes)} changes still to be taken back")
+
+        teller = threading.Thread(target=tell, daemon=True)
+        teller.start()
+        try:
+            yield agents.append
+        finally:
+            ended.set()
+            teller.join()
+
+
+def _say(each: by_hand.Undone) -> None:
+    for held in each.restored:
+        say(f"restored: {_named(held)}")
+    for held in each.left:
+        theirs = ", ".join(f"{part} {value}".rstrip() for part, value in list(held.theirs.items())[:3])
+        say(f"left alone: {_named(held)}: somebody else has set {theirs}")
+    for still, why in each.still_set:
+        say(
+            f"STILL SET: {_named(still)}: {why}"
+            if still
+            else f"{each.agent}: what is set is not known: {why}"
+        )
+        for part in still.before[:3] if still else ():
+            say(f"  was: {part.name} {words.short(part.value, 80)}")
+    if not (each.restored or each.left or each.still_set):
+        say(f"{each.agent}: nothing to restore")
+    if each.not_held:
+        stop = f"; stop it: systemctl stop {each.unit}" if each.unit else ""
+        say(f"{each.agent} may set it again: {each.not_held}{stop}")
+
+
+def _named(held: Held) -> str:
+    change = held.change
+    return f"{change.lever} {change.target}".rstrip() + f" [{change.id}]"

@@ -1,0 +1,54 @@
+"""A listed change in words, for tables of commands and of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tarazu.daemons.changes.agent import words_of
+from tarazu.daemons.changes.here import Listed
+
+VALUE = 48
+"""Characters in a table."""
+
+
+def values(wanted: Mapping[str, str]) -> str:
+    """Of hundreds of parts the value that all have; values that differ with their parts."""
+    different = sorted(set(wanted.values()))
+    if len(different) == 1:
+        return different[0]
+    return ", ".join(f"{part} {value}".strip() for part, value in sorted(wanted.items()))
+
+
+def value(one: Listed) -> str:
+    """`16 (was 8)`."""
+    text = short(values(one.wanted) or "-", VALUE)
+    before = sorted(set(one.before.values()))
+    if len(before) == 1:
+        return f"{text} (was {short(before[0] or 'nothing', VALUE)})"
+    return text + (f" (was of {len(before)} kinds)" if before else "")
+
+
+def state(one: Listed) -> str:
+    if one.theirs:
+        parts = "" if len(one.theirs) >= len(one.before) else f" {len(one.theirs)} of {len(one.before)} parts"
+        return f"left{parts} to others"
+    return one.state
+
+
+def gave(one: Listed) -> str:
+    return words_of(one.gave) if one.gave else ""
+
+
+def why(one: Listed) -> str:
+    """Why it is so, by whom; why it is not made; what it gave."""
+    by = f" (by {one.by})" if one.by else ""
+    words = [
+        one.why + by if one.why else by.strip(),
+        one.why_not and f"not made: {one.why_not}",
+        gave(one),
+    ]
+    return "; ".join(word for word in words if word)
+
+
+def short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

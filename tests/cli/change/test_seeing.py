@@ -1,0 +1,95 @@
+"""`tarazu change list`, `show`, `score` and `log`: what they tell of what a daemon has set and proposes."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from tarazu.cli import main
+from tarazu.daemons.changes import engine
+
+from .conftest import OSC, RPCS, ClientNode
+
+
+def test_a_node_of_nothing_says_so(node: ClientNode) -> None:
+    assert node("list") == (0, "tarazu has set nothing here, and proposes nothing\n", "")
+    assert node("log")[1].startswith("the trail is empty")
+    assert node("undo", "--all")[0] == node("stop")[0] == node("apply")[0] == 0, "typed on all nodes at once"
+    status, _, error = node("show", "1234")
+    assert status == 2 and "expected the ID of one change" in error and error.count("\n") == 1
+
+
+def test_what_is_proposed_is_listed_with_why_it_is_not_made(node: ClientNode) -> None:
+    node.follow("observe")
+    status, out, _ = node("list")
+    assert status == 0 and "not made: the mode is observe" in out and "no value helps" in out
+    assert "\\x1b[31mred\\nline" in out and "\x1b" not in out
+    assert set(node.list()) == {
+        "max_rpcs_in_flight proposed",
+        "max_read_ahead_mb proposed",
+        "max_rpcs_in_flight cannot mend",
+    }
+    assert "max_rpcs" not in node("list", "--lever", "max_read_ahead_mb")[1]
+
+
+def test_what_is_set_is_shown_beside_what_was_there(node: ClientNode) -> None:
+    node.follow("apply")
+    row = node.list()["max_rpcs_in_flight set"]
+    assert (row["wanted"], row["before"][OSC], row["gave"]["verdict"]) == (
+        {"": "16"},
+        "8",
+        "not known yet",
+    )
+    assert "16 (was 8)" in node("list")[1]
+    _, out, _ = node("show", row["id"][:4])
+    assert f"lctl set_param {OSC}=8" in out and "would take it back" in out and "council on mds1" in out
+    shown = json.loads(node("show", row["id"], "--json")[1])
+    assert shown["now"][OSC] == "16" and [e["event"] for e in shown["trail"]] == ["setting", "set"]
+    goals = [line.split()[4] for line in node("score")[1].splitlines()[1:]]
+    assert goals == ["dead", "time", "changes"], "hard ones first, then in the site's order"
+
+
+def test_what_somebody_else_has_set_is_his(node: ClientNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "LOOK_S", 0.0)
+    node.follow("apply")
+    node.somebody_sets("99")
+    node.follow("apply")
+    assert node.list()["max_rpcs_in_flight left"]["theirs"] == {OSC: "99"}
+    assert "left 1 of 2 parts to others" in node("list")[1]
+
+
+def test_status_points_to_what_is_changed_here(node: ClientNode) -> None:
+    node.follow("apply")
+    (node.root / "none").mkdir()
+    node.configure(f'[clientd]\nsocket = "{node.root}/none"')
+    main(["status", "--config", str(node.configuration)])
+    shown = node.capsys.readouterr().out
+    assert "changes here, parameters: 1 cannot mend, 2 set (tarazu change list)" in shown
+
+
+def test_a_directory_that_cannot_be_read_keeps_no_other_from_being_listed(node: ClientNode) -> None:
+    node.follow("observe")
+    (node.state / "tarazu-pool").mkdir(mode=0o777)
+    os.chmod(node.state / "tarazu-pool", 0o777)
+    status, out, _ = node("list")
+    assert status == 1 and "pools: not shown" in out and RPCS.id in out
+
+
+def test_the_trail_is_read_over_a_rotation_and_a_torn_line(node: ClientNode) -> None:
+    node.follow("apply")
+    trail = node.state / "tarazu-changes/trail.jsonl"
+    trail.rename(f"{trail}.1")
+    with open(f"{trail}.1", "ab") as file:
+        file.write(b'{"time": "2026')
+    node("stop")
+    lines = node("log")[1].splitlines()
+    assert (
+        " set max_rpcs_in_flight: 16" in "\n".join(lines)
+        and "held: tarazu change stop (by anna)" in lines[-1]
+    )
+    assert len(node("log", "--last", "2")[1].splitlines()) == 2
+    assert {
+        json.loads(line)["lever"] for line in node("log", "--json", "--lever", RPCS.lever)[1].splitlines()
+    } == {RPCS.lever}
