@@ -22,6 +22,9 @@ _CLASSES = {
 }
 _SHARED = "families"
 """Families of all daemons: daemons/metrics/families.py."""
+_CHANGING = "changes"
+"""Those of daemons that change something: daemons/changes/metrics.py."""
+_TITLES = {_SHARED: "All of them", _CHANGING: "Those that change something"}
 
 
 class Family(NamedTuple):
@@ -144,14 +147,14 @@ def all_families() -> dict[str, list[Family]]:
     """Daemon → its families; mdsd's first."""
     services = (path for path in DAEMONS.glob("*/service.py") if "def figures(" in path.read_text())
     daemons = sorted((path.parent.name for path in services), key=lambda name: (name != "mdsd", name))
-    return {name: of for name in (*daemons, _SHARED) if (of := families(name))}
+    return {name: of for name in (*daemons, _CHANGING, _SHARED) if (of := families(name))}
 
 
 def table() -> str:
     """Markdown, a heading for each daemon."""
     lines = []
     for daemon, found in all_families().items():
-        title = "All of them" if daemon == _SHARED else f"`{daemon}`"
+        title = _TITLES.get(daemon, f"`{daemon}`")
         lines += [f"### {title}", "", "| metric | kind | labels | what |", "|---|---|---|---|"]
         for family in found:
             labels = ", ".join(f"`{label}`" for label in family.labels)

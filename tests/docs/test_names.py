@@ -71,7 +71,7 @@ def test_metrics_that_are_named_exist(page: Path) -> None:
         found
         for _, text in (*spans(page), *((block.line, block.text) for block in blocks(page)))
         for found in re.findall(
-            r"\btarazu_(?:target|server|mdsd|ossd|clientd|council|announcer|bursts)_\w+", text
+            r"\btarazu_(?:target|server|mdsd|ossd|clientd|council|announcer|bursts|changes)_\w+", text
         )
     }
     assert named - known == set()

@@ -332,6 +332,7 @@ class Announcer(Service):
         self._follow(time.monotonic(), anew=True)
 
     def figures(self) -> Iterator[Metric]:
+        from tarazu.daemons.changes.metrics import of_agents
         from tarazu.daemons.metrics.families import counter, gauge, histogram
 
         following = self.following
@@ -354,6 +355,7 @@ class Announcer(Service):
         )
         yield gauge("announcer_levers_set", "Levers that are not as they were.", self._set)
         yield gauge("announcer_problem", "1 while a lever cannot be what was decided.", bool(self.problem))
+        yield from of_agents(self.agent)
 
     def release(self) -> None:
         self.site.end()

@@ -22,8 +22,8 @@ CHANGE = Change(lever="max_rpcs_in_flight", target="", wanted={"": "16"}, scores
 def settings(tmp_path: Path) -> config.Settings:
     tunables.make_client(tmp_path, "lustre", 0, 2)
     os.environ.update(stand_ins(tmp_path, lctl=lctl_command(tmp_path)))
-    tune = config.Tune(levers=("max_rpcs_in_flight",))
-    return config.Settings(state=config.State(f"{tmp_path}/var"), tune=tune)
+    levers = ("max_rpcs_in_flight=8 | 16", "max_read_ahead_mb=64 | 1024")
+    return config.Settings(state=config.State(f"{tmp_path}/var"), tune=config.Tune(levers=levers))
 
 
 def test_a_change_of_which_nothing_is_known_yet_can_be_read_again_and_taken_back(
@@ -36,6 +36,26 @@ def test_a_change_of_which_nothing_is_known_yet_can_be_read_again_and_taken_back
     (held,) = agent.store.held_changes.values()
     assert held.gave is not None and (held.gave.measure, held.gave.promised_after) == ("time", 1.0)
     assert len(agent.engine.take_back("it is enough").restored) == 1
+
+
+def test_metrics_count_by_lever(settings: config.Settings) -> None:
+    metrics = pytest.importorskip("tarazu.daemons.changes.metrics")
+    agent = agent_of(settings)
+    other = Change(lever="max_read_ahead_mb", target="", wanted={"": "none such"})
+    agent.follow(Plan((CHANGE, other)), "apply", "")
+    counts = {
+        (family.name, sample.labels["lever"]): sample.value
+        for family in metrics.of_agents(agent)
+        for sample in family.samples
+    }
+    assert counts["tarazu_changes_set", CHANGE.lever] == 1
+    assert counts["tarazu_changes_not_as_wanted", CHANGE.lever] == 0
+    assert counts["tarazu_changes_proposed", other.lever] == 1
+    assert (
+        counts["tarazu_changes_not_as_wanted", other.lever]
+        == counts["tarazu_changes_failed", other.lever]
+        == 1
+    )
 
 
 def test_what_is_asked_for_after_it_was_taken_back_of_the_whole_lever_is_not_made(
