@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from tarazu.daemons.page import charts, heat, outcomes, state
+from tarazu.daemons.page import changes, charts, heat, outcomes, state
 from tarazu.daemons.page.charts import ChartPeriod
 from tarazu.daemons.page.markup import Markup, element, join
 from tarazu.daemons.page.results import SavedResult
@@ -66,6 +66,7 @@ def _whole(title: str, body: Markup, *, every_s: float, top: str = "", class_: s
                 element("a", text, href=href)
                 for text, href in (
                     ("amiss", "#amiss"), ("map", "#map0"), ("over time", "#time"), ("allocations", "#work"),
+                    ("changes", "#changes"),
                     ("results", "#results"), ("all OSTs", "osts"), ("JSON", "status.json"),
                 )
             ),
@@ -107,7 +108,8 @@ def overview(
     ]
     if seen.overview:
         parts += [heat.heat_map(of, at) for at, of in enumerate(file_systems(seen.overview))]
-    parts += [_over_time(history, now_s), state.allocations(seen), outcomes.results(found, directory)]
+    parts += [_over_time(history, now_s), state.allocations(seen)]
+    parts += [changes.section(seen.here, found), outcomes.results(found, directory)]
     return _whole("tarazu", join(*parts), every_s=every_s)
 
 

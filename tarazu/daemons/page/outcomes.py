@@ -1,9 +1,10 @@
-"""What `tarazu history report` and `tarazu history whatif` found, as the files of a directory have it."""
+"""What `tarazu history report`, `whatif` and `tarazu change list` found, as the files of a directory have it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tarazu.daemons.page import changes
 from tarazu.daemons.page.markup import Markup, element, join, table
 from tarazu.daemons.page.results import (
     SavedJob,
@@ -21,7 +22,7 @@ MOST_ROWS = 200
 
 def results(found: Sequence[SavedResult], directory: str) -> Markup:
     """All of them, a line each."""
-    parts: list[object] = [element("h2", "Results of report and whatif", id="results")]
+    parts: list[object] = [element("h2", "Results", id="results")]
     if found:
         rows: list[tuple[object, ...]] = [
             (element("a", of.name, href=f"results/{of.name}"), _kind(of), _in_short(of), moment(of.at_s))
@@ -39,11 +40,13 @@ def one(of: SavedResult) -> Markup:
     head = element("p", "Of ", moment(of.at_s), ", ", element("a", "as JSON", href=f"{of.name}.json"), ".")
     if of.problem:
         return join(head, element("p", of.problem, class_="banner"))
+    if of.changes:
+        return join(head, changes.rows([(of.name, one) for one in of.changes.changes]))
     return join(head, _report(of.report) if of.report else join(*map(_log, of.whatif)))
 
 
 def _kind(of: SavedResult) -> str:
-    return "?" if of.problem else "report" if of.report else "whatif"
+    return "?" if of.problem else "report" if of.report else "changes" if of.changes else "whatif"
 
 
 def _in_short(of: SavedResult) -> str:
@@ -55,6 +58,8 @@ def _in_short(of: SavedResult) -> str:
         return (
             f"{gaining:,} of {runs:,} runs of {len(of.report.applications):,} applications would have gained"
         )
+    if of.changes:
+        return f"{len(of.changes.changes):,} changes"
     jobs = [job for log in of.whatif for job in log.file_systems]
     gains = [job.gain_s for job in jobs if job.gain_s is not None]
     if not gains:

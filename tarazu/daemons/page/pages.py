@@ -112,6 +112,7 @@ class Pages:
             "overview": seen.overview,
             "allocations": seen.work,
             "imbalance": history,
+            "changes": seen.here,
             "results": self._results.all(),
         }
         return _body(JSON, msgspec.json.encode(value))

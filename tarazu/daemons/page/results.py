@@ -1,4 +1,5 @@
-"""Results that somebody put into a directory: of `tarazu history whatif --json` and `report --json`, a file each.
+"""Results that somebody put into a directory, a file each: of `tarazu history whatif --json`, `report --json`, and
+`tarazu change list --json` of other nodes.
 
 Only regular files named `NAME.json` of at most `BYTES`, the newest `FILES` of them. Whatever else they hold, only what
 is named here is looked at.
@@ -14,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from tarazu.daemons.changes.here import Listed
 from tarazu.malformed import MALFORMED
 
 BYTES = 16 << 20
@@ -100,6 +102,12 @@ class SavedLog(msgspec.Struct, frozen=True):
     file_systems: tuple[SavedJob, ...]
 
 
+class SavedChanges(msgspec.Struct, frozen=True):
+    """Of a node whose name the file has."""
+
+    changes: tuple[Listed, ...]
+
+
 class SavedResult(msgspec.Struct, frozen=True):
     name: str
     """Without `.json`."""
@@ -108,8 +116,9 @@ class SavedResult(msgspec.Struct, frozen=True):
     bytes: int
     report: SavedReport | None = None
     whatif: tuple[SavedLog, ...] = ()
+    changes: SavedChanges | None = None
     problem: str = ""
-    """Why neither can be shown."""
+    """Why it cannot be shown."""
 
 
 class Results:
@@ -160,7 +169,8 @@ class Results:
         try:
             return mark, msgspec.structs.replace(result, **_content(data))
         except MALFORMED as error:
-            problem = f"expected what `tarazu history report --json` or `tarazu history whatif --json` prints: {error}"
+            commands = "`tarazu history report`, `tarazu history whatif` or `tarazu change list`"
+            problem = f"expected what {commands} prints with --json: {error}"
             return mark, msgspec.structs.replace(result, problem=problem[:300])
 
     def _bytes(self, name: str) -> bytes | None:
@@ -178,4 +188,6 @@ class Results:
 def _content(data: bytes) -> dict[str, Any]:
     if data.lstrip()[:1] == b"[":
         return {"whatif": msgspec.json.decode(data, type=tuple[SavedLog, ...])}
+    if "changes" in msgspec.json.decode(data, type=dict[str, msgspec.Raw]):
+        return {"changes": msgspec.json.decode(data, type=SavedChanges)}
     return {"report": msgspec.json.decode(data, type=SavedReport)}

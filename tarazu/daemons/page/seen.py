@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from tarazu.config import MdsdSettings
+from tarazu.daemons.changes.here import ListedAgent
 from tarazu.wire.overview import Imbalance, Overview, Server, Target
 
 
@@ -40,6 +41,8 @@ class SystemState(msgspec.Struct, frozen=True):
     """Unix time of the first of the answers that did not come."""
     old_after_s: float = MdsdSettings().stale_after_s
     """What mdsd said is old then, as a server's report is."""
+    here: tuple[ListedAgent, ...] = ()
+    """What agents of this node have changed and propose, those that the page's user may read."""
 
 
 class FileSystemOverview(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ import msgspec
 from tarazu import config
 from tarazu.config import listening
 from tarazu.daemons.asking import status_of
+from tarazu.daemons.changes import here
 from tarazu.daemons.page.charts import PERIODS
 from tarazu.daemons.page.document import History
 from tarazu.daemons.page.pages import Pages
@@ -56,6 +57,8 @@ class Page(Service):
         "mdsd.requests",
         "standby.requests",
         "ossd.interval_s",
+        "run.",
+        "tune.",
     )
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup, state: str = "") -> None:
@@ -127,6 +130,8 @@ class Page(Service):
                 log.exception("asking mdsd failed")
             since_s = before.since_s if before.problem else at_s
             self.seen = msgspec.structs.replace(before, problem=str(error), since_s=since_s)
+        own = tuple(each for each in here.listed(settings) if not each.is_others)
+        self.seen = msgspec.structs.replace(self.seen, here=own)
         self.wakeup.wake()
 
     def _show(self, now: float) -> None:

@@ -11,9 +11,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tarazu.changes.outcome import Gave
+from tarazu.daemons.changes.here import Listed
 from tarazu.daemons.page import results as shown
+from tarazu.daemons.page.document import overview
 from tarazu.daemons.page.document import result as document
 from tarazu.daemons.page.results import Results
+from tarazu.daemons.page.seen import SystemState
 from tarazu.report import report
 from tarazu.report.placed import Placed, Spread
 from tarazu.sim.whatif import comparison, study
@@ -47,6 +51,29 @@ def put(directory: Path, name: str, value: object, at_s: float = 1e9) -> None:
         value if isinstance(value, str) else json.dumps(value), errors="surrogatepass"
     )
     os.utime(directory / name, (at_s, at_s))
+
+
+def changes() -> dict:
+    """As `tarazu change list --json` prints them."""
+    gave = Gave("time", 2.0, 1.0, 2.1, 1.2, 5, "better")
+    of_all = {"agent": "parameters", "lever": "nrs", "target": ""}
+    listed = [
+        Listed(**of_all, id="ab12cd34", state="set", wanted={"": "crrn 8"}, before={"a": "fifo"}, gave=gave),
+        Listed(**of_all, state="cannot mend", why=HOSTILE),
+    ]
+    return msgspec.to_builtins({"agents": [], "changes": listed})
+
+
+def test_changes_of_another_node_are_shown_what_is_amiss_first(tmp_path: Path) -> None:
+    put(tmp_path, "oss1.json", changes())
+    results = Results(str(tmp_path))
+    (oss1,) = results.all()
+    assert oss1.problem == ""
+    for page in (document(oss1), overview(SystemState(), {}, [oss1], "", now_s=1e9, every_s=0)):
+        assert "crrn 8 (was fifo)" in page and "was 2.1, is 1.2 over 5 hours: better" in page
+        assert page.index("cannot mend") < page.index("crrn 8") and "<script>alert" not in page
+    put(tmp_path, "oss1.json", {"changes": [{"state": "unheard of"}]}, 2e9)
+    assert "tarazu change list" in results.all()[0].problem
 
 
 def test_reports_and_whatifs_are_shown_the_newest_first(tmp_path: Path) -> None:

@@ -47,6 +47,10 @@ def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_pa
     patiently(lambda: ">week</a>" in text())
     with Wakeup() as wakeup, pytest.raises(Unavailable, match="another tarazu-page"):
         Page(config.load(str(site.config)), wakeup)
+    pools = tmp_path / "tarazu-pool"
+    pools.mkdir()
+    (pools / "held").touch()
+    patiently(lambda: "pools: nothing is set" in text())
     mdsd.kill()
     patiently(lambda: "mdsd has not answered for" in text())
     assert "What follows is old." in text() and "All 5 OSTs are well" in text()
