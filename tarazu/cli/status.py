@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,9 +17,10 @@ from tarazu import config
 from tarazu.cli import disable
 from tarazu.cli.output import print_json, print_table, say
 from tarazu.cli.routers import line_of
-from tarazu.cli.tune import here_lines
+from tarazu.cli.tune import council_lines
 from tarazu.daemons.asking import status_of
 from tarazu.daemons.burstd.kept import BurstsDirectory
+from tarazu.daemons.changes import here
 from tarazu.store.stop import site_stop
 from tarazu.units import human_bytes, human_rate, human_speed, human_time
 from tarazu.wire.overview import Target, overview
@@ -52,6 +54,19 @@ def burst_lines(status: Mapping[str, Any], now_s: float | None = None) -> list[s
     return lines
 
 
+def change_lines(settings: config.Settings) -> list[str]:
+    """What is not as it was on this node, of all levers; nothing of agents whose notes this user may not read."""
+    lines = []
+    for each in here.listed(settings):
+        counts = Counter(one.state for one in each.changes)
+        words = [f"{count} {state}" for state, count in sorted(counts.items())]
+        words += [f"nothing is set here: {each.held}"] if each.held else []
+        words += [f"not all is known: {each.problem}"] if each.problem else []
+        if words and not each.is_others:
+            lines.append(f"changes here, {each.name}: {', '.join(words)} (tarazu change list)")
+    return lines
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="as JSON")
 
@@ -63,7 +78,7 @@ def execute(options: argparse.Namespace) -> int:
     bursts = BurstsDirectory(settings.state.burstd).told()
     if not options.json:
         _print_stops(str(site) if site else "", jobs)
-        for line in [*here_lines(settings), *burst_lines(bursts)]:
+        for line in [*council_lines(settings), *change_lines(settings), *burst_lines(bursts)]:
             say(line)
     status = status_of(settings)
     if options.json:

@@ -314,30 +314,17 @@ def _print_council(found: Mapping[str, Any]) -> None:
                 say(f"{name}: {node['problem']}")
 
 
-def here_lines(settings: config.Settings) -> list[str]:
-    """For `tarazu status`: what of this is on this node, as its files tell; nothing to users, who may not look."""
-    lines: list[str] = []
+def council_lines(settings: config.Settings) -> list[str]:
+    """For `tarazu status`: whether this node has the council; nothing to users, who may not look."""
     try:
         if _is_council(settings) and os.access(settings.state.council, os.W_OK):
             from tarazu.daemons.council.here import here as council_here
 
-            council = council_here(settings)
-            if council:
-                lines.append(
-                    f"this node has a council of parameters that learn: {council.mode} ({council.why})"
-                )
-        if _is_node(settings) and os.access(settings.state.announcer, os.W_OK):
-            levers, why_held = set_here(settings)
-            lines += [
-                f"{row['name']} is {row['set_to']} here, set by tarazu (undo: tarazu change tune --undo)"
-                for row in levers
-                if row["set_to"]
-            ]
-            if why_held:
-                lines.append(f"parameters that learn: nothing is set here: {why_held}")
+            if council := council_here(settings):
+                return [f"this node has a council of parameters that learn: {council.mode} ({council.why})"]
     except TarazuError as error:
-        lines.append(f"parameters that learn: what is set here is not known: {error}")
-    return lines
+        return [f"parameters that learn: what the council decides is not known: {error}"]
+    return []
 
 
 def line_of(found: Mapping[str, Any]) -> str:

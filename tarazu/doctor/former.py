@@ -24,16 +24,13 @@ ENDS = (".rpmsave", ".rpmnew", ".rpmorig", ".dpkg-old", ".dpkg-dist", ".dpkg-new
 """Of configuration files that a package left for somebody to look at."""
 SITE, PACKAGE = "/etc/systemd/system", ("/usr/lib/systemd/system", "/lib/systemd/system")
 NOTED = (
-    (
-        "tarazu-announcer",
-        "announcer",
-        "changes.json",
-        "tarazu change tune --undo, tarazu change drain --undo",
-    ),
-    ("tarazu-pool", "pool", "changes.json", "tarazu change pool --undo"),
-    ("tarazu-ossd", "routers", "changes.json", "tarazu change routers --undo"),
+    ("tarazu-announcer", "announcer", "levers.json"),
+    ("tarazu-pool", "pool", "pool.json"),
+    ("tarazu-ossd", "routers", "rules.json"),
 )
-"""The daemon, its directory (of `config.State`), its file there of what is set on the node, what takes it back."""
+"""The daemon, its directory (of `config.State`), a former version's file there of what is set on the node."""
+CHANGES = "changes.json"
+"""This version's."""
 
 
 def look(node: Node) -> Iterator[Finding]:
@@ -81,16 +78,15 @@ def _units(node: Node) -> Iterator[Finding]:
 
 def _noted(node: Node) -> Iterator[Finding]:
     running = _running(node)
-    for daemon, name, file, undo in NOTED:
-        path = Path(getattr(node.settings.state, name), file)
+    for daemon, name, earlier in NOTED:
+        directory = Path(getattr(node.settings.state, name))
         try:
-            there = path.exists()
+            there = [str(path) for path in (directory / CHANGES, directory / earlier) if path.exists()]
         except OSError:
             continue
         if there and daemon not in running:
-            yield warn(
-                f"{daemon} state", f"{path} names what tarazu has set here, and {daemon} does not run", undo
-            )
+            what = f"{' and '.join(there)}: names what tarazu has set here, and {daemon} does not run"
+            yield warn(f"{daemon} state", what, "tarazu change list; tarazu change undo --all")
 
 
 def _prepared(node: Node) -> Iterator[Finding]:

@@ -195,7 +195,7 @@ def test_what_former_versions_left(tree: Tree) -> None:
     (rules / "changes.json").touch()
     found = tree.look("former versions")
     assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "tarazu-ossd state": "warn"}
-    assert found["tarazu-ossd state"].mend == "tarazu change routers --undo"
+    assert found["tarazu-ossd state"].mend == "tarazu change list; tarazu change undo --all"
     state = Store(Path(tree.settings.run.state_dir) / "prepared")
     here = Held(Change(lever="layout", target="/scratch/me/out", wanted={}), (), (), lasting=True)
     with state.locked():
