@@ -142,7 +142,7 @@ def stop(settings: config.Settings, by: str) -> Iterator[tuple[str, str]]:
 def undo_all(settings: config.Settings, by: str, watch: Watch) -> Iterator[Undone]:
     """Hold every agent first, then take back what each has set, one after the other."""
     own = list(_own(settings))
-    not_held = {each.name: _held(each) for each in own}
+    not_held = {each.name: _held(each, by) for each in own}
     for each in own:
         yield _undo(each, None, by, not_held[each.name], watch)
 
@@ -173,7 +173,7 @@ def _undo(each: NodeAgent, keys: Collection[Key] | None, by: str, not_held: str,
                     words = f"tarazu change undo, {by}"
                     done = each.agent.engine.take_back(words, of=of, wait_s=LOCK_S, anew=True, for_good=True)
             except Exception as error:  # whatever is wrong with one lever keeps no other agent from its turn
-                why = str(error) if isinstance(error, TarazuError) else f"{type(error).__name__}: {error}"
+                why = _text(error)
                 store.load()
             if each.agent is None:
                 store.load()
@@ -191,13 +191,17 @@ def _undo(each: NodeAgent, keys: Collection[Key] | None, by: str, not_held: str,
     return Undone(each.name, each.unit, done.restored, (*left, *parts_left), tuple(still), not_held)
 
 
-def _held(each: NodeAgent) -> str:
+def _text(error: Exception) -> str:
+    return str(error) if isinstance(error, TarazuError) else f"{type(error).__name__}: {error}"
+
+
+def _held(each: NodeAgent, by: str) -> str:
     """Why it is not held; empty: it is. Without any lock: the lctl of another one may hang with it."""
     try:
         with each.as_owner():
-            each.store.hold(True)
-    except (TarazuError, OSError) as error:
-        return str(error)
+            each.store.hold_by(f"tarazu change undo --all, {by}")
+    except Exception as error:  # as in `_undo`
+        return _text(error)
     return ""
 
 
@@ -207,8 +211,8 @@ def _veto(each: NodeAgent, keys: Iterable[Key], by: str) -> str:
     try:
         with each.as_owner():
             _decide(each, lambda veto: (veto.lever, veto.target) not in keys, new)
-    except (TarazuError, OSError) as error:
-        return str(error)
+    except Exception as error:  # as in `_undo`
+        return _text(error)
     return ""
 
 

@@ -180,6 +180,22 @@ class Store(Noted):
             self.remove(CHANGES)  # on a full disk, too
         self.held_changes, self.gone, self._due = made, gone, False
 
+    @property
+    def why_held(self) -> str:
+        """By which command, and by whom, as far as it says so."""
+        try:
+            with open(self._held, encoding="utf-8", errors="replace") as file:
+                by = file.read(200).strip()
+        except OSError:
+            by = ""
+        return f"held {by}" if by else super().why_held
+
+    def hold_by(self, by: str) -> None:
+        """As `hold`; says by which command, and who typed it. Raises StoreError."""
+        self.hold(True)
+        with contextlib.suppress(StoreError):
+            self.replace("held", f"by {by}\n".encode(errors="replace"))
+
     def stopped_by(self) -> str:
         """Why nothing new is made, by `tarazu change stop`; empty: it may be."""
         try:
