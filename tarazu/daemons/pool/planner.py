@@ -76,7 +76,7 @@ class Planner:
         """One round. Raises StoreError, Unavailable."""
         engine = self.agent.engine
         # Whoever ends the daemon, or its mode, leaves pools as they are: directories name them.
-        done = self.agent.follow(plan_of(looks), mode, "", of=lambda held: False)
+        done = self.agent.follow(plan_of(looks), mode, "", of=lambda held: bool(engine.stopped))
         if mode != "apply" and not engine.stopped:
             resting = [held.change for held in self.agent.store.held_changes.values() if held.resting]
             if resting:  # made by hand: it goes on as it was before the stop
