@@ -237,6 +237,7 @@ class BurstService(Service):
         self.history.machine = machine or regular(0, 1)
 
     def figures(self) -> Iterator[Metric]:
+        from tarazu.daemons.changes.metrics import of_agents
         from tarazu.daemons.metrics.families import counter, gauge, of_sockets
 
         reports, history = self.reports, self.history
@@ -262,6 +263,8 @@ class BurstService(Service):
         yield gauge("bursts_slurm_answers", "0 while Slurm does not answer.", not self.batch.problem)
         if self.subscriber is not None:
             yield from of_sockets("bursts", {"statistics": self.subscriber.counts})
+        if isinstance(nodes := self.parts.get("nodes"), NodeSelection):
+            yield from of_agents(nodes.keeping.agent)
 
     def release(self) -> None:
         for part in self.parts.values():
