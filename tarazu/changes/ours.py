@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tarazu.changes.change import Part, value_of
+import msgspec
+
+from tarazu.changes.change import ALL, Change, Part, value_of
 from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
+from tarazu.changes.outcome import Gave
 
 
 class Sorted(NamedTuple):
@@ -39,3 +42,56 @@ def wanted_of(wanted: Mapping[str, str], parts: Sequence[Part]) -> dict[str, str
     """Part → value, of parts that are there."""
     values = ((part.name, value_of(wanted, part.name)) for part in parts)
     return {name: value for name, value in values if value is not None}
+
+
+def promised(change: Change) -> Gave | None:
+    """By the first score that it betters."""
+    for score in change.scores:
+        if score.after < score.before:
+            return Gave(score.measure, score.before, score.after)
+    return None
+
+
+def with_new_parts(lever: Lever, held: Held, parts: Sequence[Part]) -> Held:
+    """With parts that have come since; without those that are gone. Raises Unavailable for new ones that may not be
+    changed.
+    """
+    noted = {(part.name, part.of) for part in held.before}
+    here = {(part.name, part.of) for part in parts}
+    if here == noted:
+        return held
+    new = tuple(part for part in parts if (part.name, part.of) not in noted)
+    if new:
+        lever.may_change(held.change.target, new)
+    kept = tuple(part for part in held.before if (part.name, part.of) in here)
+    return msgspec.structs.replace(held, before=(*kept, *new))
+
+
+def names_of(change: Change, held: Held | None) -> list[str]:
+    names = [name for name in change.wanted if name != ALL]
+    if held:
+        names += [part.name for part in held.before]
+        names += [name for step in held.steps for name in step if name != ALL]
+    return list(dict.fromkeys(names))
+
+
+def goal_back(
+    lever: Lever, held: Held, parts: Sequence[Part], ours: Sequence[Part], *, for_good: bool
+) -> dict[str, str]:
+    """Of those that are ours: not of another device that has come under the name of one."""
+    back = lever.back(held, parts, for_good=for_good)
+    return {
+        part.name: back[part.name]
+        for part in ours
+        if part.name in back and not lever.is_so(part.value, back[part.name])
+    }
+
+
+def being_restored(held: Held, found: Mapping[str, str] | None = None) -> Held:
+    """What was wanted, what was there, and what came of it: all ours."""
+    steps = (*(step for step in held.steps if step), *([dict(found)] if found else ()), {})
+    return msgspec.structs.replace(held, steps=steps)
+
+
+def without_words(change: Change) -> Change:
+    return msgspec.structs.replace(change, why="", scores=())

@@ -24,7 +24,7 @@ from tarazu.cli.stopped import refuse_while_stopped
 from tarazu.daemons.asking import view_of
 from tarazu.daemons.changes.agent import Plan
 from tarazu.daemons.changes.agents import drains
-from tarazu.daemons.changes.engine import Done, Failure
+from tarazu.daemons.changes.done import Done, Failure
 from tarazu.errors import BadInput, LayoutError
 from tarazu.layout.setstripe import unfold
 from tarazu.stats import drain

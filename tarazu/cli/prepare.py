@@ -31,7 +31,7 @@ from tarazu.changes.held import Held
 from tarazu.cli.output import action_options, print_json
 from tarazu.daemons.asking import Whole, whole_of
 from tarazu.daemons.changes.agents.layouts import Layouts
-from tarazu.daemons.changes.engine import Done
+from tarazu.daemons.changes.done import Done
 from tarazu.errors import BadInput, TarazuError
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout

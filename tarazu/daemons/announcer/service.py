@@ -25,8 +25,8 @@ from tarazu.changes.change import ALL, Change
 from tarazu.daemons.announcer.following import Following, least
 from tarazu.daemons.changes.agent import Plan
 from tarazu.daemons.changes.agents.parameters import agent_of, in_force, learns
+from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.engine import LOOK_S as SHOWN_S
-from tarazu.daemons.changes.engine import Done
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import ConfigError, TarazuError, Unavailable

@@ -28,7 +28,8 @@ from tarazu.changes.lever import Lever
 from tarazu.changes.limits import Limits
 from tarazu.changes.outcome import Gave, Hours, compare, over
 from tarazu.changes.trail import What, event
-from tarazu.daemons.changes.engine import Done, Engine
+from tarazu.daemons.changes.done import Done
+from tarazu.daemons.changes.engine import Engine
 from tarazu.daemons.changes.recovery import recovering
 from tarazu.daemons.changes.store import Decisions, Key, Proposal, Proposals, Store, Veto
 from tarazu.daemons.changes.trail import Trail

@@ -14,7 +14,7 @@ from tarazu.changes.held import Held
 from tarazu.changes.trail import What, event
 from tarazu.daemons.changes import agent as agents
 from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.engine import Done
+from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.here import Listed, NodeAgent, agents_of
 from tarazu.daemons.changes.store import EVERY, Approval, Key, Veto
 from tarazu.daemons.noted import LOCK_S

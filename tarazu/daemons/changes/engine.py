@@ -15,18 +15,27 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple
 
 import msgspec
 
 from tarazu.changes import goals
-from tarazu.changes.change import ALL, Change, Part
+from tarazu.changes.change import Change, Part
 from tarazu.changes.held import Held, text_of
 from tarazu.changes.lever import Lever
 from tarazu.changes.limits import Limits, Tries
-from tarazu.changes.ours import Sorted, sort, wanted_of
-from tarazu.changes.outcome import Gave
+from tarazu.changes.ours import (
+    Sorted,
+    being_restored,
+    goal_back,
+    names_of,
+    promised,
+    sort,
+    wanted_of,
+    with_new_parts,
+    without_words,
+)
 from tarazu.changes.trail import What, event
+from tarazu.daemons.changes.done import Done, Failure, Refused, TakenOtherwise
 from tarazu.daemons.changes.store import Key, Store
 from tarazu.daemons.changes.trail import Trail
 from tarazu.durable import boot_id
@@ -41,52 +50,6 @@ LOOK_S = 30.0
 """So often it is looked what is in force, when there is nothing to change."""
 RENEW = 0.25
 """A change that is asked for again is noted so when this share of its time is over."""
-
-
-class Refused(Unavailable):
-    """A change that is not made: a goal that it would worsen, a limit, a moment that is no good."""
-
-    def __init__(self, text: str, *, waits: bool) -> None:
-        super().__init__(text)
-        self.waits = waits
-        """It may be made later."""
-
-
-class TakenOtherwise(Unavailable):
-    """What was set was taken, as another value."""
-
-    def __init__(self, text: str, found: Mapping[str, str]) -> None:
-        super().__init__(text)
-        self.found = dict(found)
-        """Part → what is in force now, by our own setting."""
-
-
-class Failure(NamedTuple):
-    key: Key
-    why: str
-
-
-class Done(NamedTuple):
-    """What one round changed, and what it could not."""
-
-    set: tuple[Change, ...] = ()
-    restored: tuple[Held, ...] = ()
-    left: tuple[Held, ...] = ()
-    """Of which somebody else has set something since: `theirs` says what."""
-    failed: tuple[Failure, ...] = ()
-    refused: tuple[Failure, ...] = ()
-    waits: tuple[Failure, ...] = ()
-    """Refused for now: limits, recovery."""
-
-    def and_(self, more: Done) -> Done:
-        return Done(
-            self.set + more.set,
-            self.restored + more.restored,
-            self.left + more.left,
-            self.failed + more.failed,
-            self.refused + more.refused,
-            self.waits + more.waits,
-        )
 
 
 class Engine:
@@ -258,7 +221,7 @@ class Engine:
         if held is None or lever is None:
             return
         with contextlib.suppress(TarazuError):
-            parts = lever.read(held.change.target, _names(held.change, held))
+            parts = lever.read(held.change.target, names_of(held.change, held))
             sorted_ = sort(lever, held, parts)
             if sorted_.theirs and lever.apart:
                 self._left(held, sorted_.theirs)
@@ -382,7 +345,7 @@ class Engine:
         if not as_wanted and not (held and held.half_set):  # what is half set is not left so
             self._may_begin(change, new=held is None)
         self._look_at[change.key] = now + LOOK_S
-        parts = lever.read(change.target, _names(change, held))
+        parts = lever.read(change.target, names_of(change, held))
         if held is None:
             return self._begin(lever, change, parts, asker)
         sorted_ = sort(lever, held, parts)
@@ -391,7 +354,7 @@ class Engine:
             if not lever.apart:
                 return self._leave(lever, held, parts, sorted_)
             held, done = self._left(held, sorted_.theirs)
-        held = _with_new(lever, held, parts)
+        held = with_new_parts(lever, held, parts)
         goal = self._goal(lever, held, change, parts)
         if as_wanted and not goal and held.before == self.store.held_changes[change.key].before:
             self._renew(held, change)
@@ -472,7 +435,7 @@ class Engine:
     def _read_back(self, lever: Lever, change: Change, held: Held, goal: Mapping[str, str]) -> None:
         """Raises TakenOtherwise."""
         lever.anew()
-        shown = {part.name: part.value for part in lever.read(change.target, _names(change, held))}
+        shown = {part.name: part.value for part in lever.read(change.target, names_of(change, held))}
         wrong = {
             name: shown[name]
             for name, value in goal.items()
@@ -501,23 +464,23 @@ class Engine:
         if self._is_his(held) or (rests and held.resting and now < self._look_at.get(held.key, 0.0)):
             return Done()
         self._look_at[held.key] = now + LOOK_S
-        restoring = _restoring(held, found)
+        restoring = being_restored(held, found)
         self._note_restoring((restoring,))
         lever.anew()
         came = lever.came(held)
         held, restoring = (
             msgspec.structs.replace(each, before=(*each.before, *came)) for each in (held, restoring)
         )
-        parts = lever.read(held.change.target, _names(held.change, held))
+        parts = lever.read(held.change.target, names_of(held.change, held))
         # Of parts that are apart one is also his whom he has made what it was: `back` may have more in mind.
         since = msgspec.structs.replace(held, steps=(*held.steps, *([dict(found)] if found else ())))
         sorted_ = sort(lever, since if lever.apart else restoring, parts)
         done = Done()
         if lever.apart and sorted_.theirs:
             restoring, done = self._left(restoring, sorted_.theirs)
-        goal = _goal_back(lever, restoring, parts, sorted_.ours, for_good=not rests)
+        goal = goal_back(lever, restoring, parts, sorted_.ours, for_good=not rests)
         if goal and rests:  # it may be neither what was wanted nor what was there
-            restoring = _restoring(restoring, goal)
+            restoring = being_restored(restoring, goal)
             self._note_restoring((restoring,))
         self._set_back(lever, held, goal, parts, why)
         if sorted_.theirs and not lever.apart:
@@ -532,7 +495,7 @@ class Engine:
     def _note_restoring(self, back: Sequence[Held]) -> None:
         """All of them at once: each time costs as long as the disk takes."""
         with contextlib.suppress(StoreError):  # what is noted says the same but for a crash just now
-            restoring = {held.key: _restoring(held) for held in back}
+            restoring = {held.key: being_restored(held) for held in back}
             self.store.note_all({**self.store.held_changes, **restoring}.values())
 
     def _expire(self, held: Held) -> Done:
@@ -561,7 +524,9 @@ class Engine:
         """Of a change of some parts that failed: those are what they were before it (`parts`), all others stay."""
         lever.anew()
         failed = msgspec.structs.replace(changing, steps=(*changing.steps, dict(found)))
-        now = sort(lever, failed, lever.read(changing.change.target, _names(changing.change, changing))).ours
+        now = sort(
+            lever, failed, lever.read(changing.change.target, names_of(changing.change, changing))
+        ).ours
         was = {part.name: part.value for part in parts}
         back = {p.name: was[p.name] for p in now if p.name in goal and not lever.same(p.value, was[p.name])}
         self._set_back(lever, changing, back, now, "it failed")
@@ -570,7 +535,7 @@ class Engine:
 
     def _leave(self, lever: Lever, held: Held, parts: Sequence[Part], sorted_: Sorted) -> Done:
         """All of it is his; what is still ours is restored."""
-        goal = _goal_back(lever, held, parts, sorted_.ours, for_good=True)
+        goal = goal_back(lever, held, parts, sorted_.ours, for_good=True)
         self._set_back(lever, held, goal, parts, "somebody else has set some of it")
         return self._left(held, sorted_.theirs)[1]
 
@@ -589,7 +554,7 @@ class Engine:
         if held is None:
             return
         due = change.lasts_s and now_s - held.asked_s >= RENEW * change.lasts_s
-        if due or _without_words(held.change) != _without_words(change):
+        if due or without_words(held.change) != without_words(change):
             self.store.later(held.key, msgspec.structs.replace(held, change=change, asked_s=now_s))
 
     def _later(self, key: Key, wish: object, note: Held | None) -> None:
@@ -610,58 +575,5 @@ class Engine:
         return Done()
 
 
-def promised(change: Change) -> Gave | None:
-    """By the first score that it betters."""
-    for score in change.scores:
-        if score.after < score.before:
-            return Gave(score.measure, score.before, score.after)
-    return None
-
-
-def _with_new(lever: Lever, held: Held, parts: Sequence[Part]) -> Held:
-    """With parts that have come since; without those that are gone. Raises Unavailable for new ones that may not be
-    changed.
-    """
-    noted = {(part.name, part.of) for part in held.before}
-    here = {(part.name, part.of) for part in parts}
-    if here == noted:
-        return held
-    new = tuple(part for part in parts if (part.name, part.of) not in noted)
-    if new:
-        lever.may_change(held.change.target, new)
-    kept = tuple(part for part in held.before if (part.name, part.of) in here)
-    return msgspec.structs.replace(held, before=(*kept, *new))
-
-
-def _names(change: Change, held: Held | None) -> list[str]:
-    names = [name for name in change.wanted if name != ALL]
-    if held:
-        names += [part.name for part in held.before]
-        names += [name for step in held.steps for name in step if name != ALL]
-    return list(dict.fromkeys(names))
-
-
-def _goal_back(
-    lever: Lever, held: Held, parts: Sequence[Part], ours: Sequence[Part], *, for_good: bool
-) -> dict[str, str]:
-    """Of those that are ours: not of another device that has come under the name of one."""
-    back = lever.back(held, parts, for_good=for_good)
-    return {
-        part.name: back[part.name]
-        for part in ours
-        if part.name in back and not lever.is_so(part.value, back[part.name])
-    }
-
-
-def _restoring(held: Held, found: Mapping[str, str] | None = None) -> Held:
-    """What was wanted, what was there, and what came of it: all ours."""
-    steps = (*(step for step in held.steps if step), *([dict(found)] if found else ()), {})
-    return msgspec.structs.replace(held, steps=steps)
-
-
 def _named(key: Key) -> str:
     return " ".join(key).rstrip()
-
-
-def _without_words(change: Change) -> Change:
-    return msgspec.structs.replace(change, why="", scores=())

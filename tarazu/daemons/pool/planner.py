@@ -18,7 +18,7 @@ from tarazu.changes.held import Held
 from tarazu.changes.ours import sort
 from tarazu.daemons.asking import Whole
 from tarazu.daemons.changes.agent import Agent, Plan
-from tarazu.daemons.changes.engine import Done
+from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.levers.pool import PoolLever
 from tarazu.daemons.noted import LOCK_S
 from tarazu.errors import StoreError, Unavailable

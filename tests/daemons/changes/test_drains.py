@@ -14,7 +14,7 @@ from tarazu.changes.goals import refusal
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.agents import drains
 from tarazu.daemons.changes.agents.parameters import agent_of, learns
-from tarazu.daemons.changes.engine import Done
+from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.trail import read
 from tarazu.durable import boot_id
 from tarazu.errors import Unavailable

@@ -13,7 +13,7 @@ from tarazu import config
 from tarazu.daemons.changes import engine
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.agents.parameters import agent_of, in_force
-from tarazu.daemons.changes.engine import Done
+from tarazu.daemons.changes.done import Done
 from tarazu.errors import Unavailable
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed import tunables

@@ -17,7 +17,7 @@ from tarazu.daemons.asking import Whole
 from tarazu.daemons.changes import engine
 from tarazu.daemons.changes.agent import Agent
 from tarazu.daemons.changes.agents.pools import FORMER, agent_of
-from tarazu.daemons.changes.engine import Done
+from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.lctl_pool import LctlPool
 from tarazu.daemons.changes.store import CHANGES
 from tarazu.daemons.changes.trail import NAME as TRAIL

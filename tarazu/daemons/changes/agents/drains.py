@@ -18,7 +18,7 @@ from tarazu.changes.held import Held
 from tarazu.changes.trail import event
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.agents.parameters import agent_of
-from tarazu.daemons.changes.engine import Done
+from tarazu.daemons.changes.done import Done
 from tarazu.daemons.noted import LOCK_S
 from tarazu.errors import Unavailable
 from tarazu.stats.drain import DEFAULT, PARAMETERS, Candidate

@@ -15,7 +15,7 @@ from tarazu.changes.change import ALL, Change, Part
 from tarazu.changes.held import Held
 from tarazu.changes.limits import Limits
 from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.engine import Done
+from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.levers.layout import LayoutLever
 from tarazu.daemons.changes.store import Store
 from tarazu.errors import StoreError

@@ -1,0 +1,57 @@
+"""What came of a round: what was set, restored, left to others, refused; and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tarazu.changes.change import Change
+from tarazu.changes.held import Held
+from tarazu.daemons.changes.store import Key
+from tarazu.errors import Unavailable
+
+
+class Refused(Unavailable):
+    """A change that is not made: a goal that it would worsen, a limit, a moment that is no good."""
+
+    def __init__(self, text: str, *, waits: bool) -> None:
+        super().__init__(text)
+        self.waits = waits
+        """It may be made later."""
+
+
+class TakenOtherwise(Unavailable):
+    """What was set was taken, as another value."""
+
+    def __init__(self, text: str, found: Mapping[str, str]) -> None:
+        super().__init__(text)
+        self.found = dict(found)
+        """Part → what is in force now, by our own setting."""
+
+
+class Failure(NamedTuple):
+    key: Key
+    why: str
+
+
+class Done(NamedTuple):
+    """What one round changed, and what it could not."""
+
+    set: tuple[Change, ...] = ()
+    restored: tuple[Held, ...] = ()
+    left: tuple[Held, ...] = ()
+    """Of which somebody else has set something since: `theirs` says what."""
+    failed: tuple[Failure, ...] = ()
+    refused: tuple[Failure, ...] = ()
+    waits: tuple[Failure, ...] = ()
+    """Refused for now: limits, recovery."""
+
+    def and_(self, more: Done) -> Done:
+        return Done(
+            self.set + more.set,
+            self.restored + more.restored,
+            self.left + more.left,
+            self.failed + more.failed,
+            self.refused + more.refused,
+            self.waits + more.waits,
+        )
