@@ -83,8 +83,8 @@ def agent_of(
     except BadInput:
         listed = {}
     levers: dict[str, Lever] = {
-        "nrs": NrsLever(listed.get("nrs", ()), lctl, root),
-        "nrs_tbf_rule": TbfLever(listed.get("nrs_tbf_rule", ()), lctl, root),
+        "nrs": NrsLever("nrs", listed.get("nrs", ()), lctl, root),
+        "nrs_tbf_rule": TbfLever("nrs_tbf_rule", listed.get("nrs_tbf_rule", ()), lctl, root),
         **{k: ClientLever(kind, listed.get(k, ()), lctl, root) for k, kind in KINDS.items()},
         "drain": DrainLever(lctl, root),
     }

@@ -13,24 +13,19 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from tarazu.changes.change import Part
-from tarazu.changes.lever import Lever
 from tarazu.daemons.changes.lctl import Lctl, commands_of
-from tarazu.errors import BadInput, Unavailable
+from tarazu.daemons.changes.levers.listed import ListedLever
+from tarazu.errors import Unavailable
 from tarazu.stats import reading
 from tarazu.tune.levers import files
 from tarazu.tune.levers.client import ClientParameter
 from tarazu.units import KIB, MIB
 
 
-class ClientLever(Lever):
+class ClientLever(ListedLever):
     def __init__(self, kind: ClientParameter, values: Collection[str], lctl: Lctl, root: str | Path) -> None:
-        self.kind, self.name, self.values, self.lctl, self.root = (
-            kind,
-            kind.parameter,
-            tuple(values),
-            lctl,
-            root,
-        )
+        super().__init__(kind.parameter, values, lctl, root)
+        self.kind = kind
 
     def read(self, target: str, parts: Collection[str] = ()) -> tuple[Part, ...]:
         names = (
@@ -40,13 +35,6 @@ class ClientLever(Lever):
         )
         found = ((name, files.find(self.root, name)) for name in names)
         return tuple(Part(name, file.text.strip()[:80], file.of) for name, file in found if file)
-
-    def check(self, target: str, wanted: Mapping[str, str]) -> None:
-        for value in wanted.values():
-            if value not in self.values:
-                raise BadInput(
-                    f"tune.levers: {self.name}", f"one of: {', '.join(self.values) or 'nothing'}", value
-                )
 
     def may_change(self, target: str, parts: Sequence[Part]) -> None:
         super().may_change(target, parts)

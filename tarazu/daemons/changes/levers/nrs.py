@@ -8,21 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from tarazu.changes.change import Part
-from tarazu.changes.lever import Lever
-from tarazu.daemons.changes.lctl import Lctl, commands_of
+from tarazu.daemons.changes.lctl import commands_of
+from tarazu.daemons.changes.levers.listed import ListedLever
 from tarazu.errors import BadInput, Unavailable
 from tarazu.tune.levers import files, nrs
 
 
-class NrsLever(Lever):
-    name = "nrs"
-
-    def __init__(self, values: Collection[str], lctl: Lctl, root: str | Path) -> None:
-        self.values, self.lctl, self.root = tuple(values), lctl, root
-
+class NrsLever(ListedLever):
     def read(self, target: str, parts: Collection[str] = ()) -> tuple[Part, ...]:
         file = files.find(self.root, nrs.POLICIES)
         try:
@@ -33,11 +27,6 @@ class NrsLever(Lever):
             Part(f"{nrs.POLICIES} {queue}", str(policy), file.of if file else "")
             for queue, policy in shown.items()
         )
-
-    def check(self, target: str, wanted: Mapping[str, str]) -> None:
-        for value in wanted.values():
-            if value not in self.values:
-                raise BadInput("tune.levers: nrs", f"one of: {', '.join(self.values) or 'nothing'}", value)
 
     def may_change(self, target: str, parts: Sequence[Part]) -> None:
         super().may_change(target, parts)

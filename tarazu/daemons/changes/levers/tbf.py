@@ -6,21 +6,15 @@ Each queue is a part. TBF itself is never started or stopped, and other rules ar
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 
 from tarazu.changes.change import Part
-from tarazu.changes.lever import Lever
-from tarazu.daemons.changes.lctl import Lctl, commands_of
+from tarazu.daemons.changes.lctl import commands_of
+from tarazu.daemons.changes.levers.listed import ListedLever
 from tarazu.errors import BadInput, Unavailable
 from tarazu.tune.levers import files, nrs, tbf
 
 
-class TbfLever(Lever):
-    name = "nrs_tbf_rule"
-
-    def __init__(self, values: Collection[str], lctl: Lctl, root: str | Path) -> None:
-        self.values, self.lctl, self.root = tuple(values), lctl, root
-
+class TbfLever(ListedLever):
     def read(self, target: str, parts: Collection[str] = ()) -> tuple[Part, ...]:
         file = files.find(self.root, nrs.POLICIES)
         try:
@@ -38,12 +32,6 @@ class TbfLever(Lever):
             return f"no rules under {policy}"
         listed = {next((v for v in self.values if self.same(each, v)), each) for each in found}
         return " and ".join(sorted(listed))
-
-    def check(self, target: str, wanted: Mapping[str, str]) -> None:
-        for value in wanted.values():
-            if value not in self.values:
-                listed = ", ".join(self.values) or "nothing"
-                raise BadInput("tune.levers: nrs_tbf_rule", f"one of: {listed}", value)
 
     def may_change(self, target: str, parts: Sequence[Part]) -> None:
         super().may_change(target, parts)

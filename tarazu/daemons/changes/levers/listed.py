@@ -1,0 +1,21 @@
+"""What levers of parameters that learn have in common: they set what `tune.levers` lists, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from tarazu.changes.lever import Lever
+from tarazu.daemons.changes.lctl import Lctl
+from tarazu.errors import BadInput
+
+
+class ListedLever(Lever):
+    def __init__(self, name: str, values: Collection[str], lctl: Lctl, root: str | Path) -> None:
+        self.name, self.values, self.lctl, self.root = name, tuple(values), lctl, root
+
+    def check(self, target: str, wanted: Mapping[str, str]) -> None:
+        for value in wanted.values():
+            if value not in self.values:
+                listed = ", ".join(self.values) or "nothing"
+                raise BadInput(f"tune.levers: {self.name}", f"one of: {listed}", value)
