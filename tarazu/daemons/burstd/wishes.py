@@ -44,7 +44,7 @@ def jobs_of(notes: Iterable[Held], queue: Iterable[Waiting]) -> Mapping[str, Wai
     """Target → its job, where there is one; no job has two. A user may have been told the same nodes for several jobs
     of one name, one after another: which is which their time of submission tells.
     """
-    notes = list(notes)
+    notes = sorted(notes, key=lambda held: held.asked_s)
     by_id = {each.id: each for each in queue}
     taken = {job_id(held) for held in notes}
     wanted = {named(held) for held in notes if not is_known(held)}
