@@ -22,6 +22,7 @@ from tarazu.batch.environment import small_text
 from tarazu.batch.jobs import Job
 from tarazu.changes.change import Change
 from tarazu.changes.held import Held
+from tarazu.changes.trail import event
 from tarazu.cli.job import own as own_jobs
 from tarazu.daemons import ordered
 from tarazu.daemons.asking import view_in
@@ -29,6 +30,7 @@ from tarazu.daemons.burstd import former as former_pins
 from tarazu.daemons.burstd.batch import Batch
 from tarazu.daemons.burstd.jobs import Jobs
 from tarazu.daemons.burstd.kept import BurstsDirectory as BurstsKept
+from tarazu.daemons.changes import trail
 from tarazu.daemons.changes.agents import former as former_levers
 from tarazu.daemons.changes.agents import pools
 from tarazu.daemons.changes.store import Store
@@ -207,6 +209,18 @@ def _layouts(directory: Path) -> Path:
     with store.locked():
         store.note(held.key, msgspec.structs.replace(held, askers=(askers.mine(),)))
     return store.directory / "changes.json"
+
+
+def _trail(directory: Path) -> Path:
+    trail.Trail(directory, "tarazu-pool").add(
+        event("set", "tarazu-pool", Change(lever="pool", target="a.good", wanted={"3": "out"}))
+    )
+    return directory / trail.NAME
+
+
+def _holder(directory: Path) -> Path:
+    Store(directory).hold_by("tarazu change undo --all by root")
+    return directory / "held"
 
 
 def _council() -> Council:
@@ -476,6 +490,18 @@ CASES = (
         ("tarazu.daemons.noted:Noted.read",),
         _levers,
         lambda p: former_levers.read(Noted(p.parent), 0.0),
+    ),
+    Case(
+        "trail of changes",
+        ("tarazu.daemons.changes.trail:read",),
+        _trail,
+        lambda p: list(trail.read(p, 100)),
+    ),
+    Case(
+        "who holds an agent",
+        ("tarazu.daemons.changes.store:Store.why_held",),
+        _holder,
+        lambda p: Store(p.parent).why_held,
     ),
     Case("mapping in force", ("tarazu.forwarding.mapping.mapping_file:read",), _mapping, mapping_file.read),
     Case("pins", ("tarazu.daemons.burstd.former:read",), _pins, former_pins.read),

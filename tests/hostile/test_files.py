@@ -26,6 +26,7 @@ LEFT = {
     "tarazu.daemons.mdsd.book:Book.take": MESSAGE,
     "tarazu.daemons.burstd.asked:read": MESSAGE,
     "tarazu.daemons.burstd.asking:ask": MESSAGE,
+    "tarazu.daemons.changes.trail:Trail.add": NOTHING,
     "tarazu.daemons.clientd.forecasts.frames:decode": MESSAGE,
     "tarazu.daemons.clientd.forecasts.work:give_up": KERNEL,
     "tarazu.daemons.page.document:<module>": OWN,

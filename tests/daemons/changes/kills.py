@@ -1,4 +1,4 @@
-"""Kills an agent at every system call that it makes: `python -m tests.daemons.changes.kills [--every N] [LEVER…]`.
+"""Kills agents at each system call that does something: `python -m tests.daemons.changes.kills [--every N] [LEVER…]`.
 
 For each lever an agent makes one plan, then another one, then takes all back, as a process under strace; it is killed
 at the entry of one call, a later one each time. Whoever comes next must leave what was there before.
@@ -27,6 +27,57 @@ from .cases import CASES
 
 MEMORY = "/dev/shm"
 WAIT_S = 60.0
+NOTHING = {
+    *(
+        "access",
+        "brk",
+        "close",
+        "dup",
+        "dup2",
+        "epoll_create1",
+        "fcntl",
+        "fstat",
+        "futex",
+        "getcwd",
+        "getdents64",
+    ),
+    *(
+        "getegid",
+        "geteuid",
+        "getgid",
+        "getpid",
+        "getppid",
+        "getrandom",
+        "gettid",
+        "getuid",
+        "ioctl",
+        "lseek",
+        "lstat",
+    ),
+    *(
+        "madvise",
+        "mmap",
+        "mprotect",
+        "mremap",
+        "munmap",
+        "newfstatat",
+        "pipe2",
+        "pread64",
+        "prlimit64",
+        "readlink",
+    ),
+    *(
+        "rt_sigaction",
+        "rt_sigprocmask",
+        "rt_sigreturn",
+        "sched_yield",
+        "set_robust_list",
+        "sigaltstack",
+        "stat",
+    ),
+    *("statfs", "statx", "sysinfo", "umask", "uname"),
+}
+"""Calls that leave no trace outside the process: killed at one it leaves what it leaves at the next that is not here."""
 
 
 class Kills:
@@ -38,7 +89,7 @@ class Kills:
         self.log = root / "strace"
 
     def calls(self) -> list[tuple[str, int]]:
-        """(system call, which one of its kind), in their order."""
+        """(system call, which one of its kind), in their order; those that do something."""
         assert self._run("") == 0, "the agent ends by itself"
         assert self.case.now() == self.case.undone(self.before), "it takes all back"
         counts: Counter[str] = Counter()
@@ -47,7 +98,7 @@ class Kills:
             if match := re.match(r"(\w+)\(", line):
                 counts[match[1]] += 1
                 made.append((match[1], counts[match[1]]))
-        return made
+        return [call for call in made if call[0] not in NOTHING]
 
     def after_kill(self, call: tuple[str, int]) -> dict[str, tuple[str | None, str | None]]:
         """Thing → (found, expected), of those that are not as they should be."""

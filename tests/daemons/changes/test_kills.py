@@ -9,7 +9,7 @@ import pytest
 from .cases import CASES
 from .kills import tried
 
-EVERY = 200
+EVERY = 40
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
