@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 
 import pytest
 
 from tarazu.cli import main
-from tarazu.daemons.changes import engine
+from tarazu.daemons.changes import engine, here
 
 from .conftest import OSC, RPCS, ClientNode
 
@@ -67,6 +68,18 @@ def test_status_points_to_what_is_changed_here(node: ClientNode) -> None:
     main(["status", "--config", str(node.configuration)])
     shown = node.capsys.readouterr().out
     assert "changes here, parameters: 1 cannot mend, 2 set (tarazu change list)" in shown
+
+
+@pytest.mark.parametrize("name", here.UNITS)
+def test_each_agent_is_found_where_it_notes(node: ClientNode, name: str) -> None:
+    module = importlib.import_module(f"tarazu.daemons.changes.agents.{name}")
+    agent = module.agent_of(node.settings)
+    assert not here.agents_of(node.settings)
+    agent.store.directory.mkdir(parents=True, mode=0o700)
+    (found,) = here.agents_of(node.settings)
+    assert (found.name, found.why_not, found.store.directory) == (name, "", agent.store.directory)
+    assert node("undo", "--all")[0] == 0 and agent.store.held
+    assert node("apply")[0] == 0 and not agent.store.held
 
 
 def test_a_directory_that_cannot_be_read_keeps_no_other_from_being_listed(node: ClientNode) -> None:
