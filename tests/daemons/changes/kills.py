@@ -77,7 +77,7 @@ NOTHING = {
     ),
     *("statfs", "statx", "sysinfo", "umask", "uname"),
 }
-"""Calls that leave no trace outside the process: killed at one it leaves what it leaves at the next that is not here."""
+"""Calls that leave no trace outside the process: killed at one it leaves what it leaves at the next other one."""
 
 
 class Kills:
