@@ -57,7 +57,7 @@ class Lever(ABC):
 
     def verify(self, value: str, wanted: str) -> bool:
         """Whether what is shown after a setting is as good as can be."""
-        return value == wanted
+        return self.same(value, wanted)
 
     def is_so(self, value: str, wanted: str) -> bool:
         """Whether it is so already, and need not be set: stricter than `verify` where not all is shown."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from tarazu.errors import BadInput, Unavailable
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.udsp import Rule, Udsp
 from tarazu.program import TIMEOUT_S, Program, Silent
+from tarazu.stats.params import find
 
 PAUSE_S = 1.0
 """For so long a silent lnetctl is not called again: of many rules the first one alone waits for it."""
@@ -56,3 +59,12 @@ class Lnetctl:
                 f"{answer.words}: expected at most {udsp.MAX_BYTES} bytes, found {len(answer.out)}"
             )
         return answer.out
+
+
+def lnet_of(root: str | Path) -> str:
+    """Which LNet of this node it is: rules are gone with it. Empty where debugfs is not there."""
+    path = find(root, "lnet.routes").get("")
+    try:
+        return str(os.stat(path.parent).st_ino) if path else ""
+    except OSError:
+        return ""

@@ -1,9 +1,8 @@
 """Levers of a client: `max_rpcs_in_flight`, `max_pages_per_rpc` of its OSCs, `max_read_ahead_mb` of its mounts.
 
 An MDS has OSCs too, its MDTs' (`…-osc-MDT0000`), which take other ranges: only those of mounts are named, each by its
-own name. Raising RPCs in flight or their size makes Lustre raise `max_dirty_mb` to what fits into them, and nothing
-lowers it again (obd.h, client_adjust_max_dirty): a value that would do so is not set. It is never more than an eighth
-of the memory; where it is that, nothing raises it.
+own name. Raising RPCs in flight or their size makes Lustre raise `max_dirty_mb` to what fits into them, to an eighth of
+the memory at most, and nothing lowers it again (obd.h, client_adjust_max_dirty): what would raise it is not set.
 """
 
 from __future__ import annotations

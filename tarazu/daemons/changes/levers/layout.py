@@ -65,9 +65,6 @@ class LayoutLever(Lever):
     def commands(self, target: str, wanted: Mapping[str, str], parts: Sequence[Part]) -> list[str]:
         return [f"lfs setstripe {words or '-d'} {shlex.quote(path)}" for path, words in wanted.items()]
 
-    def verify(self, value: str, wanted: str) -> bool:
-        return is_same(value, wanted)
-
     def same(self, value: str, step: str) -> bool:
         return is_same(value, step)
 

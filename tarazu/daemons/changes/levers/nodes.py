@@ -71,8 +71,5 @@ class NodesLever(Lever):
     def commands(self, target: str, wanted: Mapping[str, str], parts: Sequence[Part]) -> list[str]:
         return [f"scontrol update JobId={self.job(target)} {name}={value}" for name, value in wanted.items()]
 
-    def verify(self, value: str, wanted: str) -> bool:
-        return is_same(value, wanted)
-
     def same(self, value: str, step: str) -> bool:
         return is_same(value, step)

@@ -43,9 +43,6 @@ class NrsLever(ListedLever):
     def commands(self, target: str, wanted: Mapping[str, str], parts: Sequence[Part]) -> list[str]:
         return commands_of(_settings(wanted, parts))
 
-    def verify(self, value: str, wanted: str) -> bool:
-        return nrs.is_as_set(value, wanted)
-
     def is_so(self, value: str, wanted: str) -> bool:
         return value == wanted
 

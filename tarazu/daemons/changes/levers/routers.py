@@ -6,7 +6,6 @@ a rule is looked up by what it says. Of one node there is one rule at most, whoe
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -14,11 +13,10 @@ from typing import ClassVar
 
 from tarazu.changes.change import Part
 from tarazu.changes.lever import Lever
-from tarazu.daemons.changes.lnetctl import Lnetctl
+from tarazu.daemons.changes.lnetctl import Lnetctl, lnet_of
 from tarazu.errors import BadInput, Unavailable
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.present import Present
-from tarazu.stats.params import find
 
 SET = "set"
 
@@ -36,7 +34,7 @@ class RoutersLever(Lever):
 
     def read(self, target: str, parts: Collection[str] = ()) -> tuple[Part, ...]:
         is_set = self._rules().index_of(udsp.parsed(target)) is not None
-        return (Part(target, SET if is_set else "", self._lnet()),)
+        return (Part(target, SET if is_set else "", lnet_of(self.root)),)
 
     def check(self, target: str, wanted: Mapping[str, str]) -> None:
         udsp.parsed(target)
@@ -75,11 +73,3 @@ class RoutersLever(Lever):
         if self._shown is None:
             self._shown = Present(self.lnetctl.rules())
         return self._shown
-
-    def _lnet(self) -> str:
-        """Which LNet: rules are gone with it. Empty where debugfs is not there."""
-        path = find(self.root, "lnet.routes").get("")
-        try:
-            return str(os.stat(path.parent).st_ino) if path else ""
-        except OSError:
-            return ""

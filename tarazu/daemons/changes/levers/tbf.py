@@ -47,9 +47,6 @@ class TbfLever(ListedLever):
     def commands(self, target: str, wanted: Mapping[str, str], parts: Sequence[Part]) -> list[str]:
         return commands_of(_settings(wanted, parts))
 
-    def verify(self, value: str, wanted: str) -> bool:
-        return self.same(value, wanted)
-
     def same(self, value: str, step: str) -> bool:
         return tbf.is_as_set(value, step)
 
