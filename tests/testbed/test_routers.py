@@ -191,12 +191,12 @@ def test_the_real_daemons_set_rules_and_take_them_back(routed: Testbed, rules: R
     rules.signal(name, signal.SIGKILL)
     assert rules.set_now() == [router], "a killed process takes nothing back"
     rules.start(name)
-    rules.said('why="left by a former run"')
+    rules.said(": left by a former run")
     patiently(rules.set_now)
 
     rules.end("a")
     patiently(lambda: not rules.set_now())
-    rules.said('why="mdsd names it no more"')
+    rules.said(": mdsd names it no more")
     assert moved(routed) == (67, 67)
 
     rules.tell("b")
@@ -209,7 +209,7 @@ def test_the_real_daemons_set_rules_and_take_them_back(routed: Testbed, rules: R
     number = rules.number_of(router)
     routed.kill_router(f"router{number + 1}")
     patiently(lambda: not rules.set_now())
-    rules.said(f'why="{router} is down"')
+    rules.said(f": {router} is down")
     assert moved(routed)[1 - number] == 134
     routed.revive_router(f"router{number + 1}")
     assert "Traceback" not in rules.log()
@@ -222,7 +222,7 @@ def test_rules_of_a_mdsd_that_has_died_are_taken_back_and_come_again(rules: Rule
     patiently(rules.set_now)
     rules.signal("tarazu-mdsd", signal.SIGKILL)
     patiently(lambda: not rules.set_now())
-    rules.said('why="mdsd is silent"')
+    rules.said(": mdsd is silent")
     rules.start("tarazu-mdsd")
     rules.tell("a")
     patiently(rules.set_now)

@@ -285,9 +285,9 @@ class Engine:
             done = act()
             self.failures[key[0]] += len(done.failed)
         except Refused as refused:
-            self._say(f"{_named(key)}: {refused}", f"{key} {refused}")
             failure = (Failure(key, str(refused)),)
             if refused.waits:
+                self._say(f"{_named(key)}: {refused}", f"{key} {refused}")
                 return Done(waits=failure)
             self._failing("refused", key, wish, str(refused))
             done = Done(refused=failure)
@@ -295,7 +295,6 @@ class Engine:
             self.failures[key[0]] += 1
             if isinstance(error, Silent):
                 self._silent.add(key[0])
-            self._say(f"{_named(key)}: {error}", f"{key} {error}")
             self._failing("failed", key, wish, str(error))
             done = Done(failed=(Failure(key, str(error)),))
         if not (done.failed or done.refused):

@@ -17,6 +17,8 @@ from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.changes")
 NAME = "trail.jsonl"
+AMISS = ("failed", "refused", "left", "worse", "cannot mend")
+"""What somebody should see in a log."""
 
 
 class Trail:
@@ -31,7 +33,7 @@ class Trail:
         """The last line was: the next one begins another."""
 
     def add(self, event: Event) -> None:
-        log.info("%s", line_of(event))
+        log.log(logging.WARNING if event.event in AMISS else logging.INFO, "%s", line_of(event))
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Opened for each line, so that the file can be rotated without telling us.
