@@ -24,6 +24,9 @@ class Lever(ABC):
     apart: ClassVar[bool] = False
     """Each part by itself is somebody's; else somebody else's change of one part makes all of the target his."""
 
+    seen_by: ClassVar[str] = ""
+    """The measure by which it is told what a change gave that promised nothing; empty: it is not told."""
+
     rests: ClassVar[bool] = False
     """While the site is stopped it stays held, as `back` says then; else it is taken back."""
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.changes.change import ALL, Change, Part, value_of
+from tarazu.changes.goals import HARD
 from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
 from tarazu.changes.outcome import Gave
@@ -44,12 +45,15 @@ def wanted_of(wanted: Mapping[str, str], parts: Sequence[Part]) -> dict[str, str
     return {name: value for name, value in values if value is not None}
 
 
-def promised(change: Change) -> Gave | None:
-    """By the first score that it betters."""
-    for score in change.scores:
-        if score.after < score.before:
-            return Gave(score.measure, score.before, score.after)
-    return None
+def promised(change: Change, seen_by: str = "") -> Gave | None:
+    """By the first score that it betters, soft ones first: what must not be is counted rather than measured.
+    `seen_by`: of its lever, where it promises nothing that is measured.
+    """
+    better = [score for score in change.scores if score.after < score.before]
+    soft = [score for score in better if score.measure not in HARD]
+    for score in soft or ([] if seen_by else better):
+        return Gave(score.measure, score.before, score.after)
+    return Gave(seen_by) if seen_by else None
 
 
 def with_new_parts(lever: Lever, held: Held, parts: Sequence[Part]) -> Held:

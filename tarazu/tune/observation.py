@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+CROWDED = 2.0
+"""Requests at a time from which the node sets the pace; with fewer of them those do who ask."""
+
 
 class Direction(msgspec.Struct, frozen=True, array_like=True):
     """Reads or writes."""
@@ -36,3 +39,8 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
     def bytes_per_s(self) -> float:
         """The reward (algorithm 1, line 5)."""
         return self.bytes / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    @property
+    def is_crowded(self) -> bool:
+        """Requests met others; where that is not known all count."""
+        return not 0 < self.demand < CROWDED

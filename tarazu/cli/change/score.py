@@ -5,7 +5,8 @@
 
 Less is better. A change that makes a hard goal worse is refused; of the soft ones (`changes.goals`) the first that
 differs decides. `was` and `is` are measured: the same hours of the days before it, and the hours after it. One that
-made things worse is taken back by itself, and not made again for a day.
+made things worse is taken back by itself, and not made again for a day. What learns promises nothing: of parameters
+`time` is in seconds a GiB.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import argparse
 from collections.abc import Sequence
 
 from tarazu import config
-from tarazu.changes.change import Score
 from tarazu.changes.goals import HARD
 from tarazu.cli.change import rows
 from tarazu.cli.output import print_json, print_table
@@ -35,10 +35,10 @@ def execute(options: argparse.Namespace) -> int:
         return 0
     rows.say_agents(agents)
     table = [
-        _row(one, score)
+        _row(one, measure)
         for each in agents
         for one in each.changes
-        for score in sorted(one.scores, key=lambda score: _place(score, settings.changes.goals))
+        for measure in sorted(_measures(one), key=lambda measure: _place(measure, settings.changes.goals))
     ]
     if table:
         print_table(
@@ -51,23 +51,30 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def _place(score: Score, order: Sequence[str]) -> int:
+def _measures(one: here.Listed) -> list[str]:
+    """With what is measured though nothing was promised of it."""
+    measures = [score.measure for score in one.scores]
+    return list(dict.fromkeys([*measures, one.gave.measure] if one.gave else measures))
+
+
+def _place(measure: str, order: Sequence[str]) -> int:
     goals = [*HARD, *order]
-    return goals.index(score.measure) if score.measure in goals else len(goals)
+    return goals.index(measure) if measure in goals else len(goals)
 
 
-def _row(one: here.Listed, score: Score) -> tuple[object, ...]:
-    gave = one.gave if one.gave and one.gave.measure == score.measure else None
+def _row(one: here.Listed, measure: str) -> tuple[object, ...]:
+    score = next((score for score in one.scores if score.measure == measure), None)
+    gave = one.gave if one.gave and one.gave.measure == measure else None
     known = gave if gave and gave.verdict != "not known yet" else None
-    hard = " (hard)" if score.measure in HARD else ""
+    hard = " (hard)" if measure in HARD else ""
     return (
         one.id,
         one.lever,
         one.target or "-",
         one.state,
-        score.measure + hard,
-        figure(score.before, ".4g"),
-        figure(score.after, ".4g"),
+        measure + hard,
+        figure(score.before if score else None, ".4g"),
+        figure(score.after if score else None, ".4g"),
         figure(known.before if known else None, ".4g"),
         figure(known.after if known else None, ".4g"),
         gave.verdict if gave else "-",

@@ -27,6 +27,7 @@ from tarazu.daemons.changes.agent import Plan
 from tarazu.daemons.changes.agents.parameters import agent_of, in_force, learns
 from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.engine import LOOK_S as SHOWN_S
+from tarazu.daemons.changes.levers.drain import DrainLever
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import ConfigError, TarazuError, Unavailable
@@ -37,6 +38,7 @@ from tarazu.tune.detect.counters import Sampler
 from tarazu.tune.exchange import MODES, AnnouncerEnd, Decided, Kind, Mode, Observed, Refused
 from tarazu.tune.levers import levers_of
 from tarazu.tune.observation import Observation
+from tarazu.units import GIB
 from tarazu.wire.said import SaidOnce
 
 if TYPE_CHECKING:
@@ -181,8 +183,21 @@ class Announcer(Service):
         self.samples.observe(time.monotonic() - before)
         if self._mixed:
             observation, self._mixed = None, False
+        if observation is not None and self.claimed is not None:
+            self._measure(observation)
         if observation is not None or now - self._sent_at >= exchange.SILENT_S / SIGNS:
             self._tell(observation, now)
+
+    def _measure(self, seen: Observation) -> None:
+        """By which it is told later what each lever gave, or a drained OST: seconds a GiB."""
+        if not seen.is_crowded:
+            return
+        size = seen.bytes / GIB
+        names = [*self._in_force(), *([DrainLever.name] if self.kind == "oss" else [])]
+        for name in names:
+            done = self.agent.saw(name, {"time": seen.elapsed_s / size}, weight=size, wait_s=LOCK_S)
+            if done.restored or done.failed:
+                self._see_anew()
 
     def _tell(self, observation: Observation | None, now: float) -> None:
         if self.claimed is None:
@@ -318,11 +333,14 @@ class Announcer(Service):
         if wrong or changed or not (self._wanted or self._set):
             self.problem = "; ".join(wrong)
         if changed:
-            # What is seen from now on is of what is in force now alone.
-            self._shown_until = float("-inf")
-            self.sampler.sample(time.time(), time.monotonic())
-            self._mixed = False
+            self._see_anew()
         return True
+
+    def _see_anew(self) -> None:
+        """What is seen from now on is of what is in force now alone."""
+        self._shown_until = float("-inf")
+        self.sampler.sample(time.time(), time.monotonic())
+        self._mixed = False
 
     def take_over(self, settings: config.Settings) -> None:
         if settings.tune.mode != self.options.mode:

@@ -129,13 +129,14 @@ class Agent:
             except StoreError as error:  # it keeps no stop from being followed
                 decisions, unread = Decisions(), str(error)
         may = [change for change in plan.changes if not self._why_not(change, mode, decisions)]
-        reasons = {key: words_of_veto(veto) for key in held if (veto := decisions.veto(key))}
+        vetoes = ((key, decisions.veto(each)) for key, each in held.items())
+        reasons = {key: words_of_veto(veto) for key, veto in vetoes if veto}
         if unread:
             may = [change for change in may if _is_made(held.get(change.key), change)]
         stopped = self.engine.stopped or unread or self.store.stopped_by()
 
         def its(each: Held) -> bool:
-            if decisions.veto(each.key):
+            if decisions.veto(each):
                 return True
             if self.engine.stopped:
                 return of(each)
@@ -187,7 +188,7 @@ class Agent:
 
     def _why_not(self, change: Change, mode: str, decisions: Decisions) -> str:
         """Why people, or their absence, keep it from being made; empty: they do not."""
-        if veto := decisions.veto(change.key):
+        if veto := decisions.veto(change):
             return words_of_veto(veto)
         if mode == "apply":
             return ""
@@ -256,31 +257,41 @@ class Agent:
                 self.trail.add(event("cannot mend", self.name, lever=lever, target=target, why=why))
         self._told = told
 
-    def saw(self, lever: str, measures: Mapping[str, float], target: str = "") -> None:
+    def saw(
+        self,
+        lever: str,
+        measures: Mapping[str, float],
+        target: str = "",
+        *,
+        weight: float = 1.0,
+        wait_s: float = LOCK_S,
+    ) -> Done:
         """What a lever's measures are now, each round: what changes gave is told by them. What made things worse is
         taken back. An empty target: the measures are those of all of the lever's that have none of their own.
+        `weight`: of this round, in the mean of its hour.
         """
         if self._hours is None:
             self._hours = self.store.measures()
         now_s = self.engine.clock()
         for name, value in measures.items():
             if math.isfinite(value):
-                self._hours.setdefault(f"{lever} {target} {name}", Hours()).add(value, now_s)
+                self._hours.setdefault(f"{lever} {target} {name}", Hours()).add(value, now_s, weight)
         now = time.monotonic()
         if now - self._saved_at < SAVE_S:
-            return
+            return Done()
         self._saved_at = now
         self._hours = {name: hours for name, hours in self._hours.items() if hours.fresh(now_s)}
         self.store.measured(self._hours)
         try:
-            self._look_back(now_s)
+            return self._look_back(now_s, wait_s)
         except TarazuError as error:
             self._said.warning(f"{error}: what changes gave is looked at later", "look back")
+            return Done()
 
-    def _look_back(self, now_s: float) -> None:
+    def _look_back(self, now_s: float, wait_s: float) -> Done:
         """Compare what was promised with what came of it. Raises StoreError, Unavailable."""
         why = "it made things worse than before"
-        with self.store.locked(LOCK_S):
+        with self.store.locked(wait_s):
             gave = {
                 held.key: each
                 for held in self.store.held_changes.values()
@@ -292,10 +303,15 @@ class Agent:
                 key
                 for key, each in gave.items()
                 if each.verdict == "worse"
-                and not (decisions.veto(key) or self.store.held_changes[key].change.mends)
+                and not (decisions.veto(held := self.store.held_changes[key]) or held.change.mends)
             }
             if worse:  # first: after a crash it is looked at again
-                vetoes = (Veto(*key, BY_ITSELF, why, now_s) for key in worse)
+                # Who learns, and promises nothing, may try another value.
+                ids = {
+                    k: "" if gave[k].promised_after is not None else self.store.held_changes[k].id
+                    for k in worse
+                }
+                vetoes = (Veto(*key, BY_ITSELF, why, now_s, id) for key, id in ids.items())
                 self.store.decide(msgspec.structs.replace(decisions, vetoes=(*decisions.vetoes, *vetoes)))
             former = self.store.held_changes
             self.store.note_all(
@@ -306,11 +322,12 @@ class Agent:
                 if old is None or each.verdict != old.verdict:
                     what: What = "worse" if each.verdict == "worse" else "measured"
                     self.trail.add(event(what, self.name, None, former[key], why=words_of(each)))
-        if worse:
-            self.engine.take_back(why, of=lambda held: held.key in worse, wait_s=LOCK_S)
+        if not worse:
+            return Done()
+        return self.engine.take_back(why, of=lambda held: held.key in worse, wait_s=wait_s)
 
     def _gave(self, held: Held, now_s: float) -> Gave | None:
-        """None: nothing was promised, or it is settled what came of it."""
+        """None: nothing is measured of it, or it is settled what came of it."""
         if held.gave is None or self._hours is None or over(held.since_s, now_s):
             return None
         lever, target = held.key
@@ -341,7 +358,9 @@ def words_of_veto(veto: Veto) -> str:
 
 def words_of(gave: Gave) -> str:
     """`time: promised 1.8 -> 1.1, was 1.7, is 1.2 over 5 hours: better`."""
-    promised = f"{gave.measure}: promised {gave.promised_before:.3g} -> {gave.promised_after:.3g}"
+    promised = f"{gave.measure}: nothing promised"
+    if gave.promised_before is not None and gave.promised_after is not None:
+        promised = f"{gave.measure}: promised {gave.promised_before:.3g} -> {gave.promised_after:.3g}"
     if not gave.hours or gave.verdict == "not known yet":
         return f"{promised}; not known yet what came of it"
     return f"{promised}, was {gave.before:.3g}, is {gave.after:.3g} over {gave.hours} hours: {gave.verdict}"

@@ -64,7 +64,7 @@ def _approve(settings: config.Settings, each: NodeAgent, one: Listed, by: str, r
         agent.store.decide(decisions)
         agent.trail.add(event("approved", agent.name, _change(agent, one), by=by, why=reason))
         why = agents.approved(one.id, decisions, settings)
-        veto = decisions.veto((one.lever, one.target))
+        veto = decisions.veto(_change(agent, one))
     if why:
         return why
     if veto:

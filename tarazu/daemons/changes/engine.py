@@ -406,7 +406,7 @@ class Engine:
             held, change=change, steps=(*earlier, change.wanted), asked_s=now_s, resting=False
         )
         if change.wanted not in held.steps or held.resting:
-            changing = msgspec.structs.replace(changing, since_s=now_s, gave=promised(change))
+            changing = msgspec.structs.replace(changing, since_s=now_s, gave=promised(change, lever.seen_by))
         self.store.note(change.key, changing)
         if goal:
             commands = tuple(lever.commands(change.target, goal, parts))

@@ -248,7 +248,7 @@ def _of_held(agent: str, held: Held, decisions: Decisions) -> Listed:
 
 def _why_not(proposal: Proposal, mode: str, decisions: Decisions, settings: config.Settings) -> str:
     """As it is now: the daemon wrote in its last round what it knew then."""
-    if veto := decisions.veto(proposal.change.key):
+    if veto := decisions.veto(proposal.change):
         return f"taken back by {veto.by} until tarazu change apply"
     if proposal.state == "proposed" and mode == "advise":
         return approved(proposal.change.id, decisions, settings) or "it is approved: in the next round"

@@ -85,6 +85,8 @@ class Veto(msgspec.Struct, frozen=True):
     by: str
     reason: str
     at_s: float
+    id: str = ""
+    """Of the only change that it is about; empty: whatever is wanted of the target."""
 
 
 class Decisions(msgspec.Struct, frozen=True):
@@ -93,8 +95,10 @@ class Decisions(msgspec.Struct, frozen=True):
     """A change's id → who approved it."""
     vetoes: tuple[Veto, ...] = ()
 
-    def veto(self, key: Key) -> Veto | None:
-        return next((v for v in self.vetoes if v.lever == key[0] and v.target in (key[1], EVERY)), None)
+    def veto(self, of: Change | Held) -> Veto | None:
+        lever, target = of.key
+        its = (v for v in self.vetoes if v.lever == lever and v.target in (target, EVERY))
+        return next((v for v in its if v.id in ("", of.id)), None)
 
 
 class Store(Noted):

@@ -11,7 +11,7 @@ import pytest
 from tarazu.cli import main
 from tarazu.daemons.changes import engine, here
 
-from .conftest import OSC, RPCS, ClientNode
+from .conftest import OSC, READ_AHEAD, RPCS, ClientNode
 
 
 def test_a_node_of_nothing_says_so(node: ClientNode) -> None:
@@ -48,8 +48,10 @@ def test_what_is_set_is_shown_beside_what_was_there(node: ClientNode) -> None:
     assert f"lctl set_param {OSC}=8" in out and "would take it back" in out and "council on mds1" in out
     shown = json.loads(node("show", row["id"], "--json")[1])
     assert shown["now"][OSC] == "16" and [e["event"] for e in shown["trail"]] == ["setting", "set"]
-    goals = [line.split()[4] for line in node("score")[1].splitlines()[1:]]
-    assert goals == ["dead", "time", "changes"], "hard ones first, then in the site's order"
+    rows = [line.split() for line in node("score")[1].splitlines()[1:]]
+    goals = {lever: [row[4] for row in rows if row[1] == lever] for lever in (RPCS.lever, READ_AHEAD.lever)}
+    assert goals[RPCS.lever] == ["dead", "time", "changes"], "hard ones first, then in the site's order"
+    assert goals[READ_AHEAD.lever] == ["time"], "it promised nothing, and is measured all the same"
 
 
 def test_what_somebody_else_has_set_is_his(node: ClientNode, monkeypatch: pytest.MonkeyPatch) -> None:

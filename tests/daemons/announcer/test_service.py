@@ -17,6 +17,7 @@ import pytest
 
 from tarazu import config
 from tarazu.changes.change import ALL, Change
+from tarazu.changes.outcome import Gave
 from tarazu.cli import tune
 from tarazu.daemons.announcer import service, start
 from tarazu.daemons.announcer.service import Announcer
@@ -30,6 +31,7 @@ from tarazu.daemons.service import Wakeup
 from tarazu.store import stop
 from tarazu.tune import exchange
 from tarazu.tune.exchange import Decided
+from tarazu.tune.observation import Direction, Observation
 from tests.daemons.tuning import BEFORE, PATIENCE_S, Client, Group
 
 VALUES = ("4", "8", "16")
@@ -122,6 +124,21 @@ def test_of_two_councils_the_first_is_followed_until_it_is_silent(
     audit = [r.getMessage() for r in caplog.records]
     assert any("a decision of mds2 is not followed" in line for line in audit)
     pair.until(lambda: client.in_force in VALUES)
+
+
+def test_what_a_node_sees_is_measured_for_what_is_set_there_by_who_promises_nothing(pair: Pair) -> None:
+    """What a learner's values gave was never looked at."""
+    pair.begin("mds1")
+    pair.until(lambda: pair.client.in_force in VALUES)
+    (held,) = pair.announcer.agent.store.held_changes.values()
+    assert held.gave == Gave("time")
+    (hours,) = pair.announcer.agent.store.measures().values()
+    ((seconds, size),) = hours.sums.values()
+    assert seconds > 0.0 and size == pytest.approx(100 / 1024)
+    crowded = [
+        Observation(1.0, write=Direction(1 << 20, 1), demand=demand).is_crowded for demand in (0, 1, 2)
+    ]
+    assert crowded == [True, False, True], "with one request at a time he sets the pace who asks"
 
 
 def test_what_an_administrator_sets_meanwhile_is_his(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:

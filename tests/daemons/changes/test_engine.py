@@ -408,7 +408,7 @@ def test_what_made_things_worse_is_taken_back_though_the_disk_was_full(
         hours(6, 3.0)
     hours(1, 3.0)
     assert a_of(case) == "were"
-    assert agent.store.decisions().veto(change.key)
+    assert agent.store.decisions().veto(change)
 
 
 def test_another_device_of_the_same_name_keeps_what_it_has(

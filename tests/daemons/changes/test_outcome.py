@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from tarazu.changes.change import Score
+from tarazu.changes.outcome import Hours
 from tarazu.changes.trail import Event
 from tarazu.daemons.changes import agent as agents
 from tarazu.daemons.changes import engine
@@ -109,3 +110,36 @@ def test_measures_outlive_a_restart(site: Site) -> None:
     site.agent = site.started()
     site.hours(6, 3.0)
     assert site.case.now() == before
+
+
+def test_what_promised_nothing_is_measured_and_another_value_may_be_tried(site: Site) -> None:
+    """Who learns says nothing of what a value will give: it was never looked at what came of it."""
+    (change,) = site.plan.changes
+    unpromised = msgspec.structs.replace(change, scores=())
+    site.plan = Plan((unpromised,))
+    before = site.case.now()
+    site.hours(3 * DAY, 2.0)
+    site.agent.follow(site.plan, "apply", "")
+    made = site.case.now()
+    site.hours(8, 2.3)
+    assert site.case.now() == made, "days differ by as much"
+    site.agent.engine.take_back("")
+    site.agent.follow(site.plan, "apply", "")
+    site.hours(8, 3.0)
+    assert site.case.now() == before
+    (worse,) = [each for each in site.events() if each.event == "worse"]
+    assert "nothing promised, was" in worse.why
+    assert not site.agent.follow(site.plan, "apply", "").set
+    other = site.case.wishes()[1][1]
+    assert other.key == change.key and site.agent.follow(Plan((other,)), "apply", "").set
+    site.agent.follow(site.plan, "apply", "")
+    assert site.case.now() == before, "it is still the value that was worse"
+
+
+def test_a_mean_of_an_hour_is_of_what_was_moved_in_it() -> None:
+    """A second in which a few bytes trickle counts as little as they are."""
+    hours = Hours()
+    hours.add(1000.0, BEGIN_S, weight=0.001)
+    hours.add(1.0, BEGIN_S, weight=99.0)
+    ((total, weights),) = hours.sums.values()
+    assert total / weights == pytest.approx(1.01, abs=0.01)

@@ -82,8 +82,6 @@ def _scores(each: Candidate) -> Iterator[Score]:
     """None of an OST that somebody names: he knows why."""
     if each.severity:
         yield Score("dead", 1.0, 0.0, f"{each.why.partition(':')[0]} OSTs that get new files")
-    if each.why.startswith("sick"):
-        yield Score("time", each.severity, 1.0, "times slower than its peers")
 
 
 def apply(agent: Agent, plan: Plan) -> Done:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from tarazu.changes.lever import Lever
 from tarazu.daemons.changes.lctl import Lctl
@@ -11,6 +12,8 @@ from tarazu.errors import BadInput
 
 
 class ListedLever(Lever):
+    seen_by: ClassVar[str] = "time"
+
     def __init__(self, name: str, values: Collection[str], lctl: Lctl, root: str | Path) -> None:
         self.name, self.values, self.lctl, self.root = name, tuple(values), lctl, root
 
