@@ -9,9 +9,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from tarazu import config
+from tarazu.changes.held import Held
+from tarazu.changes.outcome import Gave, Hours
 from tarazu.cli import main
+from tarazu.daemons.changes.agents import mapping
 from tarazu.forwarding.mapping import mapping_file
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.traffic import days
@@ -221,6 +226,49 @@ def test_follow_is_for_the_jobs_that_run_now(run: Run, tmp_path: Path) -> None:
         found = mapping_file.read(path)
         status, out, _ = run("--follow", *where)
     assert status == 0 and " 0 nodes get another router" in out and mapping_file.read(path) == found
+
+
+def test_what_a_followed_mapping_gives_is_measured_each_hour(run: Run, tmp_path: Path) -> None:
+    """The busiest share was only looked at when somebody asked for the mapping. What made it more comes back."""
+    settings = config.Settings(state=config.State(str(tmp_path)))
+    path, fresh = Path(settings.state.mapping), tmp_path / "fresh"
+    days.append(fresh, traffic(MACHINE, cabinets_in_turn(0, 30), int(time.time()) - 600))
+    where = ["--traffic", fresh, "--moves", 16]
+    run("--follow", *where)
+    (held,) = _noted(settings)
+    (score,) = held.change.scores
+    assert score.after < score.before
+    assert score.before == pytest.approx((1100 + 800) / 2 / 2000), "as --advise says of contiguous"
+    assert held.gave == Gave("evenness", score.before, score.after)
+    (hours,) = mapping.agent_of(settings).store.measures().values()
+    ((total, _),) = hours.sums.values()
+    assert total == pytest.approx(score.before)
+    hour = int(time.time() // 3600)
+    store = mapping.agent_of(settings).store
+    seen = {at: (0.2 if at < hour - 9 else 0.4, 1.0) for at in range(hour - 72, hour)}
+    store.measured({"mapping  evenness": Hours(seen)})
+    with store.locked():
+        store.note_all([msgspec.structs.replace(held, since_s=(hour - 9) * 3600.0)])
+    assert "it made things worse than before" in run("--follow", *where)[1] and not path.exists()
+
+
+def _noted(settings: config.Settings) -> list[Held]:
+    store = mapping.agent_of(settings).store
+    store.load()
+    return list(store.held_changes.values())
+
+
+def test_that_no_mapping_is_better_is_listed(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was an error of that moment, and nobody who looked later knew."""
+    with monkeypatch.context() as few:
+        few.setattr(udsp, "MOST_RULES", 7)
+        assert run("--apply")[0] == 1
+    store = mapping.agent_of(config.Settings(state=config.State(str(tmp_path)))).store
+    (cannot,) = store.proposals().cannot_mend
+    assert cannot.lever == "mapping" and "better than the present one, in 7 rules" in cannot.why
+    assert run("--apply")[0] == 0 and not store.proposals().cannot_mend
 
 
 def test_follow_without_fresh_traffic_goes_back_to_folded(run: Run, tmp_path: Path) -> None:

@@ -132,9 +132,10 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
     if name in ("", BEST):
         chosen = offers.best(made, most)
         if chosen is None and (options.apply or options.routes):
-            raise InfeasibleRequest(
-                f"expected a mapping that is better than the present one, in {most} rules"
-            )
+            why = f"expected a mapping that is better than the present one, in {most} rules"
+            if options.apply:
+                mapping.cannot_mend(settings, why)
+            raise InfeasibleRequest(why)
     else:
         chosen = next((offer for offer in made if offer.name == name), None)
     if options.routes and chosen:
@@ -189,12 +190,9 @@ def _set(settings: config.Settings, how: str, rules: Sequence[Rule], scores: tup
 
 
 def _scores(made: list[Offer], chosen: Offer) -> tuple[Score, ...]:
-    """None where it is not known to be better: then somebody wants it all the same."""
     present = next((offer.judged for offer in made if offer.name == "present"), None)
     before, after = (judged.busiest_share if judged else 0.0 for judged in (present, chosen.judged))
-    if not 0.0 < after < 0.99 * before:
-        return ()
-    return (Score("evenness", before, after, "share of the busiest 10 % of the routers"),)
+    return mapping.scores_of(before, after)
 
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:

@@ -13,6 +13,7 @@ from tarazu.cli.bursts.remap_input import Period, RemapProgress, read, site_of, 
 from tarazu.cli.output import print_json, print_table, say
 from tarazu.daemons.changes.agent import Plan
 from tarazu.daemons.changes.agents import mapping
+from tarazu.daemons.changes.levers.mapping import MappingLever
 from tarazu.errors import BadInput, StoreError, Unavailable
 from tarazu.forwarding.mapping import mapping_file
 from tarazu.forwarding.routers import udsp
@@ -20,7 +21,7 @@ from tarazu.past import no_later
 from tarazu.units import percent
 
 if TYPE_CHECKING:
-    from tarazu.changes.change import Change
+    from tarazu.changes.change import Change, Score
     from tarazu.daemons.changes.agent import Agent
     from tarazu.forwarding.mapping.follow import OnWindows
     from tarazu.forwarding.mapping.offers import Site
@@ -36,7 +37,7 @@ FRESH_S = 2 * WINDOW_S
 
 def execute(options: argparse.Namespace, settings: config.Settings) -> int:
     """Write the mapping for the next hour, if it is another one than that in force."""
-    from tarazu.forwarding.mapping import follow, history, rules
+    from tarazu.forwarding.mapping import follow, history, judge, rules
     from tarazu.forwarding.mapping.simple import moved
     from tarazu.forwarding.traffic import days
 
@@ -52,18 +53,24 @@ def execute(options: argparse.Namespace, settings: config.Settings) -> int:
     span = days.span(directory) if directory.is_dir() else None
     now_s = time.time()
     new, why = base, "no traffic of the last two hours"
+    scores: tuple[Score, ...] = ()
     end_s = no_later(span[1], now_s) if span else 0.0
     if span and now_s - end_s < FRESH_S and span[0] < end_s:
         learned = history.learn(read(directory, end_s - WINDOW_S, end_s, "reading"), site.machine)
         moves = follow.MOVES if options.moves is None else options.moves
         new = follow.within(learned, site.machine, base, site.present, site.addresses, most, moves)
         why = f"{moved(base, new)} nodes off folded"
+        hour = read(directory, end_s - WINDOW_S, end_s, "judging")
+        found = judge.judge({"now": site.present, "new": new}, hour, site.machine)
+        before, after = (found[name].busiest_share for name in ("now", "new"))
+        scores = mapping.scores_of(before, after)
+        agent.saw(MappingLever.name, {"evenness": before})
     its = rules.rules(new, site.addresses)
     if rules.on_a_server(its) > most:
         raise BadInput("rules", f"at most {most} on a server", rules.on_a_server(its))
     changed = moved(site.present, new)
     if _in_force(path) != its:
-        change = mapping.change_of(settings, mapping_file.FOLLOW, its, why, agent.name)
+        change = mapping.change_of(settings, mapping_file.FOLLOW, its, why, agent.name, scores)
         done = agent.follow(Plan((change,)), settings.forwarding.routers, "", of=lambda held: False)
         if agent.store.held:
             return _said(options, HELD.format(path), 0)

@@ -244,6 +244,7 @@ class Store(Noted):
 
     def measured(self, measures: Mapping[str, Hours]) -> None:
         with contextlib.suppress(StoreError):
+            os.close(self._open("lock"))  # makes the directory
             self._write(MEASURES, measures)
 
     def made(self, now_s: float) -> list[float]:

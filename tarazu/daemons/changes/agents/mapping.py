@@ -12,10 +12,12 @@ from pathlib import Path
 
 from tarazu import config
 from tarazu.changes.change import Change, Part, Score
+from tarazu.changes.goals import CannotMend
 from tarazu.changes.held import Held
-from tarazu.daemons.changes.agent import Agent
+from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.levers.mapping import MappingLever
 from tarazu.daemons.changes.store import Store
+from tarazu.errors import TarazuError
 from tarazu.forwarding.mapping import mapping_file
 from tarazu.forwarding.routers.udsp import Rule
 
@@ -66,6 +68,22 @@ def agent_of(settings: config.Settings, name: str = "tarazu change bursts remap"
     """`name`: who it is, in the trail. What stops the site does not take it back: mdsd sets nothing then."""
     path = Path(settings.state.mapping)
     return Agent(name, MappingStore(path), {MappingLever.name: MappingLever()}, settings)
+
+
+def scores_of(before: float, after: float) -> tuple[Score, ...]:
+    """By the share of the busiest routers, 0-1; none where it is not known to be less: then somebody wants it all the
+    same.
+    """
+    if not 0.0 < after < 0.99 * before:
+        return ()
+    return (Score("evenness", before, after, "share of the busiest 10 % of the routers"),)
+
+
+def cannot_mend(settings: config.Settings, why: str) -> None:
+    """Told, and listed until a mapping is set; as far as that can be written down."""
+    plan = Plan(cannot_mend=(CannotMend(MappingLever.name, settings.state.mapping, why),))
+    with contextlib.suppress(TarazuError):
+        agent_of(settings).follow(plan, "apply", "", of=lambda held: False)
 
 
 def change_of(

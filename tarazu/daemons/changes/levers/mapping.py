@@ -22,6 +22,7 @@ NONE_OF_OURS = "no mapping: "
 class MappingLever(Lever):
     name = "mapping"
     lasting: ClassVar[bool] = True
+    seen_by: ClassVar[str] = "evenness"
 
     def read(self, target: str, parts: Collection[str] = ()) -> tuple[Part, ...]:
         try:
