@@ -79,7 +79,7 @@ def execute(options: argparse.Namespace) -> int:
     osts, share = options.ost, options.share
     candidates = drain.named(view, share, osts) if osts else drain.candidates(view, share)
     if options.apply:
-        plan = drains.plan_of(view.fs_name, candidates, drains.here(options.root, names), share)
+        plan = drains.plan_of(view.fs_name, candidates, drains.here(options.root, names), share, view.osts)
         return _apply(options, settings, candidates, plan)
     shown = tuple(options.set or drain.PARAMETERS)
     orders = {c.ost: drain.commands(view.fs_name, c.ost) for c in candidates if not c.held_back}

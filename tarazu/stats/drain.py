@@ -13,7 +13,7 @@ Works for all clients and needs no placement library. The parameters, from soft 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import floor
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ import msgspec
 
 from tarazu.errors import BadInput
 from tarazu.model import Ost, SystemView
-from tarazu.ost_state import HOT_LOAD, UNKNOWN, Verdict
+from tarazu.ost_state import HOT_LOAD, NEARLY_FULL, UNKNOWN, UNUSABLE, Verdict
 
 
 class DrainParameter(NamedTuple):
@@ -92,6 +92,18 @@ def named(view: SystemView, share: float, osts: Sequence[int]) -> list[Candidate
         chosen.append(Candidate(ost.index, ost.oss, "named", 0.0, held_back=takes and allowed < 1))
         allowed -= takes
     return chosen
+
+
+def too_full(osts: Sequence[Ost], out: Collection[int] = ()) -> float:
+    """By how much of their space the OSTs that get new files are more than nearly full, all together; 1 where there is
+    none. `out`: OSTs that get none beside those that do not already.
+    """
+    takers = [o for o in osts if o.index not in out and not _is_out(o) and o.verdict not in UNUSABLE]
+    if not takers:
+        return 1.0
+    total = sum(o.total_bytes for o in takers)
+    used = sum(o.used_bytes for o in takers) / total if total else 0.0
+    return round(max(0.0, used - NEARLY_FULL), 4)
 
 
 def _allowed(view: SystemView, share: float) -> int:

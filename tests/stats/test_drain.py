@@ -57,3 +57,8 @@ class TestNamed:
         ]  # fmt: skip
         with pytest.raises(BadInput, match=r"--ost: expected OSTs of lustre, 0 to 19, found \[20, 99\]"):
             drain.named(view, 1.0, [1, 99, 20])
+
+
+def test_without_an_ost_that_takes_files_all_are_too_full() -> None:
+    osts = view_of(lambda i: {} if i < 2 else {"degraded": True} if i < 5 else {"no_create": True}).osts
+    assert [drain.too_full(osts, out) for out in ((), (0,), (0, 1))] == [0.0, 0.0, 1.0]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tarazu.changes.goals import refusal
@@ -15,9 +16,11 @@ from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.agents import drains
 from tarazu.daemons.changes.agents.parameters import agent_of, learns
 from tarazu.daemons.changes.done import Done
+from tarazu.daemons.changes.here import listed as listed_here
 from tarazu.daemons.changes.trail import read
 from tarazu.durable import boot_id
 from tarazu.errors import Unavailable
+from tarazu.model import Ost
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.stats.drain import DEFAULT, Candidate
 
@@ -128,6 +131,44 @@ def test_a_drain_is_worth_it_and_what_the_share_does_not_allow_is_said(server: S
     trail = list(read(Path(server.settings.state.changes) / "trail.jsonl", 99))
     assert "--share 0.1 of all OSTs are out" in next(e.why for e in trail if e.event == "cannot mend")
     assert trail[0].by == "tarazu change drain --apply" and trail[0].commands == (f"lctl set_param {TEN}=1",)
+
+
+def test_what_cannot_be_drained_is_listed_until_it_can(server: Server) -> None:
+    """It stood in the trail alone: `tarazu change list` did not show it, and each try added a line there."""
+
+    def listed() -> list[str]:
+        (agent,) = (each for each in listed_here(server.settings) if each.name == "parameters")
+        return [one.target for one in agent.changes if one.state == "cannot mend"]
+
+    for _ in range(2):
+        server.apply(ost(10), ost(0, held_back=True))
+    assert listed() == ["lustre-OST0000"]
+    announcer = server.agent()
+    announcer.follow(Plan((wish("max_rpcs_in_flight", "16"),)), "observe", "", of=learns)
+    assert listed() == ["lustre-OST0000"], "the announcer proposed something, and it was gone"
+    trail = list(read(Path(server.settings.state.changes) / "trail.jsonl", 99))
+    assert [each.event for each in trail].count("cannot mend") == 1
+    server.apply(ost(10))
+    assert not listed() and announcer.store.proposals().proposals
+
+
+def test_no_ost_is_drained_where_the_others_are_too_full_for_its_files(server: Server) -> None:
+    """The share was all that was looked at: a sick OST with room was drained, and files went to full ones."""
+    here = drains.here(server.root)
+
+    def drained(*fills: float) -> Done:
+        osts = [Ost(i, "oss1", 1000, round(1000 * (1 - fill)), 10) for i, fill in enumerate(fills)]
+        osts[1] = msgspec.structs.replace(osts[1], index=10)
+        return drains.apply(server.drains(), drains.plan_of("lustre", [ost(10)], here, 0.5, osts))
+
+    done = drained(0.97, 0.5, 0.96)
+    assert not done.set and len(done.refused) == 2 and server.now()[TEN] == "0"
+    assert "beyond nearly full, of OSTs that get new files: 0 now, 0.015 after it" in done.refused[0].why
+    cannot = server.drains().store.proposals().cannot_mend
+    assert [each.target for each in cannot] == [TEN, OSP]
+    assert len(drained(0.9, 0.5, 0.96).set) == 2
+    server.undo()
+    assert len(drained(0.97, 0.99, 0.96).set) == 2, "it is the fullest of them"
 
 
 def test_the_announcers_rounds_leave_drained_osts_until_they_end(server: Server) -> None:

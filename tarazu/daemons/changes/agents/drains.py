@@ -17,11 +17,12 @@ from tarazu.changes.goals import CannotMend
 from tarazu.changes.held import Held
 from tarazu.changes.trail import event
 from tarazu.daemons.changes.agent import Agent, Plan
-from tarazu.daemons.changes.agents.parameters import agent_of
+from tarazu.daemons.changes.agents.parameters import ParametersStore, agent_of
 from tarazu.daemons.changes.done import Done
 from tarazu.daemons.noted import LOCK_S
 from tarazu.errors import Unavailable
-from tarazu.stats.drain import DEFAULT, PARAMETERS, Candidate
+from tarazu.model import Ost
+from tarazu.stats.drain import DEFAULT, PARAMETERS, Candidate, too_full
 from tarazu.stats.params import find, ost_target, target_name
 
 COMMAND = "tarazu change drain"
@@ -49,10 +50,19 @@ def here(root: str | Path, names: Collection[str] = DEFAULT) -> dict[str, str]:
     return found
 
 
-def plan_of(fs_name: str, candidates: Sequence[Candidate], parameters: dict[str, str], share: float) -> Plan:
-    """`parameters`: as `here`."""
+def plan_of(
+    fs_name: str,
+    candidates: Sequence[Candidate],
+    parameters: dict[str, str],
+    share: float,
+    osts: Sequence[Ost] = (),
+) -> Plan:
+    """`parameters`: as `here`; `osts`: all of the file system."""
     chosen = {each.ost: each for each in candidates if not each.held_back}
-    changes = []
+    changes, scores, out = [], {}, set[int]()
+    for index, one in chosen.items():
+        scores[index] = tuple(_scores(one, too_full(osts, out), too_full(osts, {*out, index})))
+        out.add(index)
     for name, value in parameters.items():
         target = ost_target(name.split(".")[1])
         if target and target[0] == fs_name and (each := chosen.get(target[1])):
@@ -63,7 +73,7 @@ def plan_of(fs_name: str, candidates: Sequence[Candidate], parameters: dict[str,
                     wanted={name: value},
                     why=each.why,
                     asked_by=f"{COMMAND} --apply",
-                    scores=tuple(_scores(each)),
+                    scores=scores[each.ost],
                     lasts_s=LASTS_S,
                     mends=True,
                 )
@@ -78,10 +88,11 @@ def plan_of(fs_name: str, candidates: Sequence[Candidate], parameters: dict[str,
     return Plan(tuple(changes), tuple(cannot))
 
 
-def _scores(each: Candidate) -> Iterator[Score]:
-    """None of an OST that somebody names: he knows why."""
+def _scores(each: Candidate, before: float, after: float) -> Iterator[Score]:
+    """None of an OST that somebody names: he knows why. `before`, `after`: as `too_full`."""
     if each.severity:
         yield Score("dead", 1.0, 0.0, f"{each.why.partition(':')[0]} OSTs that get new files")
+        yield Score("space", before, after, "share of space beyond nearly full, of OSTs that get new files")
 
 
 def apply(agent: Agent, plan: Plan) -> Done:
@@ -93,9 +104,21 @@ def apply(agent: Agent, plan: Plan) -> Done:
     done = make()
     if done.left:  # somebody has set it back since, and is asked for it anew
         done = done.and_(make(anew=True))
-    for each in plan.cannot_mend:
-        agent.trail.add(event("cannot mend", agent.name, lever=each.lever, target=each.target, why=each.why))
+    refused = (CannotMend("drain", each.key[1], each.why) for each in done.refused)
+    _tell(agent, (*plan.cannot_mend, *refused))
     return done
+
+
+def _tell(agent: Agent, cannot: tuple[CannotMend, ...]) -> None:
+    """`tarazu change list` shows it until the next one is told; the trail has it when it begins."""
+    assert isinstance(agent.store, ParametersStore)
+    with agent.store.locked():
+        known = agent.store.cannot_drain(cannot)
+    for each in cannot:
+        if (each.lever, each.target) not in {(one.lever, one.target) for one in known}:
+            agent.trail.add(
+                event("cannot mend", agent.name, lever=each.lever, target=each.target, why=each.why)
+            )
 
 
 def _is_so(agent: Agent, change: Change) -> bool:
@@ -119,4 +142,5 @@ def undo(agent: Agent, fs_name: str = "", osts: Collection[int] = ()) -> Done:
 
     done = agent.engine.take_back(f"{COMMAND} --undo", of=of, wait_s=LOCK_S)
     agent.engine.forget_theirs({held.key for held in done.left}, LOCK_S)
+    _tell(agent, ())
     return done

@@ -6,7 +6,10 @@ import contextlib
 import time
 from collections.abc import Callable
 
+import msgspec
+
 from tarazu import config
+from tarazu.changes.goals import CannotMend
 from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
 from tarazu.daemons.changes.agent import Agent
@@ -16,7 +19,7 @@ from tarazu.daemons.changes.levers.client import ClientLever
 from tarazu.daemons.changes.levers.drain import DrainLever
 from tarazu.daemons.changes.levers.nrs import NrsLever
 from tarazu.daemons.changes.levers.tbf import TbfLever
-from tarazu.daemons.changes.store import Store
+from tarazu.daemons.changes.store import Proposals, Store
 from tarazu.daemons.noted import Noted
 from tarazu.errors import BadInput, StoreError
 from tarazu.store import stop
@@ -47,6 +50,28 @@ class ParametersStore(Store):
     @property
     def exists(self) -> bool:
         return super().exists or bool(self._found())
+
+    def propose(self, proposals: Proposals) -> None:
+        """What the announcer proposes; OSTs that cannot be drained are told by who drains."""
+        cannot_mend = (*proposals.cannot_mend, *self._cannot_drain())
+        super().propose(msgspec.structs.replace(proposals, cannot_mend=cannot_mend))
+
+    def cannot_drain(self, cannot: tuple[CannotMend, ...]) -> tuple[CannotMend, ...]:
+        """Noted beside what is proposed; those before. Only with the lock."""
+        before = self._cannot_drain()
+        if cannot != before:
+            with contextlib.suppress(StoreError):
+                found = self.proposals()
+                others = tuple(each for each in found.cannot_mend if each not in before)
+                super().propose(msgspec.structs.replace(found, cannot_mend=(*others, *cannot)))
+        return before
+
+    def _cannot_drain(self) -> tuple[CannotMend, ...]:
+        try:
+            found = self.proposals().cannot_mend
+        except StoreError:  # it is written anew
+            return ()
+        return tuple(each for each in found if each.lever == DrainLever.name)
 
     def _found(self) -> list[Noted]:
         try:
