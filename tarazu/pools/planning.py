@@ -26,6 +26,7 @@ TROUBLE_S = 3600.0
 UNITS = {
     "dead": "dead or refusing OSTs in the pool",
     "exclusions": "excluded OSTs in the pool",
+    "pools": "OSTs in the pool that are not in pool.of",
     "space": "OSTs in the pool that are full or nearly so",
     "time": "times as long as on OSTs that are well",
     "evenness": "share of the OSTs that are left out",
@@ -87,8 +88,10 @@ def plan(
     return Planned(round_, _change(known, round_, wanted, after, candidates), cannot)
 
 
-def measures(osts: Iterable[Ost], members: Collection[int], candidates: int) -> dict[str, float]:
-    """What members of a pool are like, less is better.
+def measures(
+    osts: Iterable[Ost], members: Collection[int], candidates: int, of: Collection[int] | None = None
+) -> dict[str, float]:
+    """What members of a pool are like, less is better; `of`: as in `Known`.
 
     time        how many times as long a job takes as on OSTs that are well, where each candidate gets as much
     evenness    share of the candidates that are left out, whose load the others bear
@@ -99,6 +102,7 @@ def measures(osts: Iterable[Ost], members: Collection[int], candidates: int) -> 
         "time": 1.0 + sum(map(_slowness, inside)) / max(1, candidates),
         "dead": verdicts.count(Verdict.DEAD) + verdicts.count(Verdict.REFUSING),
         "exclusions": verdicts.count(Verdict.EXCLUDED),
+        "pools": 0 if of is None else len({*members} - {*of}),
         "space": sum(
             ost.fill >= NEARLY_FULL or verdict is Verdict.FULL
             for ost, verdict in zip(inside, verdicts, strict=True)
@@ -157,7 +161,7 @@ def _change(
     mends = bool(round_.remove) or not known.found  # one that is just made keeps files off what is amiss
     scores: tuple[Score, ...] = ()
     if known.found and changed:
-        was, will = (measures(known.osts, each, len(candidates)) for each in (known.found, after))
+        was, will = (measures(known.osts, each, len(candidates), known.of) for each in (known.found, after))
         names = [name for name in was if name != "evenness" or not round_.remove]
         scores = (
             *(Score(name, was[name], will[name], UNITS[name]) for name in names),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,8 +13,9 @@ from tarazu.changes.goals import SOFT, refusal
 from tarazu.changes.held import Held
 from tarazu.model import Ost
 from tarazu.ost_state import AVOIDED, OstState, Verdict
-from tarazu.pools.choosing import Memory, changed
-from tarazu.pools.parts import osts_in, parts_of
+from tarazu.pools import choosing, planning
+from tarazu.pools.choosing import Memory, Round, changed
+from tarazu.pools.parts import IN, osts_in, parts_of
 from tarazu.pools.planning import Known, measures, plan
 
 GIB = 1 << 30
@@ -52,3 +54,21 @@ def test_no_goal_refuses_what_a_pool_should_lose_or_get(rounds: list[Any], sites
         before = held.before if held else parts_of(found, change.wanted)
         held, found = Held(change, before, (change.wanted,)), sorted(osts_in(change.wanted))
         assert len(found) >= OSTS / 2 and measures(osts, found, OSTS)["time"] >= 1.0
+
+
+@pytest.mark.parametrize("verdict", ["dead", "refusing", "excluded", "full", "nearly-full", "outside"])
+def test_a_hard_goal_refuses_an_ost_that_no_file_should_get(verdict: str) -> None:
+    """Whatever chose it: it is put together here by a fault of who chooses."""
+    amiss = "ok" if verdict == "outside" else verdict
+    osts = [ost(index, "ok", 1.0, 9 * GIB) for index in range(OSTS - 1)]
+    osts.append(ost(OSTS - 1, amiss, 1.0, 1 if "full" in verdict else 9 * GIB))
+    of = range(OSTS - (verdict == "outside"))
+    known = Known("scratch.good", osts, list(range(OSTS - 1)), of, None, {})
+    round_ = Round(add=(choosing.Change(OSTS - 1, "well"),))
+    wanted = {str(OSTS - 1): IN}
+    change = planning._change(known, round_, wanted, set(range(OSTS)), set(range(OSTS)))
+    assert "0 now, 1 after it" in refusal(change)
+    well = planning._change(
+        Known("scratch.good", osts[:-1], [0, 1], None, None, {}), round_, wanted, {0, 1, 2}, set(range(OSTS))
+    )
+    assert not refusal(well)
