@@ -63,7 +63,7 @@ MAY_IMPORT = {
     "store": BASE | {"layout", "trace", "native"},
     "plan": BASE | {"layout", "store", "native", "wire"},
     "doctor": BASE | {"wire", "stats", "trace", "store", "prepare", "run", "native"},
-    "prepare": BASE | {"native", "layout", "wire"},
+    "prepare": BASE | {"changes", "native", "layout", "wire"},
     "run": BASE
     | {"batch", "program", "wire", "stats", "layout", "trace", "predict", "store", "forwarding", "native"},
     "report": BASE

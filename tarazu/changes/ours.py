@@ -46,13 +46,12 @@ def wanted_of(wanted: Mapping[str, str], parts: Sequence[Part]) -> dict[str, str
 
 
 def promised(change: Change, seen_by: str = "") -> Gave | None:
-    """By the first score that it betters, soft ones first: what must not be is counted rather than measured.
-    `seen_by`: of its lever, where it promises nothing that is measured.
+    """By the first soft goal that it betters: what must not be is counted before, and not measured after. `seen_by`:
+    of its lever, where it promises nothing else.
     """
-    better = [score for score in change.scores if score.after < score.before]
-    soft = [score for score in better if score.measure not in HARD]
-    for score in soft or ([] if seen_by else better):
-        return Gave(score.measure, score.before, score.after)
+    for score in change.scores:
+        if score.after < score.before and score.measure not in HARD:
+            return Gave(score.measure, score.before, score.after)
     return Gave(seen_by) if seen_by else None
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 import msgspec
 
 from tarazu import config, native
-from tarazu.changes.change import ALL
+from tarazu.changes.change import ALL, Score
 from tarazu.changes.held import Held
 from tarazu.cli.output import action_options, print_json
 from tarazu.daemons.asking import Whole, whole_of
@@ -39,6 +39,7 @@ from tarazu.names import one_line, quoted, shown
 from tarazu.predict import RUNS
 from tarazu.prepare import directories
 from tarazu.prepare.choosing import DirectoryChoice, Expected, choose
+from tarazu.prepare.scoring import scores
 from tarazu.stats import client
 from tarazu.units import MIB
 
@@ -52,6 +53,7 @@ class Prepared(msgspec.Struct, frozen=True):
     choice: DirectoryChoice
     words: str
     """Options of `lfs setstripe`; empty: nothing is done."""
+    scores: tuple[Score, ...] = ()
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -145,8 +147,16 @@ def _around(
     layouts: Layouts | None = None
     try:
         layouts = Layouts(settings)
-        done = layouts.begin([(p.directory, p.words) for p in prepared if p.words], application)
+        cannot = {p.directory: p.choice.why for p in prepared if p.choice.stuck}
+        done = layouts.begin(
+            [(p.directory, p.words) for p in prepared if p.words],
+            application,
+            scores={p.directory: p.scores for p in prepared},
+            cannot=cannot,
+        )
         _say(layouts.held, done)
+        for directory, why in cannot.items():
+            print(f"tarazu change prepare: {one_line(directory)}: nothing is set: {why}", file=sys.stderr)
     except Exception as error:  # what was set until then is noted
         print(f"tarazu change prepare: {_text(error)}", file=sys.stderr)
     program.restore_environment()
@@ -324,7 +334,7 @@ def _one(
     words = ""
     if chosen.layout:
         words = directories.words_of(chosen.layout, chosen.osts, start=chosen.method == "start")
-    return Prepared(directory, fs_name, expected, chosen, words)
+    return Prepared(directory, fs_name, expected, chosen, words, tuple(scores(base, chosen, osts, fs.pools)))
 
 
 def _base(mounts: Sequence[client.Mount], fs: client.FileSystem) -> Layout:

@@ -65,6 +65,10 @@ class Askers:
             return not pid.isdecimal() or started(int(pid)) != since
         return is_old(self.directory / f"{_PREFIX}{asker}")
 
+    @property
+    def nobody(self) -> bool:
+        return not any(self.directory.glob(f"{_PREFIX}*"))
+
     def forget_gone(self) -> None:
         """Remove the files of those that nobody asks about any more."""
         for path in self.directory.glob(f"{_PREFIX}*"):

@@ -50,6 +50,8 @@ class DirectoryChoice(msgspec.Struct, frozen=True):
     layout: Layout | None = None
     osts: tuple[tuple[int, ...], ...] = ()
     """Of each component: its list, its start index alone, or nothing."""
+    stuck: bool = False
+    """Something is amiss, and no layout keeps files from it."""
 
 
 def choose(
@@ -102,15 +104,16 @@ def _narrowed(
     names += " …" if len(amiss) > 5 else ""
     if not run and (not lists or len(good) < wanted):
         more = "" if lists else "; a list of OSTs would do (--lists), a pool of good ones is better"
-        return DirectoryChoice(None, f"too few OSTs in a row are well ({names}){more}")
+        return DirectoryChoice(None, f"too few OSTs in a row are well ({names}){more}", stuck=True)
     method: Method = "start" if run else "list"
     chosen = run or tuple(t.index for t in sorted(good, key=lambda t: -t.avail_bytes)[:wanted])
     share = expected.size_bytes / max(1, widths[-1])
     short = [t.index for t in good if t.index in chosen and t.avail_bytes < ROOM * share]
     if short:
-        return DirectoryChoice(None, f"OST {short[0]} has too little room for {human_bytes(share)} and more")
-    if (why := _slower(base, expected, targets, max(widths))) is not None:
-        return DirectoryChoice(None, why)
+        why = f"OST {short[0]} has too little room for {human_bytes(share)} and more"
+        return DirectoryChoice(None, why, stuck=True)
+    if (slower := _slower(base, expected, targets, max(widths))) is not None:
+        return DirectoryChoice(None, slower)
     parts: list[Component] = []
     osts: list[tuple[int, ...]] = []
     at = 0

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tarazu import config
+from tarazu.changes.change import Change
+from tarazu.changes.goals import refusal
+from tarazu.daemons.changes.agents.layouts import Layouts
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout, Ost
 from tarazu.ost_state import AVOIDED, UNKNOWN, OstState, Verdict, judge
 from tarazu.prepare.choosing import DirectoryChoice, Expected, choose
 from tarazu.prepare.directories import words_of
+from tarazu.prepare.scoring import scores
 from tarazu.units import GIB, MIB
 
 PLAIN = Layout((Component(0, EOF, 4 * MIB, 1),))
@@ -103,6 +110,59 @@ def test_no_ost_that_is_amiss_is_ever_named(verdicts: Any, base: Layout, files: 
         run = range(named[0], named[0] + component.stripe_count)
         osts = tuple(run) if chosen.method == "start" else named
         assert len(osts) == component.stripe_count and not amiss & set(osts) and max(osts) < len(verdicts)
+
+
+@given(
+    VERDICTS, st.sampled_from([PLAIN, PFL]), st.integers(0, 20), st.booleans(), st.sets(st.integers(0, 23))
+)
+def test_no_hard_goal_refuses_what_is_chosen(
+    verdicts: Any, base: Layout, files: int, lists: bool, pool: set[int]
+) -> None:
+    seen = targets(len(verdicts), **{f"_{i}": v for i, v in enumerate(verdicts)})
+    chosen = choose(base, Expected(files, files * GIB), seen, "good", sorted(pool), lists=lists)
+    assert not held_to(base, chosen, seen, good=pool)
+
+
+def held_to(base: Layout, chosen: DirectoryChoice, seen: list[Ost], **pools: set[int]) -> str:
+    its = tuple(scores(base, chosen, seen, pools))
+    return refusal(Change(lever="layout", target="/scratch/out", wanted={"": words(chosen)}, scores=its))
+
+
+@pytest.mark.parametrize("verdict", ["dead", "refusing", "excluded", "full", "nearly-full"])
+def test_a_hard_goal_refuses_a_layout_with_an_ost_that_its_files_did_not_get(verdict: str) -> None:
+    """Whatever chose it: it is put together here by a fault of who chooses."""
+    seen = targets(8, _5=verdict)
+    if "full" in verdict:
+        seen[5] = msgspec.structs.replace(seen[5], free_bytes=1)
+    base = Layout((Component(0, EOF, MIB, 2, pool="flash"),))
+    for method, osts in (("list", (1, 5)), ("start", (4,))):
+        bad = DirectoryChoice(method, "", base, (osts,))  # type: ignore[arg-type]
+        assert "0 now, 1 after it" in held_to(base, bad, seen, flash={0, 1, 2, 4})
+    other = Layout((Component(0, EOF, MIB, 2, pool="good"),))
+    assert "0 now, 1 after it" in held_to(
+        base, DirectoryChoice("pool", "", other), seen, flash={1}, good={1, 5}
+    )
+
+
+def test_a_hard_goal_refuses_a_layout_that_leaves_its_pool() -> None:
+    base = Layout((Component(0, EOF, MIB, 2, pool="flash"),))
+    leaves = DirectoryChoice("list", "", base, ((1, 2),))
+    why = held_to(base, leaves, targets(8), flash={0, 1})
+    assert why == "OSTs outside the pool of a component that files there may get: 0 now, 1 after it"
+    assert not held_to(base, leaves, targets(8), flash={1, 2, 3})
+
+
+def test_that_no_layout_keeps_files_from_what_is_amiss_is_listed_while_the_job_runs(tmp_path: Path) -> None:
+    """With --apply nothing was said, and nothing done."""
+    seen = targets(8, 0.01, _1="sick", _3="sick", _5="sick", _7="sick")
+    chosen = choose(PLAIN, MANY, seen, "", [])
+    assert chosen.stuck and not choose(PLAIN, MANY, targets(8), "", []).stuck
+    job = Layouts(config.Settings(run=config.RunSettings(state_dir=str(tmp_path))))
+    job.begin([], "solver", cannot={"/scratch/out": chosen.why})
+    (cannot,) = job.agent.store.proposals().cannot_mend
+    assert (cannot.target, cannot.why) == ("/scratch/out", chosen.why)
+    job.end()
+    assert not job.agent.store.proposals().cannot_mend
 
 
 def test_one_that_is_drained_and_slow_by_it_is_avoided_all_the_same() -> None:

@@ -129,12 +129,14 @@ def test_a_rule_goes_with_its_router_and_comes_back_with_it(
     with caplog.at_level(logging.INFO, "tarazu.changes"):
         service._tick(time.monotonic())
     assert server.rules() == [] and f" restored routers {A}: {A} set: {GATEWAYS[0]} is down" in caplog.text
+    (cannot,) = service.agent.store.proposals().cannot_mend
+    assert (cannot.target, cannot.why) == (str(A), f"{GATEWAYS[0]} is down"), "`tarazu change list` shows it"
     assert [state.up for state in asked(service).routers] == [False, True]
     answer(service, A)
     assert server.rules() == []
     server.set_routes()
     service._tick(time.monotonic())
-    assert server.rules() == [A]
+    assert server.rules() == [A] and not service.agent.store.proposals().cannot_mend
 
 
 def test_routes_are_read_without_a_right_that_the_unit_does_not_have(

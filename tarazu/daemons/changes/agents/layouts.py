@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
+
+import msgspec
 
 from tarazu import config
-from tarazu.changes.change import ALL, Change, Part
+from tarazu.changes.change import ALL, Change, Part, Score
+from tarazu.changes.goals import CannotMend
 from tarazu.changes.held import Held
 from tarazu.changes.limits import Limits
+from tarazu.changes.trail import event
 from tarazu.daemons.changes.agent import Agent
 from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.levers.layout import LayoutLever
 from tarazu.daemons.changes.store import Store
-from tarazu.errors import StoreError
+from tarazu.errors import StoreError, Unavailable
 from tarazu.prepare import former
 from tarazu.prepare.askers import Askers, mine
 from tarazu.store import stop
@@ -60,16 +65,29 @@ class Layouts:
         self.askers = Askers(self.agent.store.directory)
         self.me = mine()
         self._stop_file = settings.run.stop_file
+        self._cannot: set[str] = set()
+        """Directories of which it was told whether their files can be kept from what is amiss."""
 
-    def begin(self, wanted: Sequence[tuple[str, str]], application: str) -> Done:
-        """(directory, words) each, after what jobs that are gone have left. Raises StoreError, Unavailable."""
+    def begin(
+        self,
+        wanted: Sequence[tuple[str, str]],
+        application: str,
+        *,
+        scores: Mapping[str, tuple[Score, ...]] = MappingProxyType({}),
+        cannot: Mapping[str, str] = MappingProxyType({}),
+    ) -> Done:
+        """(directory, words) each, after what jobs that are gone have left. `cannot`: directory → why its files cannot
+        be kept from what is amiss. Raises StoreError, Unavailable.
+        """
         self.clean("its job is gone")
-        if not wanted:
+        if not (wanted or cannot):
             return Done()
         self._rotate()
         self.askers.come(self.me)
         why = f"{application or 'a job'} writes there"
-        changes = [_change(directory, words, why) for directory, words in wanted]
+        self._cannot = {directory for directory, _ in wanted} | {*cannot}
+        self._tell(self._cannot, cannot)
+        changes = [_change(directory, words, why, scores.get(directory, ())) for directory, words in wanted]
         return self.agent.engine.make(changes, why, of=lambda _: False, asker=self.me, wait_s=LOCK_S)
 
     @property
@@ -97,7 +115,28 @@ class Layouts:
         """Raises StoreError, Unavailable."""
         if not self.agent.store.directory.exists():
             return Done()
-        return self.agent.engine.leave(lambda asker: asker == self.me, why, wait_s=LOCK_S)
+        done = self.agent.engine.leave(lambda asker: asker == self.me, why, wait_s=LOCK_S)
+        if self._cannot:
+            self._tell(self._cannot, {})
+        return done
+
+    def _tell(self, directories: Collection[str] | None, cannot: Mapping[str, str]) -> None:
+        """`tarazu change list` shows of these (None: all) what cannot be mended, while the job runs; where it can be
+        written down.
+        """
+        store, name = self.agent.store, LayoutLever.name
+        new = tuple(CannotMend(name, directory, why) for directory, why in cannot.items())
+        with contextlib.suppress(StoreError, Unavailable), store.locked(LOCK_S):
+            found = store.proposals()
+            others = tuple(
+                each for each in found.cannot_mend if directories and each.target not in directories
+            )
+            if (*others, *new) != found.cannot_mend:
+                store.propose(msgspec.structs.replace(found, cannot_mend=(*others, *new)))
+        for each in new:
+            self.agent.trail.add(
+                event("cannot mend", self.agent.name, lever=name, target=each.target, why=each.why)
+            )
 
     def clean(self, why: str = UNDO) -> Done:
         """Take back what jobs that are gone have left. Raises StoreError, Unavailable."""
@@ -106,6 +145,8 @@ class Layouts:
         self._take_over_former()
         done = self.agent.engine.leave(self.askers.gone, why, wait_s=LOCK_S)
         self.askers.forget_gone()
+        if self.askers.nobody:
+            self._tell(None, {})
         return done
 
     def running(self) -> list[tuple[str, str]]:
@@ -150,8 +191,15 @@ class Layouts:
                 os.replace(path, f"{path}.1")
 
 
-def _change(directory: str, words: str, why: str) -> Change:
-    return Change(lever=LayoutLever.name, target=directory, wanted={ALL: words}, why=why, asked_by="prepare")
+def _change(directory: str, words: str, why: str, scores: tuple[Score, ...] = ()) -> Change:
+    return Change(
+        lever=LayoutLever.name,
+        target=directory,
+        wanted={ALL: words},
+        why=why,
+        asked_by="prepare",
+        scores=scores,
+    )
 
 
 def _words(asker: str, here: str) -> str:
