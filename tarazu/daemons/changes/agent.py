@@ -1,7 +1,8 @@
 """What a daemon has to change a system by: it says what it would have, in its mode; the agent sees to the rest.
 
 observe  proposals alone: `tarazu change list` shows them
-advise   those are made that people approved (`tarazu change approve`)
+advise   those are made that people approved in the last week (`tarazu change approve`); they stay, while something of
+         their target is wanted, until another one is approved
 apply    all are made, within the limits
 
 What people took back by hand is not made again until they apply it; nor is, for a day, what made things worse than
@@ -47,6 +48,8 @@ SAVE_S = 600.0
 """So often the measures are written."""
 WORSE_S = 86400.0
 """So long what made things worse is not made again."""
+APPROVED_S = 7 * 86400.0
+"""So long an approval counts for what is not made; what is made ends by itself."""
 BY_ITSELF = "tarazu"
 
 
@@ -122,6 +125,7 @@ class Agent:
         Raises StoreError or Unavailable when the notes are not to be had: then nothing is set.
         """
         unread = ""
+        spoken_of = {change.key for change in plan.changes}
         with self.store.locked(wait_s):
             held = self.store.held_changes
             try:
@@ -140,8 +144,8 @@ class Agent:
                 return True
             if self.engine.stopped:
                 return of(each)
-            by_hand = mode != "observe" and not approved(each.id, decisions, self.settings)
-            return not stopped and not by_hand and of(each)
+            stays = mode != "observe" and each.key in spoken_of and not self._unapproved(each.id, decisions)
+            return not stopped and not stays and of(each)
 
         done = self.engine.make(may, why, of=its, wait_s=wait_s, reasons=reasons)
         self._propose(plan, mode, decisions, done, stopped)
@@ -175,13 +179,17 @@ class Agent:
     def _decisions(self) -> Decisions:
         """Only with the lock. What made things worse a day ago may be tried again. Raises StoreError."""
         decisions, now_s = self.store.decisions(), self.engine.clock()
+        approvals = {
+            id: tuple(msgspec.structs.replace(each, at_s=no_later(each.at_s, now_s)) for each in of)
+            for id, of in decisions.approvals.items()
+        }
         fresh = tuple(
             msgspec.structs.replace(veto, at_s=no_later(veto.at_s, now_s))
             for veto in decisions.vetoes
             if veto.by != BY_ITSELF or veto.at_s > now_s - WORSE_S
         )
-        if fresh != decisions.vetoes:
-            decisions = msgspec.structs.replace(decisions, vetoes=fresh)
+        if (fresh, approvals) != (decisions.vetoes, decisions.approvals):
+            decisions = msgspec.structs.replace(decisions, vetoes=fresh, approvals=approvals)
             with contextlib.suppress(StoreError):
                 self.store.decide(decisions)
         return decisions
@@ -194,7 +202,12 @@ class Agent:
             return ""
         if mode != "advise":
             return f"the mode is {mode}"
-        return approved(change.id, decisions, self.settings)
+        return self._unapproved(change.id, decisions)
+
+    def _unapproved(self, id: str, decisions: Decisions) -> str:
+        """As `unapproved`, now."""
+        made = any(held.id == id for held in self.store.held_changes.values())
+        return unapproved(id, decisions, self.settings, self.engine.clock(), made=made)
 
     def _propose(self, plan: Plan, mode: str, decisions: Decisions, done: Done, stopped: str) -> None:
         now = time.monotonic()
@@ -341,14 +354,19 @@ def limits_of(settings: config.Settings) -> Limits:
     return Limits(changes.at_once, changes.per_minute, changes.per_hour)
 
 
-def approved(id: str, decisions: Decisions, settings: config.Settings) -> str:
-    """Why it is not; empty: it is, by as many as the site wants."""
-    people = {approval.by for approval in decisions.approvals.get(id, ())}
+def unapproved(
+    id: str, decisions: Decisions, settings: config.Settings, now_s: float, *, made: bool = False
+) -> str:
+    """Why it is not approved; empty: it is, by as many as the site wants. `made`: it is in force already."""
+    all_ = decisions.approvals.get(id, ())
+    people = {each.by for each in all_ if made or each.at_s > now_s - APPROVED_S}
     needed = 2 if settings.changes.second_person else 1
     if len(people) >= needed:
         return ""
     if people:
         return f"approved by {', '.join(sorted(people))}; a second person is needed (changes.second_person)"
+    if all_:
+        return "approved more than a week ago: approve it again: tarazu change approve"
     return "waits for approval: tarazu change approve"
 
 

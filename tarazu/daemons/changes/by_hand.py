@@ -63,7 +63,8 @@ def _approve(settings: config.Settings, each: NodeAgent, one: Listed, by: str, r
         decisions = msgspec.structs.replace(decisions, approvals=kept)
         agent.store.decide(decisions)
         agent.trail.add(event("approved", agent.name, _change(agent, one), by=by, why=reason))
-        why = agents.approved(one.id, decisions, settings)
+        made = any(held.id == one.id for held in agent.store.held_changes.values())
+        why = agents.unapproved(one.id, decisions, settings, time.time(), made=made)
         veto = decisions.veto(_change(agent, one))
     if why:
         return why
@@ -87,7 +88,7 @@ def apply(settings: config.Settings, one: Listed, by: str, reason: str) -> Done:
         if agent.store.proposals().mode == "observe":
             raise Unavailable(f"{each.unit or each.name} is in mode observe, and would take it back")
         _approve(settings, each, one, by, reason)
-        if missing := agents.approved(one.id, agent.store.decisions(), settings):
+        if missing := agents.unapproved(one.id, agent.store.decisions(), settings, time.time()):
             raise Unavailable(missing)
         change = _change(agent, one)
         _decide(each, lambda veto: veto.lever != change.lever or veto.target not in (change.target, EVERY))

@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import os
 import pwd
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,7 +23,7 @@ from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
 from tarazu.changes.outcome import Gave
 from tarazu.changes.trail import Event
-from tarazu.daemons.changes.agent import Agent, approved
+from tarazu.daemons.changes.agent import Agent, unapproved
 from tarazu.daemons.changes.store import Approval, Decisions, Proposal, Store
 from tarazu.daemons.changes.trail import NAME as TRAIL
 from tarazu.daemons.changes.trail import read
@@ -251,7 +252,8 @@ def _why_not(proposal: Proposal, mode: str, decisions: Decisions, settings: conf
     if veto := decisions.veto(proposal.change):
         return f"taken back by {veto.by} until tarazu change apply"
     if proposal.state == "proposed" and mode == "advise":
-        return approved(proposal.change.id, decisions, settings) or "it is approved: in the next round"
+        missing = unapproved(proposal.change.id, decisions, settings, time.time())
+        return missing or "it is approved: in the next round"
     return proposal.why_not
 
 

@@ -72,12 +72,13 @@ def test_what_somebody_else_has_set_stays_and_is_named(node: ClientNode) -> None
 
 def test_a_silent_lctl_leaves_it_set_and_says_so(node: ClientNode, monkeypatch: pytest.MonkeyPatch) -> None:
     node.follow("apply")
-    monkeypatch.setattr("tarazu.daemons.changes.agents.parameters.Lctl", _impatient)
     lctl = node.root / "bin/lctl"
     lctl.rename(node.root / "bin/lctl.away")
     lctl.write_text("#!/bin/sh\nexec sleep 60\n")
     lctl.chmod(0o755)
-    status, out, _ = node("undo", "--all")
+    with monkeypatch.context() as patch:
+        patch.setattr("tarazu.daemons.changes.agents.parameters.Lctl", _impatient)
+        status, out, _ = node("undo", "--all")
     assert status == 1 and f"STILL SET: {RPCS.lever} [{RPCS.id}]: lctl set_param" in out
     (node.root / "bin/lctl.away").replace(lctl)
     assert node.now() == "16" and node("undo", "--all")[0] == 0 and node.now() == "8"

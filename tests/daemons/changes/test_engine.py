@@ -286,17 +286,42 @@ def test_what_was_approved_and_made_things_worse_comes_back_though_it_failed_at_
 ) -> None:
     agent = case.agent()
     change = wish()
-    decide(agent, approvals={change.id: (Approval("alice", "", 0.0),)})
+    decide(agent, approvals={change.id: (Approval("alice", "", time.time()),)})
     agent.follow(Plan((change,)), "advise", "")
     assert a_of(case) == "ours"
     decide(
         agent,
-        approvals={change.id: (Approval("alice", "", 0.0),)},
+        approvals={change.id: (Approval("alice", "", time.time()),)},
         vetoes=(Veto("files", "one", "tarazu", "worse", time.time()),),
     )
     agent.store.stop(True)
     agent.follow(Plan((change,)), "advise", "")
     assert a_of(case) == "were"
+
+
+def test_an_approval_of_long_ago_makes_nothing_today_and_takes_back_nothing(case: FilesCase) -> None:
+    agent, plan = case.agent(), Plan((wish(),))
+    long_ago = {wish().id: (Approval("alice", "", time.time() - agents.APPROVED_S - 1),)}
+    decide(agent, approvals=long_ago)
+    agent.follow(plan, "advise", "")
+    assert a_of(case) == "were"
+    assert "approved more than a week ago" in agent.store.proposals().proposals[0].why_not
+    decide(agent, approvals={wish().id: (Approval("alice", "", time.time() + YEAR_S),)})
+    agent.follow(plan, "advise", "")
+    assert a_of(case) == "ours" and agent.store.decisions().approvals[wish().id][0].at_s <= time.time()
+    decide(agent, approvals=long_ago)
+    agent.follow(plan, "advise", "")
+    assert a_of(case) == "ours", "it is made already"
+
+
+def test_what_was_approved_stays_until_another_one_is_or_nothing_is_wanted(case: FilesCase) -> None:
+    agent, other = case.agent(), wish(wanted={"a": "more"})
+    decide(agent, approvals={wish().id: (Approval("alice", "", time.time()),)})
+    agent.follow(Plan((wish(),)), "advise", "")
+    agent.follow(Plan((other,)), "advise", "")
+    assert a_of(case) == "ours"
+    agent.follow(Plan(), "advise", "its job is over")
+    assert a_of(case) == "were" and not agent.store.held_changes
 
 
 def test_a_change_that_is_wanted_empty_is_none(case: FilesCase) -> None:
