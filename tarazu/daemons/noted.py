@@ -88,11 +88,12 @@ class Noted:
         return True
 
     def hold(self, on: bool) -> None:
-        """Whether nothing is to be set; needs no lock. Raises StoreError."""
+        """Whether nothing is to be set; needs no lock. Who held it first is named. Raises StoreError."""
         if on:
             os.close(self._open("lock"))  # makes the directory
+        if on and not os.path.lexists(self._held):
             self.replace("held", f"by {self.command} --undo\n".encode())
-        else:
+        elif not on:
             self.remove("held")
 
     def replace(self, name: str, data: bytes) -> None:

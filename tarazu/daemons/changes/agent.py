@@ -29,13 +29,13 @@ from tarazu.changes.lever import Lever
 from tarazu.changes.limits import Limits
 from tarazu.changes.outcome import Gave, Hours, compare, over
 from tarazu.changes.trail import What, event
-from tarazu.daemons.changes.done import Done
+from tarazu.daemons.changes.done import Done, Failure
 from tarazu.daemons.changes.engine import Engine
 from tarazu.daemons.changes.recovery import recovering
 from tarazu.daemons.changes.store import Decisions, Key, Proposal, Proposals, Store, Veto
 from tarazu.daemons.changes.trail import Trail
 from tarazu.daemons.noted import LOCK_S
-from tarazu.errors import StoreError, TarazuError
+from tarazu.errors import StoreError, TarazuError, Unavailable
 from tarazu.past import no_later
 from tarazu.program import Program
 from tarazu.wire.said import SaidOnce
@@ -150,6 +150,31 @@ class Agent:
         done = self.engine.make(may, why, of=its, wait_s=wait_s, reasons=reasons)
         self._propose(plan, mode, decisions, done, stopped)
         return done
+
+    def make(
+        self,
+        changes: Sequence[Change],
+        why: str,
+        *,
+        asker: str = "",
+        anew: bool = False,
+        wait_s: float = LOCK_S,
+    ) -> Done:
+        """For a command, beside all rounds: nothing is taken back. What people took back is not made again.
+
+        Raises Unavailable while people let nothing be made, StoreError; then nothing is set.
+        """
+        with self.store.locked(wait_s):
+            if nothing := self.store.nothing_new():
+                raise Unavailable(f"nothing is set: {nothing}")
+            decisions = self._decisions()
+        vetoes = {change.key: veto for change in changes if (veto := decisions.veto(change.key))}
+        may = [change for change in changes if change.key not in vetoes]
+        done = self.engine.make(may, why, of=lambda held: False, wait_s=wait_s, asker=asker, anew=anew)
+        waits = (
+            Failure(key, f"{words_of_veto(v)}; to go on: tarazu change apply") for key, v in vetoes.items()
+        )
+        return done.and_(Done(waits=tuple(waits)))
 
     def undo(self, why: str, *, of: Callable[[Held], bool] = lambda held: True) -> tuple[Done, str]:
         """By hand: all that is ours, of `of`, is taken back, and nothing is set before `resume`, also on a full disk

@@ -83,8 +83,8 @@ def apply(settings: config.Settings, one: Listed, by: str, reason: str) -> Done:
         agent = _made(each)
         if stop := site_stop(settings.run.stop_file):
             raise Unavailable(f"the whole site is {stop}: nothing is set (undo: tarazu enable --site)")
-        if why := (agent.store.why_held if agent.store.held else agent.store.stopped_by()):
-            raise Unavailable(f"{why}; `tarazu change apply` without an ID lets it be set again")
+        if why := agent.store.nothing_new():
+            raise Unavailable(f"{why}, without an ID")
         if agent.store.proposals().mode == "observe":
             raise Unavailable(f"{each.unit or each.name} is in mode observe, and would take it back")
         _approve(settings, each, one, by, reason)

@@ -208,6 +208,11 @@ class Store(Noted):
             return ""
         return "stopped by tarazu change stop"
 
+    def nothing_new(self) -> str:
+        """Why people let nothing new be made, and how to go on; empty: it may be."""
+        why = self.why_held if self.held else self.stopped_by()
+        return f"{why}; to go on: tarazu change apply" if why else ""
+
     def stop(self, on: bool) -> None:
         """Raises StoreError."""
         if on:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from tarazu.changes.goals import refusal
+from tarazu.daemons.changes import by_hand
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.agents import drains
 from tarazu.daemons.changes.agents.parameters import agent_of, learns
@@ -189,6 +190,27 @@ def test_drained_osts_have_nothing_to_do_with_undo_of_what_learns(server: Server
     server.agent(stopped=lambda: "stopped").follow(Plan(), "observe", "no council speaks", of=learns)
     assert server.now()[ZERO] == "1"
     assert server.undo().restored
+
+
+def test_a_node_on_which_all_was_taken_back_drains_nothing_and_says_how_to_go_on(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", server.environment()["PATH"])
+    server.apply(ost(10))
+    before = {**server.now(), TEN: "0", OSP: "20000"}
+    assert not any(each.failed for each in by_hand.undo_all(server.settings, "ann", lambda each: None))
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="undo --all, ann; to go on: tarazu change apply"):
+            server.apply(ost(10))
+        agent_of(server.settings).undo("tarazu change tune --undo", of=learns)
+    assert server.now() == before
+    list(by_hand.go_on(server.settings, "ann"))
+    assert server.apply(ost(10)).set
+    (*_, _) = by_hand.undo(server.settings, [], "drain", "ann", lambda each: None)
+    assert "taken back by ann" in server.apply(ost(10)).waits[0].why and server.now() == before
+    list(by_hand.stop(server.settings, "ann"))
+    with pytest.raises(Unavailable, match="stopped by tarazu change stop"):
+        server.apply(ost(10))
 
 
 def former(directory: Path, boot: str = "", **levers: Any) -> Path:

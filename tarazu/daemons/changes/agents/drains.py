@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from tarazu import config
@@ -96,14 +95,13 @@ def _scores(each: Candidate, before: float, after: float) -> Iterator[Score]:
 
 
 def apply(agent: Agent, plan: Plan) -> Done:
-    """What is so already is somebody else's. Raises Unavailable, StoreError; then nothing is set."""
+    """What is so already is somebody else's. As `Agent.make`."""
     with agent.store.locked():
         held = {*agent.store.held_changes}
     changes = [change for change in plan.changes if change.key in held or not _is_so(agent, change)]
-    make = partial(agent.engine.make, changes, f"{COMMAND} --apply", of=lambda held: False, wait_s=LOCK_S)
-    done = make()
+    done = agent.make(changes, f"{COMMAND} --apply")
     if done.left:  # somebody has set it back since, and is asked for it anew
-        done = done.and_(make(anew=True))
+        done = done.and_(agent.make(changes, f"{COMMAND} --apply", anew=True))
     refused = (CannotMend("drain", each.key[1], each.why) for each in done.refused)
     _tell(agent, (*plan.cannot_mend, *refused))
     return done
@@ -140,7 +138,7 @@ def undo(agent: Agent, fs_name: str = "", osts: Collection[int] = ()) -> Done:
         target = ost_target(held.change.target.partition(".")[2]) or ("", -1)
         return (not fs_name or target[0] == fs_name) and (not osts or target[1] in osts)
 
-    done = agent.engine.take_back(f"{COMMAND} --undo", of=of, wait_s=LOCK_S)
+    done = agent.engine.take_back(f"{COMMAND} --undo", of=of, wait_s=LOCK_S, for_good=True)
     agent.engine.forget_theirs({held.key for held in done.left}, LOCK_S)
     _tell(agent, ())
     return done

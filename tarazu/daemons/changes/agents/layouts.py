@@ -88,7 +88,7 @@ class Layouts:
         self._cannot = {directory for directory, _ in wanted} | {*cannot}
         self._tell(self._cannot, cannot)
         changes = [_change(directory, words, why, scores.get(directory, ())) for directory, words in wanted]
-        return self.agent.engine.make(changes, why, of=lambda _: False, asker=self.me, wait_s=LOCK_S)
+        return self.agent.make(changes, why, asker=self.me, wait_s=LOCK_S)
 
     @property
     def held(self) -> list[Held]:

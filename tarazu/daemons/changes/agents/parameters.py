@@ -45,7 +45,7 @@ class ParametersStore(Store):
 
     @property
     def held(self) -> bool:
-        return self._holds and super().held
+        return super().held and (self._holds or not self.why_held.endswith(f"{self.command} --undo"))
 
     @property
     def exists(self) -> bool:
