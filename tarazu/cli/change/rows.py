@@ -15,8 +15,6 @@ from tarazu.errors import Unavailable
 from tarazu.units import human_time
 
 NOT_YOURS = "what is set on this node is another user's: with sudo"
-WHY = 100
-"""Characters in a table."""
 
 
 def moment(at_s: float) -> str:
@@ -50,9 +48,10 @@ def as_json(agents: Sequence[ListedAgent]) -> dict[str, Any]:
 
 def say_agents(agents: Sequence[ListedAgent]) -> None:
     """What holds for all changes of an agent, and what is not shown."""
+    for held in dict.fromkeys(each.held for each in agents if each.held):
+        names = ", ".join(each.name for each in agents if each.held == held)
+        say(f"{names}: nothing is set: {held}; to go on: tarazu change apply")
     for each in agents:
-        if each.held:
-            say(f"{each.name}: nothing is set: {each.held}")
         if each.problem:
             say(f"{each.name}: not shown, or not all: {each.problem}")
 

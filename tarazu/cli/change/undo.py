@@ -26,6 +26,8 @@ from tarazu.daemons.changes import by_hand, here, words
 from tarazu.errors import BadInput, ConfigError, Unavailable
 
 LOOK_S = 0.5
+MOST = 5
+"""Restored changes of a lever that are named."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +57,9 @@ def execute(options: argparse.Namespace) -> int:
             chosen = [here.found(agents, id) for id in options.ids]
             done = list(by_hand.undo(settings, chosen, options.lever, by, watch))
     for each in done:
-        _say(each)
+        _say_done(each)
+    for each in done:  # last, so that nobody has to look for it above
+        _say_failed(each)
     others = [each.name for each in here.agents_of(settings) if each.is_others]
     if not done and options.lever:
         raise BadInput(options.lever, "a lever of this node, as `tarazu change list` shows it", "none")
@@ -95,12 +99,23 @@ def _watching() -> Iterator[by_hand.Watch]:
             teller.join()
 
 
-def _say(each: by_hand.Undone) -> None:
+def _say_done(each: by_hand.Undone) -> None:
+    by_lever: dict[str, list[Held]] = {}
     for held in each.restored:
-        say(f"restored: {_named(held)}")
+        by_lever.setdefault(held.change.lever, []).append(held)
+    for lever, of in by_lever.items():
+        for held in of[:MOST]:
+            say(f"restored: {_named(held)}")
+        if len(of) > MOST:
+            say(f"restored: {lever}: {len(of) - MOST} more (tarazu change log)")
     for held in each.left:
         theirs = ", ".join(f"{part} {value}".rstrip() for part, value in list(held.theirs.items())[:3])
         say(f"left alone: {_named(held)}: somebody else has set {theirs}")
+    if not (each.restored or each.left or each.still_set):
+        say(f"{each.agent}: nothing to restore")
+
+
+def _say_failed(each: by_hand.Undone) -> None:
     for still, why in each.still_set:
         say(
             f"STILL SET: {_named(still)}: {why}"
@@ -108,9 +123,7 @@ def _say(each: by_hand.Undone) -> None:
             else f"{each.agent}: what is set is not known: {why}"
         )
         for part in still.before[:3] if still else ():
-            say(f"  was: {part.name} {words.short(part.value, 80)}")
-    if not (each.restored or each.left or each.still_set):
-        say(f"{each.agent}: nothing to restore")
+            say(f"  was: {part.name} {words.short(part.value, 80) or 'nothing'}")
     if each.not_held:
         stop = f"; stop it: systemctl stop {each.unit}" if each.unit else ""
         say(f"{each.agent} may set it again: {each.not_held}{stop}")

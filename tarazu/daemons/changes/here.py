@@ -238,7 +238,7 @@ def _of_held(agent: str, held: Held, decisions: Decisions) -> Listed:
         before={part.name: part.value for part in held.before},
         theirs=held.theirs,
         why=change.why,
-        by=", ".join(held.askers) or change.asked_by,
+        by=change.asked_by + (f", for {len(held.askers)} jobs" if len(held.askers) > 1 else ""),
         since_s=held.since_s,
         ends_s=held.ends_s(),
         scores=change.scores,

@@ -87,4 +87,5 @@ class ClientNode:
 @pytest.fixture
 def node(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> ClientNode:
     monkeypatch.setenv("SUDO_USER", "anna")
+    monkeypatch.delenv("COLUMNS", raising=False)  # pytest's workers have it
     return ClientNode(tmp_path, capsys)

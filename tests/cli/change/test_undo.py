@@ -80,6 +80,7 @@ def test_a_silent_lctl_leaves_it_set_and_says_so(node: ClientNode, monkeypatch: 
         patch.setattr("tarazu.daemons.changes.agents.parameters.Lctl", _impatient)
         status, out, _ = node("undo", "--all")
     assert status == 1 and f"STILL SET: {RPCS.lever} [{RPCS.id}]: lctl set_param" in out
+    assert out.splitlines()[-1] == "still set, or not held: see above"
     (node.root / "bin/lctl.away").replace(lctl)
     assert node.now() == "16" and node("undo", "--all")[0] == 0 and node.now() == "8"
 
