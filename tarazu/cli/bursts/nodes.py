@@ -88,13 +88,17 @@ def _row(row: dict[str, Any]) -> list[object]:
 
 def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
     from tarazu.daemons.burstd.node_part import set_mode
+    from tarazu.daemons.changes.agents.nodes import agent_of
 
     _here(settings)
     before = set_mode(settings, mode, f"tarazu change bursts nodes --{mode}")  # type: ignore[arg-type]
+    held = agent_of(settings).store.nothing_new()
     if as_json:
         print_json({"mode": mode, "was": before})
     else:
         print(f"the mode is {mode} (it was {before}); the daemon sees it within a second")
+        if held:
+            say(f"nothing is asked for: {held}")
     return 0
 
 

@@ -29,7 +29,7 @@ from tarazu.daemons.burstd.wishes import (
     noted,
     why_back,
 )
-from tarazu.daemons.changes.agent import Plan
+from tarazu.daemons.changes.agent import Plan, words_of_veto
 from tarazu.daemons.changes.agents.nodes import MOST, agent_of
 from tarazu.daemons.changes.levers.nodes import NODES, NodesLever
 from tarazu.errors import StoreError
@@ -92,6 +92,17 @@ class Keeping:
     def waited_for(self) -> bool:
         """Whether jobs may wait for nodes that were named."""
         return any(NODES in held.change.wanted and not has_started(held) for held in self.all)
+
+    def no_new(self) -> str:
+        """Why people let no job be asked about: all is held or stopped, or this lever taken back; empty: they do."""
+        store = self.agent.store
+        try:
+            veto = store.decisions().veto((NodesLever.name, ""))
+        except StoreError as error:
+            return str(error)
+        return store.nothing_new() or (
+            f"{words_of_veto(veto)}; to go on: tarazu change apply" if veto else ""
+        )
 
     def add(self, user: str, name: str, nodes: str, why: str) -> bool:
         """On disk when this returns; Slurm sets it. False: there are too many, or too many of this user, who gets no

@@ -140,6 +140,8 @@ class NodeSelection:
     def _wanted_mode(self) -> tuple[Mode, str]:
         if self.stopped.why:
             return "observe", self.stopped.why
+        if self.keeping.agent.store.held:
+            return "observe", self.keeping.no_new()
         try:
             order = ordered.ordered(self._mode_path)
         except TarazuError as error:
@@ -212,6 +214,8 @@ class NodeSelection:
                 "observe",
                 "who cannot take nodes back asks for none: burstd is not Slurm's user",
             )
+        if mode == "apply" and (why := self.keeping.no_new()):
+            mode, record.why = "observe", why
         if mode == "apply":
             # On disk first: what is asked of Slurm can be taken back, whoever is killed when.
             if self.keeping.unseen(asked.user) >= MOST_OF_USER and not by_slurm:

@@ -10,6 +10,7 @@ from tarazu import config
 from tarazu.daemons import ordered
 from tarazu.daemons.burstd.asked import AboutJob
 from tarazu.daemons.burstd.node_part import NodeSelection, set_mode
+from tarazu.daemons.changes import by_hand
 from tarazu.errors import StoreError
 
 
@@ -69,6 +70,27 @@ def test_what_was_ordered_counts_but_a_stop_file_more(tmp_path: Path) -> None:
         assert stopped.mode == "observe" and "stop" in stopped.why_mode
     finally:
         stopped.close()
+
+
+def test_after_an_undo_of_all_or_of_the_lever_and_a_stop_no_job_was_to_get_nodes_and_did(
+    tmp_path: Path,
+) -> None:
+    own = settings(tmp_path, nodes="apply")
+    part = NodeSelection(own, lambda _: None)
+    try:
+        list(by_hand.undo_all(own, "ann", lambda each: None))
+        part.look(1e9)
+        assert part.mode == "observe" and "undo --all, ann; to go on" in part.why_mode
+        list(by_hand.go_on(own, "ann"))
+        part.look(2e9)
+        assert part.mode == "apply" and not part.keeping.no_new()
+        list(by_hand.undo(own, [], "nodes", "ann", lambda each: None))
+        assert part.keeping.no_new() == "taken back by ann: tarazu change undo; to go on: tarazu change apply"
+        list(by_hand.go_on(own, "ann"))
+        list(by_hand.stop(own, "ann"))
+        assert "stopped by tarazu change stop, ann" in part.keeping.no_new() and part.mode == "apply"
+    finally:
+        part.close()
 
 
 def test_an_order_is_kept(tmp_path: Path) -> None:
