@@ -67,7 +67,7 @@ def line_of(one: Event) -> str:
         if len(one.wanted) > 3
         else [f"{part} {value}".strip() for part, value in one.wanted.items()]
     )
-    text = f"{one.time} {one.event} {one.lever} {one.target}".rstrip()
+    text = f"{one.time} {one.event} {one.lever or one.agent} {one.target}".rstrip()
     if values:
         text += ": " + ", ".join(values)
     if one.found:

@@ -88,7 +88,7 @@ def _set_here(settings: config.Settings) -> dict[str, Any] | None:
     with store.locked():
         held = store.held_changes.values()
         rules = [each.change.target for each in held if not each.theirs]
-        return {"rules": rules, "held": store.held}
+        return {"rules": rules, "held": store.held, "why_held": store.nothing_new()}
 
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:
@@ -134,7 +134,7 @@ def _apply(settings: config.Settings, *, as_json: bool) -> int:
 
 
 def _print_here(here: Mapping[str, Any]) -> None:
-    held = "; held back since --undo (again: tarazu change routers --apply)" if here["held"] else ""
+    held = f"; no new ones: {here['why_held']}" if here["why_held"] else ""
     print(f"this server has {len(here['rules'])} rules of tarazu's{held}")
     for rule in here["rules"]:
         print(f"  {rule}")

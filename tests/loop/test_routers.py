@@ -88,7 +88,7 @@ def test_a_job_has_the_router_that_its_curve_says_while_it_runs(
         monkeypatch.setenv(name, value)
     assert said("routers", "--undo").startswith(f"deleted: --dst {dst} --rte {rte}\n")
     assert rules(loop) == []
-    assert "this server has 0 rules of tarazu's; held back since --undo" in said("routers")
+    assert "this server has 0 rules of tarazu's; no new ones: held by" in said("routers")
     assert "rules may be set again" in said("routers", "--apply")
     assert patiently(lambda: rules(loop)) == [(dst, rte)]
     until.touch()

@@ -14,6 +14,7 @@ from tarazu import config
 from tarazu.cli.change.person import by_option, name_of
 from tarazu.cli.output import say
 from tarazu.daemons.changes import by_hand, here
+from tarazu.errors import BadInput
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +25,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     settings, by = config.load(options.config), name_of(options)
+    if not options.reason.strip():
+        raise BadInput("--reason", "why, in some words", options.reason)
     one = here.found(here.listed(settings), options.id)
     why = by_hand.approve(settings, one, by, options.reason)
     say(f"{one.id} is approved by {by}" + (f"; it is not made yet: {why}" if why else ""))

@@ -50,7 +50,7 @@ def say_agents(agents: Sequence[ListedAgent]) -> None:
     """What holds for all changes of an agent, and what is not shown."""
     for held in dict.fromkeys(each.held for each in agents if each.held):
         names = ", ".join(each.name for each in agents if each.held == held)
-        say(f"{names}: nothing is set: {held}; to go on: tarazu change apply")
+        say(f"{names}: nothing new is set: {held}; to go on: tarazu change apply")
     for each in agents:
         if each.problem:
             say(f"{each.name}: not shown, or not all: {each.problem}")

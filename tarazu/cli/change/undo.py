@@ -66,7 +66,8 @@ def execute(options: argparse.Namespace) -> int:
     if not done and others:
         raise Unavailable(rows.NOT_YOURS)
     if not done:
-        print("nothing to restore: tarazu has never set anything on this node")
+        where = "these directories know of nothing" if wrong else "tarazu has never set anything on this node"
+        print(f"nothing to restore: {where}")
     if others and options.all:
         say(f"not looked at, for they are another user's: {', '.join(others)}; with sudo they are")
     failed = bool(wrong) or any(each.failed for each in done)
@@ -116,14 +117,20 @@ def _say_done(each: by_hand.Undone) -> None:
 
 
 def _say_failed(each: by_hand.Undone) -> None:
+    alike: dict[tuple[str, str], list[Held]] = {}
     for still, why in each.still_set:
-        say(
-            f"STILL SET: {_named(still)}: {why}"
-            if still
-            else f"{each.agent}: what is set is not known: {why}"
-        )
-        for part in still.before[:3] if still else ():
-            say(f"  was: {part.name} {words.short(part.value, 80) or 'nothing'}")
+        if still:
+            alike.setdefault((still.change.lever, why), []).append(still)
+        else:
+            say(f"{each.agent}: what is set is not known: {why}")
+            say("  what was there: tarazu change log; once it is so again, remove that file")
+    for (lever, why), of in alike.items():
+        for still in of[:MOST]:
+            say(f"STILL SET: {_named(still)}: {why}")
+            for part in still.before[:3]:
+                say(f"  was: {part.name} {words.short(part.value, 80) or 'nothing'}")
+        if len(of) > MOST:
+            say(f"STILL SET: {lever}: {len(of) - MOST} more (tarazu change list): {why}")
     if each.not_held:
         stop = f"; stop it: systemctl stop {each.unit}" if each.unit else ""
         say(f"{each.agent} may set it again: {each.not_held}{stop}")

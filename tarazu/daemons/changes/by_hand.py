@@ -133,7 +133,7 @@ def stop(settings: config.Settings, by: str) -> Iterator[tuple[str, str]]:
     for each in _own(settings):
         try:
             with each.as_owner():
-                each.store.stop(True)
+                each.store.stop(True, by)
                 _tell(each, "held", "tarazu change stop", by)
             yield each.name, ""
         except (TarazuError, OSError) as error:

@@ -187,11 +187,7 @@ class Store(Noted):
     @property
     def why_held(self) -> str:
         """By which command, and by whom, as far as it says so."""
-        try:
-            with open(self._held, encoding="utf-8", errors="replace") as file:
-                by = file.read(200).strip()
-        except OSError:
-            by = ""
+        by = _first(self._held)
         return f"held {by}" if by else super().why_held
 
     def hold_by(self, by: str) -> None:
@@ -206,18 +202,19 @@ class Store(Noted):
             os.stat(self._stopped)
         except OSError:
             return ""
-        return "stopped by tarazu change stop"
+        return f"stopped {_first(self._stopped) or 'by tarazu change stop'}"
 
     def nothing_new(self) -> str:
         """Why people let nothing new be made, and how to go on; empty: it may be."""
         why = self.why_held if self.held else self.stopped_by()
         return f"{why}; to go on: tarazu change apply" if why else ""
 
-    def stop(self, on: bool) -> None:
-        """Raises StoreError."""
+    def stop(self, on: bool, by: str = "") -> None:
+        """`by`: who typed it. Raises StoreError."""
         if on:
             os.close(self._open("lock"))  # makes the directory
-            self.replace(STOPPED, b"by tarazu change stop\n")
+            words = "by tarazu change stop" + (f", {by}" if by else "")
+            self.replace(STOPPED, f"{words}\n".encode(errors="replace"))
         elif self.stopped_by():
             self.remove(STOPPED)
 
@@ -280,3 +277,12 @@ class Store(Noted):
         if file is not None and file.format != FORMAT:
             raise StoreError(str(self.directory / name), f"format {FORMAT}", file.format)
         return file
+
+
+def _first(path: str) -> str:
+    """What a small file says, for people; empty: nothing."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(200).strip()
+    except OSError:
+        return ""

@@ -121,7 +121,7 @@ def test_the_trail_is_read_over_a_rotation_and_a_torn_line(node: ClientNode) -> 
     lines = node("log")[1].splitlines()
     assert (
         " set max_rpcs_in_flight: 16" in "\n".join(lines)
-        and "held: tarazu change stop (by anna)" in lines[-1]
+        and "held tarazu-announcer: tarazu change stop (by anna)" in lines[-1]
     )
     assert len(node("log", "--last", "2")[1].splitlines()) == 2
     assert {

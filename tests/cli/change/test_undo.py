@@ -28,7 +28,7 @@ def test_all_is_as_before_and_stays_so_until_apply(node: ClientNode) -> None:
     assert node.now() == "8"
     node.follow("apply")
     assert node.now() == "8" and node("undo", "--all")[0] == 0
-    assert "nothing is set: held by tarazu change undo --all, anna" in node("list")[1]
+    assert "nothing new is set: held by tarazu change undo --all, anna" in node("list")[1]
     assert node("apply")[0] == 0
     node.follow("apply")
     assert node.now() == "16"
