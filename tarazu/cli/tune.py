@@ -20,7 +20,6 @@ import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tarazu import config
@@ -111,12 +110,12 @@ def undo_here(settings: config.Settings) -> dict[str, Any]:
 
 
 def _is_council(settings: config.Settings) -> bool:
-    return Path(settings.state.council).is_dir()
+    return os.path.isdir(settings.state.council)
 
 
 def _is_node(settings: config.Settings) -> bool:
     """Something may have been set here."""
-    return Path(settings.state.announcer).is_dir()
+    return os.path.isdir(settings.state.announcer)
 
 
 def _nothing_here(settings: config.Settings) -> BadInput:

@@ -23,6 +23,7 @@ from tarazu.cli.change import rows
 from tarazu.cli.change.person import by_option, login
 from tarazu.cli.output import Progress, say
 from tarazu.daemons.changes import by_hand, here, words
+from tarazu.daemons.changes.store import CHANGES
 from tarazu.errors import BadInput, ConfigError, Unavailable
 
 LOOK_S = 0.5
@@ -61,10 +62,10 @@ def execute(options: argparse.Namespace) -> int:
     for each in done:  # last, so that nobody has to look for it above
         _say_failed(each)
     others = [each.name for each in here.agents_of(settings) if each.is_others]
-    if not done and options.lever:
-        raise BadInput(options.lever, "a lever of this node, as `tarazu change list` shows it", "none")
     if not done and others:
         raise Unavailable(rows.NOT_YOURS)
+    if not done and options.lever:
+        raise BadInput(options.lever, "a lever of this node, as `tarazu change list` shows it", "none")
     if not done:
         where = "these directories know of nothing" if wrong else "tarazu has never set anything on this node"
         print(f"nothing to restore: {where}")
@@ -123,7 +124,8 @@ def _say_failed(each: by_hand.Undone) -> None:
             alike.setdefault((still.change.lever, why), []).append(still)
         else:
             say(f"{each.agent}: what is set is not known: {why}")
-            say("  what was there: tarazu change log; once it is so again, remove that file")
+            if f"/{CHANGES}: " in why:
+                say("  what was there: tarazu change log; once it is so again, remove that file")
     for (lever, why), of in alike.items():
         for still in of[:MOST]:
             say(f"STILL SET: {_named(still)}: {why}")

@@ -121,7 +121,10 @@ def agents_of(settings: config.Settings) -> list[NodeAgent]:
         try:
             statuses = [status for place in (directory, *former) if (status := _status(place))]
         except OSError as error:
-            found.append(NodeAgent(name, unit, Store(directory), None, f"{directory}: {error.strerror}"))
+            # An ordinary user may not even look where another one's directory is.
+            is_others = isinstance(error, PermissionError) and os.geteuid() != 0
+            why = f"{directory}: {error.strerror}"
+            found.append(NodeAgent(name, unit, Store(directory), None, why, is_others))
             continue
         if not statuses:
             continue
@@ -313,7 +316,8 @@ def found(agents: list[ListedAgent], id: str) -> Listed:
         c for c in all_ if id and c.id.startswith(id)
     ]
     if len({(change.agent, change.id) for change in fitting}) != 1:
-        count = f"{len(fitting)} that begin so" if fitting else "none"
+        none = "none that you may read: with sudo?" if any(agent.is_others for agent in agents) else "none"
+        count = f"{len(fitting)} that begin so" if fitting else none
         raise BadInput(id, "the ID of one change that `tarazu change list` shows on this node", count)
     return fitting[0]
 

@@ -201,7 +201,10 @@ def test_a_user_is_told_that_it_is_root_s(node: ClientNode) -> None:
         listed = said("list")
         assert listed.returncode == 0 and "only root and root may read it" not in listed.stdout, listed.stderr
         assert "only root may read it" in listed.stdout and "nothing of yours" in listed.stdout
-        undone = said("undo", "--all")
-        assert undone.returncode == 1 and "with sudo" in undone.stderr and undone.stderr.count("\n") == 1
+        for words in (["undo", "--all"], ["undo", "--lever", "nrs"], ["show", "3f9a"]):
+            undone = said(*words)
+            assert undone.returncode and "with sudo" in undone.stderr and undone.stderr.count("\n") == 1
+        (base / "var").chmod(0o700)
+        assert "nothing of yours" in said("list").stdout and "with sudo" in said("undo", "--all").stderr
     finally:
         shutil.rmtree(base)
