@@ -31,6 +31,8 @@ NOTED = (
 """The daemon, its directory (of `config.State`), a former version's file there of what is set on the node."""
 CHANGES = "changes.json"
 """This version's."""
+HELD = ("held", "stopped")
+"""Beside it, by `undo` and `stop` of people: easily forgotten."""
 
 
 def look(node: Node) -> Iterator[Finding]:
@@ -87,6 +89,13 @@ def _noted(node: Node) -> Iterator[Finding]:
         if there and daemon not in running:
             what = f"{' and '.join(there)}: names what tarazu has set here, and {daemon} does not run"
             yield warn(f"{daemon} state", what, "tarazu change list; tarazu change undo --all")
+        for path in (directory / name for name in HELD):
+            try:
+                by = path.read_text(errors="replace")[:200].strip()
+            except OSError:
+                continue
+            what = f"{path}: it sets nothing new here: {path.name} {by}".strip()
+            yield warn(f"{daemon} {path.name}", what, "tarazu change apply, once it may go on")
 
 
 def _prepared(node: Node) -> Iterator[Finding]:

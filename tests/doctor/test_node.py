@@ -196,6 +196,10 @@ def test_what_former_versions_left(tree: Tree) -> None:
     found = tree.look("former versions")
     assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "tarazu-ossd state": "warn"}
     assert found["tarazu-ossd state"].mend == "tarazu change list; tarazu change undo --all"
+    (rules / "changes.json").unlink()
+    Store(rules).hold_by("tarazu change undo --all, ann")
+    held = tree.look("former versions")["tarazu-ossd held"]
+    assert held.verdict == "warn" and "held by tarazu change undo --all, ann" in held.found
     state = Store(Path(tree.settings.run.state_dir) / "prepared")
     here = Held(Change(lever="layout", target="/scratch/me/out", wanted={}), (), (), lasting=True)
     with state.locked():
