@@ -17,6 +17,7 @@ import msgspec
 from tarazu import config
 from tarazu.batch.jobs import Waiting
 from tarazu.batch.slurm import Slurm, View
+from tarazu.changes.change import Change
 from tarazu.changes.held import Held
 from tarazu.changes.trail import event
 from tarazu.daemons.burstd import former
@@ -97,7 +98,7 @@ class Keeping:
         """Why people let no job be asked about: all is held or stopped, or this lever taken back; empty: they do."""
         store = self.agent.store
         try:
-            veto = store.decisions().veto((NodesLever.name, ""))
+            veto = store.decisions().veto(Change(lever=NodesLever.name, target="", wanted={}))
         except StoreError as error:
             return str(error)
         return store.nothing_new() or (

@@ -168,7 +168,7 @@ class Agent:
             if nothing := self.store.nothing_new():
                 raise Unavailable(f"nothing is set: {nothing}")
             decisions = self._decisions()
-        vetoes = {change.key: veto for change in changes if (veto := decisions.veto(change.key))}
+        vetoes = {change.key: veto for change in changes if (veto := decisions.veto(change))}
         may = [change for change in changes if change.key not in vetoes]
         done = self.engine.make(may, why, of=lambda held: False, wait_s=wait_s, asker=asker, anew=anew)
         waits = (
