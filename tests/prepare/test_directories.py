@@ -259,6 +259,27 @@ result = [first, dead.exists(), alive.exists(), own("out"), own("out/new"), own(
 """) == [[["out", "out/new"], []], False, True, False, False, True, False, ["used"]]
 
 
+def test_after_an_undo_of_all_nothing_is_set_and_the_job_is_told_why(on: On) -> None:
+    assert on("""
+from tarazu.daemons.changes import by_hand
+from tarazu.errors import Unavailable
+os.mkdir("out")
+job, _ = begin(("out", "-c 2 -S 1M -o 4,5"))
+first = own("out")
+undone = [each.failed for each in by_hand.undo_all(settings, "ann", lambda each: None)]
+try: begin(("out", "-c 2 -S 1M -o 4,5"))
+except Unavailable as error: said = str(error)
+again = [first, undone, own("out"), said, end(job)]
+list(by_hand.go_on(settings, "ann"))
+list(by_hand.undo(settings, [], "layout", "ann", lambda each: None))
+result = [*again, begin(("out", "-c 2 -S 1M -o 4,5"))[1][0][1], own("out")]
+""") == [
+        *(True, [False], False),
+        "nothing is set: held by tarazu change undo --all, ann; to go on: tarazu change apply",
+        *([[], []], "taken back by ann: tarazu change undo; to go on: tarazu change apply", False),
+    ]
+
+
 def test_when_the_site_is_stopped_a_running_jobs_defaults_go_at_once(on: On, tmp_path: Path) -> None:
     stop = tmp_path / "stop"
     assert on(f"""
