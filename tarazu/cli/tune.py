@@ -89,7 +89,7 @@ def set_here(settings: config.Settings) -> tuple[list[dict[str, str]], str]:
         elif known:
             row["left_to"] = left
         levers.append(row)
-    return levers, agent.engine.stopped or wrong
+    return levers, agent.engine.stopped or agent.store.stopped_by() or wrong
 
 
 def undo_here(settings: config.Settings) -> dict[str, Any]:
@@ -261,7 +261,8 @@ def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
             "values may be set here again" if was_held else "values may be set here; they were not held back"
         )
         own = "" if settings.tune.mode == "apply" else f", but tune.mode of this node is {settings.tune.mode}"
-        print(held + own)
+        stopped = _agent(settings).store.nothing_new()
+        say(held + own + (f"; but nothing new is set: {stopped}" if stopped else ""))
     return 0
 
 
