@@ -43,6 +43,7 @@ from tarazu.daemons.noted import Noted
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.ring import Moment, Ring
 from tarazu.doctor import capacity
+from tarazu.doctor import former as doctor_former
 from tarazu.doctor.node import Node
 from tarazu.doctor.units import values
 from tarazu.durable import boot_id
@@ -221,6 +222,10 @@ def _trail(directory: Path) -> Path:
 def _holder(directory: Path) -> Path:
     Store(directory).hold_by("tarazu change undo --all by root")
     return directory / "held"
+
+
+def _router_s(directory: Path) -> Path:
+    return _holder(directory / "tarazu-routers")
 
 
 def _council() -> Council:
@@ -432,6 +437,10 @@ def _append(path: Path) -> None:
         book.close()
 
 
+def _looked_at(path: Path) -> None:
+    list(doctor_former._noted(Node(config.Settings(state=config.State(str(path.parent.parent))))))
+
+
 def _doctored(path: Path) -> None:
     list(capacity._database(str(path)))
 
@@ -499,10 +508,11 @@ CASES = (
     ),
     Case(
         "who holds an agent",
-        ("tarazu.daemons.changes.store:Store.why_held",),
+        ("tarazu.daemons.changes.store:first_of",),
         _holder,
         lambda p: Store(p.parent).why_held,
     ),
+    Case("who holds a daemon, looked at", ("tarazu.doctor.former:_noted",), _router_s, _looked_at),
     Case("mapping in force", ("tarazu.forwarding.mapping.mapping_file:read",), _mapping, mapping_file.read),
     Case("pins", ("tarazu.daemons.burstd.former:read",), _pins, former_pins.read),
     Case(
