@@ -92,9 +92,16 @@ class Noted:
         if on:
             os.close(self._open("lock"))  # makes the directory
         if on and not os.path.lexists(self._held):
-            self.replace("held", f"by {self.command} --undo\n".encode())
+            self.put("held", f"by {self.command} --undo\n")
         elif not on:
             self.remove("held")
+
+    def put(self, name: str, words: str) -> None:
+        """A file that counts by being there. On a full disk it is empty: that often works still. Raises StoreError."""
+        try:
+            self.replace(name, words.encode(errors="replace"))
+        except StoreError:
+            os.close(self._open(name))
 
     def replace(self, name: str, data: bytes) -> None:
         """The file has this content, on disk, or what it had before. Raises StoreError."""

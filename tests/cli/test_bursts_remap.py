@@ -17,6 +17,8 @@ from tarazu.changes.held import Held
 from tarazu.changes.outcome import Gave, Hours
 from tarazu.cli import main
 from tarazu.daemons.changes.agents import mapping
+from tarazu.daemons.noted import Noted
+from tarazu.errors import StoreError
 from tarazu.forwarding.mapping import mapping_file
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.traffic import days
@@ -288,13 +290,19 @@ def test_follow_writes_nothing_after_undo(run: Run, tmp_path: Path) -> None:
     assert "nodes get another router" in run("--follow")[1]
 
 
-def test_undo_takes_away_where_nothing_can_be_written(run: Run, tmp_path: Path) -> None:
-    """As on a full disk; nobody can be held back then, and that is said."""
+def test_undo_takes_away_where_no_file_can_be_made(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk without inodes; nobody can be held back then, and that is said."""
     path = tmp_path / "tarazu-mapping" / "mapping.json"
     run("--apply", "--mapping", "folded")
-    path.with_name("held").mkdir()
+    monkeypatch.setattr(Noted, "put", no_file)
     status, out, _ = run("--undo")
     assert status == 1 and "--follow may write one again" in out and not path.exists()
+
+
+def no_file(*_: object) -> None:
+    raise StoreError("held", "a directory that can be written", "No space left on device")
 
 
 def test_what_was_in_force_before_comes_back_and_what_somebody_edits_stays(run: Run, tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ class Store(Noted):
     @property
     def why_held(self) -> str:
         """By which command, and by whom, as far as it says so."""
-        by = _first(self._held)
+        by = first_of(self._held)
         return f"held {by}" if by else super().why_held
 
     def hold_by(self, by: str) -> None:
@@ -202,7 +202,7 @@ class Store(Noted):
             os.stat(self._stopped)
         except OSError:
             return ""
-        return f"stopped {_first(self._stopped) or 'by tarazu change stop'}"
+        return f"stopped {first_of(self._stopped) or 'by tarazu change stop'}"
 
     def nothing_new(self) -> str:
         """Why people let nothing new be made, and how to go on; empty: it may be."""
@@ -214,7 +214,7 @@ class Store(Noted):
         if on:
             os.close(self._open("lock"))  # makes the directory
             words = "by tarazu change stop" + (f", {by}" if by else "")
-            self.replace(STOPPED, f"{words}\n".encode(errors="replace"))
+            self.put(STOPPED, f"{words}\n")
         elif self.stopped_by():
             self.remove(STOPPED)
 
@@ -279,7 +279,7 @@ class Store(Noted):
         return file
 
 
-def _first(path: str) -> str:
+def first_of(path: str) -> str:
     """What a small file says, for people; empty: nothing."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:

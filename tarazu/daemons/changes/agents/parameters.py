@@ -19,7 +19,7 @@ from tarazu.daemons.changes.levers.client import ClientLever
 from tarazu.daemons.changes.levers.drain import DrainLever
 from tarazu.daemons.changes.levers.nrs import NrsLever
 from tarazu.daemons.changes.levers.tbf import TbfLever
-from tarazu.daemons.changes.store import Proposals, Store
+from tarazu.daemons.changes.store import Proposals, Store, first_of
 from tarazu.daemons.noted import Noted
 from tarazu.errors import BadInput, StoreError
 from tarazu.store import stop
@@ -45,7 +45,7 @@ class ParametersStore(Store):
 
     @property
     def held(self) -> bool:
-        return super().held and (self._holds or not self.why_held.endswith(f"{self.command} --undo"))
+        return super().held and (self._holds or first_of(self._held) != f"by {self.command} --undo")
 
     @property
     def exists(self) -> bool:
