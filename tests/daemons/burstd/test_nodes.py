@@ -83,8 +83,9 @@ def test_what_was_ordered_counts_but_a_stop_file_more(tmp_path: Path) -> None:
 
 
 def test_after_an_undo_of_all_or_of_the_lever_and_a_stop_no_job_was_to_get_nodes_and_did(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(tmp_path / "none"))
     own = settings(tmp_path, nodes="apply")
     part = NodeSelection(own, lambda _: None)
     try:
