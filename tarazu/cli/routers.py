@@ -14,14 +14,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from tarazu import config
+from tarazu.cli.change import apply, rows, undo
+from tarazu.cli.change.person import login
 from tarazu.cli.output import action_options, print_json, print_table, say
 from tarazu.daemons.asking import status_of
+from tarazu.daemons.changes import here
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.units import figure
+
+AGENT, VERB = "routers", "tarazu change routers"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,28 +42,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if options.undo:
-        return _undo(settings, as_json=options.json)
+        return undo.one_agent(settings, AGENT, VERB, as_json=options.json)
     if options.apply:
-        return _apply(settings, as_json=options.json)
-    here, unread, problem = None, "", ""
-    try:
-        here = _set_here(settings)
-    except TarazuError as error:
-        unread = str(error)
+        if (mode := settings.forwarding.routers) != "apply":
+            raise BadInput(
+                "forwarding.routers", "apply on this server and at mdsd, before rules can be set", mode
+            )
+        return apply.go_on(settings, login(), AGENT, as_json=options.json)
+    agents, problem = here.listed(settings, AGENT), ""
     planned: Mapping[str, Any] = {}
     try:
         planned = _planned(settings)
     except TarazuError as error:
-        if here is None and not unread:
+        if not agents:
             raise
         problem = str(error)
     if options.json:
-        print_json({"here": here, "unread": unread, "mdsd": planned, "problem": problem})
+        print_json({**rows.as_json(agents), "mdsd": planned, "problem": problem})
         return 0
-    if unread:
-        say(f"what tarazu has set on this server is not known: {unread}")
-    if here:
-        _print_here(here)
+    rows.say_changes(agents)
     if problem:
         say(f"what mdsd plans is not known here: {problem}")
     else:
@@ -76,68 +77,6 @@ def _planned(settings: config.Settings) -> Mapping[str, Any]:
         )
     routers: Mapping[str, Any] = mdsd["routers"]
     return routers
-
-
-def _set_here(settings: config.Settings) -> dict[str, Any] | None:
-    """What tarazu has set on this server; None where it keeps no notes. Raises TarazuError for unreadable ones."""
-    from tarazu.daemons.changes.agents.routers import agent_of
-
-    if not Path(settings.state.routers).is_dir():
-        return None
-    store = agent_of(settings).store
-    with store.locked():
-        held = store.held_changes.values()
-        rules = [each.change.target for each in held if not each.theirs]
-        return {"rules": rules, "held": store.held, "why_held": store.nothing_new()}
-
-
-def _undo(settings: config.Settings, *, as_json: bool) -> int:
-    from tarazu.daemons.changes.agents.routers import agent_of
-
-    done, not_held = agent_of(settings, "tarazu change routers").undo("tarazu change routers --undo")
-    deleted = [held.change.target for held in done.restored]
-    left = {key[1]: why for key, why in done.failed if key[1] not in deleted}
-    if as_json:
-        print_json({"deleted": deleted, "left": left, "not_held": not_held})
-        return 1 if left or not_held else 0
-    for rule in deleted:
-        print(f"deleted: {rule}")
-    for rule, why in left.items():
-        say(f"still set: {rule}: {why}")
-    if not deleted and not left:
-        print("nothing to undo: tarazu has set no rule on this server")
-    if not_held:
-        say(f"the daemon may set rules again: {not_held}; stop it: systemctl stop tarazu-ossd-routers")
-    else:
-        print("none is set again until `tarazu change routers --apply`")
-    return 1 if left or not_held else 0
-
-
-def _apply(settings: config.Settings, *, as_json: bool) -> int:
-    from tarazu.daemons.changes.agents.routers import agent_of
-
-    mode = settings.forwarding.routers
-    if mode != "apply":
-        raise BadInput(
-            "forwarding.routers", "apply on this server and at mdsd, before rules can be set", mode
-        )
-    was_held = agent_of(settings, "tarazu change routers").resume()
-    here = _set_here(settings)
-    if as_json:
-        print_json({"was_held": was_held, "here": here})
-        return 0
-    print("rules may be set again" if was_held else "rules may be set; they were not held back")
-    print("tarazu-ossd --routers takes them from mdsd within 10 s")
-    if here:
-        _print_here(here)
-    return 0
-
-
-def _print_here(here: Mapping[str, Any]) -> None:
-    held = f"; no new ones: {here['why_held']}" if here["why_held"] else ""
-    print(f"this server has {len(here['rules'])} rules of tarazu's{held}")
-    for rule in here["rules"]:
-        print(f"  {rule}")
 
 
 def _print_planned(found: Mapping[str, Any], rules: bool) -> None:

@@ -67,6 +67,6 @@ def test_notes_that_cannot_be_read_are_said(tmp_path: Path, capsys: pytest.Captu
     assert routers.execute(chosen) == 0
     said = capsys.readouterr().out
     assert (
-        f"on this server is not known: {notes}/changes.json" in said
+        f"routers: not shown, or not all: {notes}/changes.json" in said
         and "what mdsd plans is not known" in said
     )

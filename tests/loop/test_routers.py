@@ -86,10 +86,10 @@ def test_a_job_has_the_router_that_its_curve_says_while_it_runs(
     assert "routers of jobs: apply, policy joint; 1 steps told" in said("status")
     for name, value in on_server.items():
         monkeypatch.setenv(name, value)
-    assert said("routers", "--undo").startswith(f"deleted: --dst {dst} --rte {rte}\n")
+    assert said("routers", "--undo").startswith(f"restored: routers --dst {dst} --rte {rte} [")
     assert rules(loop) == []
-    assert "this server has 0 rules of tarazu's; no new ones: held by" in said("routers")
-    assert "rules may be set again" in said("routers", "--apply")
+    assert "routers: nothing new is set: held by tarazu change routers --undo" in said("routers")
+    assert "routers goes on" in said("routers", "--apply")
     assert patiently(lambda: rules(loop)) == [(dst, rte)]
     until.touch()
     running.join()

@@ -13,9 +13,10 @@ import argparse
 from tarazu import config
 from tarazu.cli.change import rows
 from tarazu.cli.change.person import by_option, login, name_of
-from tarazu.cli.output import say
+from tarazu.cli.output import print_json, say
 from tarazu.cli.stopped import refuse_while_stopped
 from tarazu.daemons.changes import by_hand, here, words
+from tarazu.daemons.changes.done import Done
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,19 +28,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if not options.id:
-        return rows.say_each(
-            settings, by_hand.go_on(settings, options.by or login()), "goes on", "was not stopped"
-        )
+        return go_on(settings, options.by or login())
     refuse_while_stopped(settings)
     one = here.found(here.listed(settings), options.id)
     done = by_hand.apply(settings, one, name_of(options), options.reason)
-    for failure in (*done.failed, *done.refused, *done.waits):
-        say(f"{' '.join(failure.key).rstrip()}: {failure.why}")
-    if any(change.id == one.id for change in done.set):
-        say(
-            f"{one.id}: {one.lever} {one.target}".rstrip()
-            + f" is {words.short(words.values(one.wanted), 80)}"
-        )
-    elif not (done.failed or done.refused or done.waits):
+    if not say_done(done):
         say(f"{one.id}: nothing is to be set: it is so already")
-    return int(bool(done.failed or done.refused or done.waits))
+    return int(bool(done.wrong))
+
+
+def go_on(settings: config.Settings, by: str, agent: str = "", *, as_json: bool = False) -> int:
+    """All of this node's agents, or one."""
+    if as_json:
+        print_json(dict(outcomes := list(by_hand.go_on(settings, by, agent))))
+        return int(any(text.startswith("failed: ") for _, text in outcomes))
+    return rows.say_each(settings, by_hand.go_on(settings, by, agent), "goes on", "was not stopped")
+
+
+def say_done(done: Done) -> bool:
+    """What was set, and what was not and why; False: there was nothing to say."""
+    for failure in done.wrong:
+        say(f"{' '.join(failure.key).rstrip()}: {failure.why}")
+    for change in done.set:
+        named = f"{change.id}: {change.lever} {change.target}".rstrip()
+        say(f"{named} is {words.short(words.values(change.wanted), 80)}")
+    return bool(done.wrong or done.set)

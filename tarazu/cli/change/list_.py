@@ -13,20 +13,11 @@ is amiss and no change within the limits mends it. Times are local; `ends`: then
 from __future__ import annotations
 
 import argparse
-import shutil
-import textwrap
-from collections.abc import Iterator, Sequence
 
 from tarazu import config
 from tarazu.cli.change import rows
 from tarazu.cli.output import print_json
-from tarazu.daemons.changes import here, words
-from tarazu.names import shown
-
-ALIKE = 4
-"""So many changes that differ in their target alone stand in one entry."""
-STATE = 14
-"""Characters that other entries' text begins after; one that is longer moves its own."""
+from tarazu.daemons.changes import here
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,13 +31,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.json:
         print_json(rows.as_json(agents))
         return int(failed)
-    rows.say_agents(agents)
-    found = [one for each in agents for one in each.changes]
-    if found:
-        groups = [[one] for one in found] if options.lever else _alike(found)
-        for line in _lines(groups, shutil.get_terminal_size((10**6, 24)).columns):
-            print(line)
-    elif not failed:
+    if not rows.say_changes(agents, each=bool(options.lever)) and not failed:
         mine = [each for each in agents if not each.is_others]
         what = f" of {options.lever}" if options.lever else ""
         print(
@@ -55,44 +40,3 @@ def execute(options: argparse.Namespace) -> int:
             else "nothing of yours"
         )
     return int(failed)
-
-
-def _alike(found: Sequence[here.Listed]) -> list[list[here.Listed]]:
-    """Dozens of rules of one job are one entry."""
-    groups: dict[object, list[here.Listed]] = {}
-    for one in found:
-        key = (one.agent, one.lever, words.state(one), words.value(one), words.why(one))
-        groups.setdefault(key, []).append(one)
-    return [each for of in groups.values() for each in ([of] if len(of) >= ALIKE else [[one] for one in of])]
-
-
-def _lines(groups: Sequence[Sequence[here.Listed]], columns: int) -> Iterator[str]:
-    """Wrapped for a terminal; two lines of an entry where it is none."""
-    ids = [f"{len(of)} alike" if len(of) > 1 else of[0].id or "-" for of in groups]
-    wide = max(len(id) for id in ids)
-    before = wide + STATE + 4
-    yield f"{'ID':<{wide}}  {'state':<{STATE}}  lever and target: value"
-    for id, of in zip(ids, groups, strict=True):
-        head = f"{id:<{wide}}  {words.state(of[0]):<{STATE}}  "
-        for text in (_what(of), _more(of)):
-            yield from textwrap.wrap(
-                shown(text),
-                max(columns, 60),
-                initial_indent=head,
-                subsequent_indent=" " * before,
-                break_on_hyphens=False,
-            )
-            head = " " * before
-
-
-def _what(of: Sequence[here.Listed]) -> str:
-    more = f" and {len(of) - 1} more (--lever {of[0].lever})" if len(of) > 1 else ""
-    return f"{of[0].lever} {of[0].target}".rstrip() + f"{more}: {words.value(of[0])}"
-
-
-def _more(of: Sequence[here.Listed]) -> str:
-    """Since when, till when, why; empty where nothing is known."""
-    since, ends = min(one.since_s for one in of), min(one.ends_s for one in of)
-    times = [f"since {rows.moment(since)}" if since else "", f"ends {rows.moment(ends)}" if ends else ""]
-    told = words.why(of[0])
-    return ", ".join(filter(None, times)) + (f": {told}" if told and any(times) else told)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from tarazu import config
 from tarazu.cli.output import say
-from tarazu.daemons.changes import here
+from tarazu.daemons.changes import here, words
 from tarazu.daemons.changes.here import ListedAgent
 from tarazu.errors import Unavailable
+from tarazu.names import shown
 from tarazu.units import human_time
 
 NOT_YOURS = "what is set on this node is another user's: with sudo"
+ALIKE = 4
+"""So many changes that differ in their target alone stand in one entry."""
+STATE = 14
+"""Characters that other entries' text begins after; one that is longer moves its own."""
 
 
 def moment(at_s: float) -> str:
@@ -56,6 +63,17 @@ def say_agents(agents: Sequence[ListedAgent]) -> None:
             say(f"{each.name}: not shown, or not all: {each.problem}")
 
 
+def say_changes(agents: Sequence[ListedAgent], *, each: bool = False) -> bool:
+    """What each has, like ones in one entry, or `each` by itself; False: nothing."""
+    say_agents(agents)
+    found = [one for agent in agents for one in agent.changes]
+    if found:
+        groups = [[one] for one in found] if each else _alike(found)
+        for line in _lines(groups, shutil.get_terminal_size((10**6, 24)).columns):
+            print(line)
+    return bool(found)
+
+
 def say_each(settings: config.Settings, outcomes: Iterable[tuple[str, str]], done: str, nothing: str) -> int:
     """Each agent in a line, of `by_hand.go_on` and `by_hand.stop`. Raises Unavailable where all are another user's."""
     failed, count = False, 0
@@ -71,3 +89,44 @@ def say_each(settings: config.Settings, outcomes: Iterable[tuple[str, str]], don
     if not count:
         print("nothing to do: no daemon of tarazu has set anything on this node")
     return int(failed)
+
+
+def _alike(found: Sequence[here.Listed]) -> list[list[here.Listed]]:
+    """Dozens of rules of one job are one entry."""
+    groups: dict[object, list[here.Listed]] = {}
+    for one in found:
+        key = (one.agent, one.lever, words.state(one), words.value(one), words.why(one))
+        groups.setdefault(key, []).append(one)
+    return [each for of in groups.values() for each in ([of] if len(of) >= ALIKE else [[one] for one in of])]
+
+
+def _lines(groups: Sequence[Sequence[here.Listed]], columns: int) -> Iterator[str]:
+    """Wrapped for a terminal; two lines of an entry where it is none."""
+    ids = [f"{len(of)} alike" if len(of) > 1 else of[0].id or "-" for of in groups]
+    wide = max(len(id) for id in ids)
+    before = wide + STATE + 4
+    yield f"{'ID':<{wide}}  {'state':<{STATE}}  lever and target: value"
+    for id, of in zip(ids, groups, strict=True):
+        head = f"{id:<{wide}}  {words.state(of[0]):<{STATE}}  "
+        for text in (_what(of), _more(of)):
+            yield from textwrap.wrap(
+                shown(text),
+                max(columns, 60),
+                initial_indent=head,
+                subsequent_indent=" " * before,
+                break_on_hyphens=False,
+            )
+            head = " " * before
+
+
+def _what(of: Sequence[here.Listed]) -> str:
+    more = f" and {len(of) - 1} more (--lever {of[0].lever})" if len(of) > 1 else ""
+    return f"{of[0].lever} {of[0].target}".rstrip() + f"{more}: {words.value(of[0])}"
+
+
+def _more(of: Sequence[here.Listed]) -> str:
+    """Since when, till when, why; empty where nothing is known."""
+    since, ends = min(one.since_s for one in of), min(one.ends_s for one in of)
+    times = [f"since {moment(since)}" if since else "", f"ends {moment(ends)}" if ends else ""]
+    told = words.why(of[0])
+    return ", ".join(filter(None, times)) + (f": {told}" if told and any(times) else told)

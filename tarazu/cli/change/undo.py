@@ -21,7 +21,7 @@ from tarazu import config
 from tarazu.changes.held import Held
 from tarazu.cli.change import rows
 from tarazu.cli.change.person import by_option, login
-from tarazu.cli.output import Progress, say
+from tarazu.cli.output import Progress, print_json, say
 from tarazu.daemons.changes import by_hand, here, words
 from tarazu.daemons.changes.store import CHANGES
 from tarazu.errors import BadInput, ConfigError, Unavailable
@@ -77,6 +77,33 @@ def execute(options: argparse.Namespace) -> int:
     if options.all and done:
         print("still set, or not held: see above" if failed else "all is held until `tarazu change apply`")
     return int(failed)
+
+
+def one_agent(
+    settings: config.Settings,
+    agent: str,
+    verb: str,
+    *,
+    as_json: bool,
+    of: by_hand.Of = lambda held: True,
+    hold: bool = True,
+) -> int:
+    """`--undo` of a verb that is about one lever: all of this agent's, or what `of` says; held until its `--apply`."""
+    with _watching() as watch:
+        done = by_hand.undo_agent(settings, agent, f"{verb} --undo, {login()}", of, watch, hold=hold)
+    return tell(done, verb if hold else "", as_json=as_json)
+
+
+def tell(done: by_hand.Undone, verb: str = "", *, as_json: bool = False) -> int:
+    """`verb`: whose `--apply` lets it go on."""
+    if as_json:
+        print_json(done._asdict())
+        return int(done.failed)
+    _say_done(done)
+    _say_failed(done)
+    if verb and not done.not_held:
+        print(f"nothing is set again until `{verb} --apply`")
+    return int(done.failed)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -15,12 +16,13 @@ from tarazu.changes.trail import What, event
 from tarazu.daemons.changes import agent as agents
 from tarazu.daemons.changes.agent import Agent
 from tarazu.daemons.changes.done import Done
-from tarazu.daemons.changes.here import Listed, NodeAgent, agents_of
+from tarazu.daemons.changes.here import Listed, NodeAgent, agent_named, agents_of
 from tarazu.daemons.changes.store import EVERY, Approval, Key, Veto
 from tarazu.daemons.noted import LOCK_S
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.store.stop import site_stop
 
+Of = Callable[[Held], bool]
 Watch = Callable[[NodeAgent], None]
 """Called before each agent's turn: from then on its `store.held_changes` get fewer."""
 
@@ -101,11 +103,11 @@ def apply(settings: config.Settings, one: Listed, by: str, reason: str) -> Done:
         )
 
 
-def go_on(settings: config.Settings, by: str) -> Iterator[tuple[str, str]]:
-    """After an undo, a stop: agents may set again, also what was taken back by hand or is left to others. (agent, what
-    became of it) of each; what went wrong begins with `failed: `.
+def go_on(settings: config.Settings, by: str, only: str = "") -> Iterator[tuple[str, str]]:
+    """After an undo, a stop: agents, or `only` this one, may set again, also what was taken back by hand or is left to
+    others. (agent, what became of it) of each; what went wrong begins with `failed: `.
     """
-    for each in _own(settings):
+    for each in [agent_named(settings, only)] if only else _own(settings):
         try:
             with each.as_owner():
                 agent, was = each.agent, []
@@ -142,10 +144,18 @@ def stop(settings: config.Settings, by: str) -> Iterator[tuple[str, str]]:
 
 def undo_all(settings: config.Settings, by: str, watch: Watch) -> Iterator[Undone]:
     """Hold every agent first, then take back what each has set, one after the other."""
-    own = list(_own(settings))
-    not_held = {each.name: _held(each, by) for each in own}
+    own, words = list(_own(settings)), f"tarazu change undo --all, {by}"
+    not_held = {each.name: _held(each, words) for each in own}
     for each in own:
-        yield _undo(each, None, by, not_held[each.name], watch)
+        yield _undo(each, lambda held: True, words, not_held[each.name], watch)
+
+
+def undo_agent(
+    settings: config.Settings, name: str, words: str, of: Of, watch: Watch, *, hold: bool
+) -> Undone:
+    """Likewise of one agent, and of what it has only what `of` says; `words`: the command, and who typed it."""
+    each = agent_named(settings, name)
+    return _undo(each, of, words, _held(each, words) if hold else "", watch)
 
 
 def undo(
@@ -156,22 +166,22 @@ def undo(
         keys = {(one.lever, one.target) for one in chosen if one.agent == each.name}
         vetoed = keys or ({(lever, EVERY)} if lever and _has(each, lever) else set())
         if vetoed:
-            yield _undo(each, vetoed, by, _veto(each, vetoed, by), watch)
+            of = partial(_is_of, vetoed)
+            yield _undo(each, of, f"tarazu change undo, {by}", _veto(each, vetoed, by), watch)
 
 
-def _undo(each: NodeAgent, keys: Collection[Key] | None, by: str, not_held: str, watch: Watch) -> Undone:
-    """`keys`: with EVERY for all targets of a lever; None: all that is set."""
+def _is_of(keys: Collection[Key], held: Held) -> bool:
+    """`keys`: with EVERY for all targets of a lever."""
+    return held.key in keys or (held.change.lever, EVERY) in keys
 
-    def of(held: Held) -> bool:
-        return keys is None or held.key in keys or (held.change.lever, EVERY) in keys
 
+def _undo(each: NodeAgent, of: Of, words: str, not_held: str, watch: Watch) -> Undone:
     done, why, store = Done(), each.why_not, each.store
     try:
         with each.as_owner():
             try:
                 if each.agent:
                     watch(each)
-                    words = f"tarazu change undo, {by}"
                     done = each.agent.engine.take_back(words, of=of, wait_s=LOCK_S, anew=True, for_good=True)
             except Exception as error:  # whatever is wrong with one lever keeps no other agent from its turn
                 why = _text(error)
@@ -196,11 +206,11 @@ def _text(error: Exception) -> str:
     return str(error) if isinstance(error, TarazuError) else f"{type(error).__name__}: {error}"
 
 
-def _held(each: NodeAgent, by: str) -> str:
+def _held(each: NodeAgent, words: str) -> str:
     """Why it is not held; empty: it is. Without any lock: the lctl of another one may hang with it."""
     try:
         with each.as_owner():
-            each.store.hold_by(f"tarazu change undo --all, {by}")
+            each.store.hold_by(words)
     except Exception as error:  # as in `_undo`
         return _text(error)
     return ""

@@ -46,6 +46,11 @@ class Done(NamedTuple):
     waits: tuple[Failure, ...] = ()
     """Refused for now: limits, recovery."""
 
+    @property
+    def wrong(self) -> tuple[Failure, ...]:
+        """What was not done."""
+        return (*self.failed, *self.refused, *self.waits)
+
     def and_(self, more: Done) -> Done:
         return Done(
             self.set + more.set,

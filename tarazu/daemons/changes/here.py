@@ -27,7 +27,7 @@ from tarazu.daemons.changes.agent import Agent, unapproved
 from tarazu.daemons.changes.store import Approval, Decisions, Proposal, Store
 from tarazu.daemons.changes.trail import NAME as TRAIL
 from tarazu.daemons.changes.trail import read
-from tarazu.errors import BadInput, TarazuError
+from tarazu.errors import BadInput, TarazuError, Unavailable
 
 UNITS = {
     "parameters": "tarazu-announcer",
@@ -135,13 +135,28 @@ def agents_of(settings: config.Settings) -> list[NodeAgent]:
             found.append(NodeAgent(name, unit, Store(directory), None, why, is_others=True))
             continue
         try:
-            module = importlib.import_module(f"tarazu.daemons.changes.agents.{name}")
-            agent: Agent = module.agent_of(settings)
+            agent = _made(settings, name)
             found.append(NodeAgent(name, unit, agent.store, agent))
         except Exception as error:
             why = str(error) if isinstance(error, TarazuError) else f"{type(error).__name__}: {error}"
             found.append(NodeAgent(name, unit, Store(directory), None, why))
     return found
+
+
+def agent_named(settings: config.Settings, name: str) -> NodeAgent:
+    """Also where nothing of it is here yet. Raises Unavailable where it is another user's."""
+    for each in agents_of(settings):
+        if each.name == name:
+            if each.is_others:
+                raise Unavailable(each.why_not)
+            return each
+    agent = _made(settings, name)
+    return NodeAgent(name, UNITS[name], agent.store, agent)
+
+
+def _made(settings: config.Settings, name: str) -> Agent:
+    agent: Agent = importlib.import_module(f"tarazu.daemons.changes.agents.{name}").agent_of(settings)
+    return agent
 
 
 def _places(settings: config.Settings, name: str) -> tuple[str, ...]:
@@ -165,9 +180,9 @@ def _status(place: str) -> os.stat_result | None:
         return None
 
 
-def listed(settings: config.Settings) -> list[ListedAgent]:
-    """All agents with all that they have; what cannot be read is told in `problem`."""
-    return [_listed(each, settings) for each in agents_of(settings)]
+def listed(settings: config.Settings, only: str = "") -> list[ListedAgent]:
+    """All agents, or one, with all that they have; what cannot be read is told in `problem`."""
+    return [_listed(each, settings) for each in agents_of(settings) if only in ("", each.name)]
 
 
 def _listed(each: NodeAgent, settings: config.Settings) -> ListedAgent:
