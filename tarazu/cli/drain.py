@@ -16,16 +16,18 @@ that changes something there, restores it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 
 from tarazu import config
-from tarazu.changes.held import Held
-from tarazu.cli.output import action_options, number, print_json, print_table, say
+from tarazu.cli.change import undo
+from tarazu.cli.change.apply import say_done
+from tarazu.cli.output import action_options, number, print_json, print_table
 from tarazu.cli.stopped import refuse_while_stopped
 from tarazu.daemons.asking import view_of
-from tarazu.daemons.changes.agent import Plan
 from tarazu.daemons.changes.agents import drains
-from tarazu.daemons.changes.done import Done, Failure
-from tarazu.errors import BadInput, LayoutError
+from tarazu.daemons.changes.done import Done
+from tarazu.daemons.changes.here import UNITS, NodeAgent
+from tarazu.errors import BadInput, LayoutError, TarazuError
 from tarazu.layout.setstripe import unfold
 from tarazu.stats import drain
 
@@ -69,7 +71,12 @@ def execute(options: argparse.Namespace) -> int:
     names = tuple(options.set or drain.DEFAULT)
     settings = config.load(options.config)
     if options.undo:
-        return _undo(options, settings)
+        agent, of = drains.drains_of(settings, options.root), drains.of(options.fs, options.ost)
+        each = NodeAgent("parameters", UNITS["parameters"], agent.store, agent)
+        status = undo.one_agent(each, drains.COMMAND, as_json=options.json, of=of, hold=False)
+        with contextlib.suppress(TarazuError):
+            drains.tell(agent, ())  # what cannot be drained is of no interest any more
+        return status
     if options.apply:
         refuse_while_stopped(settings)
         drains.here(options.root, names)  # before anything is asked
@@ -80,7 +87,7 @@ def execute(options: argparse.Namespace) -> int:
     candidates = drain.named(view, share, osts) if osts else drain.candidates(view, share)
     if options.apply:
         plan = drains.plan_of(view.fs_name, candidates, drains.here(options.root, names), share, view.osts)
-        return _apply(options, settings, candidates, plan)
+        return _apply(options, drains.apply(drains.drains_of(settings, options.root), plan), candidates)
     shown = tuple(options.set or drain.PARAMETERS)
     orders = {c.ost: drain.commands(view.fs_name, c.ost) for c in candidates if not c.held_back}
     if options.json:
@@ -111,61 +118,12 @@ def _print_candidates(found: list[drain.Candidate], share: float, osts: int) -> 
     )
 
 
-def _apply(
-    options: argparse.Namespace, settings: config.Settings, found: list[drain.Candidate], plan: Plan
-) -> int:
-    agent = drains.drains_of(settings, options.root)
-    done = drains.apply(agent, plan)
-    held = agent.store.held_changes
-    made = [_line(held[change.key], back=False) for change in done.set if change.key in held]
+def _apply(options: argparse.Namespace, done: Done, found: list[drain.Candidate]) -> int:
     if options.json:
-        print_json({"osts": found, **_as_json("changed", made, done)})
-        return _failed(done, quiet=True)
-    for each in made:
-        print("{parameter}: {before} -> {after}".format(**each))
-    if not made and not done.failed:
+        print_json({"osts": found, **done._asdict()})
+        return int(bool(done.wrong))
+    if not say_done(done):
         print("nothing to change on this server")
     for candidate in (c for c in found if c.held_back):
         print(f"OST {candidate.ost} stays: {candidate.why}, but --share {options.share:g} OSTs are out")
-    return _failed(done)
-
-
-def _undo(options: argparse.Namespace, settings: config.Settings) -> int:
-    agent = drains.drains_of(settings, options.root)
-    done = drains.undo(agent, options.fs, options.ost) if agent.store.exists else Done()
-    restored = [_line(held, back=True) for held in done.restored]
-    if options.json:
-        print_json(_as_json("restored", restored, done))
-        return _failed(done, quiet=True)
-    for each in restored:
-        print("{parameter}: {before} -> {after}".format(**each))
-    for held in done.left:
-        say(f"{held.left_to}: set by somebody else, and left so")
-    if not any(done):
-        print("nothing to undo: nothing was drained here")
-    return _failed(done)
-
-
-def _line(held: Held, *, back: bool) -> dict[str, str]:
-    before, after = held.before[0].value, next(iter(held.change.wanted.values()))
-    if back:
-        before, after = after, before
-    return {"parameter": held.change.target, "before": before, "after": after}
-
-
-def _as_json(name: str, made: list[dict[str, str]], done: Done) -> dict[str, object]:
-    return {
-        name: made,
-        "left": [{"parameter": held.change.target, "now": held.left_to} for held in done.left],
-        "failed": [{"parameter": each.key[1], "why": each.why} for each in _wrong(done)],
-    }
-
-
-def _wrong(done: Done) -> list[Failure]:
-    return [*done.failed, *done.refused, *done.waits]
-
-
-def _failed(done: Done, *, quiet: bool = False) -> int:
-    for failure in [] if quiet else _wrong(done):
-        say(f"{failure.key[1]}: failed: {failure.why}")
-    return int(bool(_wrong(done)))
+    return int(bool(done.wrong))

@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if options.undo:
-        return undo.one_agent(settings, AGENT, VERB, as_json=options.json)
+        return undo.one_agent(here.agent_named(settings, AGENT), VERB, as_json=options.json)
     if options.apply:
         if (mode := settings.forwarding.routers) != "apply":
             raise BadInput(

@@ -122,14 +122,14 @@ def test_advise_changes_nothing(sick: Testbed, capsys: pytest.CaptureFixture[str
 
 def test_apply_and_undo_on_the_servers(sick: Testbed, on: Callable[..., Any], tmp_path: Path) -> None:
     oss1, oss2 = sick.oss_root("oss1"), sick.oss_root("oss2")
-    assert on(oss1, "--apply")["changed"] == [], "not its OST"
-    (change,) = on(oss2, "--apply")["changed"]
-    assert change["parameter"] == "obdfilter.lustre-OST0005.degraded"
+    assert on(oss1, "--apply")["set"] == [], "not its OST"
+    (change,) = on(oss2, "--apply")["set"]
+    assert change["target"] == "obdfilter.lustre-OST0005.degraded"
     wait_for(sick, lambda ost: ost.degraded)
-    assert on(sick.mds_root, "--apply")["changed"] == [], "the share is used up"
+    assert on(sick.mds_root, "--apply")["set"] == [], "the share is used up"
     assert on(oss2, "--undo", "--ost", "4")["restored"] == []
     (undone,) = on(oss2, "--undo")["restored"]
-    assert undone == change | {"before": change["after"], "after": change["before"]}
+    assert undone["change"] == change
     wait_for(sick, lambda ost: not ost.degraded)
     assert not (tmp_path / "tarazu-announcer/changes.json").exists()
 
@@ -140,8 +140,8 @@ def test_an_ost_can_be_named_although_it_is_well(sick: Testbed, on: Callable[...
     assert [(c["ost"], c["why"], c["held_back"]) for c in shown["osts"]] == [
         (7, "named", False), (2, "named", True),
     ]  # fmt: skip
-    (change,) = on(root, "--apply", "--ost", "7")["changed"]
-    assert change == {"parameter": "obdfilter.lustre-OST0007.degraded", "before": "0", "after": "1"}
+    (change,) = on(root, "--apply", "--ost", "7")["set"]
+    assert change["wanted"] == {"obdfilter.lustre-OST0007.degraded": "1"}
     wait_for(sick, lambda ost: ost.degraded, 7)
     assert len(on(root, "--undo", "--ost", "7")["restored"]) == 1
     wait_for(sick, lambda ost: not ost.degraded, 7)
@@ -150,7 +150,7 @@ def test_an_ost_can_be_named_although_it_is_well(sick: Testbed, on: Callable[...
 def test_apply_on_the_mds(sick: Testbed, on: Callable[..., Any]) -> None:
     path = sick.mds_root / "sys/fs/lustre/osp/lustre-OST0005-osc-MDT0000/max_create_count"
     shown = on(sick.mds_root, "--apply")
-    assert [(c["before"], c["after"]) for c in shown["changed"]] == [("20000", "0")]
+    assert [list(change["wanted"].values()) for change in shown["set"]] == [["0"]]
     assert path.read_text() == "0\n"
     assert len(on(sick.mds_root, "--undo")["restored"]) == 1
     assert path.read_text() == "20000\n"

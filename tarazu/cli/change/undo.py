@@ -80,8 +80,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def one_agent(
-    settings: config.Settings,
-    agent: str,
+    each: here.NodeAgent,
     verb: str,
     *,
     as_json: bool,
@@ -90,7 +89,7 @@ def one_agent(
 ) -> int:
     """`--undo` of a verb that is about one lever: all of this agent's, or what `of` says; held until its `--apply`."""
     with _watching() as watch:
-        done = by_hand.undo_agent(settings, agent, f"{verb} --undo, {login()}", of, watch, hold=hold)
+        done = by_hand.undo_agent(each, f"{verb} --undo, {login()}", of, watch, hold=hold)
     return tell(done, verb if hold else "", as_json=as_json)
 
 

@@ -150,12 +150,15 @@ def undo_all(settings: config.Settings, by: str, watch: Watch) -> Iterator[Undon
         yield _undo(each, lambda held: True, words, not_held[each.name], watch)
 
 
-def undo_agent(
-    settings: config.Settings, name: str, words: str, of: Of, watch: Watch, *, hold: bool
-) -> Undone:
-    """Likewise of one agent, and of what it has only what `of` says; `words`: the command, and who typed it."""
-    each = agent_named(settings, name)
-    return _undo(each, of, words, _held(each, words) if hold else "", watch)
+def undo_agent(each: NodeAgent, words: str, of: Of, watch: Watch, *, hold: bool = True) -> Undone:
+    """Likewise of one agent, and of what it has only what `of` says; `words`: the command, and who typed it. Not
+    `hold`: what nobody but people sets; what is left to others is forgotten.
+    """
+    done = _undo(each, of, words, _held(each, words) if hold else "", watch)
+    if done.left and each.agent and not hold:
+        with each.as_owner():
+            each.agent.engine.forget_theirs({held.key for held in done.left}, LOCK_S)
+    return done
 
 
 def undo(

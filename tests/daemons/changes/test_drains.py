@@ -16,7 +16,9 @@ from tarazu.daemons.changes import by_hand
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.agents import drains
 from tarazu.daemons.changes.agents.parameters import agent_of, learns
+from tarazu.daemons.changes.by_hand import Undone, undo_agent
 from tarazu.daemons.changes.done import Done
+from tarazu.daemons.changes.here import NodeAgent
 from tarazu.daemons.changes.here import listed as listed_here
 from tarazu.daemons.changes.trail import read
 from tarazu.durable import boot_id
@@ -42,8 +44,12 @@ class Server(DrainCase):
         here = drains.here(self.root, DEFAULT)
         return drains.apply(self.drains(), drains.plan_of(fs_name, candidates, here, 0.1))
 
-    def undo(self, *osts: int) -> Done:
-        return drains.undo(self.drains(), osts=osts)
+    def undo(self, *osts: int) -> Undone:
+        agent = self.drains()
+        each = NodeAgent("parameters", "tarazu-announcer", agent.store, agent)
+        done = undo_agent(each, "undo", drains.of(osts=osts), lambda _: None, hold=False)
+        drains.tell(agent, ())
+        return done
 
     @property
     def notes(self) -> Path:
@@ -79,7 +85,7 @@ def test_only_own_changes_are_undone(server: Server) -> None:
 
 def test_what_others_set_stays_and_can_be_asked_for_anew(server: Server) -> None:
     server.lctl(ZERO, "1")
-    assert not any(server.apply(ost(0))) and not any(server.undo()) and server.now()[ZERO] == "1"
+    assert not any(server.apply(ost(0))) and not server.undo().restored and server.now()[ZERO] == "1"
     server.apply(ost(10))
     server.lctl(OSP, "64")
     assert [held.left_to for held in server.undo().left] == [f"{OSP}=64"]
@@ -94,7 +100,7 @@ def test_a_target_that_has_moved_stays_noted(server: Server) -> None:
     server.apply(ost(0))
     place = server.path(ZERO).parent
     place.rename(server.root / "elsewhere")
-    assert "not on this node now" in server.undo().failed[0].why and server.notes.exists()
+    assert "not on this node now" in server.undo().still_set[0][1] and server.notes.exists()
     (server.root / "elsewhere").rename(place)
     assert server.undo().restored and server.now()[ZERO] == "0"
 
@@ -248,7 +254,7 @@ def test_what_a_former_version_noted_in_an_earlier_boot_restores_nothing(server:
         server.root / "state/tarazu-drain", "another", **{ZERO: note(ZERO, server.path(ZERO), "0", "1")}
     )
     server.lctl(ZERO, "1")
-    assert not any(server.undo()) and server.now()[ZERO] == "1" and not path.exists()
+    assert not server.undo().restored and server.now()[ZERO] == "1" and not path.exists()
 
 
 def test_what_is_not_one_of_the_parameters_is_never_read_or_set(server: Server) -> None:

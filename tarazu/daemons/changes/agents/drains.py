@@ -7,7 +7,7 @@ then is drained again by whoever looks at it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from tarazu import config
@@ -18,7 +18,6 @@ from tarazu.changes.trail import event
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.agents.parameters import ParametersStore, agent_of
 from tarazu.daemons.changes.done import Done
-from tarazu.daemons.noted import LOCK_S
 from tarazu.errors import Unavailable
 from tarazu.model import Ost
 from tarazu.stats.drain import DEFAULT, PARAMETERS, Candidate, too_full
@@ -103,11 +102,11 @@ def apply(agent: Agent, plan: Plan) -> Done:
     if done.left:  # somebody has set it back since, and is asked for it anew
         done = done.and_(agent.make(changes, f"{COMMAND} --apply", anew=True))
     refused = (CannotMend("drain", each.key[1], each.why) for each in done.refused)
-    _tell(agent, (*plan.cannot_mend, *refused))
+    tell(agent, (*plan.cannot_mend, *refused))
     return done
 
 
-def _tell(agent: Agent, cannot: tuple[CannotMend, ...]) -> None:
+def tell(agent: Agent, cannot: tuple[CannotMend, ...]) -> None:
     """`tarazu change list` shows it until the next one is told; the trail has it when it begins."""
     assert isinstance(agent.store, ParametersStore)
     with agent.store.locked():
@@ -127,18 +126,12 @@ def _is_so(agent: Agent, change: Change) -> bool:
     return False
 
 
-def undo(agent: Agent, fs_name: str = "", osts: Collection[int] = ()) -> Done:
-    """Restore what was drained on this node; of this file system and these OSTs only, where they are given. What
-    somebody else has changed since is his and forgotten. Raises StoreError, Unavailable.
-    """
+def of(fs_name: str = "", osts: Collection[int] = ()) -> Callable[[Held], bool]:
+    """Which held changes are drains; of this file system and these OSTs only, where they are given."""
 
-    def of(held: Held) -> bool:
-        if held.change.lever != "drain":
-            return False
+    def its(held: Held) -> bool:
         target = ost_target(held.change.target.partition(".")[2]) or ("", -1)
-        return (not fs_name or target[0] == fs_name) and (not osts or target[1] in osts)
+        named = (not fs_name or target[0] == fs_name) and (not osts or target[1] in osts)
+        return held.change.lever == "drain" and named
 
-    done = agent.engine.take_back(f"{COMMAND} --undo", of=of, wait_s=LOCK_S, for_good=True)
-    agent.engine.forget_theirs({held.key for held in done.left}, LOCK_S)
-    _tell(agent, ())
-    return done
+    return its
