@@ -17,15 +17,16 @@ import argparse
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.cli.output import action_options, print_json, print_table, say
+from tarazu.cli.change import rows, undo
+from tarazu.cli.output import action_options, print_json, print_table
 from tarazu.daemons.asking import whole_of
+from tarazu.daemons.changes import here
 from tarazu.store.stop import site_stop
 
 if TYPE_CHECKING:
-    from tarazu.daemons.pool.planner import Look, Planner
+    from tarazu.daemons.pool.planner import Look
 
-NAME = "tarazu change pool"
-NOT_KEPT = "noted, and not kept any more: tarazu change pool --undo makes it what it was"
+AGENT, NAME = "pools", "tarazu change pool"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,40 +50,20 @@ def execute(options: argparse.Namespace) -> int:
         return service.main([f"--config={options.config}"] if options.config else [])
     settings = config.load(options.config)
     if options.undo:
-        return _undo(Planner(settings, agent_of(settings, NAME)), as_json=options.json)
+        return undo.one_agent(here.agent_named(settings, AGENT), NAME, as_json=options.json)
     seen = whole_of(settings)
     agent = agent_of(settings, NAME, stopped=lambda: str(site_stop(settings.run.stop_file) or seen.stopped))
     planner = Planner(settings, agent)
     looks, failed = planner.apply(seen) if options.apply else (planner.look(seen, guess=True), {})
     failed |= {look.pool: look.failed for look in looks if look.failed}
-    not_kept = sorted({pool for _, pool in agent.store.held_changes} - {look.pool for look in looks})
-    stopped = agent.engine.stopped
+    stopped, listed = agent.engine.stopped, here.listed(settings, AGENT)
     if options.json:
-        print_json({"pools": looks, "failed": failed, "not_kept": not_kept, "stopped": stopped})
+        print_json({"pools": looks, "failed": failed, "stopped": stopped, **rows.as_json(listed)})
         return int(bool(failed))
     for look in looks:
         print_look(look, failed.get(look.pool, ""), applied=options.apply and not stopped, stopped=stopped)
-    for pool in not_kept:
-        print(f"{pool}: {NOT_KEPT}")
+    rows.say_changes(listed)
     return int(bool(failed))
-
-
-def _undo(planner: Planner, *, as_json: bool) -> int:
-    undone, failed, not_held = planner.undo()
-    if as_json:
-        print_json({"undone": undone, "failed": failed, "not_held": not_held})
-        return int(bool(failed or not_held))
-    for pool, text in undone.items():
-        print(f"{pool}: {text}")
-    for pool, text in failed.items():
-        print(f"{pool}: failed: {text}")
-    if not (undone or failed):
-        print("nothing to undo: this node has changed no pool")
-    if not_held:
-        say(f"tarazu-pool may change them again: {not_held}; stop it: systemctl stop tarazu-pool")
-    else:
-        print("tarazu-pool changes nothing on this node until tarazu change pool --apply")
-    return int(bool(failed or not_held))
 
 
 def print_look(look: Look, failed: str = "", *, applied: bool = False, stopped: str = "") -> None:
@@ -98,18 +79,18 @@ def print_look(look: Look, failed: str = "", *, applied: bool = False, stopped: 
         print(f"  cannot be mended: {look.cannot_mend.why}")
     if look.round.nothing and not look.theirs:
         return
-    rows = [(c.ost, "leaves", c.why) for c in look.round.remove]
+    osts = [(c.ost, "leaves", c.why) for c in look.round.remove]
     if look.exists:
-        rows += [(c.ost, "comes back", c.why) for c in look.round.add]
-    rows += [(c.ost, "waits" if look.members else "stays out", c.why) for c in look.round.waiting]
-    rows += [(int(ost), "not ours", f"somebody else has put it {way}") for ost, way in look.theirs.items()]
-    if rows:
-        print_table(("OST", "", "why"), rows, left=3)
+        osts += [(c.ost, "comes back", c.why) for c in look.round.add]
+    osts += [(c.ost, "waits" if look.members else "stays out", c.why) for c in look.round.waiting]
+    osts += [(int(ost), "not ours", f"somebody else has put it {way}") for ost, way in look.theirs.items()]
+    if osts:
+        print_table(("OST", "", "why"), osts, left=3)
     if look.commands:
         print("\n".join(f"  {'done: ' if applied else ''}{command}" for command in look.commands))
     elif look.exists and not look.members:
         print("  it has no OSTs: files of its directories go to any")
     elif look.theirs:
         print("  what somebody else has changed stays so until tarazu change pool --apply")
-    elif not rows and not look.round.nothing and not stopped:
+    elif not osts and not look.round.nothing and not stopped:
         print("  as it should be" if look.exists else "  no OST is well: it is not made")

@@ -199,7 +199,7 @@ def _left(done: Done) -> list[tuple[str, str]]:
         for h in done.left
         for path in h.theirs
     ]
-    return [*theirs, *((f.key[1], f.why) for f in (*done.failed, *done.refused, *done.waits))]
+    return [*theirs, *((f.key[1], f.why) for f in done.wrong)]
 
 
 def _undo(layouts: Layouts, as_json: bool) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tarazu import ranges
 from tarazu.changes.change import Part
 from tarazu.changes.held import Held
 
@@ -52,14 +51,3 @@ def without_us(held: Held, parts: Sequence[Part], *, for_good: bool) -> dict[str
     if now.get(POOL) == EXISTS and (his or not for_good):
         return {name: IN for name in held.change.wanted if name != POOL}
     return {name: NONE if name == POOL else OUT for name in before}
-
-
-def undone(held: Held, found: Collection[int] | None) -> str:
-    """What has become of it, for people; `found`: who is in it after the undo, None where it is gone."""
-    if found is None:
-        return "removed: it was not there before" if values_of(held.before).get(POOL) == NONE else "is gone"
-    text = f"it has {len(found)} OSTs"
-    his = put_in(held, parts_of(found))
-    out = sorted(osts_in(dict.fromkeys(held.theirs, OUT), OUT) - set(found))
-    changed = [f"{way} {ranges.fold(osts)}" for way, osts in (("in", his), ("out", out)) if osts]
-    return text + (f": somebody else has put {', '.join(changed)}" if changed else "")

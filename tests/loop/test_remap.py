@@ -68,7 +68,7 @@ def test_servers_follow_a_mapping_until_it_is_undone(loop: Loop) -> None:
     assert patiently(lambda: rules(loop) == mapped)
     assert "mapping of nodes to routers: round-robin" in loop.tarazu("routers").stdout
     assert processes.kill(loop.testbed.directory, "tarazu-mdsd")
-    assert remap(loop, "--undo").startswith("removed: ")
+    assert remap(loop, "--undo").startswith("restored: mapping ")
     loop.testbed.start_daemons()
     assert patiently(lambda: not rules(loop))
     assert 'how="round-robin"' in audit.read_text()

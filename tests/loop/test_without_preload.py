@@ -100,5 +100,5 @@ def test_it_avoids_a_sick_and_a_full_ost_with_each_of_both(bed: Testbed) -> None
     finally:
         keeper.terminate()
         assert keeper.wait(20) == 0
-    assert "removed: it was not there before" in tarazu(mds, "pool", "--undo")
+    assert "restored: pool " in tarazu(mds, "pool", "--undo")
     assert "good" not in bed.pools and bed.crashed() is None

@@ -30,8 +30,10 @@ from tarazu import config
 from tarazu.changes.change import Score
 from tarazu.cli.bursts import remap_follow
 from tarazu.cli.bursts.remap_input import Period, RemapProgress, period_of, read, site_of, traffic
+from tarazu.cli.change import undo
 from tarazu.cli.output import action_options, number, print_json, print_table, say, whole
 from tarazu.cli.stopped import refuse_while_stopped
+from tarazu.daemons.changes import here
 from tarazu.daemons.changes.agent import Plan
 from tarazu.daemons.changes.agents import mapping
 from tarazu.errors import BadInput, InfeasibleRequest, Unavailable
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from tarazu.forwarding.routers.udsp import Rule
     from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 
+VERB = "tarazu change bursts remap"
 BEST = "best"
 NAMES = (BEST, "contiguous", "round-robin", "folded", "together", "together-folded")
 
@@ -107,7 +110,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if options.undo:
-        return _undo(settings, as_json=options.json)
+        return undo.one_agent(here.agent_named(settings, "mapping"), VERB, as_json=options.json)
     if options.follow:
         _may_apply(settings)
         return remap_follow.execute(options, settings)
@@ -182,10 +185,10 @@ def _set(settings: config.Settings, how: str, rules: Sequence[Rule], scores: tup
     """By hand: whatever was left to somebody else, or taken back. Raises Unavailable where it is not set."""
     agent = mapping.agent_of(settings)
     agent.resume()
-    why, by = "tarazu change bursts remap --apply", f"uid {os.getuid()}"
+    why, by = f"{VERB} --apply", f"uid {os.getuid()}"
     change = mapping.change_of(settings, how, rules, why, by, scores)
     done = agent.follow(Plan((change,)), "apply", "", of=lambda held: False)
-    for failure in (*done.failed, *done.refused, *done.waits):
+    for failure in done.wrong:
         raise Unavailable(failure.why)
 
 
@@ -193,30 +196,6 @@ def _scores(made: list[Offer], chosen: Offer) -> tuple[Score, ...]:
     present = next((offer.judged for offer in made if offer.name == "present"), None)
     before, after = (judged.busiest_share if judged else 0.0 for judged in (present, chosen.judged))
     return mapping.scores_of(before, after)
-
-
-def _undo(settings: config.Settings, *, as_json: bool) -> int:
-    path = settings.state.mapping
-    agent = mapping.agent_of(settings)
-    done, not_held = agent.undo("tarazu change bursts remap --undo")
-    restored = [held for held in done.restored if not any(held.key == failure.key for failure in done.failed)]
-    failed = [failure.why for failure in done.failed]
-    before = "".join(part.value for held in restored for part in held.before)
-    if as_json:
-        print_json({"removed": path if restored else None, "failed": failed, "not_held": not_held})
-        return 1 if failed or not_held else 0
-    if restored:
-        within = "mdsd sees it within 5 s, OSSs take its rules back 10 s later"
-        what = f"restored: {path}: {before.partition(':')[0]}" if before else f"removed: {path}"
-        say(f"{what}; {within} (`tarazu change routers`)")
-    elif not failed:
-        whose = "is somebody else's, and stays" if Path(path).exists() else ""
-        say(f"nothing to undo: {path} {whose}" if whose else f"nothing to undo: there is no {path}")
-    for why in failed:
-        say(f"not undone: {why}")
-    if not_held:
-        say(f"--follow may write one again: {not_held}; stop its timer")
-    return 1 if failed or not_held else 0
 
 
 def _mappings(

@@ -74,7 +74,7 @@ def execute(options: argparse.Namespace, settings: config.Settings) -> int:
         done = agent.follow(Plan((change,)), settings.forwarding.routers, "", of=lambda held: False)
         if agent.store.held:
             return _said(options, HELD.format(path), 0)
-        for failure in (*done.failed, *done.refused, *done.waits):
+        for failure in done.wrong:
             raise Unavailable(failure.why)
         if not done.set:
             return _said(options, f"{path}: {_why_not(agent, change)}", 0)

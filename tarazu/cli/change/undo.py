@@ -130,15 +130,17 @@ def _watching() -> Iterator[by_hand.Watch]:
 def _say_done(each: by_hand.Undone) -> None:
     by_lever: dict[str, list[Held]] = {}
     for held in each.restored:
-        by_lever.setdefault(held.change.lever, []).append(held)
+        if held.theirs:
+            say(f"restored: {_named(held)}, but for what somebody else has set: {_theirs(held)}")
+        else:
+            by_lever.setdefault(held.change.lever, []).append(held)
     for lever, of in by_lever.items():
         for held in of[:MOST]:
             say(f"restored: {_named(held)}")
         if len(of) > MOST:
             say(f"restored: {lever}: {len(of) - MOST} more (tarazu change log)")
     for held in each.left:
-        theirs = ", ".join(f"{part} {value}".rstrip() for part, value in list(held.theirs.items())[:3])
-        say(f"left alone: {_named(held)}: somebody else has set {theirs}")
+        say(f"left alone: {_named(held)}: somebody else has set {_theirs(held)}")
     if not (each.restored or each.left or each.still_set):
         say(f"{each.agent}: nothing to restore")
 
@@ -167,3 +169,7 @@ def _say_failed(each: by_hand.Undone) -> None:
 def _named(held: Held) -> str:
     change = held.change
     return f"{change.lever} {change.target}".rstrip() + f" [{change.id}]"
+
+
+def _theirs(held: Held) -> str:
+    return ", ".join(f"{part} {value}".rstrip() for part, value in list(held.theirs.items())[:3])

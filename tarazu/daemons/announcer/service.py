@@ -327,7 +327,7 @@ class Announcer(Service):
         if self._failures:
             log.info("levers can be set again")
             self._failures, self.problem = 0, ""
-        wrong = [f"{lever}: {why}" for (lever, _), why in (*done.failed, *done.refused, *done.waits)]
+        wrong = [f"{lever}: {why}" for (lever, _), why in done.wrong]
         wrong += [f"{held.change.lever}: somebody else has set it: {held.left_to}" for held in done.left]
         changed = any((done.set, done.restored, done.left, done.failed))
         if wrong or changed or not (self._wanted or self._set):

@@ -14,7 +14,6 @@ import msgspec
 from tarazu import config
 from tarazu.changes.change import Change
 from tarazu.changes.goals import CannotMend
-from tarazu.changes.held import Held
 from tarazu.changes.ours import sort
 from tarazu.daemons.asking import Whole
 from tarazu.daemons.changes.agent import Agent, Plan
@@ -26,7 +25,7 @@ from tarazu.model import Ost
 from tarazu.pools import choosing, planning
 from tarazu.pools.calls import calls, shown
 from tarazu.pools.choosing import Memory, Round
-from tarazu.pools.parts import IN, OUT, parts_of, undone
+from tarazu.pools.parts import IN, OUT, parts_of
 
 MEMORY = "memory.json"
 KEPT_S = 300.0
@@ -94,21 +93,7 @@ class Planner:
         changes = plan_of(looks).changes
         done = engine.make(changes, "", of=lambda held: bool(engine.stopped), anew=True, wait_s=LOCK_S)
         self.made(looks, done, anew=True)
-        return looks, {each.key[1]: each.why for each in (*done.failed, *done.refused, *done.waits)}
-
-    def undo(self) -> tuple[dict[str, str], dict[str, str], str]:
-        """Pools are what they were, until they are applied by hand: (pool → what it is now, pool → why it is not, why
-        they may be changed again). Raises StoreError, Unavailable.
-        """
-        done, not_held = self.agent.undo("undo")
-        failed = {each.key[1]: each.why for each in done.failed}
-        return {held.change.target: self._undone(held) for held in done.restored}, failed, not_held
-
-    def _undone(self, held: Held) -> str:
-        try:
-            return undone(held, self.lever.lctl.members(held.change.target))
-        except Unavailable as error:
-            return f"as it was; what it is now is not known: {error}"
+        return looks, {each.key[1]: each.why for each in done.wrong}
 
     def made(self, looks: Sequence[Look], done: Done, *, anew: bool = False) -> None:
         """Remember what these looks saw, and what was changed. Raises StoreError, Unavailable."""

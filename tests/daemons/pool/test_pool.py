@@ -17,7 +17,9 @@ from tarazu.daemons.asking import Whole
 from tarazu.daemons.changes import engine
 from tarazu.daemons.changes.agent import Agent
 from tarazu.daemons.changes.agents.pools import FORMER, agent_of
+from tarazu.daemons.changes.by_hand import Undone, undo_agent
 from tarazu.daemons.changes.done import Done
+from tarazu.daemons.changes.here import NodeAgent
 from tarazu.daemons.changes.lctl_pool import LctlPool
 from tarazu.daemons.changes.store import CHANGES
 from tarazu.daemons.changes.trail import NAME as TRAIL
@@ -88,6 +90,10 @@ class Keeper(Planner):
             calls.program = here(lctl)
         self.lever.lctl = calls
         agent.engine._programs = (calls.program,)
+
+    def undo(self) -> Undone:
+        each = NodeAgent("pools", "tarazu-pool", self.agent.store, self.agent)
+        return undo_agent(each, "tarazu change pool --undo", lambda _: True, lambda _: None)
 
     def round(self, seen: Whole, mode: str = "apply") -> tuple[Look, Done]:
         """As the daemon has it; of the first pool what was seen."""
@@ -160,7 +166,7 @@ def test_undo_removes_a_pool_that_was_not_there_and_pauses_the_keeper(site: Site
     keeper = site.keeper()
     keeper.round(system(_3="sick"))
     assert site.members() == [0, 1, 2, 4, 5, 6, 7]
-    assert site.keeper().undo() == ({"lustre.good": "removed: it was not there before"}, {}, "")
+    assert not site.keeper().undo().failed
     assert "good" not in site.bed.pools and not site.notes.exists()
     keeper.round(system())
     assert "good" not in site.bed.pools
@@ -180,7 +186,7 @@ def test_a_pool_of_the_site_keeps_to_its_osts_and_is_given_back_as_it_was(site: 
     assert change.mends and change.why == "OST 2: dead"
     assert {(s.measure, s.before, s.after) for s in change.scores if s.measure == "dead"} == {("dead", 1, 0)}
     # A new process, as after a crash: what was there is on disk.
-    assert site.keeper().undo() == ({"lustre.good": "it has 4 OSTs"}, {}, "")
+    assert not site.keeper().undo().failed
     assert site.members() == [1, 2, 3, 4]
 
 
@@ -193,8 +199,8 @@ def test_what_an_administrator_changes_beside_us_is_his(site: Site) -> None:
         site.now_s += 2 * HOUR_S
         look, _done = keeper.round(system(_3="sick"))
         assert site.members() == [0, 1, 2, 3, 4, 6, 7] and look.theirs == {"3": "in", "5": "out"}
-    text = "it has 7 OSTs: somebody else has put in 3, out 5"
-    assert site.keeper().undo() == ({"lustre.good": text}, {}, "")
+    undone = site.keeper().undo()
+    assert not undone.failed and [held.theirs for held in undone.restored] == [{"3": "in", "5": "out"}]
     assert site.members() == [0, 1, 2, 3, 4, 6, 7]
 
 
@@ -214,7 +220,7 @@ def test_apply_makes_it_ours_again_and_a_pool_that_was_removed_is_not_made_again
         assert "somebody else has removed it" in look.round.nothing and "good" not in site.bed.pools
     assert not keeper.apply(system())[1]
     assert site.members() == list(range(8))
-    assert site.keeper().undo() == ({"lustre.good": "removed: it was not there before"}, {}, "")
+    assert not site.keeper().undo().failed and "good" not in site.bed.pools
 
 
 def test_what_is_applied_by_hand_over_somebody_else_stays_applied(site: Site) -> None:
@@ -359,8 +365,13 @@ def test_undo_of_our_pool_that_somebody_else_emptied_or_removed_leaves_none(
     site.lctl("pool_remove", *range(8))
     if not emptied:
         site.lctl("pool_destroy")
-    undone, failed, _ = site.keeper().undo()
-    assert undone and not failed and site.members() is None and "good" not in site.bed.pools
+    undone = site.keeper().undo()
+    assert (
+        not undone.failed
+        and (undone.restored or undone.left)
+        and site.members() is None
+        and "good" not in site.bed.pools
+    )
     assert not site.notes.exists()
 
 
@@ -398,7 +409,7 @@ def test_apply_away_from_the_mgs_says_that_it_must_run_there_and_leaves_no_note(
     lctl.chmod(0o755)
     _looks, failed = site.keeper(lctl=str(lctl)).apply(system())
     assert "expected to run on the node of the MGS of lustre" in failed["lustre.good"]
-    assert not site.notes.exists() and site.keeper().undo() == ({}, {}, "") and "good" not in site.bed.pools
+    assert not site.notes.exists() and not site.keeper().undo().failed and "good" not in site.bed.pools
     # Of a pool that is there, too.
     site.bed.mds.add_pool("good", list(range(8)))
     _looks, failed = site.keeper(lctl=str(lctl)).apply(system(_3="sick"))
