@@ -16,21 +16,21 @@ When one OSS behaves oddly: `tarazu change tune --undo` there. When all do: the 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import msgspec
 
 from tarazu import config
-from tarazu.changes.held import text_of
+from tarazu.cli.change import rows, undo
+from tarazu.cli.change.person import login
 from tarazu.cli.output import action_options, print_json, print_table, say
+from tarazu.daemons.changes import by_hand, here
 from tarazu.errors import BadInput, TarazuError, Unavailable
 
-if TYPE_CHECKING:
-    from tarazu.daemons.changes.agent import Agent
-
-AGENT = "tarazu change tune"
+AGENT, VERB = "parameters", "tarazu change tune"
 MODES = ("observe", "advise", "apply")
 
 
@@ -59,56 +59,6 @@ def execute(options: argparse.Namespace) -> int:
     return _show(settings, learned=options.what == "show", as_json=options.json)
 
 
-def _agent(settings: config.Settings) -> Agent:
-    from tarazu.daemons.changes.agents.parameters import agent_of
-
-    return agent_of(settings, AGENT)
-
-
-def set_here(settings: config.Settings) -> tuple[list[dict[str, str]], str]:
-    """Levers of `tune.levers` and others that are noted: `name`, `in_force`, `set_to` (by tarazu), `before`, `left_to`
-    (what somebody else set since); and why nothing is set now, whatever is wanted. Raises StoreError or Unavailable.
-    """
-    from tarazu.daemons.changes.agents.parameters import in_force, learns
-    from tarazu.tune.levers import levers_of
-
-    agent, wrong, listed = _agent(settings), "", dict[str, Any]()
-    try:
-        listed = levers_of(settings.tune.levers)
-    except BadInput as error:
-        wrong = str(error)
-    with agent.store.locked():
-        held = {each.change.lever: each for each in agent.store.held_changes.values() if learns(each)}
-    levers = []
-    for name in {**listed, **held}:
-        row = {"name": name, "in_force": "", "set_to": "", "before": "", "left_to": ""}
-        with contextlib.suppress(Unavailable, KeyError):
-            row["in_force"] = in_force(agent.engine.levers[name])
-        if (known := held.get(name)) and not (left := known.left_to):
-            row |= {"set_to": ", ".join({*known.change.wanted.values()}), "before": text_of(known.before)}
-        elif known:
-            row["left_to"] = left
-        levers.append(row)
-    return levers, agent.engine.stopped or agent.store.stopped_by() or wrong
-
-
-def undo_here(settings: config.Settings) -> dict[str, Any]:
-    """Restore what was there, now, and let nothing be set before `--apply`; as `Agent.undo`: levers that are
-    `restored`, `left` alone (what somebody else has set), `failed` (why), and why none is held back (`not_held`).
-    """
-    from tarazu.daemons.changes.agents.parameters import learns
-
-    agent = _agent(settings)
-    done, not_held = agent.undo("tarazu change tune --undo", of=learns)
-    left = [held for held in agent.store.held_changes.values() if held.theirs and learns(held)]
-    return {
-        "restored": [held.change.lever for held in done.restored],
-        "left": {held.change.lever: held.left_to for held in left},
-        "failed": {failure.key[0]: failure.why for failure in done.failed},
-        "not_held": not_held,
-    }
-
-
 def _is_council(settings: config.Settings) -> bool:
     return os.path.isdir(settings.state.council)
 
@@ -127,27 +77,23 @@ def _nothing_here(settings: config.Settings) -> BadInput:
 
 
 def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
-    here, unread, council, problem = None, "", {}, ""
-    if _is_node(settings):
-        try:
-            here = set_here(settings)
-        except TarazuError as error:
-            unread = str(error)
+    council, problem, agents = {}, "", []
+    for each in here.listed(settings, AGENT):
+        own = tuple(one for one in each.changes if one.lever != "drain")
+        agents.append(msgspec.structs.replace(each, changes=own))
     try:
         council = _council(settings)
     except TarazuError as error:
-        if here is None and not unread:
+        if not agents:
             raise
         problem = str(error)
     if as_json:
         told = council if learned else {name: value for name, value in council.items() if name != "learned"}
-        levers = {"levers": here[0], "held": here[1]} if here else None
-        print_json({"here": levers, "unread": unread, "council": told, "problem": problem})
+        print_json({**rows.as_json(agents), "council": told, "problem": problem})
         return 0
-    if unread:
-        say(f"what tarazu has set on this node is not known: {unread}")
-    if here:
-        _print_here(*here, settings.tune.mode)
+    if agents:
+        say(f"this node: {settings.tune.mode} (tune.mode){_wrong(settings)}")
+    rows.say_changes(agents)
     if problem:
         say(f"what the council decides is not known here: {problem}")
         return 0
@@ -169,14 +115,15 @@ def _council(settings: config.Settings) -> dict[str, Any]:
     """How the council is, with what it has learned: it is asked; on its own node its files are read where it does not
     answer. Raises TarazuError.
     """
-    from tarazu.daemons.council import here
+    from tarazu.daemons.council.here import ask
+    from tarazu.daemons.council.here import here as council_here
 
     try:
         if not settings.tune.council:
             raise Unavailable("tune.council is empty: this node has no council")
-        return {**here.ask(settings), "silent": ""}
+        return {**ask(settings), "silent": ""}
     except TarazuError as error:
-        council = here.here(settings)
+        council = council_here(settings)
         if council is None:
             if not _is_node(settings) and not settings.tune.council:
                 raise _nothing_here(settings) from None
@@ -193,51 +140,34 @@ def _council(settings: config.Settings) -> dict[str, Any]:
 
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:
-    from tarazu.daemons.council import here
+    from tarazu.daemons.changes.agents.parameters import learns
+    from tarazu.daemons.council.here import set_mode
 
     council = _is_council(settings)
     node = _is_node(settings) or (bool(settings.tune.levers) and not council)
     if not council and not node:
         raise _nothing_here(settings)
-    before, problem, done = None, None, None
+    before, problem = None, ""
     if council:
         # First: what is restored here it would else have set again.
         try:
-            before = here.set_mode(settings, "observe", "tarazu change tune --undo")
+            before = set_mode(settings, "observe", f"{VERB} --undo")
         except TarazuError as error:
-            problem = error
-    if node:
-        done = undo_here(settings)
-    failed = bool(problem or (done and (done["failed"] or done["not_held"])))
+            problem = str(error)
+    done = undo.take_back(here.agent_named(settings, AGENT), VERB, learns) if node else None
     if as_json:
-        print_json({"here": done, "council_was": before, "problem": str(problem or "")})
-        return int(failed)
-    if before is not None:
+        print_json({"here": done and done._asdict(), "council_was": before, "problem": problem})
+    elif before is not None:
         print(f"the council's mode is observe (it was {before}): its nodes restore what was there")
-    if done is not None:
-        _print_undone(done)
-    if problem is not None:
+    elif problem:
         say(f"the council's mode is as it was: {problem}")
-    return int(failed)
-
-
-def _print_undone(done: Mapping[str, Any]) -> None:
-    for name in done["restored"]:
-        say(f"restored: {name}")
-    for name, value in done["left"].items():
-        say(f"left alone: {name}: somebody else has set {value}")
-    for name, why in done["failed"].items():
-        say(f"not restored: {name}: {why}")
-    if not done["restored"] and not done["left"] and not done["failed"]:
-        print("nothing to restore: tarazu has set nothing on this node")
-    if done["not_held"]:
-        say(f"the daemon may set values again: {done['not_held']}; stop it: systemctl stop tarazu-announcer")
-    else:
-        print("nothing is set here until `tarazu change tune --apply` on this node")
+    if done is not None and not as_json:
+        undo.tell(done, VERB)
+    return int(bool(problem or (done and done.failed)))
 
 
 def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
-    from tarazu.daemons.council import here
+    from tarazu.daemons.council.here import set_mode
 
     council, node = _is_council(settings), _is_node(settings) and mode == "apply"
     if not council and not node:
@@ -246,34 +176,32 @@ def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
         raise _nothing_here(settings)
     if not council and settings.tune.mode != "apply":
         raise BadInput("tune.mode", "apply on this node, before anything can be set here", settings.tune.mode)
-    before = here.set_mode(settings, mode, f"tarazu change tune --{mode}") if council else None  # type: ignore[arg-type]
-    was_held = _agent(settings).resume() if node else None
+    before = set_mode(settings, mode, f"{VERB} --{mode}") if council else None  # type: ignore[arg-type]
+    outcomes = dict(by_hand.go_on(settings, login(), AGENT)) if node else {}
     if as_json:
-        print_json({"council_was": before, "was_held": was_held})
+        print_json({"council_was": before, "here": outcomes})
         return 0
     if before is not None:
         print(
             f"the council's mode is {mode} (it was {before}), within a second and after restarts\n"
-            f"undo: tarazu change tune --{before}"
+            f"undo: {VERB} --{before}"
         )
-    if was_held is not None:
-        held = (
-            "values may be set here again" if was_held else "values may be set here; they were not held back"
-        )
-        own = "" if settings.tune.mode == "apply" else f", but tune.mode of this node is {settings.tune.mode}"
-        stopped = _agent(settings).store.nothing_new()
-        say(held + own + (f"; but nothing new is set: {stopped}" if stopped else ""))
-    return 0
+    if not node:
+        return 0
+    if settings.tune.mode != "apply":
+        print(f"tune.mode of this node is {settings.tune.mode}")
+    return rows.say_each(settings, outcomes.items(), "goes on", "was not stopped")
 
 
-def _print_here(levers: Sequence[Mapping[str, str]], why_held: str, mode: str) -> None:
-    say(f"this node: {mode} (tune.mode)" + (f"; nothing is set: {why_held}" if why_held else ""))
-    if levers:
-        rows = []
-        for row in levers:
-            no = f"no: left to {row['left_to']}" if row["left_to"] else "no"
-            rows.append((row["name"], row["in_force"] or "-", row["set_to"] or no, row["before"] or "-"))
-        print_table(("lever", "in force", "set by tarazu", "before"), rows, left=4)
+def _wrong(settings: config.Settings) -> str:
+    """What is wrong with `tune.levers`."""
+    from tarazu.tune.levers import levers_of
+
+    try:
+        levers_of(settings.tune.levers)
+    except BadInput as error:
+        return f"; {error}"
+    return ""
 
 
 def _print_council(found: Mapping[str, Any]) -> None:

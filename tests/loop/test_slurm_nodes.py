@@ -162,7 +162,7 @@ def test_undo_after_a_kill_and_a_restart_that_goes_on(bursts: Bursts) -> None:
     waiting = [bursts.submit("-N4", "-J", "io", "-L", "one") for _ in range(2)]
     assert all(bursts.job(id)["ReqNodeList"] != "(null)" for id in waiting)
     bursts.signal(signal.SIGKILL)
-    assert bursts.tarazu("bursts", "nodes", "--undo").stdout.count("taken back: root io") == 2
+    assert bursts.tarazu("bursts", "nodes", "--undo").stdout.count("restored: nodes root/io") == 2
     assert all(bursts.job(id)["ReqNodeList"] == "(null)" for id in waiting)
     bursts.start()
     bursts.submit("-N4", "-J", "io", "-L", "one")

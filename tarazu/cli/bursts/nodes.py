@@ -15,19 +15,20 @@ What was ordered counts instead of `bursts.nodes`, over restarts. While the site
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from pathlib import Path
 from typing import Any
 
 from tarazu import config
+from tarazu.cli.change import undo
 from tarazu.cli.output import action_options, print_json, print_table, say
+from tarazu.daemons.changes import here
+from tarazu.daemons.changes.by_hand import Undone
 from tarazu.errors import BadInput
 
 MODES = ("observe", "advise", "apply")
 ANSWER_S = 5.0
-LEFT = {"taken back": "taken back", "not taken back": "still asked for", "left": "left"}
-"""What became of a note, and how it is said."""
+VERB = "tarazu change bursts nodes"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -91,7 +92,7 @@ def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
     from tarazu.daemons.changes.agents.nodes import agent_of
 
     _here(settings)
-    before = set_mode(settings, mode, f"tarazu change bursts nodes --{mode}")  # type: ignore[arg-type]
+    before = set_mode(settings, mode, f"{VERB} --{mode}")  # type: ignore[arg-type]
     held = agent_of(settings).store.nothing_new()
     if as_json:
         print_json({"mode": mode, "was": before})
@@ -108,31 +109,14 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
     from tarazu.daemons.burstd.node_part import set_mode
 
     _here(settings)
+    each = here.agent_named(settings, "nodes")
     # First: what is taken back here it would else ask for again.
-    before = set_mode(settings, "observe", "tarazu change bursts nodes --undo")
-    _become_owner(settings.state.burstd)
-    done = Keeping(settings, Slurm()).take_back_all("tarazu change bursts nodes --undo")
-    by_outcome = {name: [each for each in done if each.outcome == name] for name in LEFT}
-    back, left = by_outcome["taken back"], by_outcome["not taken back"]
-    if as_json:
-        print_json({"was": before, "back": [each.name for each in back], "left": [e.why for e in left]})
-        return int(bool(left))
-    for outcome, text in LEFT.items():
-        for each in by_outcome[outcome]:
-            say(f"{text}: {each.user} {each.name}: {each.wish if outcome == 'taken back' else each.why}")
-    if not back and not left:
-        print("nothing to take back: no job waits for nodes that tarazu asked for")
-    print("nothing is asked for until `tarazu change bursts nodes --apply`")
-    return int(bool(left))
-
-
-def _become_owner(directory: str) -> None:
-    """The notes are of the daemon's user, and stay so."""
-    owner = os.stat(directory)
-    if os.geteuid() == 0 and owner.st_uid != 0:
-        os.setgroups([])
-        os.setgid(owner.st_gid)
-        os.setuid(owner.st_uid)
+    set_mode(settings, "observe", f"{VERB} --undo")
+    with each.as_owner():
+        done = Keeping(settings, Slurm()).take_back_all(f"{VERB} --undo")
+    back, left = (tuple(t.held for t in done if t.outcome == outcome) for outcome in ("taken back", "left"))
+    still = tuple((tended.held, tended.why) for tended in done if tended.outcome == "not taken back")
+    return undo.tell(Undone(each.name, each.unit, back, left, still), VERB, as_json=as_json)
 
 
 def _here(settings: config.Settings) -> None:
@@ -142,10 +126,10 @@ def _here(settings: config.Settings) -> None:
 
 def _features(settings: config.Settings, *, as_json: bool) -> int:
     from tarazu.batch.node_set import fold
-    from tarazu.daemons.burstd import here
     from tarazu.daemons.burstd.deciding import slots
+    from tarazu.daemons.burstd.here import machine as machine_of
 
-    machine = here.machine(settings)
+    machine = machine_of(settings)
     if machine is None:
         raise BadInput("bursts.machine", "a file, or leaf switches that Slurm knows", "neither")
     features = {feature: fold(nodes) for feature, nodes in slots(machine).items()}

@@ -80,17 +80,19 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def one_agent(
-    each: here.NodeAgent,
-    verb: str,
-    *,
-    as_json: bool,
-    of: by_hand.Of = lambda held: True,
-    hold: bool = True,
+    each: here.NodeAgent, verb: str, *, as_json: bool, of: by_hand.Of | None = None, hold: bool = True
 ) -> int:
     """`--undo` of a verb that is about one lever: all of this agent's, or what `of` says; held until its `--apply`."""
+    return tell(take_back(each, verb, of, hold=hold), verb if hold else "", as_json=as_json)
+
+
+def take_back(
+    each: here.NodeAgent, verb: str, of: by_hand.Of | None = None, *, hold: bool = True
+) -> by_hand.Undone:
     with _watching() as watch:
-        done = by_hand.undo_agent(each, f"{verb} --undo, {login()}", of, watch, hold=hold)
-    return tell(done, verb if hold else "", as_json=as_json)
+        return by_hand.undo_agent(
+            each, f"{verb} --undo, {login()}", of or (lambda held: True), watch, hold=hold
+        )
 
 
 def tell(done: by_hand.Undone, verb: str = "", *, as_json: bool = False) -> int:
@@ -172,4 +174,6 @@ def _named(held: Held) -> str:
 
 
 def _theirs(held: Held) -> str:
-    return ", ".join(f"{part} {value}".rstrip() for part, value in list(held.theirs.items())[:3])
+    return ", ".join(
+        f"{part} {words.short(value, 80)}".rstrip() for part, value in list(held.theirs.items())[:3]
+    )

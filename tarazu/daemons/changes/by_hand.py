@@ -154,7 +154,7 @@ def undo_agent(each: NodeAgent, words: str, of: Of, watch: Watch, *, hold: bool 
     """Likewise of one agent, and of what it has only what `of` says; `words`: the command, and who typed it. Not
     `hold`: what nobody but people sets; what is left to others is forgotten.
     """
-    done = _undo(each, of, words, _held(each, words) if hold else "", watch)
+    done = _undo(each, of, words, _held(each, words, first=True) if hold else "", watch)
     if done.left and each.agent and not hold:
         with each.as_owner():
             each.agent.engine.forget_theirs({held.key for held in done.left}, LOCK_S)
@@ -209,11 +209,14 @@ def _text(error: Exception) -> str:
     return str(error) if isinstance(error, TarazuError) else f"{type(error).__name__}: {error}"
 
 
-def _held(each: NodeAgent, words: str) -> str:
-    """Why it is not held; empty: it is. Without any lock: the lctl of another one may hang with it."""
+def _held(each: NodeAgent, words: str, *, first: bool = False) -> str:
+    """Why it is not held; empty: it is. Without any lock: the lctl of another one may hang with it. `first`: who held
+    it before stays named, since more may be held by him.
+    """
     try:
         with each.as_owner():
-            each.store.hold_by(words)
+            if not (first and each.store.held):
+                each.store.hold_by(words)
     except Exception as error:  # as in `_undo`
         return _text(error)
     return ""

@@ -18,12 +18,13 @@ import pytest
 from tarazu import config
 from tarazu.changes.change import ALL, Change
 from tarazu.changes.outcome import Gave
-from tarazu.cli import tune
 from tarazu.daemons.announcer import service, start
 from tarazu.daemons.announcer.service import Announcer
 from tarazu.daemons.changes import engine
+from tarazu.daemons.changes import here as node
 from tarazu.daemons.changes.agent import Plan
-from tarazu.daemons.changes.agents.parameters import agent_of
+from tarazu.daemons.changes.agents.parameters import agent_of, learns
+from tarazu.daemons.changes.by_hand import undo_agent
 from tarazu.daemons.council import here
 from tarazu.daemons.council.service import CouncilService
 from tarazu.daemons.metrics.exporter import Ask
@@ -172,7 +173,9 @@ def test_undo_here_holds_without_a_word_of_the_council(pair: Pair) -> None:
     pair.begin("mds1")
     pair.until(lambda: pair.client.in_force in VALUES)
     settings = config.load(str(pair.group.configuration("login1", pair.client.root)))
-    assert tune.undo_here(settings)["restored"] == ["max_rpcs_in_flight"]
+    each = node.agent_named(settings, "parameters")
+    done = undo_agent(each, "tarazu change tune --undo", learns, lambda _: None)
+    assert [held.change.lever for held in done.restored] == ["max_rpcs_in_flight"]
     assert pair.client.in_force == BEFORE
     told = pair.announcer.sequence
     pair.until(lambda: pair.announcer.sequence > told + 3)
@@ -338,7 +341,8 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
 
     # An announcer that is killed leaves its note; its next start restores before it follows anybody.
     group.kill(announcers[0])
-    assert tune.set_here(group.settings(clients[0].root, var="login1"))[0][0]["set_to"]
+    (listed,) = node.listed(group.settings(clients[0].root, var="login1"), "parameters")
+    assert [one.state for one in listed.changes] == ["set"]
     announcers[0] = group.announcer(clients[0])
     group.until(lambda: "left by a former run" in group.log("login1"), *clients)
     group.until(lambda: all_in(VALUES), *clients)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tarazu.changes.goals import refusal
-from tarazu.daemons.changes import by_hand
+from tarazu.daemons.changes import by_hand, here
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.agents import drains
 from tarazu.daemons.changes.agents.parameters import agent_of, learns
@@ -189,8 +189,14 @@ def test_the_announcers_rounds_leave_drained_osts_until_they_end(server: Server)
     assert len(announcer(8 * 86400.0).restored) == 2 and server.now()[TEN] == "0"
 
 
+def undo_learned(server: Server) -> None:
+    each = here.agent_named(server.settings, "parameters")
+    by_hand.undo_agent(each, "tarazu change tune --undo, ann", learns, lambda each: None)
+
+
 def test_drained_osts_have_nothing_to_do_with_undo_of_what_learns(server: Server) -> None:
-    agent_of(server.settings).store.hold(True)
+    undo_learned(server)
+    assert agent_of(server.settings).store.held
     assert server.apply(ost(0)).set and server.now()[ZERO] == "1"
     server.agent().follow(Plan(), "observe", "held", of=learns)
     server.agent(stopped=lambda: "stopped").follow(Plan(), "observe", "no council speaks", of=learns)
@@ -208,7 +214,7 @@ def test_a_node_on_which_all_was_taken_back_drains_nothing_and_says_how_to_go_on
     for _ in range(2):
         with pytest.raises(Unavailable, match="undo --all, ann; to go on: tarazu change apply"):
             server.apply(ost(10))
-        agent_of(server.settings).undo("tarazu change tune --undo", of=learns)
+        undo_learned(server)
     assert server.now() == before
     list(by_hand.go_on(server.settings, "ann"))
     assert server.apply(ost(10)).set

@@ -45,7 +45,7 @@ class ParametersStore(Store):
 
     @property
     def held(self) -> bool:
-        return super().held and (self._holds or first_of(self._held) != f"by {self.command} --undo")
+        return super().held and (self._holds or f"{self.command} --undo" not in first_of(self._held))
 
     @property
     def exists(self) -> bool:
