@@ -289,21 +289,6 @@ def test_follow_writes_nothing_after_undo(run: Run, tmp_path: Path) -> None:
     assert "nodes get another router" in run("--follow")[1]
 
 
-def test_undo_takes_away_where_no_file_can_be_made(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As on a disk without inodes; nobody can be held back then, and that is said."""
-    path = tmp_path / "tarazu-mapping" / "mapping.json"
-    run("--apply", "--mapping", "folded")
-    monkeypatch.setattr(Noted, "put", no_file)
-    status, out, _ = run("--undo")
-    assert status == 1 and "mapping may set it again" in out and not path.exists()
-
-
-def no_file(*_: object) -> None:
-    raise StoreError("held", "a directory that can be written", "No space left on device")
-
-
 def test_what_was_in_force_before_comes_back_and_what_somebody_edits_stays(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "tarazu-mapping" / "mapping.json"
     his = (udsp.rule("10.77.0.[1-9]@tcp1", "10.1.0.1@tcp"),)

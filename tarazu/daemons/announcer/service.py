@@ -48,7 +48,6 @@ log = logging.getLogger("tarazu.announcer")
 
 LOOK_S = 10.0
 """So often it is looked whether what should be set is set, when nothing changes."""
-LONGEST_PAUSE_S = 600.0
 LOCK_S = 1.0
 """So long is waited for a command that looks at the notes; what takes longer is tried later."""
 STOP_S = 2.0
@@ -110,8 +109,8 @@ class Announcer(Service):
         """Not all of this interval had the same in force."""
         self._sent_at = float("-inf")
         self._look_at = 0.0
-        self._failures = 0
-        self._pause_until = 0.0
+        self._failing = False
+        """The notes are not to be had."""
         self._acted: tuple[object, ...] = ()
         self._wanted: dict[str, str] = {}
         self._changes: deque[float] = deque(maxlen=CHANGES)
@@ -159,16 +158,15 @@ class Announcer(Service):
 
     def _take_back(self, why: str, wait_s: float, *, whatever: bool = False) -> bool:
         engine = self.agent.engine
-        return self._try(
-            lambda: engine.take_back(why, of=learns, wait_s=wait_s, anew=whatever), whatever=whatever
-        )
+        return self._try(lambda: engine.take_back(why, of=learns, wait_s=wait_s, anew=whatever))
 
     def _tick(self, now: float) -> None:
         """Every interval: silence is noticed, what is due is set or restored; then the council is told."""
         self._held = self.agent.engine.stopped
         if self.alone(self.agent.store.claim, "sets nothing", self._said):
-            if not self._trusted:
+            if not self._trusted and now >= self._look_at:
                 self._trusted = self._take_back("left by a former run", LOCK_S)
+                self._look_at = 0.0 if self._trusted else now + LOOK_S
             followed = self.following.council
             if self.following.is_silent(now):
                 self._said.warning(
@@ -309,29 +307,19 @@ class Announcer(Service):
             return f"the council {decided.council} says {decided.mode}: {decided.why}"
         return f"{decided.council}, generation {decided.generation}: {decided.why}"
 
-    def _try(self, call: Callable[[], Done], *, whatever: bool = False) -> bool:
-        """True when it was done. What fails is said once, and not tried again for a while (`whatever`: it is)."""
-        now = time.monotonic()
-        if now < self._pause_until and not whatever:
-            self._acted = ()
-            return False
+    def _try(self, call: Callable[[], Done]) -> bool:
+        """True when it was done. What goes wrong with the notes is said once."""
         try:
             done = call()
         except TarazuError as error:
-            self._failures += 1
-            pause_s = min(LONGEST_PAUSE_S, exchange.INTERVAL_S * 2.0 ** min(self._failures, 16))
-            self._pause_until = now + pause_s
-            self.problem, self._mixed, self._acted = str(error), True, ()
-            self._said.warning(f"{error}; the next try in {pause_s:.0f} s, and later each time", str(error))
+            self.problem, self._mixed, self._failing = str(error), True, True
+            self._said.warning(f"{error}; tried again every {LOOK_S:g} s", str(error))
             return False
-        if self._failures:
-            log.info("levers can be set again")
-            self._failures, self.problem = 0, ""
         wrong = [f"{lever}: {why}" for (lever, _), why in done.wrong]
         wrong += [f"{held.change.lever}: somebody else has set it: {held.left_to}" for held in done.left]
         changed = any((done.set, done.restored, done.left, done.failed))
-        if wrong or changed or not (self._wanted or self._set):
-            self.problem = "; ".join(wrong)
+        if self._failing or wrong or changed or not (self._wanted or self._set):
+            self.problem, self._failing = "; ".join(wrong), False
         if changed:
             self._see_anew()
         return True

@@ -20,7 +20,6 @@ from tarazu.changes.change import ALL, Change
 from tarazu.changes.outcome import Gave
 from tarazu.daemons.announcer import service, start
 from tarazu.daemons.announcer.service import Announcer
-from tarazu.daemons.changes import engine
 from tarazu.daemons.changes import here as node
 from tarazu.daemons.changes.agent import Plan
 from tarazu.daemons.changes.agents.parameters import agent_of, learns
@@ -140,19 +139,6 @@ def test_what_a_node_sees_is_measured_for_what_is_set_there_by_who_promises_noth
         Observation(1.0, write=Direction(1 << 20, 1), demand=demand).is_crowded for demand in (0, 1, 2)
     ]
     assert crowded == [True, False, True], "with one request at a time he sets the pace who asks"
-
-
-def test_what_an_administrator_sets_meanwhile_is_his(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "LOOK_S", 0.2)
-    monkeypatch.setattr(service, "LOOK_S", 0.2)
-    client = pair.client
-    pair.begin("mds1")
-    pair.until(lambda: client.in_force in VALUES)
-    client.set("7")
-    pair.until(lambda: "somebody else has set it" in pair.announcer.problem)
-    pair.announcer.wakeup.stopping = True
-    pair.announcer.loop()
-    assert client.in_force == "7"
 
 
 @pytest.mark.parametrize("mode", ["observe", "advise"])

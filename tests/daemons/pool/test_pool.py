@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from tarazu.daemons.changes.lctl_pool import LctlPool
 from tarazu.daemons.changes.store import CHANGES
 from tarazu.daemons.changes.trail import NAME as TRAIL
 from tarazu.daemons.pool.planner import MEMORY, Look, Planner
-from tarazu.errors import StoreError, Unavailable
+from tarazu.errors import Unavailable
 from tarazu.model import Ost, SystemView
 from tarazu.ost_state import OstState, Verdict
 from tarazu.pools.calls import MOST_OSTS, words
@@ -316,17 +315,6 @@ def test_what_cannot_be_mended_is_said(site: Site) -> None:
     assert [line["why"] for line in site.trail() if line["event"] == "cannot mend"][
         -1
     ] == look.cannot_mend.why
-
-
-def test_two_keepers_do_not_meet_and_foreign_notes_are_refused(site: Site) -> None:
-    claim = site.keeper().agent.store.claim()
-    with pytest.raises(Unavailable, match="tarazu-pool keeps the pools here"):
-        site.keeper().agent.store.claim()
-    os.close(claim)
-    site.notes.write_text("[1]")
-    with pytest.raises(StoreError, match="what tarazu has changed"):
-        site.keeper().round(system())
-    assert "good" not in site.bed.pools
 
 
 def test_without_lctl_nothing_is_noted(site: Site) -> None:

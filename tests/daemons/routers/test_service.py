@@ -258,23 +258,6 @@ def test_a_mdsd_that_sends_rules_for_everything_costs_little(
     assert time.process_time() - begin < 2.0
 
 
-def test_what_somebody_deletes_is_left_to_him_until_it_is_applied_anew(
-    make: Make, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine, "LOOK_S", 0.0)
-    service = make()
-    service._tick(time.monotonic())
-    answer(service, A, B)
-    server.lnetctl("udsp", "del", "--idx", "1")
-    service._tick(time.monotonic())
-    assert server.rules() == [B] and [rule.dst for rule in asked(service).rules] == [str(A.dst), str(B.dst)]
-    service._tick(time.monotonic())
-    assert server.rules() == [B] and [rule.dst for rule in asked(service).rules] == [str(B.dst)]
-    service.agent.resume()
-    service._tick(time.monotonic())
-    assert server.rules() == [B, A]
-
-
 def test_what_is_lost_with_lnet_is_set_anew(
     make: Make, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
