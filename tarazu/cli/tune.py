@@ -1,6 +1,6 @@
 """Parameters that learn: what is set on this node, what its council has decided and learned, and why.
 
-    tarazu change tune                  what is in force here, what the council has decided, what its nodes have
+    tarazu change tune                  what is set here, what the council has decided, what its nodes have
     tarazu change tune show             what was learned: pattern by pattern the rate of each value, how sure, how often
     tarazu change tune --observe        on the council's node, as root: learn only; all nodes restore what was there
     tarazu change tune --advise         likewise; and say what would be set
