@@ -176,19 +176,6 @@ class Agent:
         )
         return done.and_(Done(waits=tuple(waits)))
 
-    def undo(self, why: str, *, of: Callable[[Held], bool] = lambda held: True) -> tuple[Done, str]:
-        """By hand: all that is ours, of `of`, is taken back, and nothing is set before `resume`, also on a full disk
-        and where the notes cannot be read; then raises StoreError or Unavailable. The other one is why nobody is held
-        back, empty where he is.
-        """
-        not_held = ""
-        try:
-            self.store.hold(True)
-        except StoreError as error:
-            not_held = str(error)
-        done = self.engine.take_back(why, of=of, wait_s=LOCK_S, anew=True, for_good=True)
-        return done, not_held
-
     def resume(self) -> bool:
         """By hand: what was held or taken back by people, or left to somebody else, may be made again. True: it was
         held. Raises StoreError, Unavailable.
