@@ -203,21 +203,18 @@ def _left(done: Done) -> list[tuple[str, str]]:
 
 
 def _undo(layouts: Layouts, as_json: bool) -> int:
-    done = layouts.clean()
-    left, running = _left(done), layouts.running()
-    kept = {directory for directory, _ in left}
-    taken = [part.name for held in done.restored for part in held.before if part.name not in kept]
+    from tarazu.cli.change import undo
+    from tarazu.daemons.changes.by_hand import Undone
+
+    done, noted = layouts.clean(), layouts.agent.store.held_changes
+    still = tuple((noted.get(failure.key), failure.why) for failure in done.wrong)
+    undone, running = Undone("layouts", "", done.restored, done.left, still), layouts.running()
     if as_json:
-        print_json({"taken_back": taken, "left": left, "running": running})
+        print_json({**undone._asdict(), "running": running})
         return 0
-    for directory in taken:
-        print(f"lfs setstripe -d {quoted(directory)}")
-    for directory, why in left:
-        print(f"{shown(directory)}: left: {why}")
+    undo.tell(undone)
     for directory, who in running:
         print(f"{shown(directory)}: {who} still runs, takes back its own")
-    if not (taken or left or running):
-        print("nothing to undo")
     return 0
 
 
