@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from tarazu.changes.held import Held
 from tarazu.durable import boot_id
 from tarazu.errors import StoreError
 from tarazu.malformed import MALFORMED
@@ -94,17 +95,8 @@ class Askers:
             thread.join()
 
 
-class _Wanted(msgspec.Struct):
-    target: str
-
-
-class _Held(msgspec.Struct):
-    change: _Wanted
-    askers: tuple[str, ...] = ()
-
-
 class _Changes(msgspec.Struct):
-    held: tuple[_Held, ...]
+    held: tuple[Held, ...]
 
 
 def unwanted(directory: Path) -> list[str]:
