@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from pathlib import Path
 from typing import Literal
@@ -11,6 +12,8 @@ import msgspec
 from tarazu import durable
 from tarazu.errors import StoreError
 from tarazu.malformed import MALFORMED
+
+log = logging.getLogger("tarazu.ordered")
 
 Mode = Literal["observe", "advise", "apply"]
 
@@ -42,3 +45,14 @@ def order(path: Path, mode: Mode, reason: str) -> None:
         durable.replace(path, data)
     except OSError as error:
         raise StoreError(str(path.parent), "a directory that can be written", error.strerror) from None
+
+
+def reorder(path: Path, mode: Mode, reason: str, otherwise: Mode) -> Mode:
+    """As `order`, also instead of one that cannot be read; the mode before, `otherwise` where none was ordered."""
+    try:
+        before = ordered(path)
+    except StoreError as error:
+        log.warning("%s: it is replaced", error)
+        before = None
+    order(path, mode, reason)
+    return before.mode if before else otherwise

@@ -366,14 +366,7 @@ class NodeSelection:
 
 def set_mode(settings: config.Settings, mode: Mode, reason: str) -> Mode:
     """From now on, whatever `bursts.nodes` is; the one before. A daemon sees it within a second. Raises StoreError."""
-    path = _mode_path(settings)
-    try:
-        order = ordered.ordered(path)
-    except TarazuError as error:
-        log.warning("%s: it is replaced", error)
-        order = None
-    ordered.order(path, mode, reason)
-    return order.mode if order else settings.bursts.nodes  # type: ignore[return-value]
+    return ordered.reorder(_mode_path(settings), mode, reason, settings.bursts.nodes)  # type: ignore[arg-type]
 
 
 def _mode_path(settings: config.Settings) -> Path:

@@ -74,15 +74,7 @@ def set_mode(settings: config.Settings, mode: Mode, reason: str) -> Mode:
     """From now on, and after a restart too, this council's mode, whatever `tune.mode` is; the one before. A daemon sees
     it within a second, and with `observe` all nodes of its group take back what they have set. Raises StoreError.
     """
-    kept = CouncilDirectory(settings.state.council)
-    try:
-        ordered = kept.ordered()
-    except TarazuError as error:
-        log.warning("%s: it is replaced", error)
-        ordered = None
-    before: Mode = ordered.mode if ordered else settings.tune.mode  # type: ignore[assignment]
-    kept.order(mode, reason)
-    return before
+    return CouncilDirectory(settings.state.council).order(mode, reason, settings.tune.mode)  # type: ignore[arg-type]
 
 
 def ask(settings: config.Settings, timeout_s: float = 5.0) -> dict[str, Any]:

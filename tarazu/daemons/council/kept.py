@@ -54,9 +54,9 @@ class CouncilDirectory:
         """None where nothing was. Raises StoreError for what cannot be read."""
         return ordered.ordered(self.directory / "mode")
 
-    def order(self, mode: Mode, reason: str) -> None:
-        """On disk when this returns. Raises StoreError."""
-        ordered.order(self.directory / "mode", mode, reason)
+    def order(self, mode: Mode, reason: str, otherwise: Mode = "observe") -> Mode:
+        """As `ordered.reorder`. Raises StoreError."""
+        return ordered.reorder(self.directory / "mode", mode, reason, otherwise)
 
     def status(self) -> bytes | None:
         with contextlib.suppress(OSError):
