@@ -17,8 +17,6 @@ from tarazu.changes.held import Held
 from tarazu.changes.outcome import Gave, Hours
 from tarazu.cli import main
 from tarazu.daemons.changes.agents import mapping
-from tarazu.daemons.noted import Noted
-from tarazu.errors import StoreError
 from tarazu.forwarding.mapping import mapping_file
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.traffic import days
