@@ -22,27 +22,28 @@ from tarazu.daemons.changes.done import Done
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", nargs="?", default="", metavar="ID", help="as `tarazu change list` shows it")
     parser.add_argument("--reason", default="tarazu change apply", metavar="TEXT", help="stands in the trail")
+    parser.add_argument("--json", action="store_true", help="as JSON")
     by_option(parser)
 
 
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if not options.id:
-        return go_on(settings, options.by or login())
+        return go_on(settings, options.by or login(), as_json=options.json)
     refuse_while_stopped(settings)
     one = here.found(here.listed(settings), options.id)
     done = by_hand.apply(settings, one, name_of(options), options.reason)
-    if not say_done(done):
+    if options.json:
+        print_json({"id": one.id, "set": [c.id for c in done.set], "why_not": [f.why for f in done.wrong]})
+    elif not say_done(done):
         say(f"{one.id}: nothing is to be set: it is so already")
     return int(bool(done.wrong))
 
 
 def go_on(settings: config.Settings, by: str, agent: str = "", *, as_json: bool = False) -> int:
     """All of this node's agents, or one."""
-    if as_json:
-        print_json(dict(outcomes := list(by_hand.go_on(settings, by, agent))))
-        return int(any(text.startswith("failed: ") for _, text in outcomes))
-    return rows.say_each(settings, by_hand.go_on(settings, by, agent), "goes on", "was not stopped")
+    outcomes = by_hand.go_on(settings, by, agent)
+    return rows.say_each(settings, outcomes, "goes on", "was not stopped", as_json=as_json)
 
 
 def say_done(done: Done) -> bool:

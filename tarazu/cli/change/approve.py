@@ -12,7 +12,7 @@ import argparse
 
 from tarazu import config
 from tarazu.cli.change.person import by_option, name_of
-from tarazu.cli.output import say
+from tarazu.cli.output import print_json, say
 from tarazu.daemons.changes import by_hand, here
 from tarazu.errors import BadInput
 
@@ -20,6 +20,7 @@ from tarazu.errors import BadInput
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="as `tarazu change list` shows it")
     parser.add_argument("--reason", required=True, metavar="TEXT", help="stands in the trail")
+    parser.add_argument("--json", action="store_true", help="as JSON")
     by_option(parser)
 
 
@@ -29,5 +30,8 @@ def execute(options: argparse.Namespace) -> int:
         raise BadInput("--reason", "why, in some words", options.reason)
     one = here.found(here.listed(settings), options.id)
     why = by_hand.approve(settings, one, by, options.reason)
+    if options.json:
+        print_json({"id": one.id, "approved_by": by, "why_not": why})
+        return 0
     say(f"{one.id} is approved by {by}" + (f"; it is not made yet: {why}" if why else ""))
     return 0

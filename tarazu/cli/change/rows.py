@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tarazu import config
-from tarazu.cli.output import say
+from tarazu.cli.output import print_json, say
 from tarazu.daemons.changes import here, words
 from tarazu.daemons.changes.here import ListedAgent
 from tarazu.errors import Unavailable
@@ -74,19 +74,31 @@ def say_changes(agents: Sequence[ListedAgent], *, each: bool = False) -> bool:
     return bool(found)
 
 
-def say_each(settings: config.Settings, outcomes: Iterable[tuple[str, str]], done: str, nothing: str) -> int:
+def say_each(
+    settings: config.Settings,
+    outcomes: Iterable[tuple[str, str]],
+    done: str,
+    nothing: str,
+    *,
+    as_json: bool = False,
+) -> int:
     """Each agent in a line, of `by_hand.go_on` and `by_hand.stop`. Raises Unavailable where all are another user's."""
-    failed, count = False, 0
+    failed, count, told = False, 0, dict[str, str]()
     for name, text in outcomes:
         count += 1
         failed = failed or text.startswith("failed: ")
+        told[name] = text
+        if as_json:
+            continue
         if text.startswith("failed: "):
             say(f"{name}: {text}")
         else:
             say(f"{name} {done}: {text}" if text else f"{name} {nothing}")
     if not count and here.agents_of(settings):
         raise Unavailable(NOT_YOURS)
-    if not count:
+    if as_json:
+        print_json({"agents": told})
+    elif not count:
         print("nothing to do: no daemon of tarazu has set anything on this node")
     return int(failed)
 

@@ -16,10 +16,12 @@ from tarazu.daemons.changes import by_hand
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="as JSON")
     by_option(parser)
 
 
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     stopped = "makes nothing new; what is set stays"
-    return rows.say_each(settings, by_hand.stop(settings, options.by or login()), stopped, stopped)
+    outcomes = by_hand.stop(settings, options.by or login())
+    return rows.say_each(settings, outcomes, stopped, stopped, as_json=options.json)

@@ -35,6 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", nargs="*", metavar="ID", help="as `tarazu change list` shows it")
     parser.add_argument("--lever", default="", metavar="NAME", help="all of this lever")
     parser.add_argument("--all", action="store_true", help="all of this node, and hold it so")
+    parser.add_argument("--json", action="store_true", help="as JSON")
     by_option(parser)
 
 
@@ -48,7 +49,8 @@ def execute(options: argparse.Namespace) -> int:
         if not options.all:
             raise
         settings, wrong = config.Settings(), str(error)
-        say(f"{wrong}; the usual directories are looked at")
+        if not options.json:
+            say(f"{wrong}; the usual directories are looked at")
     by = options.by or login()
     with _watching() as watch:
         if options.all:
@@ -57,21 +59,24 @@ def execute(options: argparse.Namespace) -> int:
             agents = here.listed(settings) if options.ids else []
             chosen = [here.found(agents, id) for id in options.ids]
             done = list(by_hand.undo(settings, chosen, options.lever, by, watch))
-    for each in done:
-        _say_done(each)
-    for each in done:  # last, so that nobody has to look for it above
-        _say_failed(each)
     others = [each.name for each in here.agents_of(settings) if each.is_others]
     if not done and others:
         raise Unavailable(rows.NOT_YOURS)
     if not done and options.lever:
         raise BadInput(options.lever, "a lever of this node, as `tarazu change list` shows it", "none")
+    failed = bool(wrong) or any(each.failed for each in done)
+    if options.json:
+        print_json({"agents": [each._asdict() for each in done], "others": others, "problem": wrong})
+        return int(failed)
+    for each in done:
+        _say_done(each)
+    for each in done:  # last, so that nobody has to look for it above
+        _say_failed(each)
     if not done:
         where = "these directories know of nothing" if wrong else "tarazu has never set anything on this node"
         print(f"nothing to restore: {where}")
     if others and options.all:
         say(f"not looked at, for they are another user's: {', '.join(others)}; with sudo they are")
-    failed = bool(wrong) or any(each.failed for each in done)
     if not options.all and done and not failed:
         print("not made again until `tarazu change apply`")
     if options.all and done:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from tarazu.daemons.changes import engine
@@ -87,3 +90,18 @@ def test_stop_makes_nothing_new_and_leaves_what_is_set(node: ClientNode) -> None
     node.follow("apply")
     assert "max_read_ahead_mb set" in node.list()
     assert "was not stopped" in node("apply")[1]
+
+
+def test_each_verb_answers_programs_in_json(node: ClientNode) -> None:
+    node.follow("advise")
+
+    def told(*words: str) -> Any:
+        status, out, err = node(*words, "--json")
+        assert status == 0, (out, err)
+        return json.loads(out)
+
+    assert told("approve", RPCS.id, "--reason", "it is slow", "--by", "ann")["approved_by"] == "ann"
+    assert told("apply", RPCS.id, "--by", "ann") == {"id": RPCS.id, "set": [RPCS.id], "why_not": []}
+    (agent,) = told("undo", "--all")["agents"]
+    assert [held["change"]["lever"] for held in agent["restored"]] == [RPCS.lever] and not agent["still_set"]
+    assert "parameters" in told("stop")["agents"] and "parameters" in told("apply")["agents"]
