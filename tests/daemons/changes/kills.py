@@ -45,6 +45,7 @@ NOTHING = {
         "getegid",
         "geteuid",
         "getgid",
+        "getxattr",
         "getpid",
         "getppid",
         "getrandom",
