@@ -162,6 +162,14 @@ result = [own("out"), notes.exists()]
 """) == [bool(his), False]
 
 
+def test_a_directory_that_was_removed_just_now_became_an_empty_file(on: On) -> None:
+    assert on("""
+from tarazu.daemons.changes.levers.layout import LayoutLever
+for words in ("", "-c 2 -S 1M"): LayoutLever().set(os.path.abspath("out"), {os.path.abspath("out"): words})
+result = os.path.exists("out")
+""") is False  # fmt: skip
+
+
 def test_only_ones_own_directories_below_the_mount_are_taken(on: On) -> None:
     assert on("""
 os.makedirs("a/b")

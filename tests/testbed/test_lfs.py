@@ -104,6 +104,16 @@ def test_what_lustre_refuses_is_refused(bed: Testbed) -> None:
     assert "stripe_count(3) != nr_tgts(2)" in run(bed, "setstripe", "-c", "3", "-o", "1,2", "g", status=1)
 
 
+def test_a_name_that_is_not_there_becomes_an_empty_file_but_not_as_a_directory(bed: Testbed) -> None:
+    run(bed, "setstripe", "-d", "nosuch")
+    assert (bed.client_mount() / "nosuch").stat().st_size == 0
+    assert "unable to open 'none/.': No such" in run(bed, "setstripe", "-d", "none/.", status=2)
+    run(bed, "setstripe", "-c", "2", "none/.", status=2)
+    assert "Not a directory" in run(bed, "setstripe", "-d", "nosuch/.", status=20)
+    assert not (bed.client_mount() / "none").exists()
+    assert "stripe already set" in run(bed, "setstripe", "-d", "nosuch", status=17)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_user_sets_the_default_of_his_own_directories_only(bed: Testbed) -> None:
     for name, uid in (("mine", 65534), ("others", 0)):

@@ -5,7 +5,7 @@ Speaks to the emulated MDS as Lustre's own does, through `lustre.lov` and open()
 is that captured on Lustre 2.17.57 (tests/data/lustre/layout, client); what was not captured is as in its source (lfs.c,
 liblustreapi.c). Imports nothing of tarazu, and little else: it is started often.
 
-setstripe  -c -C -S -i -o -p -E -L -z -d, --component-add is not there; a file that is not there is made
+setstripe  -c -C -S -i -o -p -E -L -z -d, --component-add is not there; a file that is not there is made, with -d too
 getstripe  -d -D -y -v -r -R -q, and one of -c -S -i -p -L -E for that value alone
 """
 
@@ -285,12 +285,15 @@ def _set_one(path: str, blob: bytes, delete: bool) -> None:
     if os.path.isdir(path):
         os.setxattr(path, "lustre.lov", blob)
         return
-    if delete:
-        raise LfsFailed("lfs setstripe: cannot delete striping of a file", errno.EINVAL)
     there = os.path.exists(path)
     if there and os.stat(path).st_size >= 0 and read(path, False) is not None:
         raise FileExistsError(errno.EEXIST, "")
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | DELAY_CREATE, 0o666)
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | DELAY_CREATE, 0o666)
+    except OSError as error:
+        number = error.errno or errno.EIO
+        text = f"unable to open '{path}': {os.strerror(number)} ({number})"
+        raise LfsFailed(f"lfs setstripe: {text}", number) from None
     try:
         os.setxattr(fd, "lustre.lov", blob)
     except OSError:

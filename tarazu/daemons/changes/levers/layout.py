@@ -54,8 +54,8 @@ class LayoutLever(Lever):
 
     def set(self, target: str, wanted: Mapping[str, str]) -> None:
         failed = ""
-        for path, words in wanted.items():
-            answer = self.program.call(("setstripe", *(shlex.split(words) or ["-d"]), path))
+        for path, words in wanted.items():  # as DIR/.: of a name that is not there lfs makes an empty file
+            answer = self.program.call(("setstripe", *(shlex.split(words) or ["-d"]), f"{path}/."))
             if answer.status and os.path.isdir(path):
                 said = (answer.err or answer.out).strip() or f"status {answer.status}"
                 failed = failed or f"{answer.words}: {said.splitlines()[0][:200]}"
@@ -63,7 +63,7 @@ class LayoutLever(Lever):
             raise Unavailable(failed)
 
     def commands(self, target: str, wanted: Mapping[str, str], parts: Sequence[Part]) -> list[str]:
-        return [f"lfs setstripe {words or '-d'} {shlex.quote(path)}" for path, words in wanted.items()]
+        return [f"lfs setstripe {words or '-d'} {shlex.quote(path)}/." for path, words in wanted.items()]
 
     def same(self, value: str, step: str) -> bool:
         return is_same(value, step)

@@ -1,11 +1,12 @@
 """`lfs setstripe` of directories that lie on no Lustre: `lfs.py ROOT setstripe WORDS DIRECTORY`.
 
 The options are read, and `lustre.lov` is made, as on the testbed. A directory's default lies in it as `.lov`. A job is
-at once there that makes a directory below, which gets a copy.
+at once there that makes a directory below, which gets a copy. A name that is not there becomes an empty file.
 """
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +24,13 @@ def default_of(path: str | Path) -> bytes:
 
 def main(words: Sequence[str]) -> int:
     parts, delete, paths = lfs.parse(words[2:])
-    for path in map(Path, paths):
+    for name in paths:
+        path = Path(name)
+        if not path.is_dir():
+            if name.endswith("/."):
+                return errno.ENOENT
+            path.touch()
+            continue
         if delete:
             (path / ".lov").unlink(missing_ok=True)
             continue
