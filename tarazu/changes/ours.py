@@ -59,6 +59,8 @@ def with_new_parts(lever: Lever, held: Held, parts: Sequence[Part]) -> Held:
     """With parts that have come since; without those that are gone. Raises Unavailable for new ones that may not be
     changed.
     """
+    if not parts:
+        return held  # it may only be away, as an OST that fails over
     noted = {(part.name, part.of) for part in held.before}
     here = {(part.name, part.of) for part in parts}
     if here == noted:

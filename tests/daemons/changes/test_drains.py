@@ -96,6 +96,13 @@ def test_what_others_set_stays_and_can_be_asked_for_anew(server: Server) -> None
     assert len(server.undo().restored) == 2 and server.now()[OSP] == "64"
 
 
+def test_what_was_drained_before_us_was_a_failure_at_each_undo_and_stayed_noted(server: Server) -> None:
+    server.lctl(ZERO, "1")
+    server.drains().engine.make([wish("drain", "1", ZERO)], "a test")
+    assert server.notes.exists()
+    assert not server.undo().still_set and server.now()[ZERO] == "1" and not server.notes.exists()
+
+
 def test_a_target_that_has_moved_stays_noted(server: Server) -> None:
     server.apply(ost(0))
     place = server.path(ZERO).parent
@@ -103,6 +110,17 @@ def test_a_target_that_has_moved_stays_noted(server: Server) -> None:
     assert "not on this node now" in server.undo().still_set[0][1] and server.notes.exists()
     (server.root / "elsewhere").rename(place)
     assert server.undo().restored and server.now()[ZERO] == "0"
+
+
+def test_one_that_was_away_at_a_look_could_not_be_undone_any_more(server: Server) -> None:
+    place = server.path(ZERO).parent
+    server.apply(ost(0))
+    place.rename(server.root / "elsewhere")
+    server.drains().engine.make([wish("drain", "1", ZERO)], "a test")
+    assert "not on this node now" in server.undo().still_set[0][1]
+    place.mkdir()
+    server.path(ZERO).write_text("0\n")  # mounted anew: another device
+    assert not server.undo().still_set and not server.notes.exists() and server.now()[ZERO] == "0"
 
 
 def test_a_forged_note_sets_no_file_and_no_value_that_drain_never_set(server: Server) -> None:

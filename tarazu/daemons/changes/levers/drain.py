@@ -48,6 +48,8 @@ class DrainLever(Lever):
         return commands_of(wanted.items())
 
     def back(self, held: Held, parts: Sequence[Part], *, for_good: bool) -> Mapping[str, str]:
+        if [part.value for part in held.before] == [str(_kind(held.change.target).drains)]:
+            return {}  # somebody had drained it before us
         _check_before(held.change.target, held.before)
         if not parts:
             # Its target runs on another server now, and may come back: as it was drained, by our own doing.
