@@ -1,15 +1,22 @@
-"""Calls of `lctl pool_*` on the MGS's node. Each lasts until a client knows of it: 6 to 7 s."""
+"""Calls of `lctl pool_*` on the MGS's node. Each lasts until a client knows of it: 6 to 7 s.
+
+One that fails for one OST changes the others all the same, and does not wait: `pool_list` shows it 6 to 8 s later, as
+what a call has done that was killed (seen on 2.17).
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
+import time
 from collections.abc import Callable, Sequence
 
 from tarazu.errors import Unavailable
 from tarazu.program import Program
 
 CALL_S = 60.0
+SHOWN_S = 12.0
+"""After this time `pool_list` shows what a call did that failed or was killed."""
 _NO_MGS = "No device found for name MGS"
 _MEMBER = re.compile(r"-OST([0-9a-fA-F]{4,})_UUID$")
 
@@ -23,6 +30,7 @@ class LctlPool:
         """`command`: lctl, and words before its own; `turn` is called before each call."""
         self.program = Program("lctl", command, timeout_s)
         self._turn = turn
+        self.shown_s = SHOWN_S
 
     def members(self, target: str) -> list[int] | None:
         """Of `scratch.good`; None where there is no such pool. Raises Unavailable."""
@@ -37,13 +45,19 @@ class LctlPool:
         return sorted(int(match[1], 16) for match in matches if match)
 
     def change(self, calls: Sequence[Sequence[str]]) -> None:
-        """`calls`: of `tarazu.pools.calls`. Raises Unavailable: how far it came nobody knows."""
+        """`calls`: of `tarazu.pools.calls`. Raises Unavailable when what they did all the same is shown; Silent."""
         for call in calls:
             status, _, said = self._call(call)
             if status:
                 fs_name = call[1].partition(".")[0]
+                if _NO_MGS not in said:
+                    self.wait_until_shown()
                 where = f": expected to run on the node of the MGS of {fs_name}" if _NO_MGS in said else ""
                 raise Unavailable(f"{shlex.join(['lctl', *call])}: status {status}: {said}{where}")
+
+    def wait_until_shown(self) -> None:
+        """What a call did that has failed, or may have been killed just now."""
+        time.sleep(self.shown_s)
 
     def _call(self, arguments: Sequence[str]) -> tuple[int, str, str]:
         self._turn()

@@ -3,11 +3,13 @@
 Answers and exit statuses are those captured on Lustre 2.17.57 (tests/data/lustre/control/pools.txt); errors are as in
 its source (obd.c: pool_cmd_interpret_err). A call returns when a client knows of the change, which takes a real one six
 to seven seconds, however many OSTs it names: here `pool_delay_s` of TB/settings.json. MDS and clients follow at the
-end of that time. Imports nothing of tarazu: it is started often.
+end of that time. One that fails for one OST changes the others, and returns at once: `pool_list`, too, shows that
+after this time only, as what a call has done that was killed. Imports nothing of tarazu: it is started often.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -55,6 +57,24 @@ class Mgs:
 
     def uuid(self, index: int) -> str:
         return f"{self.fs_name}-OST{index:04x}_UUID"
+
+    def show_later(self) -> None:
+        """Pools as they are now, until the end of a call's time."""
+        if self.delay_s:
+            with open(f"{self.directory}/mds/.shown", "w") as file:
+                json.dump([time.time() + self.delay_s, self.pools()], file)
+
+    def show_now(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{self.directory}/mds/.shown")
+
+    def shown(self) -> dict[str, list[int]]:
+        try:
+            with open(f"{self.directory}/mds/.shown") as file:
+                until_s, pools = json.load(file)
+        except (FileNotFoundError, ValueError):
+            return self.pools()
+        return pools if time.time() < until_s else self.pools()
 
     def publish(self) -> None:
         """What MDS and clients show of their pools."""
@@ -119,7 +139,7 @@ def change(mgs: Mgs, command: str, pool: str, words: Sequence[str]) -> int:
     if not words:
         raise LctlFailed(f"usage: {command} <fsname>.<poolname> <ostname indexed list>", 1)
     indices = _names(fs_name, words)
-    time.sleep(mgs.delay_s * len(words))
+    mgs.show_later()
     add = command == "pool_add"
     call = mgs.library.testbed_pool_add if add else mgs.library.testbed_pool_remove
     status = 0
@@ -134,6 +154,9 @@ def change(mgs: Mgs, command: str, pool: str, words: Sequence[str]) -> int:
                 errno.ENODEV: f"{ost} is not part of the '{fs_name}' fs.",
             }
             say(f"lctl {command}: {says.get(rc, os.strerror(rc))}")
+    if not status:
+        time.sleep(mgs.delay_s * len(words))
+        mgs.show_now()
     mgs.publish()
     if not status:
         for index in indices:
@@ -144,7 +167,7 @@ def change(mgs: Mgs, command: str, pool: str, words: Sequence[str]) -> int:
 def pool_list(mgs: Mgs, command: str, name: str, words: Sequence[str]) -> int:
     """Raises Failed."""
     fs_name, _, pool = name.partition(".")
-    pools = mgs.pools()
+    pools = mgs.shown()
     if not pool:
         print(f"Pools from {fs_name}:")
         print("".join(f"{fs_name}.{each}\n" for each in pools), end="")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+import os
+import shlex
+import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -85,6 +88,7 @@ class Keeper(Planner):
         super().__init__(settings, agent, clock)
         agent.engine.clock = clock
         calls = LctlPool(lctl if isinstance(lctl, str) else "lctl")
+        calls.shown_s = 0.0  # the stand-in's calls take no time
         if isinstance(lctl, Testbed):
             calls.program = here(lctl)
         self.lever.lctl = calls
@@ -279,6 +283,52 @@ def test_a_change_that_fails_takes_back_nothing_but_itself(site: Site) -> None:
     _look, done = keeper.round(system(_3="sick", _5="dead", _6="dead"))
     assert done.failed and site.members() == [0, 1, 2, 4, 5, 6, 7]
     assert json.loads(site.notes.read_bytes())["held"] == json.loads(noted)["held"]
+
+
+class Late:
+    """Calls take as long as Lustre's: a part of a second here."""
+
+    def __init__(self, site: Site, lctl: type[LctlPool]) -> None:
+        site.bed.set_pool_delay(0.3)
+        self.keeper = site.keeper()
+        self.keeper.lever.lctl = self.lctl = lctl("lctl")
+        self.lctl.shown_s = 0.5
+
+
+def test_one_that_somebody_took_out_at_the_same_moment_made_the_others_his_too(site: Site) -> None:
+    site.keeper().round(system())
+
+    class Beside(LctlPool):
+        def change(self, calls: Sequence[Sequence[str]]) -> None:
+            if calls and calls[0][0] == "pool_remove" and 5 in (site.members() or ()):
+                site.lctl("pool_remove", 5)
+            super().change(calls)
+
+    late = Late(site, Beside)
+    _look, done = late.keeper.round(system(_3="sick", _5="dead"))
+    assert done.set and not done.failed and site.members() == [0, 1, 2, 4, 6, 7]
+    site.now_s += 60
+    _look, done = late.keeper.round(system(_3="sick", _5="dead"))
+    assert not any(done)
+
+
+def test_what_a_killed_lctl_has_done_was_not_seen_yet_by_an_undo_that_came_at_once(site: Site) -> None:
+    class Killed(LctlPool):
+        def change(self, calls: Sequence[Sequence[str]]) -> None:
+            words = shlex.join(["lctl", *calls[-1]])
+            subprocess.run(["timeout", "-s", "KILL", "0.2", "sh", "-c", f"exec {words}"], check=False)
+            os._exit(0)
+
+    site.lctl("pool_new")
+    site.lctl("pool_add", 0, 1, 2, 3)
+    if not (pid := os.fork()):
+        Late(site, Killed).keeper.round(system(_3="sick"))
+        os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+    late = Late(site, LctlPool)
+    late.lctl.shown_s = 2.0
+    assert late.keeper.agent.engine.take_back("undo", wait_s=5.0).restored
+    assert site.members() == [0, 1, 2, 3]
 
 
 def test_while_a_server_fails_over_osts_leave_and_none_comes_back(site: Site) -> None:

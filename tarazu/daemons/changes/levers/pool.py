@@ -9,9 +9,10 @@ from tarazu.changes.change import Part
 from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
 from tarazu.daemons.changes.lctl_pool import LctlPool
-from tarazu.errors import BadInput
+from tarazu.errors import BadInput, Unavailable
 from tarazu.pools.calls import calls, shown
 from tarazu.pools.parts import EXISTS, IN, NONE, OUT, POOL, osts_in, parts_of, values_of, without_us
+from tarazu.program import Silent
 
 _TARGET = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{1,15}")
 """`scratch.good`."""
@@ -37,7 +38,22 @@ class PoolLever(Lever):
                 raise BadInput(f"pool {target}", f"OSTs that are {IN} or {OUT}", f"{name}={value}")
 
     def set(self, target: str, wanted: Mapping[str, str]) -> None:
-        self.lctl.change(calls(target, wanted, self.lctl.members(target)))
+        needed = calls(target, wanted, self.lctl.members(target))
+        try:
+            self.lctl.change(needed)
+        except Silent:
+            raise
+        except Unavailable:
+            # Somebody has put one in or taken one out just now: of all others it is done, or goes without that one.
+            left = calls(target, wanted, self.lctl.members(target))
+            if left == needed:
+                raise
+            self.lctl.change(left)
+
+    def came(self, held: Held) -> tuple[Part, ...]:
+        if held.half_set:  # with what a call that was killed has done
+            self.lctl.wait_until_shown()
+        return ()
 
     def commands(self, target: str, wanted: Mapping[str, str], parts: Sequence[Part]) -> list[str]:
         now = values_of(parts)

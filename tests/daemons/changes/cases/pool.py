@@ -49,8 +49,9 @@ class PoolCase(Case):
 
     def made(self, stopped: Callable[[], str]) -> Agent:
         agent = pools.agent_of(self.settings, stopped=stopped)
-        if self.in_process:
-            for lever in agent.engine.levers.values():
+        for lever in agent.engine.levers.values():
+            lever.lctl.shown_s = 0.0  # type: ignore[attr-defined]
+            if self.in_process:
                 lever.lctl.program = self._here()  # type: ignore[attr-defined]
         return agent
 
