@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable
@@ -15,6 +16,11 @@ from tarazu.stats.params import find
 
 PAUSE_S = 1.0
 """For so long a silent lnetctl is not called again: of many rules the first one alone waits for it."""
+_NOT_OPENED = "opening /dev/lnet failed"
+
+
+class NoLnet(Unavailable):
+    """LNet is not loaded: there are no rules."""
 
 
 class Lnetctl:
@@ -29,7 +35,7 @@ class Lnetctl:
         self._silent_until = float("-inf")
 
     def rules(self) -> tuple[Udsp, ...]:
-        """All that are set, whoever set them."""
+        """All that are set, whoever set them. Raises NoLnet, too."""
         try:
             return udsp.read_rules(self._call(udsp.SHOW))
         except BadInput as error:
@@ -58,13 +64,19 @@ class Lnetctl:
             raise Unavailable(
                 f"{answer.words}: expected at most {udsp.MAX_BYTES} bytes, found {len(answer.out)}"
             )
+        if said := next((line for line in answer.err.splitlines() if line.startswith(_NOT_OPENED)), ""):
+            # With status 0, and nothing else.
+            what = NoLnet if said.endswith(os.strerror(errno.ENOENT)) else Unavailable
+            raise what(f"{answer.words}: {said[:200]}")
         return answer.out
 
 
 def lnet_of(root: str | Path) -> str:
-    """Which LNet of this node it is: rules are gone with it. Empty where debugfs is not there."""
+    """Which LNet of this node it is: rules are gone with it, when it is unconfigured, too. Its directory stays then,
+    its files do not. Empty where debugfs is not there.
+    """
     path = find(root, "lnet.routes").get("")
     try:
-        return str(os.stat(path.parent).st_ino) if path else ""
+        return str(os.stat(path).st_ino) if path else ""
     except OSError:
         return ""

@@ -5,6 +5,8 @@ what was not captured is as in its source: a rule that is there already gives EA
 begins with a single one is printed without its brackets. Knows rules that `udsp add` makes; imports
 nothing of tarazu, and little else: it is started often.
 
+LNet is not loaded where TB/oss/NAME/sys/kernel/debug/lnet is not there.
+
 TB/oss/NAME/lnet/rules     a line a rule: src, dst, rte and priority between tabs, empty what it has not; gone when that
                            directory is, as after a boot
 """
@@ -150,6 +152,12 @@ def main(words: list[str]) -> int:
     if words[:1] != ["udsp"] or words[1] not in ("show", "add", "del"):
         print("udsp {add | del | show}")
         return 1
+    if not os.path.isdir(os.path.join(directory, "sys/kernel/debug/lnet")):
+        print(f"opening /dev/lnet failed: {os.strerror(errno.ENOENT)}", file=sys.stderr)
+        print("hint: the kernel modules may not be loaded", file=sys.stderr)
+        if words[1] == "show":
+            return 0
+        return failed(errno.ENOENT, f"cannot {words[1]} udsp: {os.strerror(errno.ENOENT)}", errno.ENOENT)
     kept = Rules(lnet)
     try:
         if words[1] == "show":

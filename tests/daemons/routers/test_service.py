@@ -273,6 +273,28 @@ def test_what_is_lost_with_lnet_is_set_anew(
     assert server.rules() == [A]
 
 
+@pytest.mark.parametrize("unloaded", [True, False])
+def test_a_server_whose_lnet_was_away_at_a_look_got_no_rules_any_more(
+    make: Make, server: Server, monkeypatch: pytest.MonkeyPatch, unloaded: bool
+) -> None:
+    """They were taken for deleted by somebody; so they were where LNet was configured anew, and not loaded anew."""
+    monkeypatch.setattr(engine, "LOOK_S", 0.0)
+    service = make()
+    service._tick(time.monotonic())
+    answer(service, A)
+    debugfs = server.root / "sys/kernel/debug/lnet"
+    gone = debugfs if unloaded else debugfs / "routes"
+    gone.rename(gone.with_name("old"))
+    server.foreign()
+    for _ in range(2):
+        service._tick(time.monotonic())
+    server.set_routes()
+    service._tick(time.monotonic())
+    answer(service, A)
+    service._tick(time.monotonic())
+    assert server.rules() == [A]
+
+
 @pytest.mark.parametrize("dst", ["tcp1", "10.77.64.[1-5]@tcp1", "10.77.64.1.3-4]@tcp1"])
 def test_nodes_for_which_the_site_has_a_rule_of_its_own_get_none(
     make: Make, server: Server, dst: str, caplog: pytest.LogCaptureFixture

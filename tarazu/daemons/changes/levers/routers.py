@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from tarazu.changes.change import Part
 from tarazu.changes.lever import Lever
-from tarazu.daemons.changes.lnetctl import Lnetctl, lnet_of
+from tarazu.daemons.changes.lnetctl import Lnetctl, NoLnet, lnet_of
 from tarazu.errors import BadInput, Unavailable
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.present import Present
@@ -33,7 +33,10 @@ class RoutersLever(Lever):
         self._shown = None
 
     def read(self, target: str, parts: Collection[str] = ()) -> tuple[Part, ...]:
-        is_set = self._rules().index_of(udsp.parsed(target)) is not None
+        try:
+            is_set = self._rules().index_of(udsp.parsed(target)) is not None
+        except NoLnet:
+            return ()
         return (Part(target, SET if is_set else "", lnet_of(self.root)),)
 
     def check(self, target: str, wanted: Mapping[str, str]) -> None:
