@@ -49,8 +49,11 @@ def stand_ins(root: Path, **commands: str) -> dict[str, str]:
     for name, command in commands.items():
         path = root / "bin" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
-        path.chmod(0o755)
+        # Beside and renamed: the one that is there may just be run.
+        new = path.with_name(f".{name}.{os.getpid()}")
+        new.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        new.chmod(0o755)
+        new.rename(path)
     return {"PATH": f"{root / 'bin'}:{os.environ.get('PATH', os.defpath)}", "TARAZU_ROOT": str(root)}
 
 
