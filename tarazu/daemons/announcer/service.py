@@ -50,8 +50,8 @@ LOOK_S = 10.0
 """So often it is looked whether what should be set is set, when nothing changes."""
 LOCK_S = 1.0
 """So long is waited for a command that looks at the notes; what takes longer is tried later."""
-STOP_S = 2.0
-"""So often it is looked for the site's stop file: the processor is the applications'."""
+STOP_S = 0.5
+"""So often it is looked whether the site is stopped: a stop holds within a second."""
 CHANGES = 4
 """Of what is set in `exchange.DWELL_S`, at most; an honest council makes one, and one more when it takes that back."""
 LASTS_S = 3600.0
