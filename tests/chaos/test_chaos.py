@@ -46,7 +46,10 @@ def test_twenty_kills_under_load_lose_nothing(kills: int, words: list[str], tmp_
         timeout=600,
         check=False,
     )
-    assert done.returncode == 0, (done.stdout[-4000:], done.stderr[-4000:])
+    assert done.returncode == 0, (
+        json.loads(done.stdout)["wrong"] if done.stdout else "",
+        done.stderr[-4000:],
+    )
     outcome = json.loads(done.stdout)
     assert outcome["wrong"] == [] and sum(outcome["kills"].values()) == kills
     assert any("mdsd" in what for what in outcome["kills"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,11 @@ def test_an_administrator_orders_looks_and_undoes(
     assert "mode is apply (it was observe)" in tune("council", "--apply")
     group.until(lambda: client.in_force != BEFORE, client)
 
-    (here,) = [one for one in json.loads(tune("node1", "--json"))["changes"] if one["state"] == "set"]
+    def is_set() -> list[dict[str, Any]]:
+        return [one for one in json.loads(tune("node1", "--json"))["changes"] if one["state"] == "set"]
+
+    group.until(is_set, client)
+    (here,) = is_set()
     assert here["lever"] == "max_rpcs_in_flight" and {*here["before"].values()} == {BEFORE}
     group.until(lambda: "MB/s [" in tune("node1", "show"), client)
     shown = tune("node1", "show")
