@@ -51,6 +51,11 @@ class Slurm:
         environ = {"SLURM_TIME_FORMAT": "%s", **_path()}
         self._programs = {name: Program(name, name, timeout_s, environ) for name in PROGRAMS}
 
+    @property
+    def changing(self) -> Program:
+        """What changes jobs: whoever is killed while it runs leaves it running."""
+        return self._programs["scontrol"]
+
     def ended(self, since_s: float) -> Listed:
         """Jobs that ran since then (Unix time), by the accounting."""
         separator = secrets.token_hex(8)

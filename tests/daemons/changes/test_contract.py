@@ -8,19 +8,21 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from tarazu import durable
+from tarazu.batch.slurm import Slurm
 from tarazu.changes.change import Change
 from tarazu.daemons.changes import engine, store
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.store import Approval, Decisions, Veto
 from tarazu.daemons.changes.trail import read
 from tarazu.errors import BadInput, StoreError, Unavailable
-from tarazu.program import Silent
+from tarazu.program import Program, Silent
 
 from .case import Case
 from .dying import Crash, Killed, dies, fails_halfway
@@ -355,3 +357,23 @@ def test_a_store_that_cannot_be_read_keeps_everything_as_it_is(case: Case) -> No
     with pytest.raises(StoreError):
         agent.follow(Plan(), "apply", "")
     assert case.now() == there
+
+
+def test_a_command_that_outlives_its_agent_keeps_the_notes_locked(case: Case, tmp_path: Path) -> None:
+    """Else it would set something after who came next has taken all back."""
+    agent = type(case)(tmp_path, in_process=False).agent()
+    levers = agent.engine.levers.values()
+    called = [lever for lever in levers if any(isinstance(each, Program) for each in programs_of(lever))]
+    with agent.engine._alone(1.0):
+        assert all(each.lock is not None for lever in called for each in programs_of(lever))
+
+
+def programs_of(lever: object, depth: int = 3) -> list[Program]:
+    """By which it sets, wherever it keeps them."""
+    if isinstance(lever, Program):
+        return [lever]
+    if isinstance(lever, Slurm):
+        return [lever.changing]
+    if not depth or not hasattr(lever, "__dict__"):
+        return []
+    return [program for each in vars(lever).values() for program in programs_of(each, depth - 1)]

@@ -32,12 +32,14 @@ def agent_of(
         held = store.held_changes.get((NodesLever.name, target))
         return held.askers[0] if held and held.askers else ""
 
-    lever = NodesLever(slurm or Slurm(), known)
+    slurm = slurm or Slurm()
+    lever = NodesLever(slurm, known)
     agent = Agent(
         name,
         store,
         {lever.name: lever},
         settings,
+        programs=(slurm.changing,),
         stopped=stopped or (lambda: str(stop.site_stop(settings.run.stop_file) or "")),
         trail=directory,
     )
