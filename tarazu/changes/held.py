@@ -19,7 +19,7 @@ class Held(msgspec.Struct, frozen=True):
     steps: tuple[dict[str, str], ...]
     """What was wanted of it, one when it is settled, more while it is being changed; `{}` is what was there before."""
     since_s: float = 0.0
-    """Unix time of its first setting."""
+    """Unix time of its setting, as it is wanted now; 0: not known, for a clock was ahead."""
     asked_s: float = 0.0
     """When it was asked for last: from then on it lasts `Change.lasts_s`."""
     boot: str = ""
@@ -31,6 +31,8 @@ class Held(msgspec.Struct, frozen=True):
     askers: tuple[str, ...] = ()
     """Who wants it, where several may at once (two jobs in one directory): it goes with the last of them."""
     gave: Gave | None = None
+    first_s: float = 0.0
+    """When it was first set; 0: not known."""
 
     @property
     def id(self) -> str:

@@ -209,7 +209,10 @@ class Engine:
             with contextlib.suppress(StoreError):
                 self.store.note_all(
                     msgspec.structs.replace(
-                        held, asked_s=no_later(held.asked_s, now_s), since_s=no_later(held.since_s, now_s)
+                        held,
+                        asked_s=no_later(held.asked_s, now_s),
+                        since_s=held.since_s if held.since_s <= now_s else 0.0,
+                        first_s=held.first_s if held.first_s <= now_s else 0.0,
                     )
                     for held in self.store.held_changes.values()
                 )
@@ -363,7 +366,9 @@ class Engine:
     def _begin(self, lever: Lever, change: Change, parts: Sequence[Part], asker: str) -> Done:
         """Of a target that is as somebody else has it."""
         now_s = self.clock()
-        held = Held(change, tuple(parts), ({},), now_s, now_s, boot_id(), lever.lasting)
+        held = Held(
+            change, tuple(parts), ({},), now_s, now_s, first_s=now_s, boot=boot_id(), lasting=lever.lasting
+        )
         if asker:
             held = msgspec.structs.replace(held, askers=(asker,))
         goal = self._goal(lever, held, change, parts)

@@ -172,6 +172,7 @@ class Layouts:
                     (change.wanted,),
                     s.since_s,
                     lasting=True,
+                    first_s=s.since_s,
                 )
                 for note in gone.values()
                 for s in note.directories

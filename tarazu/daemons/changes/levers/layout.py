@@ -73,7 +73,7 @@ class LayoutLever(Lever):
         now = self.read(target)
         if not now or now[0]._replace(value="") not in held.before:
             return ()  # another one, or what was there before got copies too
-        paths = list(islice(below(target, held.since_s), MOST + 1))
+        paths = list(islice(below(target, held.first_s), MOST + 1))
         if len(paths) > MOST:
             log.warning("%s: more than %d directories below: the others keep what they have", target, MOST)
         found = self.read(target, paths[:MOST])
