@@ -194,7 +194,7 @@ def test_the_real_daemons_set_rules_and_take_them_back(routed: Testbed, rules: R
     assert rules.set_now() == [router], "a killed process takes nothing back"
     rules.start(name)
     rules.said(": left by a former run")
-    patiently(rules.set_now)
+    patiently(lambda: rules.log().count("Z set routers") == 2)
 
     rules.end("a")
     patiently(lambda: not rules.set_now())
