@@ -1,4 +1,4 @@
-"""The table of command lines in the documentation, line by line."""
+"""The command lines of table.md, line by line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS = [
     *"python3 sh perl java torchrun -m mpi4py -W -e -lc -jar +o script.py 0 /nowhere .. / ppr:0:node -map-by".split(),
     "mpirun -n 2 dd",
 ]
-DOCUMENT = Path(__file__).parents[3] / "docs" / "command-lines.md"
+DOCUMENT = Path(__file__).with_name("table.md")
 
 
 def table() -> list[list[str]]:
