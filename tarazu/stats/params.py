@@ -211,17 +211,35 @@ CANDIDATES: dict[str, tuple[str, ...]] = {name: tuple(p.places) for name, p in P
 """Parameter, as `lctl get_param` names it → patterns below the root, the preferred first."""
 
 
+_ROOTS = {PROC: "procfs", SYS: "sysfs", DEBUG: "debugfs"}
+_ON = {"oss": "OSS", "mds": "MDS", "node": "both", "announcer": "client"}
+
+
+def _where(name: str, places: Mapping[str, str]) -> str:
+    """The file systems of a parameter, with versions; places that no known version needs are left out."""
+    found = []
+    for place, versions in places.items():
+        if versions.startswith("fallback"):
+            continue
+        root = next((root for root in _ROOTS if place.startswith(root)), "")
+        device = place.removeprefix(root + "/").split("/")[0]
+        where = _ROOTS[root] if root else f"`/{place}`"
+        other = f" (`{device}`)" if root and device != name.split(".", maxsplit=1)[0] else ""
+        found.append(f"{where}{other}" + (f" {versions}" if versions != ALL else ""))
+        if versions == ALL:
+            break
+    return ", ".join(found)
+
+
 def table() -> str:
-    """The table of parameters of docs/sources.md."""
-    rows = [
-        "| parameter | on | read for | where (the first that is there), and in which versions |",
-        "|---|---|---|---|",
-    ]
+    """The table of parameters of docs/sources.md: those that lie and serve alike in one row."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
     for name, (role, use, places, expected) in PARAMETERS.items():
-        where = "; ".join(f"`{place}` {versions}" for place, versions in places.items())
-        on = {"oss": "OSS", "mds": "MDS", "node": "both", "announcer": "client"}[role]
-        rows.append(f"| `{name}`{'' if expected else ' (if there)'} | {on} | {use} | {where} |")
-    return "\n".join(rows)
+        of = (_ON[role], use, _where(name, places))
+        rows.setdefault(of, []).append(f"`{name}`" + ("" if expected else " (if there)"))
+    lines = ["| parameter | on | read for | where |", "|---|---|---|---|"]
+    lines += [f"| {', '.join(names)} | {' | '.join(of)} |" for of, names in rows.items()]
+    return "\n".join(lines)
 
 
 _TARGET = re.compile(r"(?P<fs>.+?)-OST(?P<index>[0-9a-fA-F]{4,8})")
