@@ -14,7 +14,7 @@ LUSTRE, OURS, QUIET = "#c0504d", "#1f6fb4", "#888888"
 
 
 def utilization(results: Sequence[DemoResult], path: Path) -> Path:
-    """One panel per scenario: share of each OST in use after the last run.
+    """One panel per scenario, a pair of bars for each OST: its share in use after the last run.
 
     Raises Unavailable without matplotlib.
     """
@@ -39,15 +39,19 @@ def _panel(axis: Any, result: DemoResult) -> None:
     before = [100 * share for share in result.fill_before]
     ours = [b + 100 * share for b, share in zip(before, result.tarazu_shares)]
     drawn = [[b + 100 * share for b, share in zip(before, seed)] for seed in result.lustre_shares]
-    # The seed whose worst OST is the median one stands for Lustre; the band holds all of them.
+    # The seed whose worst OST is the median one stands for Lustre; the thin lines span all of them.
     typical = sorted(drawn, key=max)[len(drawn) // 2]
     low = [min(values) for values in zip(*drawn)]
     high = [max(values) for values in zip(*drawn)]
-    axis.fill_between(indices, low, high, color=LUSTRE, alpha=0.15, label=f"Lustre, all {len(drawn)} seeds")
-    axis.plot(indices, typical, color=LUSTRE, marker=".", label="Lustre, median seed")
-    axis.plot(indices, ours, color=OURS, marker="o", markersize=4, label="tarazu")
+    spread = [[t - n for t, n in zip(typical, low)], [n - t for t, n in zip(typical, high)]]
+    left, right = [i - 0.21 for i in indices], [i + 0.21 for i in indices]
+    label = f"Lustre, median seed; range of all {len(drawn)}"
+    errors = {"ecolor": LUSTRE, "elinewidth": 0.6, "alpha": 0.4}
+    axis.bar(left, typical, 0.4, color=LUSTRE, yerr=spread, error_kw=errors, label=label)
+    axis.bar(right, ours, 0.4, color=OURS, label="tarazu")
     if any(before):
-        axis.plot(indices, before, color=QUIET, linestyle=":", label="before the job")
+        ticks = [i - 0.45 for i in indices], [i + 0.45 for i in indices]
+        axis.hlines(before, *ticks, color="black", linewidth=0.8, label="before the job")
     else:
         axis.axhline(median(ours), color=QUIET, linewidth=0.6)
     j = result.judged
