@@ -32,7 +32,7 @@ smartquotes = False  # prose quotes what is typed
 master_doc = "index"
 
 
-MADE = {"Begin": ["commands"], "Understand": ["files"]}
+MADE = {"Reference": ["commands", "files"]}
 """Heading of docs/index.md → pages of the site alone (docs/generate.py), after those that it names."""
 
 
