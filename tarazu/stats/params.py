@@ -236,7 +236,7 @@ def table() -> str:
     rows: dict[tuple[str, str, str], list[str]] = {}
     for name, (role, use, places, expected) in PARAMETERS.items():
         of = (_ON[role], use, _where(name, places))
-        rows.setdefault(of, []).append(f"`{name}`" + ("" if expected else " (if there)"))
+        rows.setdefault(of, []).append(f"`{name}`" + ("" if expected else "†"))
     lines = ["| parameter | on | read for | where |", "|---|---|---|---|"]
     lines += [f"| {', '.join(names)} | {' | '.join(of)} |" for of, names in rows.items()]
     return "\n".join(lines)
