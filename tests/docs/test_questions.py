@@ -42,7 +42,7 @@ QUESTIONS = {
     "How do I see the OSTs live?": "docs/watching.md#tarazu-top",
     "How do I simulate my own cluster?": "docs/simulator.md#scenarios",
     "How far can I trust the simulator?": "docs/validation.md#what-the-simulator-is-held-against",
-    "Where in the code is what?": "docs/architecture.md#the-tree",
+    "Where in the code is what?": "docs/architecture.md#the-way-of-a-file-from-a-counter-to-open",
 }
 FRONT = (ROOT / "README.md", ROOT / "docs" / "index.md")
 
