@@ -1,4 +1,4 @@
-"""Write the generated parts of the documentation: settings, metrics, stripe counts, and whole pages of the site.
+"""Write the generated parts of the documentation: settings, metrics, tables as CSV, and whole pages of the site.
 
 python docs/generate.py [NAME…]     all, or those of PAGES and WHOLE that are named
 """
@@ -22,11 +22,7 @@ HERE = Path(__file__).parent
 PARAMETERS = ("<!-- parameters: made by `make docs` -->", "<!-- end of parameters -->")
 SETTINGS = ("<!-- settings: made by `make docs` -->", "<!-- end of settings -->")
 METRICS = ("<!-- metrics: made by `make docs` -->", "<!-- end of metrics -->")
-STRIPES = ("<!-- stripe counts: made by `make docs` -->", "<!-- end of stripe counts -->")
-
-SIMULATOR_TABLES = {
-    name: (f"<!-- {name}: made by `make docs` -->", f"<!-- end of {name} -->") for name in ("keys", "columns")
-}
+STRIPES = "default,OSTs,cases,better,worse,bound,bound of auto,highest,highest of auto,median gain"
 
 
 def between(text: str, marks: tuple[str, str], table: str) -> str:
@@ -37,28 +33,21 @@ def between(text: str, marks: tuple[str, str], table: str) -> str:
     return f"{before}{begin}\n{table}\n{end}{after}"
 
 
-def simulator(text: str) -> str:
-    """The simulator's page with the present keys and columns."""
-    for name, marks in SIMULATOR_TABLES.items():
-        text = between(text, marks, getattr(scenario_tables, name)())
-    return text
-
-
-def stripes_table() -> str:
-    """The whole sweep, a row for each default and number of OSTs."""
-    rows = [stripe_counts.HEADER, ("---",) + ("--:",) * (len(stripe_counts.HEADER) - 1)]
-    rows += [stripe_counts.cells(row) for row in stripe_counts.summaries(stripe_counts.sweep())]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+def stripes(_before: str) -> str:
+    """The whole sweep as CSV, a row for each default and number of OSTs."""
+    rows = [",".join(stripe_counts.cells(row)) for row in stripe_counts.summaries(stripe_counts.sweep())]
+    return "\n".join((STRIPES, *rows, ""))
 
 
 PAGES: dict[str, tuple[Path, Callable[[str], str]]] = {
     "settings": (HERE / "settings.md", lambda text: between(text, SETTINGS, config.table())),
     "metrics": (HERE / "metrics.md", lambda text: between(text, METRICS, metric_table.table())),
     "sources": (HERE / "sources.md", lambda text: between(text, PARAMETERS, params.table())),
-    "simulator": (HERE / "simulator.md", simulator),
-    "stripes": (HERE / "benchmarks.md", lambda text: between(text, STRIPES, stripes_table())),
+    "keys": (HERE / "scenario-keys.csv", lambda _: scenario_tables.keys()),
+    "columns": (HERE / "scenario-columns.csv", lambda _: scenario_tables.columns()),
+    "stripes": (HERE / "stripe-counts.csv", stripes),
 }
-"""What is made → its page, and the page made anew of what it is. `stripes` takes a minute, the others a second."""
+"""What is made → its file, and the file made anew of what it is. `stripes` takes a minute, the others a second."""
 WHOLE: dict[str, Callable[[], str]] = {"commands": command_pages.page, "files": file_index.page}
 """Pages of the site alone, made anew with it: git does not keep them."""
 

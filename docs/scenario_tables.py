@@ -1,7 +1,10 @@
-"""The keys of a scenario and the columns of a row as tables for the documentation, from the structs themselves."""
+"""The keys of a scenario and the columns of a row as CSV: documentation made of the structs themselves."""
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable
 from typing import Any, get_type_hints
 
 import msgspec
@@ -14,21 +17,24 @@ SECTIONS = (("", Scenario), ("jobs.", JobTable), ("failures.", FailureTable), ("
 
 def keys() -> str:
     """Every key of a scenario but those of the cluster and of workloads."""
-    lines = ["| key | default | what |", "|---|---|---|"]
-    for prefix, struct in SECTIONS:
-        lines += [f"| `{prefix}{field.encode_name}` | {_default(field)} | {_meaning(struct, field.name)} |"
-                  for field in msgspec.structs.fields(struct)]  # fmt: skip
-    return "\n".join(lines)
+    rows = [
+        (f"{prefix}{field.encode_name}", _default(field), _meaning(struct, field.name))
+        for prefix, struct in SECTIONS
+        for field in msgspec.structs.fields(struct)
+    ]
+    return _text(("key", "default", "what"), rows)
 
 
 def columns() -> str:
     """Every column of a row."""
-    lines = ["| column | what |", "|---|---|"]
-    lines += [
-        f"| `{field.name}` | {_meaning(ScenarioRow, field.name)} |"
-        for field in msgspec.structs.fields(ScenarioRow)
-    ]
-    return "\n".join(lines)
+    rows = [(field.name, _meaning(ScenarioRow, field.name)) for field in msgspec.structs.fields(ScenarioRow)]
+    return _text(("column", "what"), rows)
+
+
+def _text(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows((head, *rows))
+    return text.getvalue()
 
 
 def _meaning(struct: type[msgspec.Struct], name: str) -> str:
@@ -42,7 +48,7 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
     default = field.default if field.default is not msgspec.NODEFAULT else None
     if default is None or isinstance(default, msgspec.Struct) or default in ((), "", {}):
         return ""
-    return f"`{_toml(default)}`"
+    return _toml(default)
 
 
 def _toml(value: object) -> str:

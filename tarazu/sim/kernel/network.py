@@ -61,7 +61,7 @@ class Network:
     sooner when a tenth of the flows has changed, and are the fair ones to 1 %. In between all flows keep their
     rates. One that starts then gets an equal part of each link's capacity, as far as that does not
     load a link to more than half above its capacity; else it waits for the sharing. Ends at the rates in force are
-    exact. docs/benchmarks.md has the errors that this makes.
+    exact. docs/simulator.md has the errors that this makes.
 
     A network where no flow moves schedules nothing, and SimPy ends when nothing else is left to do; `run`
     says then which links are to blame. A process that comes back for ever must look at `stands_still`.

@@ -1,7 +1,7 @@
 """A scenario file (TOML) as structs: the cluster, the jobs on it, what is compared, what fails, what is swept.
 
 The structs are the one place where a key is told: its type, default and meaning; `tarazu sim example` and the table
-in docs/simulator.md come from them. Every error is one line: file, key, what was expected, what was found.
+in docs/scenario-keys.csv come from them. Every error is one line: file, key, what was expected, what was found.
 """
 
 from __future__ import annotations
