@@ -1,14 +1,16 @@
 """The offline evaluation for the docs: `python -m tarazu.sim.tuning.tables FOLDER --out docs`.
 
-FOLDER keeps the simulated runs of the 144 situations (made when they are not there). Written are `tuning-offline.md`,
-tables II, III and IV of the paper as printed and ours beside, and `tuning-offline.svg`, its figures 4 and 5.
+FOLDER keeps the simulated runs of the 144 situations (made when they are not there). `tuning-offline.csv` has tables II
+to IV of the paper as printed, with ours beside them; `tuning-offline.svg` is its figures 4 and 5.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from tarazu.errors import TarazuError
 from tarazu.sim.requests import dataset, situations
 from tarazu.sim.requests.situation import TABLE_III, WINDOWS
 from tarazu.sim.tuning import offline, pictures, sampled
-from tarazu.sim.tuning.sampled import GENERATED, OURS, PAPER, SIX, Curves, Evaluated, Improved
+from tarazu.sim.tuning.sampled import GENERATED, OURS, PAPER, SIX, Evaluated, Improved
 
 PRINTED_II = {
     "READ": Improved(26.37, 184.06, 216.10, 582.35),
@@ -32,140 +34,69 @@ PRINTED_IV = {
     "performance": (0.99, 0.96, 0.96, 0.97, 0.98, 0.92),
 }
 OTHERS = 3
-COMMAND = "python -m tarazu.sim.tuning.tables FOLDER --out docs"
-NAME = "tuning-offline"
+TABLE = "tuning-offline.csv"
+PICTURE = "tuning-offline.svg"
+PRINTED = "C, as printed"
+HEADER = ("table", "of", "learner", "what", "value")
+
+Row = tuple[str, str, str, str, str]
 
 
-def page(found: Evaluated, path: str, others: int) -> str:
-    """Markdown."""
-    made = " ".join((COMMAND, f"--repetitions {found.repetitions}", f"--others {others}"))
-    return (
-        "\n\n".join(
-            [
-                "# Parameters that learn: the offline evaluation",
-                f"Made by `{made}`; what it says is in [the study](tuning-study.md#offline). Repetitions of each of "
-                f"the 1,008 scenarios for `{PAPER}` (C's algorithm 1, ε = {sampled.EPSILON:g}) and `{OURS}`: "
-                + f"{found.repetitions}"
-                + (f", for the other learners: {others}" if others else "")
-                + f"; {offline.LENGTH} observations, bins of {offline.BIN}, patterns known.",
-                "## All scenarios",
-                _learners(found),
-                "## Table II",
-                "By how much precision grows from the first bin to the last, per cent. Here of each situation, "
-                f"all {len(WINDOWS)} windows that it may start with together.",
-                _table_2(found),
-                "## Table III",
-                _table_3(path),
-                "## Table IV",
-                "The last bin.",
-                _table_4(found),
-                "## Figures 4 and 5",
-                f"![Precision of the six patterns, alone with several ε, and in random turns]({NAME}.svg)",
-                "Above, as figure 4: each pattern alone, the paper's algorithm with several ε, and ours. Below, as "
-                f"figure 5: a pattern by chance at each observation, {sampled.MIXED:,} in all; a bin is {offline.BIN} "
-                "observations of that pattern. The mean of the last three bins:",
-                _figure_5(found),
-            ]
-        )
-        + "\n"
-    )
+def csv_text(found: Evaluated, path: str) -> str:
+    """All tables, a number in each row."""
+    text = io.StringIO()
+    rows = (*_learners(found), *_table_2(found), *_table_3(path), *_table_4(found), *_figure_5(found))
+    csv.writer(text, lineterminator="\n").writerows((HEADER, *rows))
+    return text.getvalue()
 
 
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rule = ["---", *("--:" for _ in head[1:])]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *lines))
-
-
-def _learners(found: Evaluated) -> str:
-    head = (
-        "",
-        "0.95 reached, mean of all",
-        "never",
-        "regret",
-        "performance at the end",
-        "precision at the end",
-    )
-    return _table(head, [(f"`{name}`", *_learner(curves)) for name, curves in found.all.items()])
-
-
-def _learner(curves: Curves) -> tuple[str, ...]:
-    never = np.mean([[np.isinf(offline.reached(one)) for one in starts] for starts in curves.performance])
+def _learners(found: Evaluated) -> Iterator[Row]:
     last = slice(-5, None)
-    return (
-        f"{offline.reached(curves.performance.mean((0, 1))):.0f}",
-        f"{100 * never:.0f} %",
-        f"{curves.regret.mean():.1f}",
-        f"{curves.performance[..., last].mean():.3f}",
-        f"{curves.precision[..., last].mean():.2f}",
-    )
+    for name, curves in found.all.items():
+        never = np.mean([[np.isinf(offline.reached(one)) for one in starts] for starts in curves.performance])
+        for what, value in (
+            ("0.95 reached, mean of all", f"{offline.reached(curves.performance.mean((0, 1))):.0f}"),
+            ("0.95 never reached", f"{never:.2f}"),
+            ("regret", f"{curves.regret.mean():.1f}"),
+            ("performance at the end", f"{curves.performance[..., last].mean():.3f}"),
+            ("precision at the end", f"{curves.precision[..., last].mean():.2f}"),
+        ):
+            yield "all scenarios", "all", name, what, value
 
 
-def _table_2(found: Evaluated) -> str:
-    of = {"C, as printed": PRINTED_II}
-    of |= {f"`{name}`": sampled.table_2(found.all[name].precision) for name in (PAPER, OURS)}
-    return _table(
-        ("", "operation", "min.", "median", "mean", "max."),
-        [
-            (name, operation, *(f"{value:.2f}" for value in values))
-            for name, rows in of.items()
-            for operation, values in rows.items()
-        ],
-    )
+def _table_2(found: Evaluated) -> Iterator[Row]:
+    of = {PRINTED: PRINTED_II} | {name: sampled.table_2(found.all[name].precision) for name in (PAPER, OURS)}
+    for name, rows in of.items():
+        for operation, values in rows.items():
+            for what, value in zip(("min.", "median", "mean", "max."), values, strict=True):
+                yield "II", operation, name, f"growth of precision, per cent: {what}", f"{value:.2f}"
 
 
-def _table_3(path: str) -> str:
+def _table_3(path: str) -> Iterator[Row]:
     data = sampled.data(path)
-    lines = []
-    for (letter, s), number in zip(TABLE_III.items(), SIX, strict=True):
+    for letter, number in zip(TABLE_III, SIX, strict=True):
         one = data[number]
-        best = int(np.argmax(one.shares))
-        lines.append(
-            (
-                letter,
-                f"{s.nodes}",
-                f"{s.processes}",
-                "shared" if s.shared else "individual",
-                "1D-strided" if s.spatiality == "strided" else s.spatiality,
-                f"{s.request_bytes >> 10} KB",
-                s.operation,
-                WINDOWS[best],
-                f"{100 * one.lead:.1f} %",
-            )
-        )
-    head = (
-        "",
-        "I/O nodes",
-        "processes",
-        "file",
-        "spatiality",
-        "request",
-        "operation",
-        "best window here",
-        "ahead by",
-    )
-    return _table(head, lines)
+        yield "III", letter, "", "best window here", WINDOWS[int(np.argmax(one.shares))]
+        yield "III", letter, "", "ahead by, per cent", f"{100 * one.lead:.1f}"
 
 
-def _table_4(found: Evaluated) -> str:
-    lines = []
+def _table_4(found: Evaluated) -> Iterator[Row]:
     for what, printed in PRINTED_IV.items():
-        lines.append((f"C, as printed: {what}", *(f"{value:.2f}" for value in printed)))
-        for name in (PAPER, OURS):
-            values = getattr(found.all[name], what)[list(SIX), :, -1].mean(1)
-            lines.append((f"`{name}`: {what}", *(f"{value:.2f}" for value in values)))
-    return _table(("", *TABLE_III), lines)
+        of = {PRINTED: printed}
+        of |= {name: getattr(found.all[name], what)[list(SIX), :, -1].mean(1) for name in (PAPER, OURS)}
+        for name, values in of.items():
+            for letter, value in zip(TABLE_III, values, strict=True):
+                yield "IV", letter, name, f"{what} in the last bin", f"{value:.2f}"
 
 
-def _figure_5(found: Evaluated) -> str:
-    lines = [
-        (f"`{name}`, {how}", *(f"{value:.2f}" for value in values[:, -3:].mean(1)))
-        for name in (PAPER, OURS)
+def _figure_5(found: Evaluated) -> Iterator[Row]:
+    for name in (PAPER, OURS):
         for how, values in (
             ("in turns", found.mixed[name]),
             ("alone", found.all[name].precision[list(SIX)].mean(1)),
-        )
-    ]
-    return _table(("", *TABLE_III), lines)
+        ):
+            for letter, value in zip(TABLE_III, values[:, -3:].mean(1), strict=True):
+                yield "figure 5", letter, name, f"precision {how}, last three bins", f"{value:.2f}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -178,12 +109,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             evaluation = sampled.evaluate(
                 path, options.repetitions, options.others, jobs=options.jobs, tell=progress
             )
-        written = page(evaluation, path, options.others)
+        written = csv_text(evaluation, path)
         print(written, end="")
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
-            durable.replace(options.out / f"{NAME}.md", written.encode())
-            durable.replace(options.out / f"{NAME}.svg", pictures.offline_picture(evaluation).encode())
+            durable.replace(options.out / TABLE, written.encode())
+            durable.replace(options.out / PICTURE, pictures.offline_picture(evaluation).encode())
     except TarazuError as error:
         print(error, file=sys.stderr)
         return error.exit_status
@@ -201,7 +132,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="FOLDER",
         help=f"the simulated runs, made when they are not there; `{GENERATED}`: a made-up set",
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help=f"write {NAME}.md and {NAME}.svg there")
+    parser.add_argument("--out", type=Path, metavar="DIR", help=f"write {TABLE} and {PICTURE} there")
     parser.add_argument(
         "--repetitions",
         type=int,
