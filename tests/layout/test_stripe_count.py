@@ -148,7 +148,7 @@ def test_overstriping_is_kept_with_its_count() -> None:
 
 
 def test_sweep_is_nowhere_worse_than_the_default() -> None:
-    """In short; the whole one stands in docs/benchmarks.md."""
+    """In short; the whole one stands in docs/stripe-counts.csv."""
     cases = stripe_counts.sweep((8, 56, 480), (1, 10, 1000), (64 * MIB, 1000 * 10**6, 1 * TIB))
     rows = stripe_counts.summaries(cases)
     assert [r for r in rows if r.worse] == [] and len(cases) == 3 * 3 * 3 * len(stripe_counts.DEFAULTS)
