@@ -2,7 +2,7 @@
 
 During a run only the first: each prediction fits its models anew, to this run too, so there is nothing to retrain; and
 how a run is recorded is settled when it starts. The other two follow between runs. How the paper's "cumulatively" is
-read: docs/decisions.md.
+read: docs/architecture.md.
 """
 
 from __future__ import annotations
