@@ -8,13 +8,15 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test lint bench bench-alloc bench-bursts bench-daemons bench-forward bench-mixtures bench-rebalance bench-sim bench-slow-osts bench-time bench-tune dist day-one chaos compat docs try-docs clean packages fuzz hostile sanitize soak
+.PHONY: help setup build demo test check release lint bench bench-alloc bench-bursts bench-daemons bench-forward bench-mixtures bench-rebalance bench-sim bench-slow-osts bench-time bench-tune dist day-one chaos compat docs try-docs clean packages fuzz hostile sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
 	@echo "make demo    an emulated Lustre with the real daemons; shows the balance (about 2 minutes)"
 	@echo "make test    every test"
+	@echo "make check   style, types, and the tests of the rooms that differ from main: under a minute"
 	@echo "make dist    wheel, and for machines without internet a tarball, Debian packages and RPMs, in dist/ (DIST_ARGS='--only deb')"
+	@echo "make release all of make dist from a clean commit, the same bytes each time, with sums; signs nothing (RELEASE_ARGS=--twice compares)"
 	@echo "make day-one the packages in clean trees, and a first day with them from install to uninstall (as root; 3 minutes)"
 	@echo "make soak    the tests of races, kills, crowds and bounds, 20 times in a row (ROUNDS=20; hours)"
 	@echo "make chaos   200 kills, partitions, full disks and clock jumps under load (10 to 20 minutes; as root; CHAOS_ARGS='--only NAME --seed S')"
@@ -68,8 +70,14 @@ test: packages setup
 	@$(BIN)/python -m compileall -q -x tests/data tarazu tests
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(PYTEST_ARGS)
 
+check: setup
+	@$(BIN)/python -m tests.check
+
 dist: setup
 	$(BIN)/python packaging/dist.py $(DIST_ARGS)
+
+release: setup
+	$(BIN)/python packaging/release.py $(RELEASE_ARGS)
 
 day-one: packages setup
 	$(BIN)/python packaging/day_one $(DAY_ONE_ARGS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -19,7 +18,7 @@ def build(stage: staging.Stage, dist: Path, fast: bool = False) -> list[Path]:
     architecture = subprocess.run(
         ["dpkg", "--print-architecture"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    compression = ["-Znone"] if fast else ["-Zxz", "-z1", f"--threads-max={os.cpu_count()}"]
+    compression = ["-Znone"] if fast else ["-Zxz", "-z1", "--threads-max=2"]
     return [_package(stage, package, architecture, dist, compression) for package in contents.PACKAGES]
 
 

@@ -87,10 +87,10 @@ def tarball(prefix: Path, out: Path, fast: bool = False) -> Path:
     files = elf_files.read(path for path in prefix.rglob("*") if elf_files.is_elf(path))
     name = f"tarazu-{tree.VERSION}-linux-{os.uname().machine}-glibc{elf_files.oldest_glibc(files)}"
     path = out / f"{name}.tar{'' if fast else '.xz'}"
-    owner = ["--owner=root:0", "--group=root:0", "--sort=name"]
+    owner = ["--owner=root:0", "--group=root:0", "--sort=name", "--format=gnu"]
     command = ["tar", "-C", prefix, *owner, f"--transform=s,^\\.,{name},S", "-cf", path, "."]
     if not fast:
-        command[1:1] = ["-I", "xz -1 -T0"]
+        command[1:1] = ["-I", "xz -1 -T2"]
     subprocess.run(command, check=True)
     return path
 

@@ -20,6 +20,9 @@ License: Apache-2.0
 %global debug_package %{{nil}}
 %global __os_install_post %{{nil}}
 %global _build_id_links none
+%global _buildhost localhost
+%global use_source_date_epoch_as_buildtime 1
+%global clamp_mtime_to_source_date_epoch 1
 %define _binary_payload {payload}
 %define _source_filedigest_algorithm 8
 %define _binary_filedigest_algorithm 8
@@ -36,7 +39,7 @@ def build(stage: staging.Stage, dist: Path, fast: bool = False) -> list[Path]:
     top = stage.work / "rpm"
     whole = top / "root"
     (top / "lists").mkdir(parents=True)
-    spec = HEAD.format(version=tree.VERSION, payload="w.ufdio" if fast else f"w1T{os.cpu_count()}.xzdio")
+    spec = HEAD.format(version=tree.VERSION, payload="w.ufdio" if fast else "w1T2.xzdio")
     for package in contents.PACKAGES:
         own = stage.link_out(package)
         subprocess.run(["cp", "-al", f"{own}/.", _made(whole)], check=True)

@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 
 import contents
 import own_python
+import reproducible
 from packaging.requirements import Requirement
 
 SOURCE = Path(__file__).resolve().parents[1]
@@ -67,6 +68,8 @@ def make(prefix: Path, wheel: Path) -> dict[str, str]:
     _add_programs(prefix, root)
     _add_system_files(prefix)
     _add_documents(prefix)
+    if reproducible.wanted():
+        reproducible.settle(prefix, root, place)
     return owners
 
 
@@ -181,6 +184,8 @@ def build_wheel(folder: Path) -> Path:
     """The wheel, in a build directory of its own: the checkout's belongs to its editable installation."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
     subprocess.run(
-        [*command, "--config-settings", f"build-dir={folder}/wheel", "-w", folder, SOURCE], check=True
+        [*command, "--config-settings", f"build-dir={folder}/wheel", "-w", folder, SOURCE],
+        check=True,
+        env=os.environ | reproducible.compiler_flags(SOURCE, folder),
     )
     return next(folder.glob(f"tarazu-{VERSION}-*.whl"))
