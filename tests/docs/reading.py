@@ -15,7 +15,11 @@ ROOT = Path(__file__).parents[2]
 _IGNORED = (ROOT / ".gitignore").read_text().split()
 SITE_ALONE = {Path(line).name for line in _IGNORED if line.startswith("/docs/")}
 """Pages that are made with the site: `--help` and first sentences of files, which have tests of their own."""
-PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").glob("*.md") if p.name not in SITE_ALONE)]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(p for p in (ROOT / "docs").glob("*.md") if p.name not in SITE_ALONE),
+]
 LANGUAGES = {"bash", "console", "text", "toml", "ini", "yaml", "python", "sql", "csv", "lua", "tcl", "json"}
 """Of a block of code: `bash` is what a shell runs, `console` has prompts and what was printed."""
 _INTRODUCE = {"do", "then", "else", "if", "while", "until", "!", "time", "exec", "sudo", "{", "("}
