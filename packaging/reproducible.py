@@ -18,7 +18,9 @@ def wanted() -> bool:
 
 
 def compiler_flags(*folders: Path) -> dict[str, str]:
-    """An environment for the C compiler: what it makes does not say in which folder. Of two that match the last counts."""
+    """An environment for the C compiler: what it makes does not say in which folder. Of two that match the last one
+    counts.
+    """
     flags = " ".join(["-gno-record-gcc-switches", *(f"-ffile-prefix-map={folder}=." for folder in folders)])
     return {"CFLAGS": f"{os.environ.get('CFLAGS', '')} {flags}".strip()}
 
