@@ -1,4 +1,4 @@
-"""The site's page of all files: each room, each file in it, and the first sentence that it says of itself."""
+"""The site's map of the sources: each folder in one line, and where its tests are."""
 
 from __future__ import annotations
 
@@ -7,55 +7,84 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1]
-TOPS = ("tarazu", "preload", "packaging")
-HEAD = """# All files
+HEAD = """# Folders and their tests
 
-What each file is about, in its own first sentence; made of the sources. [Architecture](architecture.md) tells how they
-belong together.
+For contributors: what each folder of the sources is for, and in brackets the tests to run when you change it
+(`.venv/bin/python -m pytest -q FOLDER`). Made by `make docs` from the packages' docstrings. How the folders belong
+together: [architecture](architecture.md). What a file is about is its own first sentence.
 """
+PRELOAD = {
+    "preload": "`libtarazu.so` and `libtarazu_core.so`, in C; the folders below use one another downwards only",
+    "preload/hooks": "the functions of libc that are replaced",
+    "preload/life": "start, fork and exit of a process",
+    "preload/place": "a file gets its planned layout, or why it does not",
+    "preload/record": "what a process created, written to its spool",
+    "preload/names": "paths, directories, counters: under which name a file is known",
+    "preload/process": "what one process knows: settings, mounts, stop file, its files",
+    "preload/core": "templates, hashes, the placement map, layouts as bytes; the Python side uses it too",
+    "preload/base": "locks, clocks, real symbols, text",
+}
+PACKAGING = {"packaging": "deb, rpm, tarball, man pages, and the test of a first day on a bare machine"}
+TESTS_ONLY = {
+    "tests/loop": "the whole loop: real daemons on the testbed",
+    "tests/lustre": "the same risks on a real Lustre mount (`TARAZU_LUSTRE_MOUNT`)",
+    "tests/chaos": "faults under load, with invariants",
+    "tests/compat": "this version beside an earlier one",
+    "tests/hostile": "malformed messages and files",
+    "tests/fuzz": "the C parsers, fuzzed",
+    "tests/sanitize": "the library under sanitizers and valgrind",
+    "tests/benchmarks": "speed and growth (`make bench-…`)",
+    "tests/docs": "every command of the docs, typed",
+}
+TITLES = {
+    "tarazu": "The product",
+    "tarazu/daemons": "The daemons",
+    "tarazu/sim": "Simulator, testbed and studies",
+}
+OF_PRELOAD, OF_PACKAGING, OF_TESTBED = "tests/preload", "tests/packaging", "tests/testbed"
 
 
 def page() -> str:
-    parts = [HEAD]
-    for top in TOPS:
-        for folder in _folders(SOURCE / top):
-            rows = list(_rows(folder))
-            if rows:
-                place = folder.relative_to(SOURCE)
-                parts.append(
-                    f"## `{place}/`\n\n{_about(folder)}| file | about |\n|---|---|\n" + "".join(rows)
-                )
+    """The whole page."""
+    rooms: dict[str, list[str]] = {title: [] for title in TITLES}
+    for folder in _packages(SOURCE / "tarazu"):
+        name = str(folder.relative_to(SOURCE))
+        rooms[max((top for top in TITLES if f"{name}/".startswith(f"{top}/")), key=len)].append(
+            _row(name, _about(folder), _tests(name))
+        )
+    parts = [HEAD, *(_list(TITLES[top], rows) for top, rows in rooms.items())]
+    parts.append(_list("The library", [_row(name, text, OF_PRELOAD) for name, text in PRELOAD.items()]))
+    parts.append(_list("Packages", [_row(name, text, OF_PACKAGING) for name, text in PACKAGING.items()]))
+    parts.append(_list("Tests of no single folder", [_row(*each) for each in TESTS_ONLY.items()]))
     return "\n".join(parts)
 
 
-def _folders(top: Path) -> Iterator[Path]:
-    yield top
-    for path in sorted(top.rglob("*")):
-        if path.is_dir() and not path.is_symlink() and "__pycache__" not in path.parts:
-            yield path
+def _packages(top: Path) -> Iterator[Path]:
+    for init in sorted(top.rglob("__init__.py"), key=lambda path: path.parent.parts):
+        if "__pycache__" not in init.parts:
+            yield init.parent
 
 
 def _about(folder: Path) -> str:
-    init = folder / "__init__.py"
-    line = _first_sentence(init) if init.exists() else ""
-    return f"{line}\n\n" if line else ""
+    """The first sentence of its docstring."""
+    said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    return " ".join(said.partition("\n\n")[0].split()).partition(". ")[0].removesuffix(".")
 
 
-def _rows(folder: Path) -> Iterator[str]:
-    for path in sorted(folder.iterdir()):
-        if path.suffix in (".py", ".c", ".h") and path.name != "__init__.py" and not path.is_symlink():
-            # A header says what its source says.
-            if path.suffix == ".h" and path.with_suffix(".c").exists():
-                continue
-            yield f"| `{path.name}` | {_first_sentence(path).replace('|', chr(92) + '|')} |\n"
+def _tests(name: str) -> str:
+    """The nearest folder of tests: that of the same name, else that of the folder above."""
+    inside = Path(name).relative_to("tarazu")
+    if inside.parts[:2] == ("sim", "testbed"):
+        return OF_TESTBED
+    for place in (inside, *inside.parents):
+        if list((SOURCE / "tests" / place).rglob("test_*.py")):
+            return str(Path("tests") / place)
+    return ""
 
 
-def _first_sentence(path: Path) -> str:
-    text = path.read_text(encoding="utf-8")
-    if path.suffix == ".py":
-        said = ast.get_docstring(ast.parse(text)) or ""
-    else:
-        said = text[2 : text.index("*/")] if text.startswith("/*") else ""
-    paragraph = " ".join(line.strip(" *") for line in said.strip().partition("\n\n")[0].splitlines())
-    sentence = paragraph.partition(". ")[0].removesuffix(".")
-    return f"{sentence}." if sentence else ""
+def _row(name: str, about: str, tests: str = "") -> str:
+    return f"- `{name}`" + (f" (`{tests}`)" if tests else "") + f": {about}"
+
+
+def _list(title: str, rows: list[str]) -> str:
+    return "\n".join([f"## {title}", "", *rows, ""])

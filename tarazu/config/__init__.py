@@ -1,5 +1,7 @@
-"""Every setting, declared once (`sections`): what the configuration file, the environment, `--help` and the table in
-`docs/settings.md` say of it comes from there. Precedence: environment (`TARAZU_<SECTION>_<NAME>`), file, default.
+"""Every setting, declared once (`sections`).
+
+The configuration file, the environment, `--help` and docs/settings.md come from there.
+Precedence: environment (`TARAZU_<SECTION>_<NAME>`), file, default.
 """
 
 from tarazu.config.check import listening

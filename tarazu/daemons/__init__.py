@@ -1,4 +1,4 @@
-"""The daemons, imported as `tarazu.daemons`: each a loop around the rooms of tarazu, in a folder of its own.
+"""The daemons: each a loop around the rooms of tarazu, in a folder of its own.
 
 ossd       how one OSS or LNet router is; `node`: what a compute node moved
 routers    ossd's other half, a process of its own: sets which LNet routers jobs' data take

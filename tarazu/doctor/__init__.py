@@ -1,3 +1,5 @@
-"""`tarazu doctor`: is this node as tarazu needs it? Each topic is a file with one function, `look(node)`, that gives
-findings and changes nothing; `examine` runs those that concern the node's roles.
+"""`tarazu doctor`: is this node as tarazu needs it?
+
+Each topic is a file with one function, `look(node)`, that returns findings and changes nothing; `examine` runs those
+that concern the node's roles.
 """

@@ -1,1 +1,1 @@
-"""Lustre without Lustre: the testbed, and what is measured on it or on models (installed as `tarazu.sim`)."""
+"""Lustre without Lustre: the testbed, the simulator and the studies."""

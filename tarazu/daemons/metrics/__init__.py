@@ -1,4 +1,4 @@
-"""What Prometheus gets of the daemons, each on an address of its own (`[metrics]`), nothing by default.
+"""The daemons' metrics for Prometheus, each daemon on an address of its own (`[metrics]`), off by default.
 
 exporter    the HTTP server, and how it comes by figures of a loop that is single-threaded
 histogram   durations and sizes, counted as they happen

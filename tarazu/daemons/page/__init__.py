@@ -1,4 +1,4 @@
-"""tarazu-page: a read-only page of the whole system, for people with a browser and no shell on the servers.
+"""tarazu-page: a read-only page of the whole system, for a browser.
 
 service   the loop: mdsd is asked, the imbalance is noted
 seen      what mdsd said last, and how well that is known

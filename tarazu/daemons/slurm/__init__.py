@@ -1,5 +1,7 @@
-"""What goes into Slurm: plugins in Lua that ask tarazu-burstd (`tarazu change bursts plugin` prints them), scripts for
-the tasks' prolog and the nodes' epilog, which `tarazu history gather --print` does.
+"""Plugins and scripts for Slurm.
+
+The plugins, in Lua, ask tarazu-burstd (`tarazu change bursts plugin` prints them); the scripts for the tasks' prolog
+and the nodes' epilog are printed by `tarazu history gather --print`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Policies to compare with: Lustre's own allocator as a model, the paper's taken literally, and the simplest ones."""
+"""Policies to compare with: a model of Lustre's own allocator, the paper's, and simple ones."""

@@ -1,1 +1,1 @@
-"""Spatially bursty I/O in simulated time: generated systems, and what mappings and node selection change there."""
+"""Spatial bursts in simulated time: generated systems, mappings, node selection."""

@@ -1,1 +1,1 @@
-"""Paper A's study of how many and which I/O resources applications get: workloads, simulation, metrics, figures."""
+"""Paper A's study of I/O resources: workloads, simulation, metrics, figures."""

@@ -1,5 +1,6 @@
-"""What every study stands on: events (SimPy, or calls where they are millions of short ones), and a network whose
-bandwidth is shared max-min fairly.
+"""Events and a network whose bandwidth is shared max-min fairly: what every study uses.
+
+Events are SimPy's, or plain calls where there are millions of short ones.
 
 Nothing here knows of Lustre.
 """

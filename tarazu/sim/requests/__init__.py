@@ -1,4 +1,4 @@
-"""Requests one by one: processes -> I/O nodes that schedule them -> data servers whose disks turn and seek.
+"""Requests one by one, from processes over I/O nodes to disks.
 
     from tarazu.sim.requests.situation import SITUATIONS, WINDOWS_S
     from tarazu.sim.requests.simulate import Setting, simulate

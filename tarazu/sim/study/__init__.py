@@ -1,1 +1,1 @@
-"""Studies: a scenario file says what is simulated; its cases run on all cores or on Dask; rows and a report remain."""
+"""Studies: a scenario file says what is simulated; the result is rows and a report."""

@@ -1,4 +1,4 @@
-"""An emulated Lustre on one machine, without root and without Lustre: for tests and demonstration only.
+"""An emulated Lustre on one machine, without root, for tests and demonstration.
 
 `up` makes one in a directory, `Testbed.exec` runs programs on it. Nothing in `tarazu` outside `tarazu.sim` knows of it.
 """

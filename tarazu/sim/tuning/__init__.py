@@ -1,1 +1,1 @@
-"""Paper C's study of parameters that learn: offline on observations of each window, online with the real council."""
+"""Paper C's study of parameters that learn, offline and with the real council."""

@@ -1,1 +1,1 @@
-"""What the simulator is held against: closed forms, another simulator, measured systems; a file each."""
+"""What the simulator is compared with: closed forms, another simulator, measured systems."""

@@ -1,1 +1,1 @@
-"""What a job's files, or a history's, would have gained elsewhere: `tarazu history whatif` and `report`."""
+"""What a job's files would have gained on other OSTs: `tarazu history whatif` and `report`."""

@@ -1,1 +1,1 @@
-"""What applications do to files, wherever that is known from: Darshan logs, run history, generators."""
+"""What applications do to files: from Darshan logs, run history, generators."""

@@ -1,1 +1,1 @@
-"""Two mdsds, of which one answers: who that is (roles), and how the other one knows all that was promised."""
+"""Two mdsds, one of which answers: which one (roles), and how the other learns what was promised."""

@@ -1,4 +1,4 @@
-"""Which request next: on I/O nodes FIFO, HBRR, shortest job first and TWINS; on servers what Lustre's NRS has.
+"""Which request comes next: FIFO, HBRR, shortest job first, TWINS, and Lustre's NRS.
 
 from tarazu.sim.requests.schedulers import node_scheduler, server_scheduler
 """

@@ -1,4 +1,4 @@
-"""Learners by name: tarazu's own (`tarazu.tune.learning.ours`), and those that it is compared with.
+"""Learners: tarazu's own, and those it is compared with.
 
 epsilon  the paper's algorithm 1; with an epsilon that falls, with values that forget, with rewards at equal demand
 bounds   upper confidence bounds, Thompson sampling
