@@ -1,4 +1,4 @@
-"""The site's page of commands: what `--help` of each command, verb and daemon prints."""
+"""The site's page of commands: what `--help` of each command, verb and daemon prints, without what all have alike."""
 
 from __future__ import annotations
 
@@ -12,14 +12,25 @@ from tarazu.cli import GROUPS, command
 
 OPENING = """# Commands
 
-Made by `make docs` from what `--help` prints; the same is in the man pages. `tarazu COMMAND --help` says what the
-version that is installed can do.
+Reference, for everybody who types a command: what it does, examples, its arguments and options. Made by `make docs`
+from `--help`, which says the same for the version that is installed; so do the man pages.
 
-Exit status of all but `tarazu run`, whose is the program's own: 0 it did what it was asked, 1 it could not, or found
-what should not be, 2 the command line, a file or the configuration is not what it must be. Each takes
-`--debug` (tracebacks instead of one line) and `--config FILE`.
+Who needs what: users "Your jobs", operators "The system", "What can be changed" and "Daemons", researchers "Studies".
+
+Every command and daemon also takes
+
+- `--help`
+- `--config FILE`: the settings (default: `/etc/tarazu/tarazu.toml`)
+- `--debug`: tracebacks instead of one line for an error
+- `--json`, where the usage names it: the output as JSON
+
+Exit status: 0 done, 1 failed, or found a problem, 2 wrong command line, file or settings. `tarazu run` exits as the
+program does.
 
 """
+COMMON = {"help", "config", "debug"}
+GATHERED = [("--json", "as JSON")]
+"""Options that many have with the same text: in the usage only."""
 
 
 def page() -> str:
@@ -29,17 +40,71 @@ def page() -> str:
     for heading, names in GROUPS.items():
         parts.append(f"## {heading[:1].upper()}{heading[1:]}\n")
         for name in names:
-            parts += _sections(command(name), 3)
+            parts += _sections(command(name))
     parts.append("## Daemons\n")
     for entry in sorted(distribution("tarazu").entry_points.select(group="console_scripts")):
         if entry.name != "tarazu":
-            parts += _sections(importlib.import_module(entry.module).command_line(), 3)
+            parts += _sections(importlib.import_module(entry.module).command_line())
     return OPENING + "\n".join(parts)
 
 
-def _sections(parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
-    yield f"{'#' * level} {parser.prog}\n\n```text\n{parser.format_help()}```\n"
+def _sections(parser: argparse.ArgumentParser) -> Iterator[str]:
+    verbs = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    yield f"### {parser.prog}\n\n```text\n{_short(parser, group=bool(verbs))}```\n"
+    for action in verbs:
+        for verb in action.choices.values():
+            yield from _sections(verb)
+
+
+def _short(parser: argparse.ArgumentParser, *, group: bool) -> str:
+    """The help without common options; of a group of verbs without examples, which its verbs have."""
+    shown = parser._get_formatter()
+    shown.add_text(_prose(parser.description or "", group))
+    for section in parser._action_groups:
+        actions = [action for action in section._group_actions if not _common(action)]
+        if actions:
+            shown.start_section(None if section.title == "positional arguments" else section.title)
+            shown.add_arguments(actions)
+            shown.end_section()
+    return f"{_usage(parser)}\n\n{shown.format_help().lstrip(chr(10))}"
+
+
+def _usage(parser: argparse.ArgumentParser) -> str:
+    """`tarazu job show [options] [--json] JOB`; as it is written out where somebody wrote it out."""
+    if parser.usage:
+        return parser.usage % {"prog": parser.prog}
+    options = [action for action in parser._actions if action.option_strings]
+    words = [parser.prog]
+    if any(not _common(action) for action in options):
+        words.append("[OPTIONS]")
+    words += [f"[{name}]" for name, text in GATHERED for action in options if _is(action, name, text)]
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for verb in action.choices.values():
-                yield from _sections(verb, min(6, level + 1))
+            words.append("VERB …")
+        elif not action.option_strings:
+            name = str(action.metavar or action.dest)
+            words.append(
+                {"?": f"[{name}]", "*": f"[{name} …]", "+": f"{name} …"}.get(str(action.nargs), name)
+            )
+    return " ".join(words)
+
+
+def _common(action: argparse.Action) -> bool:
+    return (
+        action.dest in COMMON
+        or isinstance(action, argparse._SubParsersAction)
+        or any(_is(action, name, text) for name, text in GATHERED)
+    )
+
+
+def _is(action: argparse.Action, name: str, text: str) -> bool:
+    return action.option_strings == [name] and action.help == text
+
+
+def _prose(description: str, group: bool) -> str:
+    paragraphs = description.split("\n\n")
+    if group:
+        paragraphs = [
+            of for of in paragraphs if not of.lstrip().startswith("tarazu ") and "--help`" not in of
+        ]
+    return "\n\n".join(paragraphs)

@@ -14,7 +14,7 @@ from markdown_it.token import Token
 ROOT = Path(__file__).parents[2]
 _IGNORED = (ROOT / ".gitignore").read_text().split()
 SITE_ALONE = {Path(line).name for line in _IGNORED if line.startswith("/docs/")}
-"""Pages that are made with the site: `--help` and first sentences of files, which have tests of their own."""
+"""Pages that are made with the site: `--help` and what folders are for, which have tests of their own."""
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
