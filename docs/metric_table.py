@@ -27,6 +27,11 @@ _CHANGING = "changes"
 _TITLES = {_SHARED: "All of them", _CHANGING: "Those that change something"}
 
 
+_SOCKET = ("socket",)
+_OF_TARGETS = ("component", "target", "fs")
+"""Labels of all families of targets and servers; the page says so."""
+
+
 class Family(NamedTuple):
     name: str
     """As Prometheus shows it: a counter ends in `_total`."""
@@ -101,7 +106,7 @@ def _called(node: ast.Call, function: str, constants: dict[str, object]) -> Iter
         assert isinstance(rows, tuple)
         for what, _, text in rows:
             yield _family(f"tarazu_{texts[0]}_{what}", "counter", text, ("socket",))
-        yield _family(f"tarazu_{texts[0]}_connections", "gauge", "Connections that stand.", ("socket",))
+        yield _family(f"tarazu_{texts[0]}_connections", "gauge", "Open connections.", ("socket",))
 
 
 def _comprehended(node: ast.DictComp, constants: dict[str, object]) -> Iterator[Family]:
@@ -151,13 +156,27 @@ def all_families() -> dict[str, list[Family]]:
 
 
 def table() -> str:
-    """Markdown, a heading for each daemon."""
+    """Markdown, a heading for each daemon and a line for each family; what sockets have is said once."""
     lines = []
+    sockets: dict[str, list[str]] = {}
     for daemon, found in all_families().items():
-        title = _TITLES.get(daemon, f"`{daemon}`")
-        lines += [f"### {title}", "", "| metric | kind | labels | what |", "|---|---|---|---|"]
+        lines += [f"### {_TITLES.get(daemon, f'`{daemon}`')}", ""]
         for family in found:
-            labels = ", ".join(f"`{label}`" for label in family.labels)
-            lines.append(f"| `{family.name}` | {family.kind} | {labels} | {family.text} |")
+            if family.labels == _SOCKET:
+                prefix, _, what = family.name.removeprefix("tarazu_").partition("_")
+                sockets.setdefault(f"`{what}`: {family.text}", []).append(prefix)
+            else:
+                lines.append(_line(family))
         lines.append("")
+    daemons = {name for of in sockets.values() for name in of}
+    named = ", ".join(f"`tarazu_{name}_…`" for name in sorted(daemons))
+    lines += ["### Sockets", "", f"{named}, each by `socket`:", ""]
+    lines += [f"- `…_{text[1:]}" for text, of in sockets.items() if {*of} == daemons]
     return "\n".join(lines).rstrip()
+
+
+def _line(family: Family) -> str:
+    """`tarazu_target_unusable{reason}`: without the labels that all of targets and servers have."""
+    labels = [label for label in family.labels if label not in _OF_TARGETS]
+    name = f"{family.name}{{{', '.join(labels)}}}" if labels else family.name
+    return f"- `{name}`: {family.text}" + (" A histogram." if family.kind == "histogram" else "")

@@ -205,7 +205,7 @@ class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=Tru
     link_bytes_per_s: Annotated[
         float,
         Statistic(
-            "link_bytes_per_second", "Of the interfaces that carry its NIDs; 0: not known.", needed=False
+            "link_bytes_per_second", "Speed of the interfaces with its NIDs; 0: unknown.", needed=False
         ),
     ] = 0.0
     protocol: int = PROTOCOL

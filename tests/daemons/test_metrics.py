@@ -32,8 +32,12 @@ from .conftest import DATA, PATIENCE_S, Site, allocation, ask, patiently
 
 pytest.importorskip("prometheus_client")
 
-PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
-DOCUMENTED = set(re.findall(r"^\| `(tarazu_\w+)` \|", PAGE.read_text(), re.MULTILINE))
+PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+OF_SOCKETS = re.findall(r"^- `…_(\w+)`:", PAGE, re.MULTILINE)
+DOCUMENTED = {
+    *re.findall(r"^- `(tarazu_\w+)", PAGE, re.MULTILINE),
+    *(f"{daemon}_{name}" for daemon in re.findall(r"`(tarazu_\w+)_…`, ", PAGE) for name in OF_SOCKETS),
+}
 DAEMONS = ("mdsd", "ossd", "clientd")
 
 

@@ -279,7 +279,7 @@ class Announcer(Service):
 
     @property
     def _set(self) -> int:
-        """Levers that are not as they were."""
+        """Levers that tarazu has set."""
         return sum(map(learns, self.agent.store.held_changes.values()))
 
     def _too_often(self, wanted: dict[str, str], now: float) -> bool:
@@ -345,11 +345,11 @@ class Announcer(Service):
         yield gauge(
             "announcer_mode", "What this node allows: 0 observe, 1 advise, 2 apply.", MODES.index(self.mode)
         )
-        yield histogram("announcer_sample_seconds", "Time to read what this node saw.", self.samples)
+        yield histogram("announcer_sample_seconds", "Time to read this node's statistics.", self.samples)
         yield counter(
-            "announcer_intervals_told", "Intervals with I/O that the council was told.", self.observed
+            "announcer_intervals_told", "Intervals with I/O reported to the council.", self.observed
         )
-        yield counter("announcer_unsent", "Messages that nobody was there for.", self.unsent)
+        yield counter("announcer_unsent", "Messages that no council received.", self.unsent)
         yield counter(
             "announcer_decisions_refused",
             "Decisions of other councils or groups, or out of order.",
@@ -357,10 +357,12 @@ class Announcer(Service):
         )
         yield gauge("announcer_followed", "1 while a council is followed.", bool(following.council))
         yield gauge(
-            "announcer_council_silent_seconds", "Since it spoke last.", time.monotonic() - following.heard_at
+            "announcer_council_silent_seconds",
+            "Seconds since the council's last message.",
+            time.monotonic() - following.heard_at,
         )
-        yield gauge("announcer_levers_set", "Levers that are not as they were.", self._set)
-        yield gauge("announcer_problem", "1 while a lever cannot be what was decided.", bool(self.problem))
+        yield gauge("announcer_levers_set", "Levers that tarazu has set.", self._set)
+        yield gauge("announcer_problem", "1 while a lever cannot be set as decided.", bool(self.problem))
         yield from of_agents(self.agent)
 
     def release(self) -> None:

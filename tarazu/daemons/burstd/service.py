@@ -242,22 +242,24 @@ class BurstService(Service):
 
         reports, history = self.reports, self.history
         yield gauge("bursts_senders", "OSSs and nodes that report.", len(reports))
-        yield counter("bursts_reports", "Reports that were taken.", reports.taken)
-        yield counter("bursts_reports_missed", "Reports that did not come.", reports.missed)
-        yield gauge("bursts_nodes", "Compute nodes of which there was traffic.", self.gathering.nodes)
-        yield gauge("bursts_unknown_nids", "NIDs that are no known host's.", self.names.unknown)
+        yield counter("bursts_reports", "Reports received.", reports.taken)
+        yield counter("bursts_reports_missed", "Reports that were lost.", reports.missed)
+        yield gauge("bursts_nodes", "Compute nodes with traffic.", self.gathering.nodes)
+        yield gauge("bursts_unknown_nids", "NIDs of no known host.", self.names.unknown)
         yield counter(
-            "bursts_late_bytes", "Bytes of intervals that were closed already.", self.gathering.late_bytes
+            "bursts_late_bytes", "Bytes that came after their interval was closed.", self.gathering.late_bytes
         )
-        yield gauge("bursts_traffic_bytes", "That days of traffic take.", history.size)
-        yield counter("bursts_lost_rows", "Rows that could not be written for too long.", history.lost_rows)
-        yield gauge("bursts_writable", "0 while what is gathered cannot be kept.", not history.trouble)
-        yield gauge("bursts_jobs", "Jobs that are noted.", history.jobs)
-        yield gauge("bursts_jobs_running", "Of these those that run.", len(history.running))
-        yield gauge("bursts_applications", "Applications that are known.", len(history.applications))
+        yield gauge("bursts_traffic_bytes", "Disk space of the days of traffic.", history.size)
+        yield counter(
+            "bursts_lost_rows", "Rows dropped because the disk was full for too long.", history.lost_rows
+        )
+        yield gauge("bursts_writable", "0 while traffic cannot be written.", not history.trouble)
+        yield gauge("bursts_jobs", "Jobs in the database.", history.jobs)
+        yield gauge("bursts_jobs_running", "Jobs that run now.", len(history.running))
+        yield gauge("bursts_applications", "Known applications.", len(history.applications))
         yield gauge(
             "bursts_behind_seconds",
-            "How far the sums of what jobs moved are behind.",
+            "How far the sums of jobs' bytes are behind.",
             max(0.0, time.time() - history.until_s),
         )
         yield gauge("bursts_slurm_answers", "0 while Slurm does not answer.", not self.batch.problem)

@@ -13,24 +13,22 @@ from tarazu.daemons.changes.agent import Agent
 
 def of_agents(*agents: Agent) -> Iterator[Metric]:
     """As of each agent's last round; reads no files."""
-    held = GaugeMetricFamily(
-        "tarazu_changes_set", "Targets that are not as they were before tarazu.", labels=("lever",)
-    )
+    held = GaugeMetricFamily("tarazu_changes_set", "Targets that tarazu has set.", labels=("lever",))
     proposed = GaugeMetricFamily(
         "tarazu_changes_proposed",
-        "Changes that are wanted and not made: the mode, an approval, a limit, a goal.",
+        "Changes that wait: for a mode, an approval, a limit or a goal.",
         labels=("lever",),
     )
     left = GaugeMetricFamily(
-        "tarazu_changes_left", "Targets of which somebody else has set something since.", labels=("lever",)
+        "tarazu_changes_left", "Targets that somebody else has changed since.", labels=("lever",)
     )
     not_as_wanted = GaugeMetricFamily(
         "tarazu_changes_not_as_wanted",
-        "Targets that are half set, or could not be set or restored.",
+        "Targets half set, or that could not be set or restored.",
         labels=("lever",),
     )
     failed = CounterMetricFamily(
-        "tarazu_changes_failed", "Settings and restorings that failed.", labels=("lever",)
+        "tarazu_changes_failed", "Failed attempts to set or restore.", labels=("lever",)
     )
     for agent in agents:
         changes = list(agent.store.held_changes.values())

@@ -158,16 +158,18 @@ class Clientd(Service):
             counts["turned_away"],
         )
         yield gauge("clientd_conversations", "Open conversations.", self.conversations.used.total())
-        yield gauge("clientd_received_bytes", "Received, and not yet answered.", self.frames.used.total())
-        yield gauge("clientd_plans_waiting", "Plans that wait for their turn.", self.plans.waiting)
+        yield gauge(
+            "clientd_received_bytes", "Bytes received and not yet answered.", self.frames.used.total()
+        )
+        yield gauge("clientd_plans_waiting", "Plans waiting for their turn.", self.plans.waiting)
         yield counters(
             "clientd_files",
-            "Files of ended steps by outcome: hit is placed as planned, miss was not forecast.",
+            "Files of ended steps by outcome: a hit was placed as planned, a miss was not forecast.",
             "outcome",
             self.reports.files,
         )
         yield counters("clientd_file_bytes", "Bytes of the same files.", "outcome", self.reports.bytes)
-        yield counters("clientd_plans", "Plans by what came of them.", "status", dict(self.planned))
+        yield counters("clientd_plans", "Plans by result.", "status", dict(self.planned))
         yield histogram(
             "clientd_plan_seconds",
             "Time from a plan's turn to its reply, mdsd's answer included.",
@@ -180,20 +182,20 @@ class Clientd(Service):
         )
         yield counter(
             "clientd_forecasts_failed",
-            "Forecasts that took too much time or memory, or fell over.",
+            "Forecasts that failed, or took too much time or memory.",
             self.planner.forecasts.failed,
         )
         yield counter(
             "clientd_database_errors",
-            "Conversations that the interaction database failed.",
+            "Conversations that failed in the interaction database.",
             self.database_errors,
         )
         yield gauge(
-            "clientd_notices_waiting", "Allocations of which mdsd is still to be told.", notices.waiting
+            "clientd_notices_waiting", "Allocations whose news mdsd has not yet received.", notices.waiting
         )
         yield counters(
             "clientd_notices",
-            "What mdsd was to be told: messages, allocations given up.",
+            "News for mdsd: messages sent, allocations given up.",
             "outcome",
             dict(notices.counts),
         )

@@ -381,11 +381,11 @@ class CouncilService(Service):
 
         council, nodes = self.council, self.nodes
         yield gauge("council_mode", "0 observe, 1 advise, 2 apply.", MODES.index(council.mode))
-        yield gauge("council_nodes", "Nodes whose announcers are there.", len(nodes))
-        yield gauge("council_nodes_with_io", "Of these those that have I/O, and a voice.", council.active)
-        yield gauge("council_patterns", "Access patterns that are seen now.", len(council.patterns()))
-        yield counter("council_choices", "Rounds after which a learner was asked.", council.choices)
-        yield counter("council_explored", "Of these those that tried a value to learn.", council.explored)
+        yield gauge("council_nodes", "Nodes with an announcer.", len(nodes))
+        yield gauge("council_nodes_with_io", "Nodes with I/O, which have a vote.", council.active)
+        yield gauge("council_patterns", "Access patterns seen now.", len(council.patterns()))
+        yield counter("council_choices", "Rounds in which a learner chose.", council.choices)
+        yield counter("council_explored", "Rounds that tried a value to learn.", council.explored)
         yield counter(
             "council_taken_back",
             "Values that were taken back because they made things worse.",
@@ -393,15 +393,17 @@ class CouncilService(Service):
         )
         yield gauge(
             "council_generation",
-            "Counts up with each change of what is decided.",
+            "Number of decisions so far.",
             council.decision.generation,
         )
         yield gauge(
-            "council_decision_age_seconds", "How long it is in force.", time.monotonic() - self.changed_at
+            "council_decision_age_seconds",
+            "Seconds since the last decision.",
+            time.monotonic() - self.changed_at,
         )
         yield histogram(
             "council_answer_seconds",
-            "From the receipt of what a node saw to the answers of all that were there.",
+            "Time from a node's message to the answers to all nodes.",
             self.answers,
         )
         left = {
@@ -410,9 +412,11 @@ class CouncilService(Service):
             "too_often": nodes.too_often,
             "impossible": council.impossible,
         }
-        yield counters("council_not_learned", "Messages that were not taken, by reason.", "reason", left)
+        yield counters(
+            "council_not_learned", "Messages that were not learned from, by reason.", "reason", left
+        )
         decided = GaugeMetricFamily(
-            "tarazu_council_in_force", "Nodes that have a value of a lever.", labels=("lever", "value")
+            "tarazu_council_in_force", "Nodes on which a lever has this value.", labels=("lever", "value")
         )
         for lever, values in council.in_force().items():
             for value, count in values.items():
@@ -420,7 +424,7 @@ class CouncilService(Service):
                     decided.add_metric((lever, value), count)
         yield decided
         yield gauge(
-            "council_knowledge_writable", "0 while what is learned cannot be kept.", not self.writer.trouble
+            "council_knowledge_writable", "0 while knowledge cannot be written.", not self.writer.trouble
         )
         yield from of_sockets("council", {"announcers": self.end.counts})
 

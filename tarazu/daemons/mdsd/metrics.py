@@ -26,19 +26,19 @@ _OF_OST = (
     ("size_bytes", "Capacity of the OST."),
     ("used_ratio", "Share of its space that is used."),
     ("available_bytes", "Space that users may still take, as the OST reports it."),
-    ("promised_bytes", "Promised to running job steps, and not yet seen in what is available."),
-    ("usable", "1 while new objects may be made here, 0 while not: see tarazu_target_unusable."),
-    ("relative_speed_ratio", "Speed over that of its peers, 1 at most; absent while nothing is known."),
-    ("write_speed_bytes_per_second", "Bytes per second of I/O time; absent while nothing is known."),
-    ("writing_bytes_per_second", "Written to it in its server's last interval; absent while not known."),
-    ("reading_bytes_per_second", "Read from it in its server's last interval; absent while not known."),
-    ("io_seconds", "Mean time of one I/O in that interval; absent without any."),
+    ("promised_bytes", "Promised to running job steps and not yet written."),
+    ("usable", "1 while new objects may be created on the OST; if 0, tarazu_target_unusable says why."),
+    ("relative_speed_ratio", "Speed compared with its peers, 1 at most; absent while unknown."),
+    ("write_speed_bytes_per_second", "Speed in bytes per second of I/O time; absent while unknown."),
+    ("writing_bytes_per_second", "Written in the server's last interval; absent while unknown."),
+    ("reading_bytes_per_second", "Read in the server's last interval; absent while unknown."),
+    ("io_seconds", "Mean time of an I/O in that interval; absent without I/O."),
 )
 _OF_OSS = (
     ("report_age_seconds", "Age of the newest report."),
     ("lnet_load_ratio", "LNet bytes per second over the highest rate seen."),
     ("unreadable_sources", "Statistics that the server could not read."),
-    ("routed_bytes_per_second", "What an LNet router forwards; absent for a server that is none."),
+    ("routed_bytes_per_second", "Forwarded by an LNet router; absent for other servers."),
     *((of.metric, of.text) for of in STATISTICS.values()),
 )
 
@@ -62,14 +62,14 @@ def figures(mdsd: Parts) -> Iterator[Metric]:
     promises, stripes = book.ledger.numbers()
     yield counters("mdsd_answers", "Answered allocation requests.", "status", dict(allocating.answers))
     yield gauge("mdsd_requests_waiting", "Allocation requests in the queue.", len(allocating.waiting))
-    yield gauge("mdsd_requests_waiting_bytes", "Memory that they take.", allocating.waiting.bytes)
+    yield gauge("mdsd_requests_waiting_bytes", "Memory of the queue.", allocating.waiting.bytes)
     yield histogram(
         "mdsd_allocation_seconds", "Time of the allocation policy for a batch.", allocating.seconds
     )
     yield histogram("mdsd_batch_requests", "Requests that are allocated together.", allocating.batches)
     routers = mdsd.routers
-    yield gauge("mdsd_router_steps", "Job steps of which nodes are known.", len(routers.nodes))
-    yield gauge("mdsd_router_steps_placed", "Of them, those with LNet routers of their own.", routers.placed)
+    yield gauge("mdsd_router_steps", "Job steps whose nodes are known.", len(routers.nodes))
+    yield gauge("mdsd_router_steps_placed", "Job steps with LNet routers of their own.", routers.placed)
     yield counter("mdsd_router_plans", "Plans of LNet routers made.", routers.plans)
     yield gauge("mdsd_router_servers", "OSSs that ask for rules.", routers.servers)
     yield gauge("mdsd_stopped", "1 while the site's stop file is there.", bool(mdsd.site.why))
@@ -79,24 +79,24 @@ def figures(mdsd: Parts) -> Iterator[Metric]:
         "mdsd_memory_load_ratio", "Share of this node's memory in use, page cache apart.", gate.memory_load
     )
     yield gauge("mdsd_promises", "Allocations with promises in the ledger.", promises)
-    yield gauge("mdsd_promised_stripes", "Stripes promised by them.", stripes)
-    yield counter("mdsd_dead_steps", "Job steps whose signs of life stopped.", mdsd.dead_steps)
+    yield gauge("mdsd_promised_stripes", "Stripes promised in the ledger.", stripes)
+    yield counter("mdsd_dead_steps", "Job steps that stopped sending signs of life.", mdsd.dead_steps)
     yield counter("mdsd_ledger_records", "Changes of the ledger so far.", book.sequence)
     yield gauge(
         "mdsd_ledger_writable",
-        "0 while the ledger cannot be written, and nothing is promised.",
+        "0 while the ledger cannot be written; then nothing is promised.",
         not book.trouble,
     )
-    yield histogram("mdsd_commit_seconds", "Time to make the changes of a turn durable.", mdsd.commit_seconds)
-    yield gauge("mdsd_kept_replies", "Answers kept for requests that are sent again.", len(book.answered))
-    yield gauge("mdsd_kept_reply_bytes", "Memory that they take.", book.answered.bytes)
+    yield histogram("mdsd_commit_seconds", "Time to write the ledger to disk.", mdsd.commit_seconds)
+    yield gauge("mdsd_kept_replies", "Answers kept in case a request is sent again.", len(book.answered))
+    yield gauge("mdsd_kept_reply_bytes", "Memory of these answers.", book.answered.bytes)
     if mdsd.pair is not None:
         pair = mdsd.pair.status()
-        yield gauge("mdsd_active", "1 on the one of two mdsds that answers.", mdsd.pair.active)
-        yield gauge("mdsd_alone", "1 while it answers and the other does not follow.", pair["alone"])
-        yield gauge("mdsd_term", "Counts takeovers.", pair["term"])
+        yield gauge("mdsd_active", "1 on the mdsd that answers, 0 on the follower.", mdsd.pair.active)
+        yield gauge("mdsd_alone", "1 while it answers and no other mdsd follows.", pair["alone"])
+        yield gauge("mdsd_term", "Number of takeovers so far.", pair["term"])
         yield gauge(
-            "mdsd_standby_lag_records", "Changes that the other one has not acknowledged.", pair["lag"]
+            "mdsd_standby_lag_records", "Records that the other mdsd has not acknowledged.", pair["lag"]
         )
     sockets = {"statistics": mdsd.subscriber.counts, "requests": mdsd.replier.counts}
     yield from of_sockets("mdsd", sockets)
@@ -106,12 +106,12 @@ def _targets(views: Sequence[SystemView], details: Sequence[Mapping[int, Details
     of_ost = {name: GaugeMetricFamily(f"tarazu_target_{name}", text, labels=TARGET) for name, text in _OF_OST}
     unusable = GaugeMetricFamily(
         "tarazu_target_unusable",
-        "1 for each reason why no new object is made here.",
+        "1 for each reason why no new objects are created here.",
         labels=(*TARGET, "reason"),
     )
     unwell = GaugeMetricFamily(
         "tarazu_target_unwell",
-        "1 for a target that is neither well nor busy, with the one word for it, as top has it.",
+        "1 for an OST with a problem; the label is the word that top shows.",
         labels=(*TARGET, "health"),
     )
     for view, of_fs in zip(views, details, strict=True):

@@ -41,12 +41,12 @@ def build() -> Iterator[Metric]:
 
 
 _OF_SOCKET = (
-    ("messages_received", "received", "Messages that were understood."),
-    ("messages_dropped", "dropped", "Messages that were malformed, or have no place on the socket."),
-    ("messages_beyond_rate", "too_many", "Messages beyond what one connection may say."),
-    ("messages_shut_out", "shut_out", "Messages that came after their key was removed."),
-    ("handshakes_refused", "refused", "Connections refused: a wrong key, none, or no ZeroMQ peer."),
-    ("connections_turned_away", "turned_away", "Connections for which there was no room."),
+    ("messages_received", "received", "Valid messages."),
+    ("messages_dropped", "dropped", "Malformed messages, or of a type that the socket does not take."),
+    ("messages_beyond_rate", "too_many", "Messages beyond the rate of one connection."),
+    ("messages_shut_out", "shut_out", "Messages under a key that was removed."),
+    ("handshakes_refused", "refused", "Connections refused: wrong or no key, or no ZeroMQ."),
+    ("connections_turned_away", "turned_away", "Connections refused for lack of room."),
 )
 
 
@@ -55,7 +55,7 @@ def of_sockets(name: str, sockets: Mapping[str, Counts]) -> Iterator[Metric]:
     for what, counted, text in _OF_SOCKET:
         values = {socket: getattr(counts, counted) for socket, counts in sockets.items()}
         yield counters(f"{name}_{what}", text, "socket", values)
-    standing = GaugeMetricFamily(f"tarazu_{name}_connections", "Connections that stand.", labels=("socket",))
+    standing = GaugeMetricFamily(f"tarazu_{name}_connections", "Open connections.", labels=("socket",))
     for socket, counts in sockets.items():
         standing.add_metric((socket,), counts.connections)
     yield standing

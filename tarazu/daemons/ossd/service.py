@@ -93,7 +93,7 @@ class Ossd(Service):
         yield counter("ossd_reports_sent", "Reports handed to ZeroMQ, repeated ones included.", self.sent)
         yield counter(
             "ossd_handshakes_refused",
-            "Connections to mdsd that failed: it refuses our key, or has another than ours of it.",
+            "Connections to mdsd that failed: one side has a wrong key of the other.",
             self.publisher.counts.refused,
         )
         yield gauge("ossd_interval_seconds", "Time between two reports.", self.interval_s)
@@ -101,10 +101,10 @@ class Ossd(Service):
             yield gauge("ossd_targets", "OSTs in the last report.", len(self.last.osts))
             yield gauge(
                 "ossd_unreadable_sources",
-                "Statistics that could not be read for it.",
+                "Statistics that could not be read.",
                 len(self.last.unreadable),
             )
-            yield gauge("ossd_jobs", "Jobs in it.", len(self.last.jobs))
+            yield gauge("ossd_jobs", "Jobs in the last report.", len(self.last.jobs))
 
 
 def collector_of(settings: config.Settings, name: str) -> Collector:
