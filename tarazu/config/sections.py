@@ -47,7 +47,8 @@ class Keys:
     insecure: bool = setting(False, "allow unauthenticated sockets outside loopback")
     uids: str = setting(
         "optional",
-        "a client's key without a list of uids (client-NAME.uids) may ask for: optional: all of them; required: none",
+        "a client's key without a list of uids (client-NAME.uids): optional: it may ask for all uids; "
+        "required: for none",
         one_of("optional", "required"),
     )
 
@@ -56,8 +57,9 @@ class Keys:
 class State:
     directory: str = setting(
         "/var/lib",
-        "below it each daemon keeps its state, in a folder of its own: tarazu/mdsd (the ledger: on a local disk), "
-        "tarazu-routers, tarazu-mapping, tarazu-announcer, tarazu-council, tarazu-burstd, tarazu-pool, tarazu-page",
+        "where daemons keep their state, each in its folder: tarazu/mdsd (the ledger: on a local disk), "
+        "tarazu-routers, tarazu-mapping, tarazu-announcer, tarazu-council, tarazu-burstd, tarazu-pool, "
+        "tarazu-page",
         Check("an absolute path", lambda v: v.startswith("/")),
     )
 
@@ -113,7 +115,7 @@ class OssdSettings:
         60.0, "seconds between two reports of an OSS; tarazu-pool looks as often", POSITIVE
     )
     exports: bool = setting(
-        False, "also publish what each client wrote and read: reads a file a client and OST"
+        False, "also publish what each client wrote and read; reads one more file for each client and OST"
     )
 
 
@@ -123,21 +125,25 @@ class MdsdSettings:
     requests: str = setting("tcp://127.0.0.1:5771", "address that answers allocation requests", ADDRESS)
     replication: str = setting(
         "",
-        "address where the first mdsd meets the second one, tcp://mds1:5772; empty: there is no second one",
+        "address where a second mdsd follows the first; empty: there is none",
         ADDRESS_OR_NOTHING,
     )
     cpu_limit: float = setting(
-        0.70, "allocate only while the node's CPU share is below this; 1: always", SHARE
+        0.70, "allocate only while this share of the node's CPU, or less, is busy; 1: always", SHARE
     )
     memory_limit: float = setting(
-        0.50, "allocate only while memory in use (without page cache) is below; 1: always", SHARE
+        0.50,
+        "allocate only while this share of memory, or less, is in use (without page cache); 1: always",
+        SHARE,
     )
-    stale_after_s: float = setting(180.0, "a target not reported for this long gets no stripes", POSITIVE)
+    stale_after_s: float = setting(
+        180.0, "an OST that was not reported for this many seconds gets no stripes", POSITIVE
+    )
     exclude: tuple[str, ...] = setting(
-        (), "targets without new stripes: OSTs as scratch:0-3,7, pools as scratch.flash"
+        (), "OSTs that get no new stripes: scratch:0-3,7; or pools: scratch.flash"
     )
     user_share: float = setting(
-        0.5, "what one user's promises may hold of the space that is free; beyond, jobs run unplaced", SHARE
+        0.5, "share of the free space that one user may be promised; beyond it jobs run unplaced", SHARE
     )
     audit_log: str = setting("", "file for one line per allocation; empty: standard error")
 
@@ -145,17 +151,17 @@ class MdsdSettings:
 @section(frozen=True)
 class Standby:
     statistics: str = setting(
-        "", "as mdsd.statistics, of the second mdsd (tarazu-mdsd --standby)", ADDRESS_OR_NOTHING
+        "", "as mdsd.statistics, for the second mdsd (tarazu-mdsd --standby)", ADDRESS_OR_NOTHING
     )
-    requests: str = setting("", "as mdsd.requests, of the second mdsd", ADDRESS_OR_NOTHING)
+    requests: str = setting("", "as mdsd.requests, for the second mdsd", ADDRESS_OR_NOTHING)
 
 
 @section(frozen=True)
 class Allocate:
     fill_budget: float = setting(
         Weights.fill_budget,
-        "share of a job's time that evening out the fill of OSTs may cost where they differ by 17 % of their space; "
-        "less below, more beyond",
+        "share of a job's time that evening out the fill of OSTs may cost, where fills differ by 17 % of "
+        "their space",
         SHARE,
     )
     reserve_share: float = setting(
@@ -163,14 +169,13 @@ class Allocate:
     )
     least_gain: float = setting(
         0.01,
-        "files are left to Lustre's own allocator unless they are written sooner by this share where they are placed; "
-        "-1: all are placed",
+        "place files only if that writes them faster by this share than Lustre's own allocator; -1: always",
         Check("a number from -1 to 1", lambda v: -1 <= v <= 1),
     )
 
     solver: str = setting(
         "auto",
-        "networkx, ortools, or auto: networkx where it takes 0.1 s at most, OR-tools beyond where it is installed",
+        "auto: networkx for small problems (0.1 s), OR-tools beyond, if installed",
         one_of("auto", "networkx", "ortools"),
     )
 
@@ -196,9 +201,8 @@ class ClientdSettings:
 class LayoutSettings:
     stripe_count: str = setting(
         "auto",
-        "stripe count of plain layouts: site (as the default), paper (8), auto (the fewest that balance all files "
-        "of the step, never worse than the default), curve (by the application's bandwidth curve among the steps that "
-        "run; auto where it has none), or n",
+        "stripe count of plain layouts: site (the default's), paper (8), auto (the fewest that balance "
+        "all files of the step), curve (by the application's bandwidth curve; without one auto), or n",
         Check(
             "site, paper, auto, curve or a number above 0",
             lambda v: v in ("site", "paper", "auto", "curve") or v.isdecimal(),
@@ -206,20 +210,21 @@ class LayoutSettings:
     )
     striping: str = setting(
         "auto",
-        "raid0: power-of-two stripe sizes; contiguous: one stripe per object (paper); auto: contiguous "
-        "only where history shows one contiguous segment per rank of a shared file",
+        "raid0: power-of-two stripe sizes; contiguous: one stripe an object (paper); auto: contiguous "
+        "only for shared files that each rank wrote in one segment, else raid0",
         one_of("auto", "raid0", "contiguous"),
     )
     pfl_file: str = setting("", "INI file with progressive layouts; empty: plain layouts only")
     lists: str = setting(
         "instantiate",
-        "OST lists of late components: instantiate (at creation) or hints (start index only)",
+        "OSTs of late components of a progressive file: instantiate: fixed at creation; hints: start "
+        "index only",
         one_of("instantiate", "hints"),
     )
     min_size: int = setting(64 * MIB, "files forecast below this are left to Lustre", NOT_NEGATIVE, size=True)
     foreign_defaults: bool = setting(
         False,
-        "place also in directories whose default layout a user has changed, but for one that names OSTs",
+        "place also in directories whose default layout a user has changed, unless it names OSTs",
     )
 
 
@@ -227,47 +232,50 @@ class LayoutSettings:
 class Predict:
     look_s: float = setting(
         5.0,
-        "how often a running step is looked at, to predict its next steps from itself; 0: never",
+        "seconds between two looks at a running step, which predict its next files; 0: never",
         NOT_NEGATIVE,
     )
-    horizon_s: float = setting(1800.0, "only files expected within this time get OSTs (rolling)", POSITIVE)
+    horizon_s: float = setting(
+        1800.0, "only files expected within this many seconds get OSTs (rolling)", POSITIVE
+    )
 
 
 @section(frozen=True)
 class Forwarding:
     benchmarks: str = setting(
         "",
-        "the site's benchmarks, from which applications' bandwidth curves are estimated (`tarazu sim benchmarks "
-        "import`); readable by everyone; empty: none",
+        "the site's benchmarks (`tarazu sim benchmarks import`), from which bandwidth curves are "
+        "estimated; readable by everyone; empty: none",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
     curves: str = setting(
         "",
-        "CSV of measured bandwidth curves (application,resources,bytes_per_s), which go before estimated ones; "
-        "readable by everyone; empty: none",
+        "CSV of measured bandwidth curves (application,resources,bytes_per_s), used before estimated "
+        "ones; readable by everyone; empty: none",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
     router_curves: str = setting(
         "",
-        "the same over numbers of LNet routers instead of OSTs; empty: none",
+        "the same by number of LNet routers instead of OSTs; empty: none",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
     routers: str = setting(
         "observe",
-        "LNet routers of jobs: observe: nothing; advise: plan, and show what would be set; apply: OSSs that say so "
-        "too set it",
+        "LNet routers of jobs: observe: nothing; advise: show what would be set; apply: set it, on OSSs "
+        "that also say apply",
         one_of("observe", "advise", "apply"),
     )
     nids: str = setting(
         "",
-        "where hosts' NIDs are known from: a file of lines `HOST NID…`; @NET, such as @tcp1: the name's address on "
-        "that net; empty: on the net of the leader's own node, where its name is its address there",
+        "where hosts' NIDs come from: a file of lines `HOST NID…`; or @NET, such as @tcp1: the address of"
+        " the host's name on that net; empty: on the net of the leader's own node, if its name has its "
+        "address there",
         Check("an absolute path, @ and a net, or nothing", lambda v: v == "" or v[0] in "/@"),
     )
     scheduler: str = setting(
         "",
-        "where mdsd learns which nodes are whose job's: slurm (squeue), or a file of lines `JOB UID HOSTS`; empty: "
-        "from jobs' leaders alone",
+        "where mdsd learns which nodes a job has: slurm (squeue), or a file of lines `JOB UID HOSTS`; "
+        "empty: from jobs' leaders alone",
         Check("slurm, an absolute path, or nothing", lambda v: v in ("", "slurm") or v.startswith("/")),
     )
 
@@ -276,25 +284,24 @@ class Forwarding:
 class Tune:
     mode: str = setting(
         "observe",
-        "parameters that learn: observe: watch and learn; advise: also say what would be set; apply: set it, on nodes "
-        "that say so too",
+        "parameters that learn: observe: watch and learn; advise: also say what would be set; apply: set "
+        "it, on nodes that also say apply",
         one_of("observe", "advise", "apply"),
     )
     council: str = setting(
         "",
-        "address of this node's council, tcp://mds1:5774: tarazu-council listens there, tarazu-announcer tells it what "
-        "this node sees; empty: none",
+        "address where tarazu-council listens and tarazu-announcer reports to; empty: none",
         ADDRESS_OR_NOTHING,
     )
     group: str = setting(
         "",
-        "name of the nodes that one council decides for; its own, and its announcers'",
+        "name of the group of nodes that one council decides for",
         Check("at most 128 characters", lambda v: len(v) <= 128),
     )
     levers: tuple[str, ...] = setting(
         (),
-        "what may be set on this node: nrs, max_rpcs_in_flight, …, each with its values where they are not the usual "
-        "ones: nrs=fifo | crrn 16; empty: nothing",
+        "what may be set on this node: nrs, max_rpcs_in_flight, …, with values of your own as nrs=fifo | "
+        "crrn 16; empty: nothing",
     )
 
 
@@ -302,45 +309,44 @@ class Tune:
 class Bursts:
     statistics: str = setting(
         "",
-        "address of tarazu-burstd, tcp://slurm1:5775, which listens there; OSSs with `ossd.exports` send it their "
-        "reports too; empty: none",
+        "address where tarazu-burstd listens and OSSs with `ossd.exports` also report to; empty: none",
         ADDRESS_OR_NOTHING,
     )
     nodes: str = setting(
         "observe",
-        "nodes of jobs: observe: note what would be asked of Slurm; advise: tell it to the user too; apply: ask Slurm",
+        "nodes of jobs: observe: note what would be asked of Slurm; advise: also tell the user; apply: "
+        "ask Slurm",
         one_of("observe", "advise", "apply"),
     )
     machine: str = setting(
         "",
-        "file of lines `HOSTS cabinet=NAME io_node=NAME`: where nodes stand, and which I/O node serves them; empty: "
-        "as Slurm's topology has it",
+        "file of lines `HOSTS cabinet=NAME io_node=NAME`: cabinets and I/O nodes; empty: Slurm's topology",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
     job_ids: str = setting(
         "",
-        "Lustre's jobid_name where it names the node, such as %j.%h: traffic is then read off OSSs' job_stats instead "
-        "of their exports",
+        "Lustre's jobid_name if it names the node, such as %j.%h: traffic then comes from OSSs' "
+        "job_stats, not their exports",
         Check("a text with %h or %H, or nothing", lambda v: v == "" or "%h" in v or "%H" in v),
     )
     jobs: str = setting(
         "slurm",
-        "where it is known which nodes were whose job's: slurm (sacct, squeue), or a file as sacct prints it",
+        "where the nodes of past jobs come from: slurm (sacct, squeue), or a file as sacct prints it",
         Check("slurm, or an absolute path", lambda v: v == "slurm" or v.startswith("/")),
     )
-    interval_s: float = setting(10.0, "traffic is kept in intervals of so many seconds", POSITIVE)
+    interval_s: float = setting(10.0, "seconds of an interval of traffic", POSITIVE)
     limit: int = setting(
-        20 * 1024 * MIB, "bytes that days of traffic may take; the oldest go first", POSITIVE, size=True
+        20 * 1024 * MIB, "disk space for days of traffic; the oldest go first", POSITIVE, size=True
     )
     socket: str = setting("/run/tarazu-burstd/socket", "Unix socket where Slurm's plugin asks for nodes")
     intensive: int = setting(
-        10 * 1024 * MIB, "a job is data-intensive that moves more bytes than this", POSITIVE, size=True
+        10 * 1024 * MIB, "a job that moves more bytes than this is data-intensive", POSITIVE, size=True
     )
     per_io_node: int = setting(
-        8, "nodes of a job that is spread: so many at least an I/O node, on average", POSITIVE
+        8, "a job that is spread has at least so many nodes an I/O node, on average", POSITIVE
     )
     quiet: bool = setting(
-        False, "applications whose communication nobody counts are taken to communicate little"
+        False, "assume that applications whose communication nobody counts communicate little"
     )
 
 
@@ -354,29 +360,30 @@ class RunSettings:
     wait_s: float = setting(2.0, "longest wait for the plan before the job starts", NOT_NEGATIVE)
     alive_s: float = setting(
         30.0,
-        "how often a running step says that it lives and which files it has closed; what is promised to one "
-        "that is silent twice as long ends",
+        "seconds between two signs of life of a step; if it is silent twice as long its promises end",
         POSITIVE,
     )
     stop_file: str = setting(
         "/etc/tarazu/stop",
-        "while root's file of this name is there, running and new jobs are left alone; on a path that all nodes see",
+        "while root's file of this name exists, running and new jobs are left alone; use a path that all "
+        "nodes see",
         Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
     )
     state_dir: str = setting(
         "~/.local/state/tarazu",
-        "where jobs.log, tarazu.log, reports not delivered yet and, below history, runs are kept, one file each",
+        "where jobs.log, tarazu.log, undelivered reports and the history of runs are kept",
     )
     map_dir: str = setting(
-        "~/.local/state/tarazu/maps", "where placement maps are written; best shared by all nodes of the job"
+        "~/.local/state/tarazu/maps",
+        "where placement maps are written; should be shared by all nodes of the job",
     )
     spool_dir: str = setting(
         "/dev/shm/tarazu-{uid}", "node-local directory of the recorder's spools; %h is the host name"
     )
     gather: str = setting(
         "auto",
-        "how other nodes' spools are fetched: auto (srun, mpirun, mpiexec, pbsdsh; the first map is sent to them, too, "
-        "where run.map_dir is this node's alone), none, or a command with {spool}, {dest}",
+        "how spools of other nodes are fetched: auto (srun, mpirun, mpiexec, pbsdsh; also sends the first"
+        " map if run.map_dir is this node's alone), none, or a command with {spool}, {dest}",
     )
     apply: str = setting(
         "direct", "how a layout is set: direct (on the descriptor) or llapi", one_of("direct", "llapi")
@@ -386,7 +393,8 @@ class RunSettings:
     exclude_programs: tuple[str, ...] = setting((), "globs of program names that are left alone")
     exclude_users: tuple[str, ...] = setting((), "names or numbers of users whose jobs are left alone")
     only_users: tuple[str, ...] = setting(
-        (), "names or numbers of users whose jobs take part; with any of run.only_… others are left alone"
+        (),
+        "names or numbers of users whose jobs take part; if any run.only_… is set, all others are left alone",
     )
     only_projects: tuple[str, ...] = setting(
         (), "accounts of the batch system (Slurm's account, LSF's project) whose jobs take part"
@@ -415,8 +423,8 @@ class Pool:
             ),
         ),
     )
-    of: str = setting("", "the pool whose OSTs it may have; empty: all, or those that it had before")
-    floor: float = setting(0.5, "least share of those OSTs that stays in it, whatever they are", SHARE)
+    of: str = setting("", "the pool from which its OSTs are taken; empty: all OSTs, or those it had before")
+    floor: float = setting(0.5, "share of those OSTs that always stays in it, however bad they are", SHARE)
 
 
 @section(frozen=True)
@@ -424,11 +432,11 @@ class Changes:
     at_once: int = setting(100, "targets that an agent may have changed at a time", NOT_NEGATIVE)
     per_minute: int = setting(60, "changes that an agent makes a minute, at most", NOT_NEGATIVE)
     per_hour: int = setting(600, "changes that an agent makes an hour, at most", NOT_NEGATIVE)
-    second_person: bool = setting(False, "in mode advise: what is approved takes two people")
+    second_person: bool = setting(False, "in mode advise: an approval takes two people")
     goals: tuple[str, ...] = setting(
         ("time", "evenness", "changes"),
-        "what a change is judged by, after what none may worsen (dead targets, exclusions, pools, quota, space): the "
-        "first of these that differs decides",
+        "what a change is judged by: the first goal that differs decides. Dead targets, exclusions, "
+        "pools, quota and space come before, and may never get worse",
         Check(
             "time, evenness and changes, each once, in any order",
             lambda v: sorted(v) == ["changes", "evenness", "time"],
@@ -440,16 +448,14 @@ class Changes:
 class PageSettings:
     listen: str = setting(
         "127.0.0.1:5780",
-        "where tarazu-page serves its page: host:port, or a port (of loopback); it asks nobody who they are",
+        "where tarazu-page serves its page, without any login",
         Check("host:port, or a port (of loopback)", lambda v: listening(v) is not None),
     )
 
 
 @section(frozen=True)
 class Metrics:
-    ossd: str = setting(
-        "", "where Prometheus finds ossd's metrics, as 127.0.0.1:5775; empty: nowhere", LISTENS
-    )
+    ossd: str = setting("", "where Prometheus finds ossd's metrics; empty: nowhere", LISTENS)
     mdsd: str = setting("", "where it finds mdsd's", LISTENS)
     clientd: str = setting("", "where it finds clientd's", LISTENS)
     council: str = setting("", "where it finds tarazu-council's", LISTENS)

@@ -36,12 +36,19 @@ def table() -> str:
     lines = ["| setting | default | read at | what |", "|---|---|---|---|"]
     for section, cls in SECTIONS.items():
         for item in dataclasses.fields(cls):
-            text = item.metadata["help"]
-            if item.metadata["check"]:
-                text += f" ({item.metadata['check'].expected})"
             when = read_at(section, item.name)
-            lines.append(f"| `{section}.{item.name}` | `{shown_default(item)}` | {when} | {text} |")
+            lines.append(f"| `{section}.{item.name}` | `{shown_default(item)}` | {when} | {_help(item)} |")
     return "\n".join(lines)
+
+
+def _help(item: dataclasses.Field[object]) -> str:
+    """What a setting does, with what is expected of it where the sentence does not name each choice."""
+    text, check = str(item.metadata["help"]), item.metadata["check"]
+    if not check:
+        return text
+    choices = check.expected.removeprefix("one of ").split(", ")
+    named = check.expected.startswith("one of ") and all(name in text for name in choices)
+    return text if named else f"{text} ({check.expected})"
 
 
 HEAD = """\
@@ -58,8 +65,7 @@ def commented() -> str:
     for section, cls in SECTIONS.items():
         lines += ["", "", f"[{section}]"]
         for item in dataclasses.fields(cls):
-            check = item.metadata["check"]
-            text = f"{item.metadata['help']}{f' ({check.expected})' if check else ''} [{read_at(section, item.name)}]"
+            text = f"{_help(item)} [{read_at(section, item.name)}]"
             lines += ["", *textwrap.wrap(text, 110, initial_indent="# ", subsequent_indent="# ")]
             lines.append(f"#{item.name} = {shown_default(item)}")
     return "\n".join(lines) + "\n"
