@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 from collections.abc import Iterator
 from importlib.metadata import distribution
 
@@ -13,7 +14,7 @@ from tarazu.cli import GROUPS, command
 OPENING = """# Commands
 
 Reference, for everybody who types a command: what it does, examples, its arguments and options. Made by `make docs`
-from `--help`, which says the same for the version that is installed; so do the man pages.
+from `--help`, which says more, such as what columns mean; so do the man pages.
 
 Who needs what: users "Your jobs", operators "The system", "What can be changed" and "Daemons", researchers "Studies".
 
@@ -29,6 +30,12 @@ program does.
 
 """
 COMMON = {"help", "config", "debug"}
+OF_DAEMONS = {"root", "keys", "verbose"}
+DAEMONS = """## Daemons
+
+Each also takes `--root DIR` (read /proc and /sys below this directory), `--keys DIR` (the CURVE keys' directory) and
+`--verbose` (log more). Settings have the rest: [settings](settings.md).
+"""
 GATHERED = [("--json", "as JSON")]
 """Options that many have with the same text: in the usage only."""
 
@@ -41,10 +48,10 @@ def page() -> str:
         parts.append(f"## {heading[:1].upper()}{heading[1:]}\n")
         for name in names:
             parts += _sections(command(name))
-    parts.append("## Daemons\n")
+    parts.append(DAEMONS)
     for entry in sorted(distribution("tarazu").entry_points.select(group="console_scripts")):
         if entry.name != "tarazu":
-            parts += _sections(importlib.import_module(entry.module).command_line())
+            parts += _sections(_daemon(importlib.import_module(entry.module).command_line()))
     return OPENING + "\n".join(parts)
 
 
@@ -102,9 +109,17 @@ def _is(action: argparse.Action, name: str, text: str) -> bool:
 
 
 def _prose(description: str, group: bool) -> str:
-    paragraphs = description.split("\n\n")
-    if group:
-        paragraphs = [
-            of for of in paragraphs if not of.lstrip().startswith("tarazu ") and "--help`" not in of
-        ]
-    return "\n\n".join(paragraphs)
+    """What it does, examples, exit status; of a group not the examples, which its verbs have."""
+    first, *others = description.split("\n\n")
+    kept = [of for of in others if of.lower().startswith("exit status")]
+    if not group:
+        kept = [of for of in others if of in kept or re.match(r" *(sudo |eval .*)?tarazu ", of)]
+    return "\n\n".join([first, *kept])
+
+
+def _daemon(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Without the options that all daemons have."""
+    parser._action_groups[1]._group_actions = [
+        action for action in parser._action_groups[1]._group_actions if action.dest not in OF_DAEMONS
+    ]
+    return parser
