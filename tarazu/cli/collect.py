@@ -1,13 +1,12 @@
-"""Say which statistics this node gives: every source that ossd and mdsd read, where it was found, whether it can be
-read, which version's form it has, and what was parsed from it.
-
-debugfs is readable by root only: an ordinary user sees what is missing, and why. Nothing is sent to anyone.
+"""Say which statistics this node gives: each source that ossd and mdsd read, where it is, and what was parsed.
 
   tarazu doctor collect                what ossd would report, and mdsd see, one line a target (reads for a second)
   tarazu doctor collect --dump         source by source
   tarazu doctor collect --dump --root DIR    the same for a copy of another node's /proc and /sys
 
-exit status: 0 all that this node's role has could be read; 1 some of it could not; 3 this is no node of Lustre.
+Only root reads debugfs: others see what is missing, and why. Nothing is sent to anyone.
+
+exit status: 0 all sources of this node's role could be read; 1 some could not; 3 this is no node of Lustre.
 """
 
 from __future__ import annotations

@@ -5,12 +5,10 @@ tarazu change drain --apply                   on an OSS or the MDS, as root: set
 tarazu change drain --apply --ost 5,7         there: drain these, whatever they are like; --undo --ost 5 restores one
 tarazu change drain --undo                    restore what --apply changed on this node, and nothing else
 
---apply sets obdfilter.*.degraded on an OSS and osp.*.max_create_count on the MDS; --set chooses. Where no new
-objects are allowed (no_create, max_create_count=0), a progressive file that was created with an explicit OST
-list and has not reached a later component yet cannot be written there. While the site is stopped
-(`tarazu disable --site`) --apply does nothing; --undo works. What was there is noted in a directory that only root may
-be able to change; a boot forgets it, as Lustre forgets what was set. After a week tarazu-announcer, or the next command
-that changes something there, restores it.
+--apply sets obdfilter.*.degraded on an OSS and osp.*.max_create_count on the MDS; --set chooses. Beware: with
+no_create or max_create_count=0 a progressive file created with an explicit OST list cannot be written beyond the
+components it has. While the site is stopped --apply does nothing. A reboot ends a drain, and after a week it is
+restored.
 """
 
 from __future__ import annotations

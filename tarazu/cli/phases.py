@@ -1,15 +1,12 @@
 """The I/O phases of a run: when it read or wrote what, how, and with how many processes.
 
-tarazu history phases ~/darshan/*.darshan          of Darshan logs; with DXT in them by the calls' own times
+tarazu history phases ~/darshan/*.darshan          of Darshan logs (with DXT by the calls' own times)
 tarazu history phases ~/.local/state/tarazu/history/lustre/ior/*    of recorded runs
 tarazu history phases LOG --csv > phases.csv       for pandas, DuckDB, a spreadsheet
 
-LOG is a Darshan log, a run of the history or a spool of the recorder. A phase is what ranks did at the same time to one
-shared file, or each to its own: what is alike and less than a second apart (--distance) is one phase. Requests are
-contiguous, sequential (ascending with gaps) or random where all but a fifth (--threshold) of them are.
-
-The same bytes go through several interfaces: HDF5 calls MPI-IO, and that POSIX. Without --api each file is told by
-the uppermost one, and bytes may be summed; with `--api all` they may not.
+A phase is what ranks did at the same time to one shared file, or each to its own. Requests are contiguous, sequential
+(ascending with gaps) or random. Without --api each file counts under its uppermost interface, and bytes may be summed;
+with `--api all` they count several times.
 """
 
 from __future__ import annotations

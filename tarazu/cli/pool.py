@@ -1,12 +1,12 @@
-"""Keep an OST pool of good OSTs, so that directories whose default names it follow: for programs without the library.
+"""Keep an OST pool of good OSTs, for programs without the library: directories can name it in their default layout.
 
 tarazu change pool                            which OSTs are in it, which should come or go, why, and the lctl commands
 tarazu change pool --apply                    on the MGS's node only, as root: make it so once
 tarazu change pool --keep                     there: keep it so (as tarazu-pool.service does; pool.mode must be apply)
-tarazu change pool --undo                     there: the pool is what it was before; what keeps it pauses until --apply
+tarazu change pool --undo                     there: the pool is what it was before, until --apply
 
-An OST leaves that is dead, refuses objects, is full, sick, degraded (drained) or excluded; it comes back once it was
-well for ten minutes and left an hour ago. A user names the pool in a directory of his:
+OSTs leave that are dead, refuse objects, are full, sick, degraded (drained) or excluded; they come back after ten good
+minutes, an hour after they left. A user names the pool in his directory:
 
     lfs setstripe -p good /scratch/me/results
 """

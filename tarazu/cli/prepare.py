@@ -1,15 +1,15 @@
 """Set the default layout of the directories into which a program will write, run it, and take that back.
 
-For programs that the library does not reach (static ones, say). The directories are those of the application's
-history, or those that you name; new files there then avoid OSTs that are sick, full, drained or away:
+For programs that the library does not reach, such as static ones. The directories come from the application's history,
+or you name them; new files there avoid OSTs that are sick, full, drained or away:
 
 tarazu change prepare solver -- srun ./solver             which directories, which layouts, why; the program is not run
-tarazu change prepare solver --apply -- srun ./solver     set them, run it, take them back; its exit status is handed on
+tarazu change prepare solver --apply -- srun ./solver     set them, run it, take them back; it exits as the program does
 tarazu change prepare solver --directory /scratch/me/out --apply -- srun ./solver
-tarazu change prepare --undo                              take back what jobs that were killed have left
+tarazu change prepare --undo                              take back what killed jobs have left
 
-A directory with a default layout of its own is left alone. The application's history may come from a Darshan log
-(`tarazu history import`). Where the site keeps a pool of good OSTs (`tarazu change pool`) directories get that.
+Directories with a default layout of their own are left alone. Where the site keeps a pool of good OSTs
+(`tarazu change pool`), directories get that.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ tarazu change rebalance --advise /scratch --goal space       until the fullest O
 tarazu change rebalance --advise /scratch --script move.sh   as a script: throttled, resumable, with its way back
 tarazu change rebalance --load                               how busy the servers are now; exit status 0: busy
 
-Changes nothing. What is read together waits for its slowest OST: the model is the bytes on each OST over the speed
-that mdsd measured there. Moving pays while what it saves in --days is more than the time that it takes at --rate.
+Changes nothing. Files that are read together wait for the slowest OST. Moving pays if it saves more time in --days
+than it takes at --rate.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""Say which of the remembered runs would have gained by placement, how much, and why not the others.
+"""Say which remembered runs would have gained by placement, how much, and why not the others.
 
 tarazu history report --since 7d
 tarazu history report --since 2026-11-01 --until 2026-11-08 --application ior
 tarazu history report --since 24h --user alice --audit /var/log/tarazu/audit.log     as root
 
-Every run that `tarazu run` remembers, in whatever mode it was, is forecast again from the runs before it, placed by
-tarazu and by the model of Lustre's allocator on the OSTs as they are now, and measured at the sizes that its files
-really got. OST cost is max / mean of the bytes per OST; time is that of the OST that writes longest, over what all
-usable OSTs would take that share the bytes by their speeds: 1 is perfect. Where files still lie where they were
-written, or were placed, their real OSTs count instead of the model.
+Each run is forecast again from the runs before it, and placed by tarazu and by a model of Lustre's allocator on the
+OSTs as they are now. OST cost is max / mean of the bytes per OST; time is that of the slowest OST over the best that
+all usable OSTs could do: 1 is perfect. Where files still lie where they were written, their real OSTs count.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Which LNet routers running jobs' data take, and why.
 
-    tarazu change routers               what is planned for which job, what OSSs have set; on an OSS also what is there
+    tarazu change routers               what is planned for each job, what OSSs have set; on an OSS also what is there
     tarazu change routers --advise      also the rules of every OSS, as lnetctl commands; changes nothing
     tarazu change routers --apply       on an OSS, as root: let tarazu-ossd --routers set rules (again, after --undo)
     tarazu change routers --undo        on an OSS, as root: take back every rule of tarazu's, and set none until --apply
 
 Rules are set where `forwarding.routers` is `apply`, on the OSS and at mdsd. --undo needs neither mdsd nor a daemon;
-`tarazu disable --site` does it on all OSSs, through mdsd. `slowdown` is the time that a job's I/O is expected to take,
-over that of the best number of routers for it alone; `all alike` the same without rules. Users see their own jobs.
+`tarazu disable --site` does it on all OSSs. `slowdown`: a job's expected I/O time over that with the best number of
+routers for it alone; `all alike`: the same without rules. Users see their own jobs.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """Parameters that learn: what is set on this node, what its council has decided and learned, and why.
 
     tarazu change tune                  what is set here, what the council has decided, what its nodes have
-    tarazu change tune show             what was learned: pattern by pattern the rate of each value, how sure, how often
+    tarazu change tune show             what was learned: for each pattern the rate of each value, how sure, how often
     tarazu change tune --observe        on the council's node, as root: learn only; all nodes restore what was there
-    tarazu change tune --advise         likewise; and say what would be set
-    tarazu change tune --apply          on the council's node: have it set, on nodes whose tune.mode says so too
+    tarazu change tune --advise         there: also say what would be set
+    tarazu change tune --apply          there: have it set, on nodes whose tune.mode says so too
                                  on such a node: let it be set there again, after --undo
-    tarazu change tune --undo           on a node: restore what was there, now, and set nothing until --apply there;
-                                 needs neither daemon nor council. On the council's node: as --observe
+    tarazu change tune --undo           on a node: restore what was there, and set nothing until --apply there; needs
+                                 no daemon. On the council's node: as --observe
 
-When one OSS behaves oddly: `tarazu change tune --undo` there. When all do: the same on the council's node, or
-`tarazu disable --site`. The council's mode is kept over restarts, and counts instead of its tune.mode.
+If one OSS behaves oddly: `tarazu change tune --undo` there. If all do: the same on the council's node, or
+`tarazu disable --site`. The mode ordered last outlives restarts and overrides the council's tune.mode.
 """
 
 from __future__ import annotations

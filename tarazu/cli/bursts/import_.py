@@ -4,15 +4,13 @@
   tarazu change bursts import range.csv --time timestamp --node instance --read read_bytes --written write_bytes
   tarazu change bursts import history.csv --items items.csv --read lustre.read --written lustre.write
 
-A file has a header, and a row for each node and time: with a column for each of read, written and network (of the
-second command), or with a column of values and one that says of what (`key`, `metric`), or with Zabbix's itemid and a
-file of items (itemid, host, key). Zabbix's history and Prometheus' range queries are counters: their growth is taken;
---amounts and --rates are for exports that hold that already. What is given for --read and the others may be several
-names, with commas: they are summed up. All of the files is taken over, or nothing.
+A file has a header, and a row for each node and time: with a column for each of read, written and network (second
+line), with a column of values and one that names them (`key`, `metric`), or with Zabbix's itemid and a file of items.
+Values are counters, as in Zabbix's history and Prometheus' range queries, unless --amounts or --rates. --read and the
+others take several names with commas, which are summed. Either all files are taken over, or nothing.
 
-Jobs: as `sacct --allusers --allocations --parsable2
---format=JobIDRaw,User,NodeList,Submit,Start,End,State,Partition,JobName`
-prints them, or `scontrol show job -o`.
+Jobs are as `scontrol show job -o` or this prints them:
+sacct --allusers --allocations --parsable2 --format=JobIDRaw,User,NodeList,Submit,Start,End,State,Partition,JobName
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
 """Which nodes are asked of Slurm for which application's jobs, what became of it, and why.
 
     tarazu change bursts nodes                 what it would do, or did; users see their own applications
-    tarazu change bursts nodes --features      features that let Slurm spread jobs that wait, for slurm.conf
+    tarazu change bursts nodes --features      features that let Slurm spread waiting jobs, for slurm.conf
     tarazu change bursts nodes --observe       on tarazu-burstd's node, as root: only note what would be asked
-    tarazu change bursts nodes --advise        likewise; and tell the user at submission
-    tarazu change bursts nodes --apply         ask Slurm
-    tarazu change bursts nodes --undo          take back now what was asked for waiting jobs, and ask for nothing until
+    tarazu change bursts nodes --advise        there: also tell the user at submission
+    tarazu change bursts nodes --apply         there: ask Slurm
+    tarazu change bursts nodes --undo          there: take back what waiting jobs were given, and ask for nothing until
                                         --apply; needs no daemon
 
-What was ordered counts instead of `bursts.nodes`, over restarts. While the site's stop file is there the mode is
-`observe`.
+The mode ordered last outlives restarts and overrides `bursts.nodes`. While the site is stopped it is `observe`.
 """
 
 from __future__ import annotations

@@ -9,13 +9,12 @@
 
 Mappings: contiguous (neighbours share a router), round-robin (node i has router i % n), folded (neighbours have
 different routers, in few rules), together (learned: nodes that burst together have different routers; together-folded
-in few rules); best: the most even one of those with rules for MOST_RULES at most. What learns is given the
-earlier days, and all are judged on the later ones. Nodes and routers come from `bursts.machine`, their NIDs from
-`forwarding.nids`. mdsd and the OSSs set rules where `forwarding.routers` is `apply`; nodes of jobs with routers of
-their own (`tarazu change routers`) keep those. With two mdsds, --apply and --undo are for both nodes.
+in few rules), best (the most even that needs 64 rules at most). They learn from the earlier days and are judged on
+the later ones. Rules are set where `forwarding.routers` is `apply`; jobs with routers of their own keep those. With
+two mdsds use --apply and --undo on both nodes.
 
-moved: nodes that get another router. busiest 10 %: share of an interval's bytes that the busiest tenth of the routers
-carries, mean of the intervals. of busiest 1 %: routers that serve the busiest 1 % of the nodes.
+moved: nodes that get another router. busiest 10 %: mean share of an interval's bytes on the busiest tenth of the
+routers. of busiest 1 %: routers that serve the busiest 1 % of the nodes.
 """
 
 from __future__ import annotations

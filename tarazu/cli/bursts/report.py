@@ -6,9 +6,8 @@
     tarazu change bursts report --from 2026-11-15 --to 2026-11-18 --traffic DIR --jobs sacct.txt --machine machine.txt
                                                 of files, wherever they come from
 
-Beside the site's own figures stand those that are published of two machines, Tianhe-1A and CS19. `round-robin` is what
-the same traffic would have given with neighbours on different I/O nodes (node i on I/O node i % n). Times are UTC. All
-of it runs on the node where the files are, reads each row once, and changes nothing.
+Beside the site's figures stand published ones of Tianhe-1A and CS19. `round-robin` is the same traffic with neighbours
+on different I/O nodes (node i on I/O node i % n). Times are UTC.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
     tarazu change bursts sbatch -- -N 64 -p batch job.sh       everything after `--` is sbatch's own
     tarazu change bursts sbatch -- -N 64 --wrap ./a.out
 
-sbatch itself reads the options, also those in the script and the environment (`sbatch -v --test-only`). Where they say
-anything of nodes but how many, nothing is added; nor where the service is silent. What is added is printed. A script
-on standard input is left alone.
+sbatch itself reads the options (`sbatch -v --test-only`). Nothing is added if they say more of nodes than how many, if
+tarazu-burstd is silent, or for a script on standard input. What is added is printed.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""What tarazu has set on this node, proposes, has left to somebody else, or cannot mend: all levers in one table.
+"""What tarazu has set on this node, proposes, has left to somebody else, or cannot do: all levers in one table.
 
     tarazu change list                      all of it
-    tarazu change list --lever nrs          of one lever, each by itself
+    tarazu change list --lever nrs          of one lever
     tarazu change list --json               for programs
 
-state: `set`; `being changed`: it is half set, or could not be restored; `left … to others`: somebody else has set it
-since, and it is his; `rests`: held while the site is stopped; `proposed`: not made, the last column says why;
-`waits`: for a limit or a recovery; `refused`: a goal would be worse; `failed`: it was tried; `cannot mend`: something
-is amiss and no change within the limits mends it. Times are local; `ends`: then it is taken back by itself.
+state: `set`; `being changed`: half set, or it could not be restored; `left … to others`: somebody else has changed it
+since; `rests`: held while the site is stopped; `proposed`: not made, the last column says why; `waits`: for a limit or
+a recovery; `refused`: a goal would be worse; `failed`: it was tried; `cannot mend`: no change within the limits helps.
+Times are local; `ends`: when it is taken back by itself.
 """
 
 from __future__ import annotations

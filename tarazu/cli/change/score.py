@@ -3,10 +3,9 @@
     tarazu change score                     all changes of this node
     tarazu change score --json              for programs
 
-Less is better. A change that makes a hard goal worse is refused; of the soft ones (`changes.goals`) the first that
-differs decides. `was` and `is` are measured: the same hours of the days before it, and the hours after it. One that
-made things worse is taken back by itself, and not made again for a day. What learns promises nothing: of parameters
-`time` is in seconds a GiB.
+Less is better. A change that makes a hard goal worse is refused; of the others (`changes.goals`) the first that differs
+decides. `was` and `is` are measured: the same hours of earlier days, and the hours since. What made things worse is
+taken back, and not made again for a day. For parameters that learn `time` is in seconds a GiB.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """Take back what tarazu has set on this node, now: no daemon, mdsd or free disk is needed.
 
-    sudo tarazu change undo --all           the one command of the night: all levers are as before tarazu, and daemons
-                                            set nothing on this node until `tarazu change apply`
+    sudo tarazu change undo --all           all as before tarazu; daemons set nothing here until `tarazu change apply`
     sudo tarazu change undo 3f9a 51c0       these changes, which are not made again until `tarazu change apply ID`
     sudo tarazu change undo --lever nrs     all of one lever, likewise
 
-What somebody else has set since stays his, and is named. Exit status 1 when something is still set, or may be set
-again: what, why, and what to do is said. It may be called again as often as you like. For all nodes at once:
-`tarazu disable --site --reason TEXT`.
+What somebody else has set since stays his, and is named. Exit status 1: something is still set, or may be set again;
+it says what, why, and what to do. You can repeat it. For all nodes: `tarazu disable --site --reason TEXT`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Write runs in a form that is read elsewhere: one row for each file of a run, with the run's columns.
+"""Write runs for other tools: one row for each file of a run, with the run's columns.
 
 tarazu history export ior > ior.csv                   CSV on standard output
 tarazu history export ior --out ior.parquet           the ending says which format
 tarazu history export --out history/ --format csv     a directory: two tables, runs and files, joined by run_id
 tarazu history export --out all.json                  to take your history to another site or home
 
-`tarazu history import` takes all of these back. The columns and their units are in docs/formats.md, "Exported history".
-A name that is no UTF-8 is written as // and percent-encoded bytes.
+`tarazu history import` takes all of these back. Columns and units: docs/formats.md, "Exported history".
 """
 
 from __future__ import annotations

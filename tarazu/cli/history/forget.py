@@ -1,11 +1,10 @@
-"""Remove runs: of one application, from before a date, or a single one. What is left is what is forecast from.
+"""Remove runs: of one application, from before a date, or a single one. Forecasts use what is left.
 
 tarazu history forget ior
 tarazu history forget ior --before 2026-01-01        also 90d: older than 90 days
 tarazu history forget --run 20261120T120000.123456-0f2c9d1e
 
-A step that runs now keeps the plan that it has, and is remembered when it ends. Plans that were made from these runs
-stay in clientd's interaction database until newer ones take their places.
+A running step keeps its plan and is remembered when it ends.
 """
 
 from __future__ import annotations

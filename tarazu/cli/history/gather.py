@@ -1,13 +1,13 @@
-"""Remember the steps that the site recorded without `tarazu run`: what their nodes left for you at their jobs' ends.
+"""Remember the steps that the site recorded without `tarazu run`, from what their nodes left at the jobs' ends.
 
 tarazu history gather
 
-It is for sites with tarazu's task prolog and epilog in Slurm. An administrator gets these, with the site's settings, by
+It needs tarazu's task prolog and epilog in Slurm, which an administrator makes by
 
     tarazu history gather --print task_prolog > /etc/slurm/tarazu-task-prolog     TaskProlog= in slurm.conf
     tarazu history gather --print node_epilog > /etc/slurm/tarazu-epilog          Epilog=
 
-A step whose nodes have not all come is waited for, ten minutes after the last one; then it is remembered as incomplete.
+A step waits for all of its nodes, until ten minutes after the last one; then it is remembered as incomplete.
 """
 
 from __future__ import annotations

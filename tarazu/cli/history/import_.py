@@ -5,11 +5,9 @@ tarazu history import /darshan/2026/11 --dry-run     all logs below a directory:
 tarazu history import old.darshan --mount /scratch --fs scratch2
 tarazu history import all.json                       what `tarazu history export` wrote (CSV, JSON, Parquet)
 
-Each log becomes a run of its application, on each Lustre file system that it wrote to, as `tarazu run` would have
-recorded it: with the files written there, their sizes and ranks, and the numbers on its command line. A log is imported
-once, however often it is given. A log has no names of file systems: they come from the mounts of this node, or from
---fs; where the file system was mounted elsewhere, or its log does not say that it is Lustre, --mount DIR names the
-directory (repeat --mount and --fs in pairs for several).
+Each log becomes a run of its application on each Lustre file system that it wrote to, once. A log does not name file
+systems: they come from this node's mounts, or from --fs. Where one was mounted elsewhere, or the log does not say that
+it is Lustre, --mount DIR names its directory (repeat --mount and --fs in pairs).
 
 Exit status 1: a source could not be used; the others were.
 """
