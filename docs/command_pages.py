@@ -6,7 +6,7 @@ import argparse
 import importlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import distribution
 
 from tarazu.cli import GROUPS, command
@@ -36,6 +36,7 @@ DAEMONS = """## Daemons
 Each also takes `--root DIR` (read /proc and /sys below this directory), `--keys DIR` (the CURVE keys' directory) and
 `--verbose` (log more). Settings have the rest: [settings](settings.md).
 """
+EXAMPLE = re.compile(r" *(sudo )?tarazu (?!.*--help)|eval ")
 GATHERED = [("--json", "as JSON")]
 """Options that many have with the same text: in the usage only."""
 
@@ -55,18 +56,26 @@ def page() -> str:
     return OPENING + "\n".join(parts)
 
 
-def _sections(parser: argparse.ArgumentParser) -> Iterator[str]:
+def _sections(parser: argparse.ArgumentParser, about: str = "") -> Iterator[str]:
     verbs = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    yield f"### {parser.prog}\n\n```text\n{_short(parser, group=bool(verbs))}```\n"
+    yield f"### {parser.prog}\n\n```text\n{_short(parser, about, own=not _verbs_have_examples(verbs))}```\n"
     for action in verbs:
-        for verb in action.choices.values():
-            yield from _sections(verb)
+        helps = {each.dest: each.help or "" for each in action._choices_actions}
+        for name, verb in action.choices.items():
+            yield from _sections(verb, helps.get(name, ""))
 
 
-def _short(parser: argparse.ArgumentParser, *, group: bool) -> str:
-    """The help without common options; of a group of verbs without examples, which its verbs have."""
+def _verbs_have_examples(actions: Sequence[argparse._SubParsersAction]) -> bool:
+    """Most of them; then those of the group would come twice."""
+    verbs = [verb for action in actions for verb in action.choices.values()]
+    have = [any(EXAMPLE.match(of) for of in (verb.description or "").split("\n\n")) for verb in verbs]
+    return 2 * sum(have) > len(verbs)
+
+
+def _short(parser: argparse.ArgumentParser, about: str, *, own: bool) -> str:
+    """The help without common options; `own`: with its examples, which otherwise its verbs have."""
     shown = parser._get_formatter()
-    shown.add_text(_prose(parser.description or "", group))
+    shown.add_text(_prose(parser.description or f"{about[:1].upper()}{about[1:]}.", own))
     for section in parser._action_groups:
         actions = [action for action in section._group_actions if not _common(action)]
         if actions:
@@ -108,12 +117,10 @@ def _is(action: argparse.Action, name: str, text: str) -> bool:
     return action.option_strings == [name] and action.help == text
 
 
-def _prose(description: str, group: bool) -> str:
-    """What it does, examples, exit status; of a group not the examples, which its verbs have."""
+def _prose(description: str, own: bool) -> str:
+    """What it does, examples, exit status."""
     first, *others = description.split("\n\n")
-    kept = [of for of in others if of.lower().startswith("exit status")]
-    if not group:
-        kept = [of for of in others if of in kept or re.match(r" *(sudo |eval .*)?tarazu ", of)]
+    kept = [of for of in others if of.lower().startswith("exit status") or (own and EXAMPLE.match(of))]
     return "\n\n".join([first, *kept])
 
 
