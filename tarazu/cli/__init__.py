@@ -21,11 +21,14 @@ from tarazu.names import shown
 
 COMMANDS = {
     "run": ("tarazu.cli.run", "run a program or a parallel job; record it, and place its files"),
-    "job": ("tarazu.cli.job", "what becomes of one job, file or program, and why"),
-    "job show": ("tarazu.cli.job.show", "steps, plans, promises, files, routers of one job, and what is off"),
+    "job": ("tarazu.cli.job", "one job, file or program: what became of it, and why"),
+    "job show": ("tarazu.cli.job.show", "one job: its steps, plans, promises, files, routers, and problems"),
     "job explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
     "job map": ("tarazu.cli.map", "print a placement map"),
-    "job check-app": ("tarazu.cli.check_app", "say what of a program the placement library would not see"),
+    "job check-app": (
+        "tarazu.cli.check_app",
+        "say which files of a program the placement library would not see",
+    ),
     "history": (
         "tarazu.cli.history",
         "remembered runs: what they did, what comes next, what could be gained",
@@ -54,25 +57,25 @@ COMMANDS = {
     ),
     "history forget": ("tarazu.cli.history.forget", "remove runs"),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
-    "top": ("tarazu.cli.top", "OSSs and OSTs live: fill, rate, promises, what is amiss"),
+    "top": ("tarazu.cli.top", "OSSs and OSTs live: fill, rates, promises, problems"),
     "doctor": (
         "tarazu.cli.doctor",
-        "say whether this node is as tarazu needs it, and how to mend what is not",
+        "check this node: what tarazu needs, what is wrong, how to fix it",
     ),
     "doctor collect": ("tarazu.cli.collect", "say which statistics this node gives, and from where"),
     "doctor ledger": (
         "tarazu.cli.ledger",
-        "look at mdsd's ledger on disk: what is promised, and whether it can be read",
+        "mdsd's ledger on disk: what is promised, and whether it can be read",
     ),
     "config": ("tarazu.cli.config", "the settings in force, a file to start from, mistakes in one; keys"),
     "config keys": ("tarazu.cli.keys", "create, list and revoke the keys that authenticate the daemons"),
     "change": (
         "tarazu.cli.change",
-        "what tarazu changes on a system: see it, judge it, approve it, take it back",
+        "what tarazu changes on a system: see, judge, approve, take back",
     ),
     "change list": (
         "tarazu.cli.change.list_",
-        "what is proposed, set, left to others, refused: of all levers of this node",
+        "all levers of this node: what is set, proposed, refused, left to others",
     ),
     "change show": ("tarazu.cli.change.show", "one change: parts, commands, why, scores, what came of it"),
     "change score": ("tarazu.cli.change.score", "what changes promise, and what they gave"),
@@ -85,7 +88,7 @@ COMMANDS = {
     "change log": ("tarazu.cli.change.log", "what happened to changes on this node"),
     "change stop": ("tarazu.cli.change.stop", "make nothing new on this node; what is set stays"),
     "change drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
-    "change pool": ("tarazu.cli.pool", "keep an OST pool of good OSTs, for programs without the library"),
+    "change pool": ("tarazu.cli.pool", "keep a pool of good OSTs, for programs without the library"),
     "change prepare": (
         "tarazu.cli.prepare",
         "default layouts of a job's directories, for programs without the library; run it, take them back",
@@ -104,7 +107,7 @@ COMMANDS = {
     ),
     "change bursts": (
         "tarazu.cli.bursts",
-        "which compute nodes' I/O meets on which I/O nodes: see it, map it anew, choose jobs' nodes",
+        "compute nodes whose I/O meets on few I/O nodes: see it, remap, choose jobs' nodes",
     ),
     "change bursts report": (
         "tarazu.cli.bursts.report",
@@ -155,7 +158,7 @@ COMMANDS = {
     ),
     "sim benchmarks": (
         "tarazu.sim.cli.benchmarks",
-        "which IOR runs tell how applications' bandwidth depends on OSTs or I/O nodes, and what came of them",
+        "which IOR runs show how bandwidth depends on OSTs or I/O nodes; their results",
     ),
     "sim testbed": ("tarazu.sim.cli.testbed", "an emulated Lustre on this machine, for trying and testing"),
 }

@@ -1,12 +1,13 @@
-"""Say whether this node is as tarazu needs it: each check, what it found, and how to mend what is amiss.
+"""Check this node: each thing that tarazu needs, what was found, and how to fix what is wrong.
 
     tarazu doctor                  what this node is (OSS, MDS, mdsd's, launch node …) is found out
     tarazu doctor --role launch    as that; several --role are possible
     tarazu doctor --root DIR       a copy of a node's /proc, /sys, /etc and /usr
-    tarazu doctor --amiss          only what is not well
+    tarazu doctor --amiss          only what warns or fails
 
-It changes nothing: a file that it makes to try the recorder lies in a directory of its own, which goes again. Without
-root it says what only root would see. Exit status: 0 nothing fails, 1 something does.
+It changes nothing. Without root it says what only root would see.
+
+Exit status: 0 nothing fails, 1 something does.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--reads-per-day",
         type=number(0, 1e12),
         metavar="N",
-        help="how often each directory is read (default: 1 where it was read within 30 days, else 0)",
+        help="reads of each directory (default: 1 if it was read within 30 days, else 0)",
     )
     parser.add_argument(
         "--days", type=number(0, 1e12), default=30.0, metavar="N", help="moving must pay within (default 30)"
@@ -86,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=number(0, 1e12),
         default=1.0,
         metavar="HOURS",
-        help="leave files that were written within so long (default 1)",
+        help="leave files that were written this recently (default 1)",
     )
     parser.add_argument(
         "--speed",

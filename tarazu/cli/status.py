@@ -1,8 +1,7 @@
-"""What is stopped, and what tarazu has set here; then ask clientd, and through it mdsd, how they are: servers, targets,
-promises, answers.
+"""What is stopped, what tarazu has set here, and how clientd and mdsd are: servers, targets, promises, answers.
 
-The speed of an OST is bytes per second of I/O time, no bandwidth, by the best source that its server has; `of peers`
-compares it with OSTs of its pools and kind that were measured alike. `-`: nothing reliable was seen.
+The speed of an OST is bytes per second of I/O time, not bandwidth; `of peers` compares it with OSTs of its pools and
+kind that were measured alike. `-`: nothing reliable was seen.
 """
 
 from __future__ import annotations

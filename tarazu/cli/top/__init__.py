@@ -1,13 +1,13 @@
-"""OSSs and OSTs live: how full they are, what they move now, what is promised there, and one word on each, worst first.
+"""OSSs and OSTs live: fill, rates, promises, and one word on each, worst first.
 
     tarazu top                     on a terminal: keys sort, fold and filter (`?` lists them), q ends it
-    tarazu top --once              once, as text; so it is too where the output is no terminal, or a dumb one
+    tarazu top --once              once, as text; also without a terminal
     tarazu top --once --fold oss --sort write
     tarazu top --amiss --filter 'scratch used>90'
 
-It shows what mdsd was told last: OSSs report every `ossd.interval_s`, which is the age of what is seen here. Rates are
-those of a server's last interval. With thousands of OSTs the strips at the top show all of them, each place the worst
-of some neighbours. `tarazu status` says more of the daemons, `tarazu change drain` keeps new files off what is slow.
+Figures are from each server's last report, so up to `ossd.interval_s` old. With thousands of OSTs each place of the
+strips at the top shows the worst of some neighbours. `tarazu status` says more of the daemons; `tarazu change drain`
+keeps new files off slow OSTs.
 """
 
 from __future__ import annotations

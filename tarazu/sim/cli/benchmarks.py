@@ -54,12 +54,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     one = verb(
         "import",
         "take in what IOR wrote",
-        "Take in IOR's JSON output (-O summaryFormat=JSON; IOR 3.3 and 4.0). How many resources a run had comes from\n"
-        "its Lustre striping, where the output or its command line has it, or from its directory if that is called as\n"
-        "`tarazu sim benchmarks plan` calls it; else from --resources. A result is counted once, however often it is\n"
-        "imported. Of a file that cannot be used nothing is taken; the others are.\n\n"
+        "Take in IOR's JSON output (-O summaryFormat=JSON; IOR 3.3 and 4.0), each result once.\n\n"
         "tarazu sim benchmarks import results/*.json\n"
         "tarazu sim benchmarks import ior.json --kind io-node --resources 4\n\n"
+        "How many resources a run had comes from its Lustre striping, if the output or command line has it, from its\n"
+        "directory, if `tarazu sim benchmarks plan` named it, or else from --resources.\n\n"
         "Exit status 1: a file could not be used.",
     )
     one.add_argument("outputs", nargs="+", metavar="OUTPUT", help="IOR's output")
@@ -70,11 +69,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     one = verb(
         "plan",
         "print the IOR runs that a site should make",
-        "Print a shell script of IOR runs that stand for what applications did, the most useful first: the next is\n"
-        "always that for which the most bytes are not yet stood for. What is in the file of benchmarks is left out.\n"
-        "Sizes are rounded to what IOR accepts. Reads are of what another node has written (-C).\n\n"
+        "Print a shell script of IOR runs that stand for what applications did, the most useful first.\n\n"
         "tarazu sim benchmarks plan LOG.darshan --ranks-per-node 32 --folder /lustre/bench\n"
-        "tarazu sim benchmarks plan ~/.local/state/tarazu/history/lustre/*/* --numbers 1,2,4,8,16 --most 10",
+        "tarazu sim benchmarks plan ~/.local/state/tarazu/history/lustre/*/* --numbers 1,2,4,8,16 --most 10\n\n"
+        "The next run is always the one for which the most bytes have no benchmark yet. Sizes are rounded to what IOR\n"
+        "accepts. Reads are of what another node has written (-C).",
     )
     _planning_options(one)
     one.add_argument("--folder", default="bench", metavar="DIR", help="on Lustre, for IOR's files")

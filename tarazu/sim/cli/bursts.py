@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from tarazu.sim.bursts.selection_study import SelectionStudy as Selection
 
 ABOUT = (
-    "Two machines are generated, Tianhe-1A and CS19: queues of jobs, placed as Slurm would, with the published\n"
-    "statistics of their I/O.\n\n"
-    "  statistics  each published figure beside the generated one; status 1 where one does not hold (of seed 1)\n"
+    "Generate two machines, Tianhe-1A and CS19, with the published statistics of their I/O, and study them. It takes\n"
+    "some minutes.\n\n"
+    "tarazu sim bursts --only statistics --system tianhe-1a --out pictures\n\n"
+    "  statistics  each published figure beside the generated one; exit status 1 where one does not hold (seed 1)\n"
     "  remap       what other mappings of compute nodes to I/O nodes give, on days from which none was learned\n"
     "  figure13    I/O time by number of nodes, with communication, and of uneven traffic, in a simulated network\n"
-    "  selection   nodes for data-intensive jobs on more I/O nodes: what each policy gives and costs in a replay\n\n"
-    "All of it takes some minutes.\n\n"
-    "example: tarazu sim bursts --only statistics --system tianhe-1a --out pictures"
+    "  selection   nodes for data-intensive jobs on more I/O nodes: what each policy gives and costs in a replay"
 )
 PARTS = ("statistics", "remap", "figure13", "selection")
 SHORT_JOBS = 1500

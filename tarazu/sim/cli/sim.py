@@ -52,8 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "run",
         "simulate one case of a scenario",
         "Simulate one case: the scenario's first policy, layout, seed and swept values, unless others are given.\n"
-        "Bandwidths are those while at least one file was read or written; OST cost is max / mean of the new bytes\n"
-        "over the OSTs, beside the bound that no placement can beat.",
+        "OST cost is max / mean of the new bytes over the OSTs, beside the bound that no placement can beat.",
     )
     one.add_argument("scenario", type=Path, metavar="SCENARIO.toml")
     one.add_argument(
@@ -76,9 +75,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     many = verb(
         "study",
         "simulate all cases of a scenario and write a report",
-        "Simulate every case of a scenario: swept values x layouts x policies x seeds. DIR gets rows.jsonl (a row for\n"
-        "each run), report.html (complete in itself), each picture as PNG. Run the same command again and it goes on\n"
-        "where it stopped; what was changed since is computed anew.",
+        "Simulate every case of a scenario: swept values x layouts x policies x seeds. DIR gets rows.jsonl,\n"
+        "report.html and each picture as PNG. An interrupted study goes on if you run the same command again.",
     )
     many.add_argument("scenario", type=Path, metavar="SCENARIO.toml")
     many.add_argument("--out", type=Path, required=True, metavar="DIR", help="where rows and report go")
@@ -106,7 +104,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     check = verb(
         "validate",
-        "hold the simulator against what is known",
+        "compare the simulator with what is known",
         "Compute each comparison of docs/validation.md anew. Status 1 when one is beyond its limit.",
     )
     check.add_argument(

@@ -2,11 +2,9 @@
 
 tarazu sim testbed up /tmp/tb                     1 MDS, 7 OSSs x 5 OSTs x 10 GiB, and the daemons
 tarazu sim testbed exec /tmp/tb -- dd if=/dev/zero of=/tmp/tb/clients/client1/mnt/f bs=1M count=100
-tarazu sim testbed exec /tmp/tb -- lfs getstripe /tmp/tb/clients/client1/mnt/f
 tarazu sim testbed exec /tmp/tb --mds -- lctl pool_new lustre.fast
 tarazu sim testbed usage /tmp/tb                  bytes per OST and OSS, max/mean
 tarazu sim testbed kill /tmp/tb oss2              a power cut; tarazu sim testbed revive /tmp/tb oss2
-tarazu sim testbed up /tmp/tb --routers 2         clients behind two LNet routers; kill and revive take router1 too
 tarazu sim testbed down /tmp/tb
 
 eval "$(tarazu sim testbed env /tmp/tb)"          this shell becomes a client; its mount is $TESTBED_MOUNT

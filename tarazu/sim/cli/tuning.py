@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from tarazu.sim.tuning.evaluate import Again, Compared, OnlineEvaluation
 
 ABOUT = (
-    "A council learns TWINS' time window on a simulated forwarding layer: the paper's algorithm and ours, beside each\n"
-    "window alone. F writes and reads a shared file again and again, MADbench2 is its S, W and C; then all disks are\n"
-    "replaced while one runs. Seconds are those of the daemons, of which one is an interval of the simulation.\n"
-    "All of it takes some minutes on two cores."
+    "A council learns TWINS' time window on a simulated forwarding layer, by the paper's algorithm and by ours,\n"
+    "beside each window alone. It takes some minutes on two cores.\n\n"
+    "F writes and reads a shared file again and again, MADbench2 is its S, W and C; then all disks are replaced while\n"
+    "one runs. Seconds are those of the daemons, of which one is an interval of the simulation."
 )
 
 
