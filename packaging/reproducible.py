@@ -31,20 +31,9 @@ def settle(prefix: Path, root: Path, site_packages: Path) -> None:
     """
     for path in root.rglob("*.pyc"):
         path.unlink()
-    command = [
-        root / "bin" / "python3",
-        "-I",
-        "-m",
-        "compileall",
-        "-q",
-        "-j",
-        "0",
-        "-s",
-        prefix,
-        "-p",
-        "/usr",
-    ]
-    command += ["--invalidation-mode", "unchecked-hash", root / "lib"]
+    python = (root / "bin" / "python3", "-I", "-B")
+    command = [*python, "-m", "compileall", *"-f -q -j 0 -p /usr --invalidation-mode unchecked-hash".split()]
+    command += ["-s", prefix, root / "lib"]
     # Some modules are for other versions of Python, as Debian's own compilation finds too: 1 is no failure.
     subprocess.run(command, check=False, env={"PYTHONHASHSEED": "0"}, stdout=subprocess.DEVNULL)
     for record in site_packages.glob("*.dist-info/RECORD"):
