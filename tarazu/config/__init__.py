@@ -6,9 +6,9 @@ Precedence: environment (`TARAZU_<SECTION>_<NAME>`), file, default.
 
 from tarazu.config.check import listening
 from tarazu.config.files import DEFAULT_FILE, root
+from tarazu.config.former import FORMER
 from tarazu.config.reading import Examined, changed, examine, load, override, read_at, reloaded
 from tarazu.config.sections import (
-    FORMER,
     READ_EACH_STEP,
     RELOADED,
     SECTIONS,

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, get_type_hints
 from tarazu.config import files
 from tarazu.config.check import Check
 from tarazu.config.files import ConfigFile
-from tarazu.config.sections import FORMER, READ_EACH_STEP, RELOADED, SECTIONS, Settings
+from tarazu.config.former import FORMER
+from tarazu.config.sections import READ_EACH_STEP, RELOADED, SECTIONS, Settings
 from tarazu.errors import ConfigError
 from tarazu.units import parse_bytes
 
