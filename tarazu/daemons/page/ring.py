@@ -1,6 +1,7 @@
 """Imbalance over time: a row a minute for two days, a row an hour for 400 days, of each file system.
 
 One SQLite file of bounded size; what is older goes. One that cannot be read is put aside: losing it loses a picture.
+The tables of `past` are in it too.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import sqlite3
+import threading
 from pathlib import Path
 
 import msgspec
 
+from tarazu.daemons.page import past
 from tarazu.errors import StoreError
 from tarazu.store.sqlite import UNREADABLE
 
@@ -69,10 +72,11 @@ on conflict do update set
 
 
 class Ring:
-    """Used from one thread."""
+    """Written from one thread, read from others."""
 
     def __init__(self, file: Path) -> None:
         """Raises StoreError where there can be no file."""
+        self._lock = threading.RLock()
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -88,6 +92,7 @@ class Ring:
                 self._rows = self._open(file)
         except (OSError, *UNREADABLE) as error:
             raise StoreError(str(file), "a file that can be written", str(error)) from None
+        self.past = past.Past(self._rows, self._lock)
 
     @staticmethod
     def _open(file: Path) -> sqlite3.Connection:
@@ -98,10 +103,12 @@ class Ring:
                 raise sqlite3.DatabaseError(f"expected version {VERSION}, found {version}")
             # A power failure costs the last minutes at most.
             rows.execute("pragma synchronous = normal")
-            rows.execute(_SCHEMA)
+            for schema in (_SCHEMA, *past.SCHEMA):
+                rows.execute(schema)
             if version != VERSION:
                 rows.execute(f"pragma user_version = {VERSION}")
-            rows.execute("select * from imbalance limit 1").fetchall()
+            for table in ("imbalance", "osts", "events"):
+                rows.execute(f"select * from {table} limit 1").fetchall()
         except BaseException:
             rows.close()
             raise
@@ -110,7 +117,7 @@ class Ring:
     def add(self, of: dict[str, Moment]) -> None:
         """What is so now, by file system; the first of a minute counts. Raises StoreError."""
         try:
-            with contextlib.ExitStack() as stack:
+            with self._lock, contextlib.ExitStack() as stack:
                 self._rows.execute("begin immediate")
                 stack.callback(lambda: self._rows.in_transaction and self._rows.execute("rollback"))
                 known = {name for (name,) in self._rows.execute("select distinct fs_name from imbalance")}
@@ -150,19 +157,17 @@ class Ring:
             f"select {_COLUMNS} from imbalance where span_s = ? and fs_name = ? and at_s >= ? order by at_s"
         )
         try:
-            return [Moment(*row) for row in self._rows.execute(question, (span_s, fs_name, since_s))]
+            with self._lock:
+                return [Moment(*row) for row in self._rows.execute(question, (span_s, fs_name, since_s))]
         except UNREADABLE as error:
             raise StoreError("imbalance over time", "a file that can be read", str(error)) from None
 
     def names(self) -> list[str]:
         """File systems of which something is noted, by name. Raises StoreError."""
         try:
-            return [
-                name
-                for (name,) in self._rows.execute(
-                    "select distinct fs_name from imbalance where span_s = 3600 order by fs_name"
-                )
-            ]
+            with self._lock:
+                question = "select distinct fs_name from imbalance where span_s = 3600 order by fs_name"
+                return [name for (name,) in self._rows.execute(question)]
         except UNREADABLE as error:
             raise StoreError("imbalance over time", "a file that can be read", str(error)) from None
 
