@@ -26,7 +26,7 @@ class Browser:
     """One page of a browser. What it asked for and what it complained of is kept."""
 
     def __init__(self, process: subprocess.Popen[bytes], to: int, back: int) -> None:
-        self._process = process
+        self.process = process.pid
         self._to = to
         self._back = os.fdopen(back, "rb", buffering=0)
         self._rest = b""
@@ -86,6 +86,13 @@ class Browser:
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
+
+    def press(self, key: str, code: int) -> None:
+        """A key: `Tab`, 9; `Enter`, 13."""
+        of = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        text = {"text": "\r"} if key == "Enter" else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **of, **text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **of)
 
     def scripts(self, on: bool) -> None:
         self.call("Emulation.setScriptExecutionDisabled", value=not on)

@@ -170,7 +170,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     )
     assert "WARNING" not in site.log("council") + site.log("announcer")
     until(lambda: BurstsDirectory(site.directory / "tarazu-burstd").told().get("history"))
-    until(lambda: "All 5 OSTs are well" in urlopen(f"http://{page}/").read().decode())
+    until(lambda: "All well: 5 OSTs" in urlopen(f"http://{page}/").read().decode())
     until(lambda: "with apply: lctl pool_new lustre.good" in site.log("pool"))
     capabilities = Path(f"/proc/{site.processes[0].pid}/status").read_text()
     assert "CapBnd:\t0000000000000004" in capabilities and "NoNewPrivs:\t1" in capabilities

@@ -4,13 +4,13 @@ somebody has put what `tarazu change list --json` prints among the results.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tarazu.daemons.changes import words
 from tarazu.daemons.changes.here import Listed, ListedAgent
 from tarazu.daemons.page.markup import Markup, element, join, table
 from tarazu.daemons.page.results import SavedResult
-from tarazu.daemons.page.state import moment
+from tarazu.daemons.page.times import moment
 
 MOST_ROWS = 200
 HERE = "this node"
@@ -18,9 +18,8 @@ FIRST = ("being changed", "failed", "cannot mend", "refused", "left", "waits", "
 
 
 def section(here: Sequence[ListedAgent], saved: Sequence[SavedResult]) -> Markup:
-    found = [(HERE, one) for agent in here for one in agent.changes]
+    found = known(here, saved)
     files = [of for of in saved if of.changes]
-    found += [(of.name, one) for of in files for one in (of.changes.changes if of.changes else ())]
     parts: list[object] = [element("h2", "Changes", id="changes")]
     notes = [f"{agent.name}: nothing is set: {agent.held}" for agent in here if agent.held]
     notes += [f"{agent.name}: not shown, or not all: {agent.problem}" for agent in here if agent.problem]
@@ -42,6 +41,23 @@ def section(here: Sequence[ListedAgent], saved: Sequence[SavedResult]) -> Markup
     else:
         parts.append(element("p", "None."))
     return element("section", *parts, aria_labelledby="changes")
+
+
+def known(here: Sequence[ListedAgent], saved: Sequence[SavedResult]) -> list[tuple[str, Listed]]:
+    """(node, change)."""
+    found = [(HERE, one) for agent in here for one in agent.changes]
+    return found + [(of.name, one) for of in saved if of.changes for one in of.changes.changes]
+
+
+def about(found: Sequence[tuple[str, Listed]], names: Collection[str]) -> list[tuple[str, Listed]]:
+    """Those whose target, parts or commands name one of these, or that are of such a node."""
+    return [(node, one) for node, one in found if node in names or any(name in _text(one) for name in names)]
+
+
+def _text(one: Listed) -> str:
+    return " ".join(
+        (one.target, *one.wanted, *one.wanted.values(), *one.before, *one.before.values(), *one.commands)
+    )
 
 
 def rows(found: Sequence[tuple[str, Listed]]) -> Markup:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import time
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from tarazu.daemons.page import changes, charts, heat, outcomes, state
+from tarazu.daemons.page import changes, charts, heat, news, outcomes, problems, single, state
 from tarazu.daemons.page.charts import ChartPeriod
 from tarazu.daemons.page.markup import Markup, element, join
+from tarazu.daemons.page.past import Event, Past
 from tarazu.daemons.page.results import SavedResult
 from tarazu.daemons.page.ring import Moment
 from tarazu.daemons.page.seen import SystemState, file_systems
+from tarazu.daemons.page.times import moment, zone
 
 STYLE = Markup(Path(__file__).with_name("page.css").read_text())
 SCRIPT = Markup(Path(__file__).with_name("page.js").read_text())
@@ -44,8 +45,26 @@ POLICY = "; ".join(
 """Content-Security-Policy of every answer."""
 
 
-def _whole(title: str, body: Markup, *, every_s: float, top: str = "", class_: str | None = None) -> str:
-    """`every_s`: the script renews the page so often; 0: never. `top`: the way to the first page."""
+NAV = (("overview", ""), ("all OSTs", "osts"), ("all servers", "servers"), ("JSON", "status.json"))
+PARTS = (
+    ("problems", "#problems"), ("changed since yesterday", "#news"), ("map", "#map0"), ("over time", "#time"),
+    ("allocations", "#work"), ("changes", "#changes"), ("results", "#results"),
+)  # fmt: skip
+
+
+def _whole(
+    title: str,
+    body: Markup,
+    *,
+    every_s: float,
+    top: str = "",
+    here: str | None = None,
+    parts: Sequence[tuple[str, str]] = (),
+    class_: str | None = None,
+) -> str:
+    """`every_s`: the script renews the page so often; 0: never. `top`: the way to the first page. `here`: which of
+    `NAV` this is. `parts`: of this page, to go to.
+    """
     again = element("meta", http_equiv="refresh", content=str(WITHOUT_SCRIPT_S))
     head = element(
         "head",
@@ -57,33 +76,27 @@ def _whole(title: str, body: Markup, *, every_s: float, top: str = "", class_: s
         element("noscript", again) if every_s else None,
         element("style", STYLE),
     )
-    nav = (
-        element("nav", element("a", "overview", href=top))
-        if top
-        else element(
-            "nav",
-            *(
-                element("a", text, href=href)
-                for text, href in (
-                    ("amiss", "#amiss"), ("map", "#map0"), ("over time", "#time"), ("allocations", "#work"),
-                    ("changes", "#changes"),
-                    ("results", "#results"), ("all OSTs", "osts"), ("JSON", "status.json"),
-                )
-            ),
-        )
-    )  # fmt: skip
-    stale = element(
-        "p", "The page cannot be had now: what is shown is old.", class_="banner", id="stale", hidden=True
+    pages = element(
+        "nav",
+        *(
+            element("a", text, href=f"{top}{href}" or "./", aria_current="page" if href == here else None)
+            for text, href in NAV
+        ),
+        aria_label="pages",
+    )
+    within = element(
+        "nav", *(element("a", text, href=href) for text, href in parts), aria_label="on this page"
     )
     foot = (
-        f"tarazu {metadata.version('tarazu')}. Read only. No job, user or path of running work is shown here; "
-        f"times are of the zone {time.strftime('%Z')}."
+        f"tarazu {metadata.version('tarazu')}. Read only. No job, user or path of running work is shown here."
     )
     whole = element(
         "body",
-        element("header", element("h1", title), nav),
-        stale,
-        element("main", body, class_=class_),
+        element("a", "Skip to the content", href="#content", class_="skip"),
+        element("p", "", class_="banner", id="stale", role="alert", hidden=True),
+        element("p", "", class_="unseen", id="spoken", role="status"),
+        element("header", element("h1", title), pages, within if parts else None),
+        element("main", body, class_=class_, id="content", tabindex="-1"),
         element("footer", foot),
         element("script", SCRIPT),
     )
@@ -98,40 +111,101 @@ def overview(
     *,
     now_s: float,
     every_s: float,
+    events: Sequence[Event] = (),
 ) -> str:
-    """The first page."""
+    """The first page. `events`: of the last day."""
+    amiss = problems.problems(seen)
     parts = [
-        state.banners(seen, now_s),
-        state.headline(seen, now_s),
-        state.summary(seen),
-        state.problems(seen),
+        problems.opening(seen, amiss, now_s),
+        problems.age(seen, now_s),
+        problems.listed(amiss),
+        news.section(seen, events, found, now_s),
     ]
     if seen.overview:
         parts += [heat.heat_map(of, at) for at, of in enumerate(file_systems(seen.overview))]
-    parts += [_over_time(history, now_s), state.allocations(seen)]
+    parts += [state.summary(seen), _over_time(seen, history, now_s), state.allocations(seen)]
     parts += [changes.section(seen.here, found), outcomes.results(found, directory)]
-    return _whole("tarazu", join(*parts), every_s=every_s)
+    body = join(*parts)
+    there = [(text, href) for text, href in PARTS if f' id="{href[1:]}"' in body]
+    return _whole("tarazu", body, every_s=every_s, here="", parts=there)
 
 
-def _over_time(history: History, now_s: float) -> Markup:
+def _over_time(seen: SystemState, history: History, now_s: float) -> Markup:
     parts = [element("h2", "Imbalance over time", id="time")]
     parts.append(element("p", "Largest over mean of the OSTs: 1 is even.", class_="note"))
+    later = join(
+        "A point comes every minute, once mdsd answers." if seen.problem else "A point comes every minute."
+    )
     for at, (fs_name, periods) in enumerate(history.items()):
         parts.append(element("h3", fs_name) if len(history) > 1 else join())
-        parts.append(charts.imbalance(periods, f"c{at}", now_s))
+        parts.append(charts.imbalance(periods, f"c{at}", now_s, later))
     if not history:
-        parts.append(element("p", "Nothing has been noted yet."))
+        parts.append(element("p", "Nothing has been noted yet. ", later))
     return element("section", *parts, aria_labelledby="time")
 
 
 def osts(seen: SystemState, *, now_s: float, every_s: float) -> str:
     """Every OST as text."""
-    parts = [state.banners(seen, now_s), state.headline(seen, now_s)]
+    parts = _opening(seen, now_s)
     if seen.overview:
         parts += [heat.all_of(of) for of in file_systems(seen.overview)]
-    return _whole("tarazu: all OSTs", join(*parts), every_s=every_s, top="./", class_="whole")
+    return _whole("tarazu: all OSTs", join(*parts), every_s=every_s, top="./", here="osts", class_="whole")
+
+
+def servers(seen: SystemState, *, now_s: float, every_s: float) -> str:
+    """Every server as text."""
+    parts = _opening(seen, now_s)
+    if seen.overview:
+        parts.append(single.servers(seen.overview, ""))
+    return _whole(
+        "tarazu: all servers", join(*parts), every_s=every_s, top="./", here="servers", class_="whole"
+    )
+
+
+def _opening(seen: SystemState, now_s: float) -> list[Markup]:
+    return [problems.opening(seen, problems.problems(seen), now_s), problems.age(seen, now_s)]
+
+
+def ost(
+    seen: SystemState,
+    name: str,
+    kept: Past | None,
+    saved: Sequence[SavedResult],
+    *,
+    now_s: float,
+    every_s: float,
+) -> str | None:
+    """The page of one; None: mdsd knows none of that name."""
+    targets = seen.overview.targets if seen.overview else ()
+    found = next((t for t in targets if t.name == name), None)
+    if found is None:
+        return None
+    return _whole(name, single.ost(seen, found, kept, saved, now_s), every_s=every_s, top="../")
+
+
+def server(
+    seen: SystemState,
+    name: str,
+    kept: Past | None,
+    saved: Sequence[SavedResult],
+    *,
+    now_s: float,
+    every_s: float,
+) -> str | None:
+    """The page of one; None: mdsd has heard none of that name."""
+    of = seen.overview
+    if of is None or not (any(s.name == name for s in of.servers) or any(t.oss == name for t in of.targets)):
+        return None
+    return _whole(name, single.server(seen, name, kept, saved, now_s), every_s=every_s, top="../")
 
 
 def result(found: SavedResult) -> str:
     """One result."""
     return _whole(f"tarazu: {found.name}", outcomes.one(found), every_s=0, top="../", class_="whole")
+
+
+def failed(since_s: float, top: str) -> str:
+    """In place of a page that cannot be made."""
+    said = join("This page has not worked since ", moment(since_s), ": `journalctl -u tarazu-page` says why.")
+    body = join(element("p", said, class_="headline bad"), zone())
+    return _whole("tarazu", body, every_s=0, top=top)

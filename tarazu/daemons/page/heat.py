@@ -1,13 +1,14 @@
 """All OSTs as a heat map, a row a server: by fill, by load, by speed. Every colour stands in words too.
 
-What colour tells, the text beside each row says in short, the letter in a cell for what is amiss, and a page of its
-own (`all_of`) for each OST. Which of the three is coloured a radio button says, without a script.
+What colour tells, the text of each row says in short, the letter in a cell for a problem, and a page of its own
+(`all_of`) for each OST. Which of the three is coloured a radio button says, without a script.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tarazu.daemons.page import links
 from tarazu.daemons.page.markup import Markup, element, join, table
 from tarazu.daemons.page.seen import FileSystemOverview, amiss
 from tarazu.ost_state import LETTER, Verdict
@@ -17,6 +18,8 @@ from tarazu.wire.overview import Target
 STEPS = 10
 FIGURES_UP_TO = 400
 """So many OSTs show their figure in the cell; of more only a letter is shown, for those that are amiss."""
+IN_A_ROW = 10
+"""So many OSTs of a server fit into one line of it then."""
 MEASURES = (
     ("fill", "f", "space used, 0 to 100 %"),
     ("load", "l", "what it moves now, of what the busiest moves"),
@@ -33,7 +36,12 @@ def heat_map(of: FileSystemOverview, at: int) -> Markup:
     """`at`: which file system of the page this is."""
     busiest = max((t.moving_bytes_per_s or 0.0 for t in of.targets), default=0.0)
     small = len(of.targets) > FIGURES_UP_TO
-    rows = [_row(name, targets, busiest, small=small) for name, targets in of.servers]
+    rows = [_row(of.name, name, targets, busiest, small=small) for name, targets in of.servers]
+    kinds = [
+        "map",
+        *["small"] * small,
+        *["many"] * (small and max(len(ts) for _, ts in of.servers) > IN_A_ROW),
+    ]
     choices = [
         join(
             element(
@@ -51,47 +59,57 @@ def heat_map(of: FileSystemOverview, at: int) -> Markup:
     return element(
         "section",
         element("h2", f"{of.name}: OSTs by server", id=f"map{at}"),
+        element("a", "Skip the map", href=f"#after{at}", class_="skip"),
         element(
             "div",
-            element("span", "coloured by", class_="by"),
+            element("span", "coloured by", class_="by", id=f"by{at}"),
             *choices,
-            element("div", *rows, class_="map small" if small else "map"),
+            element("ul", *rows, class_=" ".join(kinds)),
             *(_legend(name, letter, text) for name, letter, text in MEASURES),
             class_="heat",
+            role="group",
+            aria_labelledby=f"by{at}",
         ),
         _letters(of.targets),
-        element("p", element("a", f"All {len(of.targets):,} OSTs as a table", href="osts"), class_="note"),
+        element(
+            "p",
+            element("a", f"All {len(of.targets):,} OSTs as a table", href="osts", id=f"after{at}"),
+            class_="note",
+        ),
         aria_labelledby=f"map{at}",
     )
 
 
-def _row(name: str, targets: Sequence[Target], busiest: float, *, small: bool) -> Markup:
+def _row(fs_name: str, name: str, targets: Sequence[Target], busiest: float, *, small: bool) -> Markup:
+    """What the cells show is said in words beside them; of thousands of OSTs in the link's name, for there it would be
+    most of what the browser lays out. A click on a cell leads to its OST (page.js).
+    """
     said = _said(targets)
-    short = _said(targets, short=True) if small else said
     cells = element(
         "span",
         *(_cell(t, busiest, small=small) for t in targets),
         class_="cells",
-        role="img",
-        aria_label=f"{name}: {said}",
+        aria_hidden="true",
+        data_at=f"osts/{links.part(fs_name)}",
+        data_osts=" ".join(str(t.index) for t in targets),
     )
+    words = f"{name}: {said}" if small else None
+    href = f"servers/{links.part(name)}"
     return element(
-        "div",
-        element("span", name, class_="oss", title=name),
+        "li",
+        element("a", name, class_="oss", title=words, aria_label=words, href=href),
         cells,
-        element("span", short, class_="said"),
+        None if small else element("span", said, class_="said"),
         class_="row",
     )
 
 
-def _said(targets: Sequence[Target], *, short: bool = False) -> str:
-    """A server in a few words; `short`: what is amiss first, and not what is moved."""
+def _said(targets: Sequence[Target]) -> str:
+    """A server in a few words."""
     fills = [t.fill for t in targets]
     words = [f"{min(fills) * 100:.0f}–{max(fills) * 100:.0f} %"]
     bad = amiss(targets)
     named = [f"OST {t.index} {t.verdict}" for t in bad[:3]] + ["…"] * (len(bad) > 3)
-    if short:
-        return ", ".join(named + words)
     moving = [m for t in targets if (m := t.moving_bytes_per_s) is not None]
     return ", ".join(words + ([human_rate(sum(moving))] if moving else []) + named)
 
@@ -140,12 +158,16 @@ def _letters(targets: Sequence[Target]) -> Markup:
     return element("p", "In a cell: ", *words, class_="note")
 
 
-def all_of(of: FileSystemOverview) -> Markup:
+def all_of(of: FileSystemOverview, top: str = "") -> Markup:
     """Every OST with its figures: what the heat map shows, as text."""
+    return table_of(of.targets, f"OSTs of {of.name}", top)
+
+
+def table_of(targets: Sequence[Target], caption: str, top: str = "") -> Markup:
     rows: list[tuple[object, ...]] = [
         (
-            t.index,
-            t.oss,
+            links.ost(t, top, t.index),
+            links.server(t.oss, top),
             t.verdict,
             f"{t.fill:.1%}",
             human_bytes(t.avail_bytes),
@@ -155,7 +177,7 @@ def all_of(of: FileSystemOverview) -> Markup:
             "-" if t.relative_speed is None else f"{t.relative_speed:.0%}",
             human_bytes(t.promised_bytes),
         )
-        for t in of.targets
+        for t in targets
     ]
     head = ("OST", "OSS", "verdict", "used", "free", "writes", "reads", "ms an I/O", "of peers", "promised")
-    return table(head, rows, caption=f"OSTs of {of.name}", left=3)
+    return table(head, rows, caption=caption, left=3)

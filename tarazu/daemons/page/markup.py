@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from html import escape
+import re
+from html import escape, unescape
 
 from tarazu.names import one_line
 
@@ -21,6 +22,11 @@ def text(value: object) -> Markup:
     if isinstance(value, Markup):
         return value
     return Markup(escape(one_line(str(value))))
+
+
+def plain(of: Markup) -> str:
+    """Its text alone."""
+    return unescape(re.sub(r"<[^>]*>", "", of))
 
 
 def element(tag: str, /, *children: object, **attributes: object) -> Markup:
@@ -42,11 +48,24 @@ def join(*children: object) -> Markup:
     return Markup("".join(text(child) for child in children if child is not None))
 
 
+def count(number: int, what: str) -> str:
+    """`1 server`, `1,200 servers`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def table(head: tuple[str, ...], rows: list[tuple[object, ...]], *, caption: str, left: int = 1) -> Markup:
-    """Columns after the first `left` are numbers, set to the right; it scrolls by itself where it is too wide."""
+    """The first column names its row; columns after the first `left` are numbers, set to the right. It scrolls where it
+    is too wide.
+    """
     cells = [
         element(
-            "tr", *(element("td", cell, class_=None if at < left else "n") for at, cell in enumerate(row))
+            "tr",
+            *(
+                element(
+                    "td" if at else "th", cell, scope=None if at else "row", class_=None if at < left else "n"
+                )
+                for at, cell in enumerate(row)
+            ),
         )
         for row in rows
     ]

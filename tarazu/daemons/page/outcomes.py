@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tarazu.daemons.page import changes
-from tarazu.daemons.page.markup import Markup, element, join, table
+from tarazu.daemons.page.markup import Markup, count, element, join, table
 from tarazu.daemons.page.results import (
     SavedJob,
     SavedLog,
@@ -14,7 +14,7 @@ from tarazu.daemons.page.results import (
     SavedResult,
     SavedSpread,
 )
-from tarazu.daemons.page.state import moment
+from tarazu.daemons.page.times import moment
 from tarazu.units import figure, human_bytes
 
 MOST_ROWS = 200
@@ -28,7 +28,9 @@ def results(found: Sequence[SavedResult], directory: str) -> Markup:
             (element("a", of.name, href=f"results/{of.name}"), _kind(of), _in_short(of), moment(of.at_s))
             for of in found
         ]
-        parts.append(table(("name", "what", "in short", "of"), rows, caption="The newest first", left=4))
+        parts.append(
+            table(("name", "what", "in short", "of"), rows, caption="Results, the newest first", left=4)
+        )
     else:
         command = element("code", f"tarazu history report --json > {directory}/week.json")
         parts.append(element("p", "None yet: ", command, " shows one here."))
@@ -42,10 +44,19 @@ def one(of: SavedResult) -> Markup:
         return join(head, element("p", of.problem, class_="banner"))
     if of.changes:
         return join(head, changes.rows([(of.name, one) for one in of.changes.changes]))
+    if of.trail is not None:
+        lines: list[tuple[object, ...]] = [
+            (event.time, event.event, event.lever or event.agent, event.target, event.why, event.by)
+            for event in of.trail[: -MOST_ROWS - 1 : -1]
+        ]
+        names = ("when (UTC)", "event", "lever", "target", "why", "by")
+        return join(head, table(names, lines, caption="Events, the newest first", left=6))
     return join(head, _report(of.report) if of.report else join(*map(_log, of.whatif)))
 
 
 def _kind(of: SavedResult) -> str:
+    if of.trail is not None:
+        return "log of changes"
     return "?" if of.problem else "report" if of.report else "changes" if of.changes else "whatif"
 
 
@@ -59,7 +70,9 @@ def _in_short(of: SavedResult) -> str:
             f"{gaining:,} of {runs:,} runs of {len(of.report.applications):,} applications would have gained"
         )
     if of.changes:
-        return f"{len(of.changes.changes):,} changes"
+        return count(len(of.changes.changes), "change")
+    if of.trail is not None:
+        return count(len(of.trail), "event")
     jobs = [job for log in of.whatif for job in log.file_systems]
     gains = [job.gain_s for job in jobs if job.gain_s is not None]
     if not gains:

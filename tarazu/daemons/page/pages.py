@@ -6,13 +6,17 @@ import gzip
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
+from urllib.parse import unquote
 
 import msgspec
 
 from tarazu.daemons.page import document
 from tarazu.daemons.page.document import History
+from tarazu.daemons.page.markup import plain
+from tarazu.daemons.page.past import Event, Past
+from tarazu.daemons.page.problems import problems
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.seen import SystemState
 
@@ -38,21 +42,26 @@ class Pages:
         every_s: float,
         looked: Callable[[], None],
         clock: Callable[[], float] = time.time,
+        kept: Past | None = None,
     ) -> None:
-        """`looked` is called whenever somebody asks for something."""
+        """`looked` is called whenever somebody asks for something. `kept`: what was before."""
+        self._kept = kept
+        self._failing: dict[str, float] = {}
+        """Address → since when it cannot be made, Unix time."""
         self._clock = clock
         self._results = results
         self._every_s = every_s
         self._looked = looked
         self._seen = SystemState()
         self._history: History = {}
+        self._events: Sequence[Event] = ()
         self._made: dict[str, Body | None] = {}
         self._lock = threading.Lock()
 
-    def show(self, seen: SystemState, history: History) -> None:
-        """From now on this is shown."""
+    def show(self, seen: SystemState, history: History, events: Sequence[Event] = ()) -> None:
+        """From now on this is shown. `events`: of the last day."""
         with self._lock:
-            self._seen, self._history, self._made = seen, history, {}
+            self._seen, self._history, self._events, self._made = seen, history, events, {}
 
     def every(self, every_s: float) -> None:
         with self._lock:
@@ -67,22 +76,39 @@ class Pages:
         with self._lock:
             if path not in self._made:
                 body = make()
-                if body is None or len(body.plain) > 4 << 20:
-                    return body  # not kept: anybody may ask for any name
+                self._failing.pop(path, None)
+                if body is None or path.count("/") > 1 or len(body.plain) > 4 << 20:
+                    return body  # not kept: there are thousands of them
                 self._made[path] = body
             return self._made[path]
+
+    def failed(self, path: str) -> Body:
+        """What is shown in place of a page that could not be made."""
+        since_s = self._failing.setdefault(path, self._clock())
+        return _html(document.failed(since_s, "../" * (path.count("/") - 1)))
 
     def _maker(self, path: str) -> Callable[[], Body | None] | None:
         if path == "/":
             return self._overview
         if path == "/osts":
             return lambda: _html(document.osts(self._seen, now_s=self._clock(), every_s=self._every_s))
+        if path == "/servers":
+            return lambda: _html(document.servers(self._seen, now_s=self._clock(), every_s=self._every_s))
         if path == "/status.json":
             return self._json
+        if match := re.fullmatch(r"/(osts|servers)/([^/]{1,1000})", path):
+            name, make = unquote(match[2]), document.ost if match[1] == "osts" else document.server
+            return lambda: self._single(make, name)
         if match := re.fullmatch(r"/results/([A-Za-z0-9._-]{1,105}?)(\.json)?", path):
             name, raw = match[1], bool(match[2])
             return lambda: self._raw(name) if raw else self._result(name)
         return None
+
+    def _single(self, make: Callable[..., str | None], name: str) -> Body | None:
+        found = make(
+            self._seen, name, self._kept, self._results.all(), now_s=self._clock(), every_s=self._every_s
+        )
+        return None if found is None else _html(found)
 
     def _overview(self) -> Body:
         results = self._results
@@ -94,6 +120,7 @@ class Pages:
                 results.directory,
                 now_s=self._clock(),
                 every_s=self._every_s,
+                events=self._events,
             )
         )
 
@@ -109,6 +136,18 @@ class Pages:
         seen = self._seen
         value = {
             "problem": seen.problem,
+            "problems": [
+                {
+                    "what": plain(of.what),
+                    "why": of.why,
+                    "since_s": of.since_s,
+                    "where": of.where,
+                    "command": of.command,
+                    "note": of.note,
+                }
+                for of in problems(seen)
+            ],
+            "since_yesterday": self._events,
             "overview": seen.overview,
             "allocations": seen.work,
             "imbalance": history,

@@ -1,5 +1,5 @@
 """Results that somebody put into a directory, a file each: of `tarazu history whatif --json`, `report --json`, and
-`tarazu change list --json` of other nodes.
+`tarazu change list --json` or `tarazu change log --json` of other nodes.
 
 Only regular files named `NAME.json` of at most `BYTES`, the newest `FILES` of them. Whatever else they hold, only what
 is named here is looked at.
@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from tarazu.changes.trail import Event
 from tarazu.daemons.changes.here import Listed
 from tarazu.malformed import MALFORMED
 
@@ -117,6 +118,8 @@ class SavedResult(msgspec.Struct, frozen=True):
     report: SavedReport | None = None
     whatif: tuple[SavedLog, ...] = ()
     changes: SavedChanges | None = None
+    trail: tuple[Event, ...] | None = None
+    """What happened to changes of a node, the oldest first."""
     problem: str = ""
     """Why it cannot be shown."""
 
@@ -169,7 +172,7 @@ class Results:
         try:
             return mark, msgspec.structs.replace(result, **_content(data))
         except MALFORMED as error:
-            commands = "`tarazu history report`, `tarazu history whatif` or `tarazu change list`"
+            commands = "`tarazu history report`, `history whatif`, `tarazu change list` or `change log`"
             problem = f"expected what {commands} prints with --json: {error}"
             return mark, msgspec.structs.replace(result, problem=problem[:300])
 
@@ -185,9 +188,20 @@ class Results:
         return data if len(data) <= BYTES else None
 
 
+def is_trail(data: bytes) -> bool:
+    """A line of JSON for each event; of a node on which nothing has happened none."""
+    first, _, _ = data.partition(b"\n")
+    try:
+        return not data.strip() or "event" in msgspec.json.decode(first, type=dict[str, msgspec.Raw])
+    except MALFORMED:
+        return False
+
+
 def _content(data: bytes) -> dict[str, Any]:
     if data.lstrip()[:1] == b"[":
         return {"whatif": msgspec.json.decode(data, type=tuple[SavedLog, ...])}
+    if is_trail(data):
+        return {"trail": tuple(msgspec.json.Decoder(Event).decode_lines(data))}
     if "changes" in msgspec.json.decode(data, type=dict[str, msgspec.Raw]):
         return {"changes": msgspec.json.decode(data, type=SavedChanges)}
     return {"report": msgspec.json.decode(data, type=SavedReport)}

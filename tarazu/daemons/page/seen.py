@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from tarazu.changes.trail import Event
 from tarazu.config import MdsdSettings
 from tarazu.daemons.changes.here import ListedAgent
 from tarazu.wire.overview import Imbalance, Overview, Server, Target
@@ -43,6 +44,17 @@ class SystemState(msgspec.Struct, frozen=True):
     """What mdsd said is old then, as a server's report is."""
     here: tuple[ListedAgent, ...] = ()
     """What agents of this node have changed and propose, those that the page's user may read."""
+    trail: tuple[Event, ...] = ()
+    """What happened to changes of this node, as far as the page's user may read it."""
+    trail_unread: bool = False
+    no_history: str = ""
+    """Why the page notes nothing now."""
+    watched_since_s: float | None = None
+    """Since when it does; None: nothing is noted yet."""
+    started_s: float = 0.0
+    """The page itself."""
+    pair: dict[str, str] = {}
+    """Of two mdsds: address → role, or `unavailable`."""
 
 
 class FileSystemOverview(msgspec.Struct, frozen=True):
@@ -122,3 +134,13 @@ def amiss(targets: Iterable[Target]) -> list[Target]:
 def deaf(servers: Iterable[Server]) -> list[Server]:
     """Of which there is something to say: silent, or of which not all can be read."""
     return [s for s in servers if s.stale or s.unreadable or s.impossible]
+
+
+def pair_of(status: Mapping[str, Any]) -> dict[str, str]:
+    """Of `status_of`: where there are two mdsds, what each is."""
+    mdsds = status.get("mdsds") or {}
+    return (
+        {str(address): str(of.get("role", "unavailable")) for address, of in mdsds.items()}
+        if len(mdsds) > 1
+        else {}
+    )

@@ -58,12 +58,12 @@ class _PageHandler(http_server.Handler):
             # A name of somebody else's that leads here: a page from elsewhere would read this one.
             self.send_error(421, "asked by a name that is not this node's own")
             return
+        path, status = self.path.partition("?")[0], 200
         try:
-            document = self.server.pages.get(self.path.partition("?")[0])
+            document = self.server.pages.get(path)
         except Exception:
             log.exception("%s cannot be shown", self.path[:100].encode(errors="replace"))
-            self.send_error(500)
-            return
+            document, status = self.server.pages.failed(path), 500
         if document is None:
             self.send_error(404)
             return
@@ -73,7 +73,7 @@ class _PageHandler(http_server.Handler):
         )
         packed = document.packed if packs else None
         body = document.plain if packed is None else packed
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Type", document.type)
         self.send_header("Content-Length", str(len(body)))
         if packed is not None:

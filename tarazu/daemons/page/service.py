@@ -9,6 +9,7 @@ SIGINT end it, SIGHUP makes it read its settings again.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import sys
 import threading
@@ -21,12 +22,13 @@ from tarazu import config
 from tarazu.config import listening
 from tarazu.daemons.asking import status_of
 from tarazu.daemons.changes import here
-from tarazu.daemons.page.charts import PERIODS
+from tarazu.daemons.page.charts import DAY, PERIODS
 from tarazu.daemons.page.document import History
 from tarazu.daemons.page.pages import Pages
+from tarazu.daemons.page.past import MDSD, SILENT, Event, State, states
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.ring import Moment, Ring
-from tarazu.daemons.page.seen import SystemState, amiss, file_systems, work_of
+from tarazu.daemons.page.seen import SystemState, amiss, file_systems, pair_of, work_of
 from tarazu.daemons.page.server import PageServer
 from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
 from tarazu.errors import ConfigError, TarazuError, Unavailable
@@ -40,6 +42,8 @@ INTERVAL_S = 10.0
 """Between two questions to mdsd, while somebody looks; `ossd.interval_s` where that is shorter."""
 NOTED_S = 60.0
 """So often the imbalance is noted."""
+MOST_OF_TRAIL = 200
+"""Lines."""
 LOOK_S = 1.0
 """So often it is looked whether an answer has come, should nobody say so."""
 LOOKED_S = 60.0
@@ -78,8 +82,13 @@ class Page(Service):
         directory = Path(state or settings.state.page)
         self.claimed = claim(directory, "another tarazu-page has its files here")
         self.ring = Ring(directory / "imbalance.db")
+        self.past = self.ring.past
         self.history = self._read(time.time())
-        self.pages = Pages(Results(str(directory / "results")), _interval_s(settings), self._looked)
+        self.pages = Pages(
+            Results(str(directory / "results")), _interval_s(settings), self._looked, kept=self.past
+        )
+        self.started_s = time.time()
+        self._no_history = ""
         try:
             self.server = PageServer(at, self.pages)
         except OSError as error:
@@ -119,30 +128,63 @@ class Page(Service):
         """In a thread: mdsd may take long to answer, or not answer at all."""
         at_s = time.time()
         try:
-            mdsd = status_of(settings)["mdsd"]
+            status = status_of(settings)
+            mdsd = status["mdsd"]
             if "unavailable" in mdsd:
                 raise Unavailable(str(mdsd["unavailable"]))
             self.seen = SystemState(
-                overview(mdsd, at_s), work_of(mdsd), old_after_s=settings.mdsd.stale_after_s
+                overview(mdsd, at_s),
+                work_of(mdsd),
+                old_after_s=settings.mdsd.stale_after_s,
+                pair=pair_of(status),
             )
         except Exception as error:
             if not isinstance(error, (TarazuError, TypeError, ValueError)):
                 log.exception("asking mdsd failed")
             since_s = before.since_s if before.problem else at_s
             self.seen = msgspec.structs.replace(before, problem=str(error), since_s=since_s)
-        own = tuple(each for each in here.listed(settings) if not each.is_others)
-        self.seen = msgspec.structs.replace(self.seen, here=own)
+        listed = here.listed(settings)
+        own = tuple(each for each in listed if not each.is_others)
+        unread = any(each.is_others for each in listed)
+        try:
+            trail = tuple(here.events(settings, MOST_OF_TRAIL))
+        except TarazuError:
+            trail, unread = (), True
+        self.seen = msgspec.structs.replace(
+            self.seen, here=own, trail=trail, trail_unread=unread, started_s=self.started_s
+        )
         self.wakeup.wake()
 
     def _show(self, now: float) -> None:
         """What was answered."""
+        at_s = time.time()
         if self.seen.problem:
             self._said.warning(f"mdsd does not answer: {self.seen.problem}", "mdsd")
-        elif now - self._noted_at >= NOTED_S - 1:
-            self._noted_at = now
-            self._note(time.time())
-        self.pages.show(self.seen, self.history)
+        try:
+            events = self._notice(at_s)
+            if not self.seen.problem and now - self._noted_at >= NOTED_S - 1:
+                self._noted_at = now
+                self._note(at_s)
+            self._no_history = ""
+        except TarazuError as error:
+            events, self._no_history = [], str(error)
+            self._said.warning(str(error), "ring")
+        self.seen = msgspec.structs.replace(
+            self.seen, no_history=self._no_history, watched_since_s=self.past.begun_s
+        )
+        self.pages.show(self.seen, self.history, events)
         self.manager.status(self.seen.problem or f"the page is at {self.address}")
+
+    def _notice(self, at_s: float) -> list[Event]:
+        """What became of OSTs, servers and mdsd; of the last day."""
+        seen = self.seen
+        if seen.problem:
+            silent = State(SILENT, seen.since_s, seen.problem)
+            self.past.notice({(MDSD, MDSD): silent}, at_s)
+        elif seen.overview is not None:
+            runs_s = seen.work.uptime_s if seen.work else 0.0
+            self.past.notice(states(seen.overview, seen.pair), at_s, mdsd_runs_s=runs_s)
+        return self.past.since(at_s - DAY)
 
     def _note(self, at_s: float) -> None:
         if self.seen.overview is None:
@@ -160,11 +202,9 @@ class Page(Service):
             )
             for of in file_systems(self.seen.overview)
         }
-        try:
-            self.ring.add(moments)
-            self.history = self._read(at_s)
-        except TarazuError as error:
-            self._said.warning(str(error), "ring")
+        self.ring.add(moments)
+        self.past.add(at_s, self.seen.overview.targets)
+        self.history = self._read(at_s)
 
     def _read(self, now_s: float) -> History:
         return {
@@ -180,6 +220,8 @@ class Page(Service):
     def release(self) -> None:
         self.server.shutdown()
         self.server.server_close()
+        with contextlib.suppress(TarazuError):
+            self.past.write(time.time())
         self.ring.close()
 
 

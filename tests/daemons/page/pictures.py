@@ -7,6 +7,7 @@ Each picture says in itself of which page it is: a test compares that with the p
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import struct
@@ -14,9 +15,11 @@ import sys
 import tempfile
 import time
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tarazu.daemons.page.pages import Pages
 from tests import browser
 from tests.daemons.page import sample
 from tests.daemons.page.test_results import REPORT, WHATIF, put
@@ -32,32 +35,35 @@ class Picture(NamedTuple):
     height: int
     phone: bool
     dark: bool
+    path: str = "/"
 
     def page(self, directory: Path) -> bytes:
         """The document, which is the same each time."""
         with self._served(directory) as (_, pages):
-            found = pages.get("/")
+            found = pages.get(self.path)
         assert found
         return found.plain
 
-    def _served(self, directory: Path):  # type: ignore[no-untyped-def]
+    @contextlib.contextmanager
+    def _served(self, directory: Path) -> Iterator[tuple[str, Pages]]:
         put(directory, "week.json", REPORT, sample.NOW_S - 86400)
         put(directory, "hacc.json", WHATIF, sample.NOW_S - 3600)
-        return sample.served(
-            sample.system(self.servers, self.each),
-            sample.history(),
-            directory,
-            now_s=sample.NOW_S + 4,
-        )
+        of = sample.system(self.servers, self.each)
+        with (
+            sample.past_of(of) as kept,
+            sample.served(of, sample.history(), directory, now_s=sample.NOW_S + 4, kept=kept) as served,
+        ):
+            yield served
 
     def mark(self, directory: Path) -> str:
         return hashlib.sha256(repr(self).encode() + self.page(directory)).hexdigest()
 
 
 PICTURES = {
-    "page-desk": Picture(7, 5, 1200, 1180, False, False),
+    "page-desk": Picture(7, 5, 1200, 1060, False, False),
+    "page-ost": Picture(7, 5, 1200, 1240, False, False, "/osts/scratch-OST0006"),
     "page-phone": Picture(7, 5, 390, 1230, True, True),
-    "page-3600": Picture(450, 8, 1200, 1240, False, True),
+    "page-3600": Picture(450, 8, 1200, 1300, False, True),
 }
 
 
@@ -98,7 +104,7 @@ def main() -> int:
         for name, of in PICTURES.items():
             with of._served(Path(directory)) as (url, _):
                 chromium.view(of.width, of.height, phone=of.phone, dark=of.dark)
-                chromium.open(url)
+                chromium.open(f"{url}{of.path}")
                 picture = chromium.picture(x=0, y=0, width=of.width, height=of.height)
             path = DOCS / f"{name}.png"
             path.write_bytes(marked(picture, of.mark(Path(directory))))

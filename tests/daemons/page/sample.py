@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import math
 import random
+import tempfile
 import threading
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tarazu.daemons.page import past
 from tarazu.daemons.page.charts import PERIODS
 from tarazu.daemons.page.document import History
 from tarazu.daemons.page.pages import Pages
+from tarazu.daemons.page.past import Past, State
 from tarazu.daemons.page.results import Results
-from tarazu.daemons.page.ring import Moment
+from tarazu.daemons.page.ring import Moment, Ring
 from tarazu.daemons.page.seen import SystemState, Work
 from tarazu.daemons.page.server import PageServer
 from tarazu.wire.overview import Overview, overview
@@ -130,13 +133,58 @@ def history(fs_name: str = "scratch", at_s: float = NOW_S, seed: int = 2) -> His
     return {fs_name: found}
 
 
+PAST_OSTS = 40
+"""So many OSTs have a history."""
+
+
+@contextlib.contextmanager
+def past_of(of: SystemState, now_s: float = NOW_S, seed: int = 3) -> Iterator[Past]:
+    """What was before, in a file of its own: a day and a month of each OST, and what became of some. Made up."""
+    assert of.overview is not None
+    rng = random.Random(seed)
+    with tempfile.TemporaryDirectory() as directory:
+        ring = Ring(Path(directory) / "imbalance.db")
+        rows = []
+        for t in of.overview.targets[:PAST_OSTS]:
+            for span_s, kept_s in past.SPANS_S.items():
+                for at_s in range(int(now_s - kept_s) // span_s * span_s, int(now_s), span_s):
+                    day = 1.5 + math.sin(at_s / 86400 * 2 * math.pi)
+                    used = t.fill - (now_s - at_s) / 86400 * 0.002
+                    moved, late = (
+                        int(1e8 * day * rng.lognormvariate(0, 0.2)),
+                        int(3000 * day + rng.random() * 900),
+                    )
+                    rows.append((span_s, at_s, t.fs_name, t.index, 1, int(used * 1000), moved, late))
+        ring.past._change([(past._ADD, rows)])
+        now = past.states(of.overview)
+        names = list(now)
+        well = {key: State(past.WELL if key[0] == past.OST else state.word) for key, state in now.items()}
+        ring.past.notice(well, now_s - 2 * 86400)
+        slow = State("slow", now_s - 9 * 3600, "0.7 of its peers' speed")
+        ring.past.notice(well | {names[0]: slow}, now_s - 8 * 3600)
+        ring.past.notice(
+            well | {(past.SERVER, of.overview.servers[0].name): State(past.SILENT)}, now_s - 7 * 3600
+        )
+        ring.past.notice(well, now_s - 6 * 3600)
+        ring.past.notice(now, now_s)
+        try:
+            yield ring.past
+        finally:
+            ring.close()
+
+
 @contextlib.contextmanager
 def served(
-    of: SystemState, past: History, results: Path | str = "", every_s: float = 0.0, now_s: float = NOW_S
+    of: SystemState,
+    history: History,
+    results: Path | str = "",
+    every_s: float = 0.0,
+    now_s: float = NOW_S,
+    kept: Past | None = None,
 ) -> Iterator[tuple[str, Pages]]:
     """The page of `of`, as the daemon serves it: its address, and what it shows."""
-    pages = Pages(Results(str(results)), every_s, lambda: None, lambda: now_s)
-    pages.show(of, past)
+    pages = Pages(Results(str(results)), every_s, lambda: None, lambda: now_s, kept)
+    pages.show(of, history, kept.since(now_s - 86400) if kept else ())
     server = PageServer(("127.0.0.1", 0), pages)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()

@@ -74,7 +74,7 @@ def test_points_that_are_old_go_and_so_does_what_lies_in_the_future(ring: Ring) 
     assert len(long) == 2 + (NOW_S // 14400 != (NOW_S - 3600) // 14400) and long[0] < NOW_S - 19 * DAY_S
 
 
-def test_all_osts_histories_take_little_and_one_is_read_at_once(tmp_path: Path) -> None:
+def test_all_osts_histories_take_what_the_documentation_says_and_one_is_read_at_once(tmp_path: Path) -> None:
     osts = 400
     ring = Ring(tmp_path / "imbalance.db")
     rows = [
@@ -90,6 +90,7 @@ def test_all_osts_histories_take_little_and_one_is_read_at_once(tmp_path: Path) 
     ring.close()
     size = (tmp_path / "imbalance.db").stat().st_size
     assert size / osts < 20_000
+    assert "20 KB an OST" in (Path(__file__).parents[3] / "docs/page.md").read_text()
 
 
 def test_absurd_figures_are_kept_as_what_fits(ring: Ring) -> None:

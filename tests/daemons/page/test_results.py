@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tarazu.changes.outcome import Gave
+from tarazu.changes.trail import Event
 from tarazu.daemons.changes.here import Listed
 from tarazu.daemons.page import results as shown
 from tarazu.daemons.page.document import overview
@@ -76,6 +77,33 @@ def test_changes_of_another_node_are_shown_what_is_amiss_first(tmp_path: Path) -
     assert "tarazu change list" in results.all()[0].problem
 
 
+def test_a_log_of_changes_of_another_node_is_news(tmp_path: Path) -> None:
+    """As `tarazu change log --json` prints it; also of a node on which nothing has happened."""
+    of_all = {
+        "agent": "parameters",
+        "lever": "nrs",
+        "target": HOSTILE,
+        "wanted": {"": "crrn 8"},
+        "by": "root",
+    }
+    events = [
+        Event(time="2001-09-09T01:00:00Z", event="set", id="ab12", **of_all),
+        Event(time="2001-09-09T01:40:00Z", event="restored", id="ab12", **of_all, why="slower"),
+        Event(time="2001-09-01T00:00:00Z", event="set", id="ef56", **{**of_all, "wanted": {"": "orr"}}),
+    ]
+    put(tmp_path, "oss1.json", b"".join(event.encoded() for event in events).decode())
+    put(tmp_path, "oss2.json", "")
+    found = {of.name: of for of in Results(str(tmp_path)).all()}
+    assert [found[name].problem for name in ("oss1", "oss2")] == ["", ""] and found["oss2"].trail == ()
+    page = overview(SystemState(trail_unread=True), {}, list(found.values()), "", now_s=1e9, every_s=0)
+    assert "(crrn 8) was taken back" in page and "slower (by root)" in page and "orr" not in page
+    assert "3 events" in page and "root's to read" not in page
+    for of in found.values():
+        assert "<script>alert" not in document(of) and "Events, the newest first" in document(of)
+    put(tmp_path, "oss1.json", '{"event": "set"}\n{"event"', 2e9)
+    assert "change log" in Results(str(tmp_path)).all()[0].problem
+
+
 def test_reports_and_whatifs_are_shown_the_newest_first(tmp_path: Path) -> None:
     put(tmp_path, "week.json", REPORT, 1e9)
     put(tmp_path, "hacc.json", WHATIF, 2e9)
@@ -83,7 +111,7 @@ def test_reports_and_whatifs_are_shown_the_newest_first(tmp_path: Path) -> None:
     hacc, week = results.all()
     assert (hacc.name, week.name, hacc.problem + week.problem) == ("hacc", "week", "")
     page = document(week)
-    assert "below layout.min_size" in page and "<td>ior</td>" in page and "1.010" in page and "50%" in page
+    assert "below layout.min_size" in page and ">ior</th>" in page and "1.010" in page and "50%" in page
     page = document(hacc)
     assert "12.5 s at most" in page and "1.250 (1.125–1.500)" in page and "bound" in page
     assert json.loads(results.raw("week") or b"") == REPORT

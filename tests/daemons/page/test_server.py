@@ -11,6 +11,7 @@ import socket
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -51,7 +52,10 @@ def test_it_is_read_only_and_says_so(served: Served) -> None:
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
         status, headers, _ = ask(url, method=method)
         assert (status, headers["Allow"]) == (405, "GET, HEAD") and "Content-Security-Policy" in headers
-    for path in ("/nothing", "/results/", "/results/../etc/passwd", "/results/%2e%2e", "/osts/"):
+    for path in (
+        "/nothing", "/results/", "/results/../etc/passwd", "/results/%2e%2e", "/osts/", "/osts/none", "/osts/%",
+        "/osts/scratch-OST0000/", "/servers/", "/servers/none", "/servers/%2e%2e%2f", "/osts/%ff%00",
+    ):  # fmt: skip
         assert ask(url, path)[0] == 404, path
     assert b"http://" not in body and b"https://" not in body and b" src=" not in body
 
@@ -98,8 +102,11 @@ def test_names_of_servers_and_reasons_are_text(served: Served) -> None:
         ost["health"] = f"sick: {sample.HOSTILE}"
     found = sample.seen(of)
     pages.show(SystemState(found.overview, found.work, sample.HOSTILE, 1.0), sample.history(sample.HOSTILE))
-    for path in ("/", "/osts"):
-        page = ask(url, path)[2].decode()
+    paths = ("/", "/osts", "/servers", f"/servers/{quote(sample.HOSTILE + '1', safe='')}")
+    for path in (*paths, f"/osts/{quote(sample.HOSTILE + '-OST0000', safe='')}"):
+        status, _, body = ask(url, path)
+        page = body.decode()
+        assert status == 200, path
         assert "&lt;script&gt;alert(1)" in page
         assert len(re.findall("<script", page)) == 1 and "\x1b" not in page
         assert not re.search(r"=[^\"> ]*[\"'][^>]*alert\(1\)[^>]*onerror", page)
@@ -113,7 +120,9 @@ def test_before_mdsd_has_answered_the_page_says_so(served: Served, path: str) ->
     status, _, body = ask(url, path)
     assert status == 200 and (b"no answer &lt;b&gt;" in body or b'"no answer <b>"' in body)
     if path == "/":
-        assert b"has not answered for 10 min" in body and b"Nothing is known yet" in body
+        assert (
+            b"mdsd has not answered since" in body and b"(10 min)" in body and b"Nothing is known yet" in body
+        )
 
 
 def test_the_site_s_stop_and_old_figures_are_said_first(served: Served) -> None:
@@ -121,8 +130,8 @@ def test_the_site_s_stop_and_old_figures_are_said_first(served: Served) -> None:
     of = sample.seen({**sample.status(1, 2), "stopped": "stopped by root: maintenance"}, sample.NOW_S - 900)
     pages.show(SystemState(of.overview, of.work, "timeout", sample.NOW_S - 890), {})
     page = ask(url)[2].decode()
-    assert "switched off on the whole site: stopped by root: maintenance" in page
-    assert 'class="note old"' in page and "What follows is old." in page
+    assert "switched off on the whole site</b>: stopped by root: maintenance" in page
+    assert 'class="note old"' in page and "What follows is of" in page
 
 
 def test_absurd_figures_are_shown_and_cost_no_page(served: Served, tmp_path: Path) -> None:
@@ -146,7 +155,11 @@ def test_a_page_that_cannot_be_made_is_an_error_and_a_line(
     served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("tarazu.daemons.page.document.osts", lambda *_, **__: 1 / 0)
-    assert ask(served[0], "/osts")[0] == 500 and ask(served[0])[0] == 200
+    status, headers, body = ask(served[0], "/osts")
+    assert status == 500 and ask(served[0])[0] == 200 and headers["Content-Security-Policy"] == POLICY
+    said = re.search(r'<main.*?<p class="headline bad">(.*?)</p>', body.decode())
+    assert said and said[1].startswith("This page has not worked since <time"), "first, and since when"
+    assert "journalctl -u tarazu-page" in said[1] and ask(served[0], "/osts")[2] == body
     assert "/osts' cannot be shown" in caplog.text and "ZeroDivisionError" in caplog.text
 
 

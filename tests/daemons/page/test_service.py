@@ -36,7 +36,7 @@ def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_pa
         with urlopen(f"http://127.0.0.1:{port}/") as answer:
             return str(answer.read().decode())
 
-    patiently(lambda: "All 5 OSTs are well" in text())
+    patiently(lambda: "All well: 5 OSTs on 1 server." in text())
     with urlopen(f"http://127.0.0.1:{port}/status.json") as answer:
         found = json.load(answer)
     assert [t["index"] for t in found["overview"]["targets"]] == [0, 1, 2, 3, 4]
@@ -52,14 +52,28 @@ def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_pa
     (pools / "held").touch()
     patiently(lambda: "pools: nothing is set" in text())
     mdsd.kill()
-    patiently(lambda: "mdsd has not answered for" in text())
-    assert "What follows is old." in text() and "All 5 OSTs are well" in text()
+    patiently(lambda: "mdsd has not answered since" in text())
+    assert "What follows is of" in text() and "mdsd stopped answering" in text()
+    with urlopen(f"http://127.0.0.1:{port}/osts/lustre-OST0000") as answer:
+        one = answer.read().decode()
+    assert (
+        "mdsd has not answered since" in one
+        and "The first point comes at" in one
+        and "What loads it" not in one
+    )
+    mdsd = site.mdsd()
+    patiently(lambda: "All well: 5 OSTs" in text() and "mdsd answers again" in text())
+    mdsd.kill()
+    patiently(lambda: "mdsd has not answered since" in text())
     assert site.log("page").count("mdsd does not answer") == 1
     began = time.monotonic()
     page.terminate()
     assert page.wait(20) == 0 and time.monotonic() - began < 4, "mdsd's silence is not waited for"
     ring = Ring(state / "imbalance.db")
-    assert ring.names() == ["lustre"]
+    assert ring.names() == ["lustre"] and len(ring.past.of("OST", "lustre-OST0003")) == 1
+    assert len(ring.past.moments("lustre", [3], 600, time.time() - 1200, time.time())) >= 1, (
+        "written at the end"
+    )
     ring.close()
 
 
