@@ -8,7 +8,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test check release lint bench bench-alloc bench-bursts bench-daemons bench-forward bench-mixtures bench-rebalance bench-sim bench-slow-osts bench-time bench-tune dist day-one chaos compat docs try-docs clean packages fuzz hostile sanitize soak
+.PHONY: help setup build demo test check release lint bench bench-alloc bench-bursts bench-daemons bench-forward bench-mixtures bench-page bench-rebalance bench-sim bench-slow-osts bench-time bench-tune dist day-one chaos compat docs try-docs clean packages fuzz hostile sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -28,6 +28,7 @@ help:
 	@echo "make bench-daemons of the daemons at scale: 10,000 servers, 1,000 clients at once … (BENCH_ARGS='--only servers')"
 	@echo "make bench-forward how many and which I/O resources: the papers' figures and claims, docs/forwarding.md (BENCH_ARGS='--only study')"
 	@echo "make bench-mixtures   random mixtures of files on equal and unequal OSTs, against bounds (BENCH_ARGS='--search 6': CP-SAT)"
+	@echo "make bench-page    the status page at 3,600 OSTs in a real Chromium, docs/page.md"
 	@echo "make bench-rebalance  which existing files to move: beside bounds and lfs_migrate, and for a million files, docs/rebalancing.md"
 	@echo "make bench-sim     the simulator beside formulas, SimGrid, measured systems and the daemons (BENCH_ARGS='--only table-6')"
 	@echo "make bench-slow-osts  when a slow disk is seen, which healthy one is taken for slow, docs/benchmarks-daemons.md"
@@ -121,6 +122,9 @@ bench-forward: setup
 
 bench-mixtures: setup
 	$(BIN)/python tests/benchmarks/allocate/mixtures.py $(BENCH_ARGS)
+
+bench-page: setup
+	$(BIN)/python -m tests.benchmarks.page $(BENCH_ARGS)
 
 bench-rebalance: setup
 	$(BIN)/python -m tests.benchmarks.rebalance $(BENCH_ARGS)

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -36,6 +36,8 @@ class Browser:
         self.complaints: list[str] = []
         """Console messages, exceptions, refusals of the content security policy."""
         self._loaded = 0
+        self._events: list[dict[str, Any]] = []
+        self._tracing = False
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Network", "Runtime", "Log"):
@@ -44,7 +46,7 @@ class Browser:
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         self._last += 1
         message: dict[str, Any] = {"id": self._last, "method": method, "params": params}
-        if self._session and not method.startswith("Target."):
+        if self._session and not method.startswith(("Target.", "Tracing.")):
             message["sessionId"] = self._session
         os.write(self._to, json.dumps(message).encode() + b"\0")
         while True:
@@ -75,6 +77,10 @@ class Browser:
             self.complaints.append(f"log: {params['entry']['text']}")
         elif method == "Page.loadEventFired":
             self._loaded += 1
+        elif method == "Tracing.dataCollected":
+            self._events += params["value"]
+        elif method == "Tracing.tracingComplete":
+            self._tracing = False
 
     def view(self, width: int, height: int, *, phone: bool = False, dark: bool = False) -> None:
         self.call(
@@ -108,6 +114,17 @@ class Browser:
         found = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
+
+    def traced(self, work: Callable[[], object]) -> list[dict[str, Any]]:
+        """Chromium's own events of what it did meanwhile, with the time that each took of its thread."""
+        self._events, self._tracing = [], True
+        categories = "devtools.timeline,disabled-by-default-devtools.timeline"
+        self.call("Tracing.start", categories=categories, transferMode="ReportEvents")
+        work()
+        self.call("Tracing.end")
+        while self._tracing:
+            self._receive()
+        return self._events
 
     def picture(self, **clip: float) -> bytes:
         """PNG; `clip`: x, y, width, height."""

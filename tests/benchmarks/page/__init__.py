@@ -1,0 +1,1 @@
+"""The status page at 3,600 OSTs, in a real browser."""
