@@ -114,7 +114,7 @@ def overview(
     events: Sequence[Event] = (),
 ) -> str:
     """The first page. `events`: of the last day."""
-    amiss = problems.problems(seen)
+    amiss = problems.problems(seen, found)
     parts = [
         problems.opening(seen, amiss, now_s),
         problems.age(seen, now_s),
@@ -144,17 +144,17 @@ def _over_time(seen: SystemState, history: History, now_s: float) -> Markup:
     return element("section", *parts, aria_labelledby="time")
 
 
-def osts(seen: SystemState, *, now_s: float, every_s: float) -> str:
+def osts(seen: SystemState, saved: Sequence[SavedResult], *, now_s: float, every_s: float) -> str:
     """Every OST as text."""
-    parts = _opening(seen, now_s)
+    parts = _opening(seen, saved, now_s)
     if seen.overview:
         parts += [heat.all_of(of) for of in file_systems(seen.overview)]
     return _whole("tarazu: all OSTs", join(*parts), every_s=every_s, top="./", here="osts", class_="whole")
 
 
-def servers(seen: SystemState, *, now_s: float, every_s: float) -> str:
+def servers(seen: SystemState, saved: Sequence[SavedResult], *, now_s: float, every_s: float) -> str:
     """Every server as text."""
-    parts = _opening(seen, now_s)
+    parts = _opening(seen, saved, now_s)
     if seen.overview:
         parts.append(single.servers(seen.overview, ""))
     return _whole(
@@ -162,8 +162,8 @@ def servers(seen: SystemState, *, now_s: float, every_s: float) -> str:
     )
 
 
-def _opening(seen: SystemState, now_s: float) -> list[Markup]:
-    return [problems.opening(seen, problems.problems(seen), now_s), problems.age(seen, now_s)]
+def _opening(seen: SystemState, saved: Sequence[SavedResult], now_s: float) -> list[Markup]:
+    return [problems.opening(seen, problems.problems(seen, saved), now_s), problems.age(seen, now_s)]
 
 
 def ost(

@@ -121,7 +121,7 @@ def _cell(t: Target, busiest: float, *, small: bool) -> Markup:
     classes = " ".join(f"{letter}{'n' if digit is None else digit}" for letter, digit in steps)
     bad = t.verdict.amiss
     if bad:
-        classes += f" v-{t.verdict}"
+        classes += f" x v-{t.verdict}"
     # Of thousands only those that are amiss say more: the table has all.
     title = None if small and not bad else _title(t)
     inside = LETTER[t.verdict] if bad else "" if small else f"{t.fill * 100:.0f}"

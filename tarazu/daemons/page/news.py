@@ -58,11 +58,18 @@ def section(seen: SystemState, events: Sequence[Event], saved: Sequence[SavedRes
     begun_s = seen.watched_since_s
     if begun_s is not None and begun_s > now_s - DAY_S:
         parts.append(element("p", "This page has watched since ", moment(begun_s), " only.", class_="note"))
-    if seen.trail_unread and all(of.trail is None for of in saved):
-        said = (
-            "What tarazu set and took back is root's to read: `sudo tarazu change log` on each server has it."
+    if all(of.trail is None for of in saved):
+        command = element("code", "tarazu change log")
+        said = "What tarazu set and took back on a server is root's to read, by "
+        parts.append(
+            element(
+                "p",
+                said,
+                command,
+                " there; with --json, put among the results, it is shown here.",
+                class_="note",
+            )
         )
-        parts.append(element("p", said, class_="note"))
     return element("section", *parts, aria_labelledby="news")
 
 

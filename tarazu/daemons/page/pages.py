@@ -47,7 +47,7 @@ class Pages:
         """`looked` is called whenever somebody asks for something. `kept`: what was before."""
         self._kept = kept
         self._failing: dict[str, float] = {}
-        """Address → since when it cannot be made, Unix time."""
+        """First part of an address → since when it cannot be made, Unix time."""
         self._clock = clock
         self._results = results
         self._every_s = every_s
@@ -76,7 +76,7 @@ class Pages:
         with self._lock:
             if path not in self._made:
                 body = make()
-                self._failing.pop(path, None)
+                self._failing.pop(path.split("/")[1], None)
                 if body is None or path.count("/") > 1 or len(body.plain) > 4 << 20:
                     return body  # not kept: there are thousands of them
                 self._made[path] = body
@@ -84,16 +84,14 @@ class Pages:
 
     def failed(self, path: str) -> Body:
         """What is shown in place of a page that could not be made."""
-        since_s = self._failing.setdefault(path, self._clock())
+        since_s = self._failing.setdefault(path.split("/")[1], self._clock())
         return _html(document.failed(since_s, "../" * (path.count("/") - 1)))
 
     def _maker(self, path: str) -> Callable[[], Body | None] | None:
         if path == "/":
             return self._overview
-        if path == "/osts":
-            return lambda: _html(document.osts(self._seen, now_s=self._clock(), every_s=self._every_s))
-        if path == "/servers":
-            return lambda: _html(document.servers(self._seen, now_s=self._clock(), every_s=self._every_s))
+        if path in ("/osts", "/servers"):
+            return lambda: self._all(document.osts if path == "/osts" else document.servers)
         if path == "/status.json":
             return self._json
         if match := re.fullmatch(r"/(osts|servers)/([^/]{1,1000})", path):
@@ -103,6 +101,9 @@ class Pages:
             name, raw = match[1], bool(match[2])
             return lambda: self._raw(name) if raw else self._result(name)
         return None
+
+    def _all(self, make: Callable[..., str]) -> Body:
+        return _html(make(self._seen, self._results.all(), now_s=self._clock(), every_s=self._every_s))
 
     def _single(self, make: Callable[..., str | None], name: str) -> Body | None:
         found = make(
@@ -133,7 +134,7 @@ class Pages:
             ]
             for fs_name, periods in self._history.items()
         }
-        seen = self._seen
+        seen, results = self._seen, self._results.all()
         value = {
             "problem": seen.problem,
             "problems": [
@@ -145,14 +146,14 @@ class Pages:
                     "command": of.command,
                     "note": of.note,
                 }
-                for of in problems(seen)
+                for of in problems(seen, results)
             ],
             "since_yesterday": self._events,
             "overview": seen.overview,
             "allocations": seen.work,
             "imbalance": history,
             "changes": seen.here,
-            "results": self._results.all(),
+            "results": results,
         }
         return _body(JSON, msgspec.json.encode(value))
 

@@ -7,7 +7,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from tarazu.daemons.page import links
+from tarazu.daemons.page.changes import known
 from tarazu.daemons.page.markup import Markup, count, element, join
+from tarazu.daemons.page.results import SavedResult
 from tarazu.daemons.page.seen import SystemState, amiss, deaf
 from tarazu.daemons.page.times import moment, span, zone
 from tarazu.names import quoted
@@ -37,19 +39,17 @@ class Problem(NamedTuple):
     """Whose it is; empty: no server's."""
 
 
-def problems(seen: SystemState, top: str = "") -> list[Problem]:
-    """The gravest first. `top`: the way to the first page."""
+def problems(seen: SystemState, saved: Sequence[SavedResult] = (), top: str = "") -> list[Problem]:
+    """The gravest first. `saved`: lists of changes of other nodes among them; `top`: the way to the first page."""
     found = [*_of_mdsd(seen)]
     if seen.overview is not None:
         found += _of_servers(seen.overview, top)
         found += _of_osts(seen.overview, top)
-    for agent in seen.here:
-        for one in agent.changes:
-            if one.state in CHANGES:
-                what = join(f"{one.lever} {one.target}".rstrip(), f": {one.state}")
-                command = f"tarazu change show {one.id}" if one.id else "tarazu change list"
-                since_s = one.since_s or None
-                found.append(Problem(what, one.why_not or one.why, since_s, "this node", command))
+    for node, one in known(seen.here, saved):
+        if one.state in CHANGES:
+            what = join(f"{one.lever} {one.target}".rstrip(), f": {one.state}")
+            command = f"tarazu change show {one.id}" if one.id else "tarazu change list"
+            found.append(Problem(what, one.why_not or one.why, one.since_s or None, node, command))
     if seen.no_history:
         command = "journalctl -u tarazu-page"
         what = join("this page keeps no history")
@@ -82,9 +82,11 @@ def _of_servers(overview: Overview, top: str) -> Iterator[Problem]:
         what = links.server(s.name, top)
         if s.stale:
             since_s = overview.taken_s - s.age_s
-            note = "tarazu doctor --amiss there says more"
+            dead = sum(t.oss == s.name and t.verdict is Verdict.DEAD for t in overview.targets)
+            also = f", and {count(dead, 'OST')} of it dead" if dead else ""
+            note = "if it is up at all; tarazu doctor --amiss there says more"
             command = "systemctl restart tarazu-ossd"
-            yield Problem(join(what, " is silent"), "no report", since_s, s.name, command, note, s.name)
+            yield Problem(join(what, " is silent", also), "no report", since_s, s.name, command, note, s.name)
         else:
             yield _unread(s, what)
 
@@ -100,7 +102,8 @@ def _unread(s: Server, what: Markup) -> Problem:
 
 def _of_osts(overview: Overview, top: str) -> Iterator[Problem]:
     silent = {s.name for s in overview.servers if s.stale}
-    bad = [t for t in amiss(overview.targets) if not (t.verdict is Verdict.SILENT and t.oss in silent)]
+    with_it = (Verdict.SILENT, Verdict.DEAD)
+    bad = [t for t in amiss(overview.targets) if not (t.verdict in with_it and t.oss in silent)]
     alike = sorted(bad, key=lambda t: (-t.verdict.weight, t.oss, t.fs_name, t.verdict, t.why, t.index))
     for _, group in groupby(alike, key=lambda t: (t.oss, t.fs_name, t.verdict, t.why)):
         targets = list(group)

@@ -46,7 +46,6 @@ class SystemState(msgspec.Struct, frozen=True):
     """What agents of this node have changed and propose, those that the page's user may read."""
     trail: tuple[Event, ...] = ()
     """What happened to changes of this node, as far as the page's user may read it."""
-    trail_unread: bool = False
     no_history: str = ""
     """Why the page notes nothing now."""
     watched_since_s: float | None = None

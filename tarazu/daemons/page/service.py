@@ -143,16 +143,12 @@ class Page(Service):
                 log.exception("asking mdsd failed")
             since_s = before.since_s if before.problem else at_s
             self.seen = msgspec.structs.replace(before, problem=str(error), since_s=since_s)
-        listed = here.listed(settings)
-        own = tuple(each for each in listed if not each.is_others)
-        unread = any(each.is_others for each in listed)
+        own = tuple(each for each in here.listed(settings) if not each.is_others)
         try:
             trail = tuple(here.events(settings, MOST_OF_TRAIL))
-        except TarazuError:
-            trail, unread = (), True
-        self.seen = msgspec.structs.replace(
-            self.seen, here=own, trail=trail, trail_unread=unread, started_s=self.started_s
-        )
+        except TarazuError:  # it is root's
+            trail = ()
+        self.seen = msgspec.structs.replace(self.seen, here=own, trail=trail, started_s=self.started_s)
         self.wakeup.wake()
 
     def _show(self, now: float) -> None:

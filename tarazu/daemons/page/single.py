@@ -66,7 +66,7 @@ def server(
     assert overview is not None
     targets = [t for t in overview.targets if t.oss == name]
     known = next((s for s in overview.servers if s.name == name), None)
-    found = [p for p in problems.problems(seen, TOP) if p.oss == name]
+    found = [p for p in problems.problems(seen, saved, TOP) if p.oss == name]
     if known is None or known.stale:
         age = join(" since ", moment(overview.taken_s - known.age_s)) if known else ""
         said = join(f"{name} is silent", age, ".")

@@ -15,6 +15,7 @@ from tarazu.daemons.page import problems
 from tarazu.daemons.page.markup import plain
 from tarazu.daemons.page.news import section as news
 from tarazu.daemons.page.past import Event
+from tarazu.daemons.page.results import SavedChanges, SavedResult
 from tarazu.daemons.page.seen import SystemState
 from tarazu.ost_state import Verdict
 from tests.daemons.page import sample
@@ -59,6 +60,14 @@ def test_a_server_that_is_silent_is_one_problem_and_not_eight() -> None:
     (problem,) = problems.problems(sample.seen(of))
     assert plain(problem.what) == "oss2 is silent" and problem.since_s == NOW_S - 600
     assert (problem.where, problem.command) == ("oss2", "systemctl restart tarazu-ossd")
+    # The MDS has lost them, too: still one.
+    of["file_systems"]["scratch"]["health"] = {
+        str(i): {"health": "dead", "why": "DISCONN"} for i in range(8, 16)
+    }
+    for ost in of["file_systems"]["scratch"]["osts"][8:]:
+        ost["health"] = "dead: DISCONN"
+    (problem,) = problems.problems(sample.seen(of))
+    assert plain(problem.what) == "oss2 is silent, and 8 OSTs of it dead"
 
 
 def test_many_osts_of_a_server_with_the_same_reason_are_one_problem() -> None:
@@ -104,6 +113,9 @@ def test_a_change_that_failed_is_a_problem() -> None:
     seen = msgspec.structs.replace(sample.seen(well()), here=(agent,))
     (problem,) = problems.problems(seen)
     assert (plain(problem.what), problem.command) == ("pool good: failed", "tarazu change show ab12")
+    of_mgs = SavedResult("mgs", NOW_S, 9, changes=SavedChanges((failed,)))
+    (problem,) = problems.problems(sample.seen(well()), [of_mgs])
+    assert problem.where == "mgs"
 
 
 @pytest.mark.parametrize("verdict", [v for v in Verdict if v.amiss])
@@ -165,10 +177,10 @@ def test_what_was_set_and_taken_back_since_yesterday_is_news() -> None:
         TrailEvent(time="2025-11-19T08:00:00Z", event="set", **of_all, id="gh78"),
         TrailEvent(time="nonsense", event="set", **of_all),
     )
-    seen = msgspec.structs.replace(seen, here=(agent,), trail=trail, trail_unread=True, started_s=NOW_S - 30)
+    seen = msgspec.structs.replace(seen, here=(agent,), trail=trail, started_s=NOW_S - 30)
     page = plain(news(seen, [], [], NOW_S))
     assert "nrs ost_io (tbf) was taken back" in page and "nrs ost_io: set: crrn 8" in page
-    assert "orr" not in page and "tarazu-page was started" in page and "sudo tarazu change log" in page
+    assert "orr" not in page and "tarazu-page was started" in page and "tarazu change log there" in page
 
 
 def test_a_day_without_news_says_so(tmp_path: Path) -> None:

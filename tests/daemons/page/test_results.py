@@ -95,7 +95,7 @@ def test_a_log_of_changes_of_another_node_is_news(tmp_path: Path) -> None:
     put(tmp_path, "oss2.json", "")
     found = {of.name: of for of in Results(str(tmp_path)).all()}
     assert [found[name].problem for name in ("oss1", "oss2")] == ["", ""] and found["oss2"].trail == ()
-    page = overview(SystemState(trail_unread=True), {}, list(found.values()), "", now_s=1e9, every_s=0)
+    page = overview(SystemState(), {}, list(found.values()), "", now_s=1e9, every_s=0)
     assert "(crrn 8) was taken back" in page and "slower (by root)" in page and "orr" not in page
     assert "3 events" in page and "root's to read" not in page
     for of in found.values():
