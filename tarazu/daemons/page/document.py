@@ -133,9 +133,8 @@ def overview(
 def _over_time(seen: SystemState, history: History, now_s: float) -> Markup:
     parts = [element("h2", "Imbalance over time", id="time")]
     parts.append(element("p", "Largest over mean of the OSTs: 1 is even.", class_="note"))
-    later = join(
-        "A point comes every minute, once mdsd answers." if seen.problem else "A point comes every minute."
-    )
+    soon = join("The first point comes by ", moment((now_s // 60 + 2) * 60), ".")
+    later = join("The first point comes once mdsd answers.") if seen.problem else soon
     for at, (fs_name, periods) in enumerate(history.items()):
         parts.append(element("h3", fs_name) if len(history) > 1 else join())
         parts.append(charts.imbalance(periods, f"c{at}", now_s, later))

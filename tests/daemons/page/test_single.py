@@ -106,4 +106,6 @@ def test_an_empty_chart_says_from_when_on_it_will_show_something(tmp_path: Path)
     with sample.past_of(new) as kept, sample.served(new, {}, kept=kept) as (url, _):
         page = text(url, "/osts/scratch-OST0031")
         assert page.count("nothing yet. The first point comes at 2025-11-22 08:30:00 UTC.") == 6
-        assert "Nothing has been noted yet. A point comes every minute." in text(url, "/")
+        assert "Nothing has been noted yet. The first point comes by 2025-11-22 08:28:00 UTC." in text(
+            url, "/"
+        )
