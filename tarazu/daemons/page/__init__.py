@@ -9,6 +9,7 @@ pages     addresses → documents, each made once for what is seen
 server    HTTP: GET and HEAD, and headers that let the browser load nothing else
 document  one HTML document; its style and its script: page.css, page.js
 problems, news, heat, state, charts, changes, outcomes   the first page's parts, in their order
+dense     the map of thousands of OSTs, as a few drawings
 single    the pages of one OST and of one server
 markup, links, times   HTML that is escaped wherever it comes from; addresses; times in UTC and the browser's zone
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tarazu.daemons.page import links
+from tarazu.daemons.page import dense, links
 from tarazu.daemons.page.markup import Markup, element, join, table
 from tarazu.daemons.page.seen import FileSystemOverview, amiss
 from tarazu.ost_state import LETTER, Verdict
@@ -19,7 +19,7 @@ STEPS = 10
 FIGURES_UP_TO = 400
 """So many OSTs show their figure in the cell; of more only a letter is shown, for those that are amiss."""
 IN_A_ROW = 10
-"""So many OSTs of a server fit into one line of it then."""
+"""Servers of so many OSTs at most are drawn in blocks then (`dense`)."""
 MEASURES = (
     ("fill", "f", "space used, 0 to 100 %"),
     ("load", "l", "what it moves now, of what the busiest moves"),
@@ -35,13 +35,14 @@ def step(share: float | None) -> int | None:
 def heat_map(of: FileSystemOverview, at: int) -> Markup:
     """`at`: which file system of the page this is."""
     busiest = max((t.moving_bytes_per_s or 0.0 for t in of.targets), default=0.0)
-    small = len(of.targets) > FIGURES_UP_TO
-    rows = [_row(of.name, name, targets, busiest, small=small) for name, targets in of.servers]
-    kinds = [
-        "map",
-        *["small"] * small,
-        *["many"] * (small and max(len(ts) for _, ts in of.servers) > IN_A_ROW),
-    ]
+    many = len(of.targets) > FIGURES_UP_TO
+    servers = of.servers
+    if many and max(len(targets) for _, targets in servers) <= IN_A_ROW:
+        drawn = dense.blocks(of.name, servers, lambda t: _steps(t, busiest), _said, _title)
+        shown = element("div", *drawn, class_="map dense")
+    else:
+        rows = [_row(of.name, name, targets, busiest, small=many) for name, targets in servers]
+        shown = element("ul", *rows, class_="map small" if many else "map")
     choices = [
         join(
             element(
@@ -64,7 +65,7 @@ def heat_map(of: FileSystemOverview, at: int) -> Markup:
             "div",
             element("span", "coloured by", class_="by", id=f"by{at}"),
             *choices,
-            element("ul", *rows, class_=" ".join(kinds)),
+            shown,
             *(_legend(name, letter, text) for name, letter, text in MEASURES),
             class_="heat",
             role="group",
@@ -81,10 +82,7 @@ def heat_map(of: FileSystemOverview, at: int) -> Markup:
 
 
 def _row(fs_name: str, name: str, targets: Sequence[Target], busiest: float, *, small: bool) -> Markup:
-    """What the cells show is said in words beside them; of thousands of OSTs in the link's name, for there it would be
-    most of what the browser lays out. A click on a cell leads to its OST (page.js).
-    """
-    said = _said(targets)
+    """What the cells show is said in words beside them. A click on one leads to its OST (page.js)."""
     cells = element(
         "span",
         *(_cell(t, busiest, small=small) for t in targets),
@@ -93,13 +91,11 @@ def _row(fs_name: str, name: str, targets: Sequence[Target], busiest: float, *, 
         data_at=f"osts/{links.part(fs_name)}",
         data_osts=" ".join(str(t.index) for t in targets),
     )
-    words = f"{name}: {said}" if small else None
-    href = f"servers/{links.part(name)}"
     return element(
         "li",
-        element("a", name, class_="oss", title=words, aria_label=words, href=href),
+        element("a", name, class_="oss", href=f"servers/{links.part(name)}"),
         cells,
-        None if small else element("span", said, class_="said"),
+        element("span", _said(targets), class_="said"),
         class_="row",
     )
 
@@ -114,11 +110,17 @@ def _said(targets: Sequence[Target]) -> str:
     return ", ".join(words + ([human_rate(sum(moving))] if moving else []) + named)
 
 
-def _cell(t: Target, busiest: float, *, small: bool) -> Markup:
+def _steps(t: Target, busiest: float) -> tuple[tuple[str, int | None], ...]:
+    """Of each measure the step of its colour."""
     moving = t.moving_bytes_per_s
     load = moving / busiest if moving is not None and busiest else None
-    steps = (("f", step(t.fill)), ("l", step(load)), ("p", step(t.relative_speed)))
-    classes = " ".join(f"{letter}{'n' if digit is None else digit}" for letter, digit in steps)
+    return (("fill", step(t.fill)), ("load", step(load)), ("speed", step(t.relative_speed)))
+
+
+def _cell(t: Target, busiest: float, *, small: bool) -> Markup:
+    letters = {name: letter for name, letter, _ in MEASURES}
+    steps = _steps(t, busiest)
+    classes = " ".join(f"{letters[name]}{'n' if digit is None else digit}" for name, digit in steps)
     bad = t.verdict.amiss
     if bad:
         classes += f" x v-{t.verdict}"

@@ -71,12 +71,20 @@ async function renew() {
   }
 }
 localize(document);
-// A click on a cell of the map leads to its OST; by keyboard its server's page does.
-document.addEventListener("click", (event) => {
+// A click on an OST of the map leads to it; by keyboard its server's page does.
+function clicked(event) {
   const cell = event.target.closest(".map i");
-  if (!cell) return;
-  const { at, osts } = cell.parentElement.dataset;
-  const ost = Number(osts.split(" ")[[...cell.parentElement.children].indexOf(cell)]);
-  location.href = `${at}-OST${ost.toString(16).padStart(4, "0")}`;
+  if (cell) return [cell.parentElement.dataset, 0, [...cell.parentElement.children].indexOf(cell)];
+  const drawing = event.target.closest(".block svg");
+  if (!drawing) return null;
+  const { left, top } = drawing.getBoundingClientRect();
+  return [drawing.dataset, Math.floor((event.clientY - top) / 15), Math.floor((event.clientX - left) / 14)];
+}
+document.addEventListener("click", (event) => {
+  const found = clicked(event);
+  if (!found) return;
+  const [{ at, osts }, line, column] = found;
+  const ost = osts.split(";")[line]?.split(" ")[column];
+  if (ost) location.href = `${at}-OST${Number(ost).toString(16).padStart(4, "0")}`;
 });
 if (every) setInterval(renew, every);

@@ -45,11 +45,34 @@ def test_3600_osts_fit_and_each_colour_has_words(chromium: Browser) -> None:
     with sample.served(sample.system(450, 8), sample.history()) as (url, _):
         chromium.view(360, 740, phone=True)
         chromium.open(url)
-        assert not chromium.ask(WIDER) and chromium.ask("document.querySelectorAll('.map i').length") == 3600
-        rows = chromium.ask("[...document.querySelectorAll('.oss')].map((e) => e.ariaLabel)")
+        assert not chromium.ask(WIDER)
+        drawn = "[...document.querySelectorAll('.by-fill path')].map((p) => p.getAttribute('d')).join('')"
+        assert chromium.ask(f"({drawn}).split('M').length - 1") == 3600
+        rows = chromium.ask("[...document.querySelectorAll('.block a')].map((e) => e.ariaLabel)")
         assert len(rows) == 450 and all("%" in row for row in rows) and "OST 9 sick" in rows[1]
-        letters = chromium.ask("[...document.querySelectorAll('.map i')].map((e) => e.innerText).join('')")
+        letters = chromium.ask(
+            "[...document.querySelectorAll('.mark text')].map((e) => e.textContent).join('')"
+        )
         assert sorted(letters) == ["D", "F", "S", "l"]
+        shown = """[...document.querySelectorAll(".block g[class^=by]")].filter((e) =>
+            getComputedStyle(e).display !== "none").map((e) => e.getAttribute("class"))"""
+        assert chromium.ask(shown) == 18 * ["by-fill"]
+        assert chromium.ask(f"document.querySelector('.m-load').click(), {shown}") == 18 * ["by-load"]
+        # A name stands beside its own line, and a place in it is its OST.
+        box = "document.querySelectorAll('.block svg')[1].getBoundingClientRect()"
+        name = "document.querySelectorAll('.block a')[26]"
+        assert chromium.ask(f"{name}.textContent") == "oss027"
+        assert 15 <= chromium.ask(f"{name}.getBoundingClientRect().top - {box}.top") < 18
+        chromium.ask(f"{name}.scrollIntoView()")
+        x, y = chromium.ask(f"((box) => [box.left + 14 * 3 + 5, box.top + 20])({box})")
+        for kind in ("mousePressed", "mouseReleased"):
+            chromium.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        for _ in range(200):
+            if chromium.ask("location.pathname") != "/":
+                break
+            chromium.ask("new Promise((done) => setTimeout(done, 50))")
+        assert chromium.ask("location.pathname") == f"/osts/scratch-OST{26 * 8 + 3:04x}"
+        chromium.open(url)
         assert chromium.ask("document.documentElement.scrollHeight") < 12_000
     # Servers of many OSTs each: none of the cells is cut off.
     with sample.served(sample.system(9, 60), {}) as (url, _):
