@@ -53,13 +53,6 @@ beside() {
         dpkg -x ./environment-modules_*.deb "$modules") || echo "could not get environment-modules (its tests are skipped)"
     rm -rf "$deb"
 }
-# Judges the status page for people who see or move little; runs in the browser of the tests alone.
-axe() {
-    [ -e build/npm/node_modules/axe-core/axe.min.js ] && return
-    command -v npm >/dev/null || return
-    npm install --silent --prefix build/npm axe-core@4.10.3 >/dev/null 2>&1 || echo "could not get axe-core (its test is skipped)"
-}
-axe
 [ -z "$missing" ] && { beside; exit 0; }
 if [ "$(id -u)" = 0 ] && [ -f /etc/debian_version ] && command -v apt-get >/dev/null; then
     echo "== installing Debian packages for the tests:$missing"

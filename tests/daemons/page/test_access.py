@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from importlib import resources
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +18,8 @@ from tests.daemons.page.test_results import REPORT, changes, put
 if not browser.program():
     pytest.skip("no Chromium is installed", allow_module_level=True)
 
-AXE = Path(__file__).parents[3] / "build/npm/node_modules/axe-core/axe.min.js"
-"""As tests/packages.sh gets it."""
+AXE = resources.files("axe_core_python") / "axe.min.js"
+"""Deque's rules for pages, in the browser of the tests alone."""
 SYSTEM = sample.system(7, 5)
 PAGES = (
     "/",
@@ -233,7 +233,6 @@ def test_a_page_that_renews_itself_keeps_the_place_and_says_what_is_new(chromium
     chromium.open("about:blank")
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: tests/packages.sh")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
 def test_axe_has_nothing_against_it(chromium: Browser, url: str, path: str, dark: bool) -> None:
