@@ -15,6 +15,7 @@ from tarazu.past import no_later
 from tarazu.pools import choosing
 from tarazu.pools.choosing import LEAVE_S, Memory, Round, choose
 from tarazu.pools.parts import EXISTS, IN, OUT, POOL, osts_in, parts_of, values_of
+from tarazu.ranges import fold
 
 LEVER = "pool"
 GONE = "somebody else has removed it: tarazu change pool --apply makes it"
@@ -148,7 +149,7 @@ def _beginning(osts: Sequence[Ost], candidates: set[int], now_s: float, floor: f
         now_s, osts, candidates, candidates, {}, floor=floor, full=NEARLY_FULL, leave_s=0.0, most=len(osts),
     )  # fmt: skip
     start = candidates - {change.ost for change in first.remove}
-    adds = tuple(choosing.Change(index, "made") for index in sorted(start))
+    adds = tuple(choosing.Change(index, "well when the pool was made") for index in sorted(start))
     return Round(() if first.nothing else adds, (), first.remove, first.nothing, first.stuck, first.memory)
 
 
@@ -157,7 +158,7 @@ def _change(
 ) -> Change:
     changed = (*round_.remove, *round_.add)
     whys = dict.fromkeys(change.why for change in changed)
-    why = "; ".join(f"OST {','.join(str(c.ost) for c in changed if c.why == why)}: {why}" for why in whys)
+    why = "; ".join(f"OST {fold(sorted(c.ost for c in changed if c.why == why))}: {why}" for why in whys)
     mends = bool(round_.remove) or not known.found  # one that is just made keeps files off what is amiss
     scores: tuple[Score, ...] = ()
     if known.found and changed:

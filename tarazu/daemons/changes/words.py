@@ -6,26 +6,29 @@ from collections.abc import Mapping
 
 from tarazu.daemons.changes.agent import words_of
 from tarazu.daemons.changes.here import Listed
+from tarazu.ranges import fold
 
 VALUE = 48
 """Characters in a table."""
 
 
 def values(wanted: Mapping[str, str]) -> str:
-    """Of hundreds of parts the value that all have; values that differ with their parts."""
+    """Of hundreds of parts the value that all have; values that differ with their parts, OSTs as ranges: `0-4 in`."""
     different = sorted(set(wanted.values()))
     if len(different) == 1:
         return different[0]
-    return ", ".join(f"{part} {value}".strip() for part, value in sorted(wanted.items()))
+    numbers = {
+        each: sorted(int(p) for p, v in wanted.items() if v == each and p.isdecimal()) for each in different
+    }
+    osts = [(fold(of), each) for each, of in numbers.items() if of]
+    others = [(part, each) for part, each in sorted(wanted.items()) if not part.isdecimal()]
+    return ", ".join(f"{part} {each}".strip() for part, each in (*others, *osts))
 
 
 def value(one: Listed) -> str:
     """`16 (was 8)`."""
     text = short(values(one.wanted) or "-", VALUE)
-    before = sorted(set(one.before.values()))
-    if len(before) == 1:
-        return f"{text} (was {short(before[0] or 'nothing', VALUE)})"
-    return text + (f" (was of {len(before)} kinds)" if before else "")
+    return f"{text} (was {short(values(one.before) or 'nothing', VALUE)})" if one.before else text
 
 
 def state(one: Listed) -> str:
