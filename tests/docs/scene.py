@@ -116,9 +116,10 @@ def build() -> dict[str, str]:
 
 
 def client(env: dict[str, str]) -> dict[str, str]:
-    """The environment of a client of the emulated Lustre."""
-    lines = call(_bin("tarazu"), "testbed", "env", str(SITE), env=env).splitlines()
-    return env | dict(line.removeprefix("export ").split("=", 1) for line in lines)
+    """The environment of a client of the emulated Lustre, with this scene's programs and state before its own."""
+    there = json.loads(call(_bin("tarazu"), "sim", "testbed", "env", str(SITE), "--json", env=env))
+    there["PATH"] = f"{PROGRAMS}:{there['PATH']}"
+    return env | there | {"TARAZU_STATE_DIRECTORY": "/var/lib"}
 
 
 def _files(here: Path) -> None:
@@ -168,7 +169,6 @@ def _more_daemons(env: dict[str, str]) -> None:
     """Those that a testbed does not start: a council, an announcer of the client, tarazu-burstd."""
     council, bursts = free_port(), free_port()
     more = SITE / "etc" / "conf.d" / "docs.toml"
-    more.parent.mkdir()
     more.write_text(
         "[state]\ndirectory = '/var/lib'\n"
         f"[tune]\ncouncil = 'tcp://127.0.0.1:{council}'\ngroup = 'docs'\nlevers = ['max_rpcs_in_flight']\n"

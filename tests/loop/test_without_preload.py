@@ -61,7 +61,7 @@ def osts(bed: Testbed, directory: str) -> set[int]:
 
 
 def test_it_avoids_a_sick_and_a_full_ost_with_each_of_both(bed: Testbed) -> None:
-    mount, client, mds = bed.client_mount(), bed.environment(), bed.mds_environment()
+    mount, client, mds = bed.client_mount(), bed.environment(), bed.node_environment("mds")
     write = [str(STATIC), "-F", "-n", "12", "-b", "16m"]
     for name in ("before", "prepared", "pooled", "both"):
         (mount / name).mkdir()

@@ -16,7 +16,7 @@ CAPTURED = Path(__file__).parents[1] / "data" / "lustre" / "control" / "pools.tx
 
 
 def lctl(bed: Testbed, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | bed.mds_environment()
+    environment = os.environ | bed.node_environment("mds")
     return subprocess.run(
         ["lctl", *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )  # fmt: skip

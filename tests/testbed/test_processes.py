@@ -208,9 +208,9 @@ def test_command_line(tmp_path):
     )
     ran = cli(
         "exec",
-        "--client",
-        "2",
         directory,
+        "--on",
+        "client2",
         "--",
         "sh",
         "-c",
@@ -220,7 +220,7 @@ def test_command_line(tmp_path):
     assert cli("exec", directory, "--", "/nonexistent").returncode == 127
     assert cli("exec", directory, "--", "sh", "-c", "kill -9 $$").returncode == 137
     assert cli("exec", directory).returncode == 2
-    assert cli("exec", "--client", "3", directory, "--", "true").returncode == 2
+    assert cli("exec", "--on", "client3", directory, "--", "true").returncode == 2
     used = json.loads(cli("usage", directory, "--json").stdout)
     assert used["files"] == 1 and sorted(used["ost_bytes"]) == [0, 0, 2 << 20, 2 << 20]
     assert "OST cost 2.000" in cli("usage", directory).stdout

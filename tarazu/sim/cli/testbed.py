@@ -2,19 +2,19 @@
 
 tarazu sim testbed up /tmp/tb                     1 MDS, 7 OSSs x 5 OSTs x 10 GiB, and the daemons
 tarazu sim testbed exec /tmp/tb -- dd if=/dev/zero of=/tmp/tb/clients/client1/mnt/f bs=1M count=100
-tarazu sim testbed exec /tmp/tb --mds -- lctl pool_new lustre.fast
+tarazu sim testbed exec /tmp/tb --on mds -- lctl pool_new lustre.fast
 tarazu sim testbed usage /tmp/tb                  bytes per OST and OSS, max/mean
 tarazu sim testbed kill /tmp/tb oss2              a power cut; tarazu sim testbed revive /tmp/tb oss2
 tarazu sim testbed down /tmp/tb
 
-eval "$(tarazu sim testbed env /tmp/tb)"          this shell becomes a client; its mount is $TESTBED_MOUNT
+eval "$(tarazu sim testbed env /tmp/tb)"          this shell becomes a client; its mount is $TESTBED_MOUNT. In it
+                                                  `ssh mds`, `ssh oss1 COMMAND` go to the other nodes
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -26,6 +26,7 @@ from typing import Any
 from tarazu.cli.output import common_options, size
 from tarazu.errors import BadInput
 from tarazu.sim.testbed import testbed as beds
+from tarazu.sim.testbed import units
 from tarazu.sim.testbed.configuration import configure as write_configuration
 from tarazu.sim.testbed.daemons import wait_until_ready
 from tarazu.units import human_bytes
@@ -88,17 +89,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     command("revive", _revive, "start a server or router that was killed").add_argument(
         "node", metavar="NODE", help="such as oss2, router1"
     )
-    execute = command("exec", _exec, "run a program on an emulated client")
+    execute = command("exec", _exec, "run a program on one of its nodes")
     execute.add_argument(
         "program", nargs=argparse.REMAINDER, metavar="-- PROGRAM ...", help="program and arguments"
     )
-    environment = command("env", _env, "print the environment of a client as shell commands")
+    environment = command("env", _env, "print the environment of a node as shell commands")
     for each in (execute, environment):
         each.add_argument(
-            "--client", type=int, default=1, metavar="N", help="which client, from 1 (default 1)"
-        )
-        each.add_argument(
-            "--mds", action="store_true", help="on the MDS, the MGS's node, instead of a client"
+            "--on",
+            metavar="NODE",
+            default="",
+            help="mds (the MGS's node too), oss1, router1, client2 (default: client1)",
         )
     for each in (status, usage, down, environment):
         each.add_argument("--json", action="store_true", help="print JSON")
@@ -221,6 +222,8 @@ def _revive(arguments: argparse.Namespace) -> int:
     testbed = beds.open_testbed(arguments.directory)
     revive = testbed.revive_router if arguments.node in testbed.router_names else testbed.revive_oss
     revive(arguments.node)
+    for unit in units.enabled(testbed, arguments.node):
+        units.start(testbed, arguments.node, unit)
     return 0
 
 
@@ -239,26 +242,19 @@ def _usage(arguments: argparse.Namespace) -> int:
     return _print(arguments, value, "\n".join(lines))
 
 
-def _client(testbed: beds.Testbed, number: int) -> int:
-    if not 1 <= number <= len(testbed.client_names):
-        raise BadInput("--client", f"a number between 1 and {len(testbed.client_names)}", number)
-    return number - 1
-
-
 def _exec(arguments: argparse.Namespace) -> int:
-    program = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
+    program, on = arguments.program, arguments.on
+    if program[:1] == ["--on"] and len(program) > 1:  # behind DIR, where argparse takes it for the program's
+        on, program = program[1], program[2:]
+    program = program[1:] if program[:1] == ["--"] else program
     if not program:
         raise BadInput("tarazu sim testbed exec", "a program after --")
     testbed = beds.open_testbed(arguments.directory)
-    client = _client(testbed, arguments.client)
+    environment = testbed.clean_environment() | testbed.node_environment(on or testbed.client_names[0])
     sys.stdout.flush()
+    program[0] = shutil.which(program[0], path=environment["PATH"]) or program[0]
     try:
-        if arguments.mds:
-            environment = os.environ | testbed.mds_environment()
-            program[0] = shutil.which(program[0], path=environment["PATH"]) or program[0]
-            status = subprocess.run(program, env=environment, check=False).returncode
-        else:
-            status = testbed.exec(client, program).returncode
+        status = subprocess.run(program, env=environment, check=False).returncode
     except (FileNotFoundError, PermissionError) as error:
         print(f"tarazu: {program[0]}: {error.strerror}", file=sys.stderr)
         return 127 if isinstance(error, FileNotFoundError) else 126
@@ -270,7 +266,8 @@ def _exec(arguments: argparse.Namespace) -> int:
 
 def _env(arguments: argparse.Namespace) -> int:
     testbed = beds.open_testbed(arguments.directory)
-    client = _client(testbed, arguments.client)
-    environment = testbed.mds_environment() if arguments.mds else testbed.environment(client)
-    text = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items())
-    return _print(arguments, environment, text)
+    environment = testbed.node_environment(arguments.on or testbed.client_names[0])
+    lines = [f"export {name}={shlex.quote(value)}" for name, value in environment.items()]
+    if strange := [name for name in beds.OF_A_NODE if name not in environment]:
+        lines.insert(0, f"unset {' '.join(strange)}")
+    return _print(arguments, environment, "\n".join(lines))

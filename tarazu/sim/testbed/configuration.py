@@ -18,7 +18,8 @@ def configure(testbed: Directory, changes: Mapping[str, Mapping[str, Any]] | Non
         for role in keys.ROLES:
             keys.create(etc / "keys", role)
     home = testbed.directory / "home"
-    home.mkdir(exist_ok=True)
+    for each in (home, etc / "conf.d"):
+        each.mkdir(exist_ok=True)
     sections: dict[str, dict[str, Any]] = {
         # Emulated OSTs take no time: what could be gained there is not time.
         "allocate": {"least_gain": -1},
@@ -31,6 +32,7 @@ def configure(testbed: Directory, changes: Mapping[str, Mapping[str, Any]] | Non
             "stale_after_s": max(30.0, 5 * testbed.interval_s),
             "audit_log": str(testbed.directory / "log" / "audit.log"),
         },
+        "bursts": {"socket": str(testbed.directory / "run" / "burstd.sock")},
         "run": {
             "mode": "place",
             "stop_file": str(etc / "stop"),

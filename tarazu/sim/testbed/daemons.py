@@ -22,7 +22,7 @@ LNETCTL = Path(__file__).with_name("lnetctl.py")
 LCTL = Path(__file__).with_name("lctl.py")
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
     """The script beside this interpreter, else the one in PATH."""
     beside = Path(sys.executable).with_name(name)
     return str(beside) if beside.exists() else name
@@ -30,7 +30,7 @@ def _program(name: str) -> str:
 
 def oss_daemon(name: str, config: Path, root: Path) -> Daemon:
     """The ossd of a server of that name."""
-    argv = [_program("tarazu-ossd"), "--config", str(config), "--root", str(root), "--name", name]
+    argv = [program("tarazu-ossd"), "--config", str(config), "--root", str(root), "--name", name]
     return Daemon(f"tarazu-ossd-{name}", argv, _server_environment())
 
 
@@ -61,7 +61,7 @@ def rules_daemon(testbed: Directory, name: str, config: Path) -> Daemon:
     """What sets rules for LNet routers on a server, with the stand-in for lnetctl."""
     root = testbed.oss_root(name)
     argv = [
-        _program("tarazu-ossd"),
+        program("tarazu-ossd"),
         "--routers",
         "--config",
         str(config),
@@ -89,7 +89,7 @@ def daemon_commands(testbed: Directory) -> list[Daemon]:
     config = ["--config", str(testbed.directory / "etc" / "tarazu.toml")]
     server_env = _server_environment()
     daemons = [
-        Daemon("tarazu-mdsd", [_program("tarazu-mdsd"), *config, "--root", str(testbed.mds_root)], server_env)
+        Daemon("tarazu-mdsd", [program("tarazu-mdsd"), *config, "--root", str(testbed.mds_root)], server_env)
     ]
     daemons += [oss_daemon(name, Path(config[1]), testbed.oss_root(name)) for name in testbed.oss_names]
     for name in testbed.router_names:
@@ -99,7 +99,7 @@ def daemon_commands(testbed: Directory) -> list[Daemon]:
         daemons += [rules_daemon(testbed, name, Path(config[1])) for name in testbed.oss_names]
     for number, name in enumerate(testbed.client_names):
         root = testbed.client_root(number)
-        argv = [_program("tarazu-clientd"), *config, "--name", name, "--socket", str(root / "clientd.sock")]
+        argv = [program("tarazu-clientd"), *config, "--name", name, "--socket", str(root / "clientd.sock")]
         argv += ["--database", str(root / "state" / "interaction.db")]
         env = server_env | {"TARAZU_ROOT": str(root)}
         daemons.append(Daemon(f"tarazu-clientd-{name}", argv, env))

@@ -4,7 +4,7 @@ TB/testbed.json     what it is          TB/mnt              what lies in the fil
 TB/settings.json    speeds and loads    TB/mds              the MDS's state and layouts; mds/root its parameters
 TB/oss/NAME         alternate roots     TB/clients/NAME     the same for clients; mnt is their view of the mount
 TB/routers/NAME     the same of LNet routers, where there are some
-TB/bin, mds/bin     `lfs` for clients, `lctl` for the MDS, which is the MGS's node too
+TB/bin              `lfs`, `ssh`; each node has a bin of its own, too (commands.py)
 TB/run, TB/log      pids and logs       TB/etc              the daemons' configuration, when somebody puts one there
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from tarazu.errors import BadInput
 from tarazu.sim.testbed.library import Mds
 
 
@@ -85,6 +86,25 @@ class Directory:
 
     def client_root(self, client: int = 0) -> Path:
         return self.directory / "clients" / self.client_names[client]
+
+    @property
+    def nodes(self) -> list[str]:
+        """Names of all nodes; `mds` is the MGS's node, too."""
+        return ["mds", *self.oss_names, *self.router_names, *self.client_names]
+
+    def node_root(self, name: str) -> Path:
+        """Raises BadInput."""
+        if name not in self.nodes:
+            raise BadInput("testbed", f"one of its nodes {', '.join(self.nodes)}", name)
+        if name == "mds":
+            return self.mds_root
+        if name in self.client_names:
+            return self.client_root(self.client_names.index(name))
+        return self.router_root(name) if name in self.router_names else self.oss_root(name)
+
+    def bin(self, name: str) -> Path:
+        """Programs of that node alone."""
+        return self.directory / "mds" / "bin" if name == "mds" else self.node_root(name) / "bin"
 
     def client_mount(self, client: int = 0) -> Path:
         """The mount as that client sees it."""

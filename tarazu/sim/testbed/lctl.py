@@ -17,6 +17,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import signal
 import sys
 from fnmatch import fnmatchcase
 
@@ -356,6 +357,7 @@ def say(text: str) -> None:
 
 
 def main(words: list[str]) -> int:
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it, and says nothing
     root, command, *words = words
     if command not in ("get_param", "set_param") or any(word.startswith("-") for word in words):
         say("usage: get_param NAME …, set_param NAME=VALUE …")

@@ -38,6 +38,16 @@ def write(path: Path, text: str) -> None:
     _written[key] = text
 
 
+def set_by_others(path: Path) -> str | None:
+    """What a file has that this process has not written there; None where it has what it was given."""
+    written = _written.get(str(path))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError:
+        return None
+    return text if written is not None and text != written else None
+
+
 def write_tree(root: Path, values: Mapping[str, object]) -> None:
     """`{"sys/fs/lustre/version": ...}`; a newline is appended where there is none."""
     for name, value in values.items():
@@ -47,6 +57,16 @@ def write_tree(root: Path, values: Mapping[str, object]) -> None:
 
 def target_name(fs_name: str, index: int) -> str:
     return f"{fs_name}-OST{index:04x}"
+
+
+def obdfilter(fs_name: str, index: int) -> str:
+    """Where the parameters of an OST are on its OSS."""
+    return f"sys/fs/lustre/obdfilter/{target_name(fs_name, index)}"
+
+
+def export(fs_name: str, index: int, nid: str) -> str:
+    """Below /sys/kernel/debug: what an OST knows of one of its clients."""
+    return f"lustre/obdfilter/{target_name(fs_name, index)}/exports/{nid}"
 
 
 def device_name(index: int) -> str:
@@ -94,7 +114,7 @@ def ost_files(
 ) -> dict[str, object]:
     """State and capacity of one OST on its OSS."""
     target = target_name(fs_name, index)
-    base = f"sys/fs/lustre/obdfilter/{target}"
+    base = obdfilter(fs_name, index)
     osd = f"sys/fs/lustre/osd-ldiskfs/{target}"
     state = "".join(letter for letter, on in (("d", flags["degraded"]), ("R", flags["readonly"])) if on)
     files: dict[str, object] = {f"{base}/{name}": value for name, value in sizes.items()}

@@ -73,6 +73,8 @@ class StatisticsServer:
             for name in testbed.oss_names
         }
         self.forwarded = routers.Forwarded(testbed.router_names, osts_of) if testbed.router_names else None
+        self.exports: dict[tuple[int, int], Counter] = {}
+        """What each client, from 1, wrote on each OST."""
         self.waits = {name: Counter("usecs") for name in testbed.oss_names}
         self.requests = {name: Counter("usecs") for name in testbed.oss_names}
         self.lnet = {name: [0, 0, 0, 0] for name in testbed.oss_names}
@@ -99,12 +101,23 @@ class StatisticsServer:
             rows = zip(of_clients, self.of_clients, strict=True)
             written = [[max(0, a - b) for a, b in zip(*row, strict=True)] for row in rows]
             self.forwarded.carry(written, self.testbed.dead(), now)
+            self._count_exports(written)
         self.bytes, self.objects, self.of_clients = used, objects, of_clients
         self._cpu(grown, speeds, max(now - self.last_s, 1e-3))
+        self._take_over()
         self._write(now)
         self.last_s = now
         self.ticks += 1
         roots.write(self.testbed.directory / "run" / "ticks", f"{self.ticks}\n")
+
+    def _count_exports(self, written: Sequence[Sequence[int]]) -> None:
+        for client, row in enumerate(written):
+            for ost, amount in enumerate(row):
+                if client and amount:
+                    counter = self.exports.setdefault((ost, client), Counter("bytes"))
+                    whole, rest = divmod(amount, RPC_BYTES)
+                    counter.add(RPC_BYTES, whole)
+                    counter.add(rest, 1 if rest else 0)
 
     def _account(self) -> tuple[list[int], list[int], list[list[int]]]:
         """Bytes and objects of each OST; its bytes by the client that made the file, where there are routers."""
@@ -133,6 +146,15 @@ class StatisticsServer:
             self.lnet[name][3] += int(load.get("lnet_bytes_per_s", 0.0) * elapsed_s)
             ticks[0] += 100 * elapsed_s * share
             ticks[1] += 100 * elapsed_s * (1 - share)
+
+    def _take_over(self) -> None:
+        """What somebody has set by `lctl set_param` on the servers keeps new files off, too."""
+        testbed = self.testbed
+        for i, oss in enumerate(testbed.oss_of_ost):
+            base = testbed.oss_root(oss) / roots.obdfilter(testbed.fs_name, i)
+            for name in ("degraded", "no_create"):
+                if (text := roots.set_by_others(base / name)) is not None:
+                    testbed.mds.set_flags(i, {name: text.strip() == "1"})
 
     def _write(self, now: float) -> None:
         testbed, mds, fs = self.testbed, self.testbed.mds, self.testbed.fs_name
@@ -165,6 +187,11 @@ class StatisticsServer:
                     f"proc/fs/lustre/obdfilter/{target}/job_stats": statfiles.job_stats(jobs),
                 },
             )
+        for (i, client), counter in self.exports.items():
+            if testbed.oss_of_ost[i] not in dead:
+                path = f"{roots.DEBUG}/{roots.export(fs, i, str(routers.client_nid(client)))}/stats"
+                text = statfiles.stats({"write_bytes": counter}, now, self.start_s)
+                roots.write_tree(testbed.oss_root(testbed.oss_of_ost[i]), {path: text})
         self._write_hosts(now)
         striping = (mds.get("stripe_count"), mds.get("stripe_size"))
         mds_files = roots.mds_files(fs, flags, sizes, testbed.pools, striping, lost)

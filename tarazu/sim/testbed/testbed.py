@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -17,7 +16,7 @@ import msgspec
 
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.model import Layout
-from tarazu.sim.testbed import lov, processes, tunables
+from tarazu.sim.testbed import commands, lov, processes, tunables
 from tarazu.sim.testbed.daemons import daemon_commands
 from tarazu.sim.testbed.directory import Config, Directory, Settings
 from tarazu.sim.testbed.library import FLAGS, Mds, library_directory
@@ -34,6 +33,16 @@ OSSS, OSTS_PER_OSS, OST_BYTES = 7, 5, 10 * GIB
 OST_BYTES_PER_S = float(GIB)
 """Write speed of an OST that is not slowed down."""
 SERVER = "testbed-server"
+OF_A_NODE = (
+    "TESTBED_MOUNT",
+    "TESTBED_CLIENT",
+    "TESTBED_HOST",
+    "TARAZU_ROOT",
+    "TARAZU_STATE_DIRECTORY",
+    "TARAZU_CLIENTD_SOCKET",
+    "TARAZU_MOUNTS",
+)
+"""Variables that a node has, or another one has not."""
 _START_TIMEOUT_S = 30.0
 
 
@@ -44,8 +53,9 @@ class Testbed(Directory):
 
     def environment(self, client: int = 0) -> dict[str, str]:
         """What a program on that client needs, on top of the caller's own environment."""
-        libraries, root = library_directory(), self.client_root(client)
-        preload = [part for part in os.environ.get("LD_PRELOAD", "").split() if "libtestbed.so" not in part]
+        libraries, root, name = library_directory(), self.client_root(client), self.client_names[client]
+        clean = self.clean_environment()
+        preload = clean.get("LD_PRELOAD", "").split()
         search = [str(libraries / "testbed")]
         search += [p for p in os.environ.get("LD_LIBRARY_PATH", "").split(":") if p and p not in search]
         result = {
@@ -53,19 +63,37 @@ class Testbed(Directory):
             "LD_LIBRARY_PATH": ":".join(search),
             "TESTBED": str(self.directory),
             "TESTBED_MOUNT": str(self.client_mount(client)),
-            "TESTBED_CLIENT": self.client_names[client],
-            "TESTBED_HOST": self.client_names[client],
-            "PATH": f"{self.directory / 'bin'}:{os.environ.get('PATH', os.defpath)}",
+            "TESTBED_CLIENT": name,
+            "TESTBED_HOST": name,
+            "PATH": f"{self.directory / 'bin'}:{self.bin(name)}:{clean['PATH']}",
             "TARAZU_ROOT": str(root),
+            "TARAZU_STATE_DIRECTORY": str(self.directory / "var" / name),
             "TARAZU_CLIENTD_SOCKET": str(root / "clientd.sock"),
             "TARAZU_MOUNTS": f"{self.client_mount(client)}={self.fs_name}:{self.mount}={self.fs_name}",
         }
         return result | self._configuration()
 
-    def mds_environment(self) -> dict[str, str]:
-        """The same on the MDS, which is the MGS's node: no file system is mounted there."""
-        path = f"{self.directory / 'mds' / 'bin'}:{os.environ.get('PATH', os.defpath)}"
-        return {"PATH": path, "TARAZU_ROOT": str(self.mds_root)} | self._configuration()
+    def node_environment(self, name: str) -> dict[str, str]:
+        """The same on any node: `mds`, oss1, router1, client1. Only clients have the file system mounted. Raises
+        BadInput.
+        """
+        root = self.node_root(name)
+        if name in self.client_names:
+            return self.environment(self.client_names.index(name))
+        state = {} if name == "mds" else {"TARAZU_STATE_DIRECTORY": str(self.directory / "var" / name)}
+        path = f"{self.bin(name)}:{self.directory / 'bin'}:{self.clean_environment()['PATH']}"
+        preload = {"LD_PRELOAD": self.clean_environment()["LD_PRELOAD"]}
+        own = {"PATH": path, "TARAZU_ROOT": str(root), "TESTBED": str(self.directory)}
+        return own | preload | state | self._configuration()
+
+    def clean_environment(self) -> dict[str, str]:
+        """The caller's, without what makes it a node of this testbed."""
+        kept = {n: v for n, v in os.environ.items() if n not in OF_A_NODE}
+        preload = [part for part in kept.get("LD_PRELOAD", "").split() if "libtestbed.so" not in part]
+        kept["LD_PRELOAD"] = " ".join(preload)
+        path = os.environ.get("PATH", os.defpath).split(":")
+        kept["PATH"] = ":".join(p for p in path if not Path(p).is_relative_to(self.directory))
+        return kept
 
     def _configuration(self) -> dict[str, str]:
         path = self.directory / "etc" / "tarazu.toml"
@@ -124,8 +152,10 @@ class Testbed(Directory):
         settings.dead[self._oss(name)] = time.time() + notice_s
         self._save(settings)
         self._set_dead(name, True)
-        for daemon in ("tarazu-ossd", "tarazu-routers"):
-            processes.kill(self.directory, f"{daemon}-{name}")
+        for index, oss in enumerate(self.oss_of_ost):
+            if oss == name:  # what `lctl set_param` has set is gone with the server
+                self.mds.set_flags(index, {"degraded": False, "no_create": False})
+        self._kill(name)
         (self.oss_root(name) / "lnet" / "rules").unlink(missing_ok=True)
         tunables.make_oss(self.oss_root(name))
 
@@ -144,7 +174,12 @@ class Testbed(Directory):
         settings.dead[self._router(name)] = time.time() + notice_s
         self._save(settings)
         self._tick()
-        processes.kill(self.directory, f"tarazu-ossd-{name}")
+        self._kill(name)
+
+    def _kill(self, node: str) -> None:
+        for daemon in processes.states(self.directory):
+            if daemon.endswith(f"-{node}"):
+                processes.kill(self.directory, daemon)
 
     def revive_router(self, name: str) -> None:
         """The inverse of `kill_router`."""
@@ -232,33 +267,6 @@ class Testbed(Directory):
         return processes.start(self.directory, daemon_commands(self))
 
 
-def _make_programs(directory: Path) -> None:
-    """Small scripts: the stand-ins are started often, without what this interpreter loads for everybody else, and by
-    users who may not come to where it lies."""
-    python = f"{shlex.quote(shutil.which('python3', path='/usr/bin:/bin') or sys.executable)} -I -S"
-    here, library = directory / "stand-ins", library_directory() / "libtestbed.so"
-    here.mkdir(exist_ok=True)
-    for module in ("lfs", "lfs_files", "lctl", "lctl_pools"):
-        shutil.copyfile(Path(__file__).with_name(f"{module}.py"), here / f"{module}.py")
-
-    def imported(module: str, *words: Path) -> str:
-        """As a module it is compiled once."""
-        code = f"import sys; sys.path.append({str(here)!r}); import {module}; sys.exit({module}.main(sys.argv[1:]))"
-        return f'exec {python} -c {shlex.quote(code)} {shlex.join(map(str, words))} "$@"'
-
-    files, lctl = shlex.quote(str(here / "lfs_files.py")), shlex.quote(str(here / "lctl.py"))
-    parameters = f"{lctl} {shlex.quote(str(directory / 'mds' / 'root'))}"
-    mgs = imported("lctl_pools", library, directory)
-    scripts = {
-        "bin/lfs": f'case "$1" in\nfind|migrate|hsm_state) exec {python} {files} "$@";;\nesac\n{imported("lfs")}\n',
-        "mds/bin/lctl": f'case "$1" in\npool_*) {mgs};;\nesac\nexec {python} {parameters} "$@"\n',
-    }
-    for name, text in scripts.items():
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        (directory / name).write_text(f"#!/bin/sh\n{text}")
-        (directory / name).chmod(0o755)
-
-
 def _make_directories(directory: Path, config: Config) -> None:
     for name in ("mnt", "mds/layout", "mds/root", "run", "log", "etc"):
         (directory / name).mkdir(parents=True, exist_ok=True)
@@ -332,7 +340,7 @@ def up(
     path.mkdir(parents=True, exist_ok=True)
     try:
         _make_directories(path, config)
-        _make_programs(path)
+        commands.make(Directory(path, config))
         (path / "testbed.json").write_bytes(msgspec.json.format(msgspec.json.encode(config)))
         mds = Mds.format(path, [i // osts_per_oss for i in range(count)], seed)
         for i in range(count):

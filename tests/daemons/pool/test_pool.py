@@ -111,7 +111,7 @@ def here(bed: Testbed) -> Here:
 
 @pytest.fixture
 def site(pool_bed: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
-    for name, value in pool_bed.mds_environment().items():
+    for name, value in pool_bed.node_environment("mds").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(engine, "LOOK_S", 0.0)
     return Site(pool_bed, tmp_path)
