@@ -277,7 +277,7 @@ def _print(
         print(f"# {text} {shown_name(command)}")
     if len(shown) > MOST_LINES:
         print(f"# {len(shown) - MOST_LINES} datasets more")
-    if options.script:
+    if options.script and advice.steps:
         print(f"bash {options.script}")
     else:
         copied = saved = 0.0
