@@ -75,6 +75,7 @@ def test_what_lctl_has_set_is_gone_after_a_power_cut(bed: Testbed) -> None:
     typed(bed, "ssh oss1 lctl set_param obdfilter.lustre-OST0000.degraded=1")
     patiently(lambda: bed.mds.flags(0)["degraded"])
     bed.kill_oss("oss1")
+    typed(bed, "ssh oss1 true", 1)
     bed.revive_oss("oss1")
     patiently(lambda: typed(bed, "ssh oss1 lctl get_param obdfilter.*OST0000.degraded").endswith("=0\n"))
 

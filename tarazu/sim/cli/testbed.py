@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from tarazu.cli.output import common_options, size
-from tarazu.errors import BadInput
+from tarazu.errors import BadInput, Unavailable
 from tarazu.sim.testbed import testbed as beds
 from tarazu.sim.testbed import units
 from tarazu.sim.testbed.configuration import configure as write_configuration
@@ -251,6 +251,9 @@ def _exec(arguments: argparse.Namespace) -> int:
         raise BadInput("tarazu sim testbed exec", "a program after --")
     testbed = beds.open_testbed(arguments.directory)
     environment = testbed.clean_environment() | testbed.node_environment(on or testbed.client_names[0])
+    if on in testbed.dead():
+        revive = f"tarazu sim testbed revive {shlex.quote(str(testbed.directory))} {on}"
+        raise Unavailable(f"{on}: no route to host: its power is off ({revive})")
     sys.stdout.flush()
     program[0] = shutil.which(program[0], path=environment["PATH"]) or program[0]
     try:
