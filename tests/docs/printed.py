@@ -23,7 +23,10 @@ def lacking(printed: str, expected: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    found = lacking(Path(sys.argv[1]).read_text(), json.load(sys.stdin))
+    text = Path(sys.argv[1]).read_text()
+    found = lacking(text, json.load(sys.stdin))
     for line in found:
         print(f"not printed: {line}")
+    if found:
+        print("but:", *text.splitlines(), sep="\n  ")
     sys.exit(1 if found else 0)
