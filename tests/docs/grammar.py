@@ -22,9 +22,10 @@ from tests.docs.reading import ROOT, Typed
 SYSTEMD = ROOT / "tarazu/daemons/systemd"
 UNITS = {path.name for path in SYSTEMD.glob("tarazu*")}
 PLAIN = set(
-    ". apt apt-get bash cat cd chmod chown clush cp cut dd done dpkg echo eval export find for git grep head id "
-    "install less lctl lfs lnetctl ln ls man mkdir mount mpirun mv printf read rm rpm sacct sbatch scontrol sh source "
-    "srun sudo systemd-analyze systemd-sysusers systemd-tmpfiles tail touch tar test true unset umount".split()
+    ". apt apt-get bash cat cd chmod chown clush cp cut date dd done dpkg echo eval export find for git grep head "
+    "id install less lctl lfs lnetctl ln ls man mkdir mount mpirun mv printf read rm rpm sacct sbatch scontrol sh "
+    "source sleep srun sudo systemd-analyze systemd-sysusers systemd-tmpfiles tail touch tar test true unset "
+    "umount wait".split()
 )
 """Programs of others, of which nothing but their name is known here."""
 
@@ -168,6 +169,12 @@ def _install(words: tuple[str, ...]) -> str:
     return "".join(f"no file of the package: {name}" for name in files if not (SYSTEMD / name).exists())
 
 
+def _ssh(words: tuple[str, ...]) -> str:
+    """What runs on the other node, where it is one command."""
+    inner = words[2:] if len(words) > 2 and not words[1].startswith("-") else ()
+    return problem(Typed("", 0, inner, False)) if inner and not any(" " in word for word in inner) else ""
+
+
 _CHECKS: dict[str, Callable[[tuple[str, ...]], str]] = {
     "make": _make,
     "python": _python,
@@ -175,4 +182,5 @@ _CHECKS: dict[str, Callable[[tuple[str, ...]], str]] = {
     "systemctl": _systemctl,
     "pip": _pip,
     "install": _install,
+    "ssh": _ssh,
 }
