@@ -39,13 +39,18 @@ def write(path: Path, text: str) -> None:
 
 
 def set_by_others(path: Path) -> str | None:
-    """What a file has that this process has not written there; None where it has what it was given."""
+    """What a file has that this process has not written there, which from now on counts as written; None where it has
+    what it was given. Nobody is written over who sets it again meanwhile.
+    """
     written = _written.get(str(path))
     try:
         text = path.read_text(encoding="utf-8")
     except OSError:
         return None
-    return text if written is not None and text != written else None
+    if written is None or text == written:
+        return None
+    _written[str(path)] = text
+    return text
 
 
 def write_tree(root: Path, values: Mapping[str, object]) -> None:
