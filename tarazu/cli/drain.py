@@ -85,7 +85,8 @@ def execute(options: argparse.Namespace) -> int:
     candidates = drain.named(view, share, osts) if osts else drain.candidates(view, share)
     if options.apply:
         plan = drains.plan_of(view.fs_name, candidates, drains.here(options.root, names), share, view.osts)
-        return _apply(options, drains.apply(drains.drains_of(settings, options.root), plan), candidates)
+        done = drains.apply(drains.drains_of(settings, options.root), plan)
+        return _apply(options, done, candidates, drain.limit(share, len(view.osts)))
     shown = tuple(options.set or drain.PARAMETERS)
     orders = {c.ost: drain.commands(view.fs_name, c.ost) for c in candidates if not c.held_back}
     if options.json:
@@ -108,7 +109,7 @@ def _print_candidates(found: list[drain.Candidate], share: float, osts: int) -> 
     if not found:
         print("no OST is sick or hot")
         return
-    limit = f"left in: {share:.0%} of {osts} OSTs may be out"
+    limit = f"left in: {drain.limit(share, osts)}"
     print_table(
         ("OST", "OSS", "why", ""),
         [(c.ost, c.oss, c.why, limit if c.held_back else "drain") for c in found],
@@ -116,12 +117,12 @@ def _print_candidates(found: list[drain.Candidate], share: float, osts: int) -> 
     )
 
 
-def _apply(options: argparse.Namespace, done: Done, found: list[drain.Candidate]) -> int:
+def _apply(options: argparse.Namespace, done: Done, found: list[drain.Candidate], limit: str) -> int:
     if options.json:
         print_json({"osts": found, **done._asdict()})
         return int(bool(done.wrong))
     if not say_done(done):
         print("nothing to change on this server")
     for candidate in (c for c in found if c.held_back):
-        print(f"OST {candidate.ost} stays: {candidate.why}, but --share {options.share:g} OSTs are out")
+        print(f"OST {candidate.ost} stays: {candidate.why}, but {limit}")
     return int(bool(done.wrong))

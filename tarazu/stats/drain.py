@@ -106,9 +106,18 @@ def too_full(osts: Sequence[Ost], out: Collection[int] = ()) -> float:
     return round(max(0.0, used - NEARLY_FULL), 4)
 
 
+def limit(share: float, osts: int) -> str:
+    """Why one is held back: `--share 0.1 of 35 OSTs lets 3 be out`."""
+    return f"--share {share:g} of {osts} OSTs lets {_most(share, osts) or 'none'} be out"
+
+
+def _most(share: float, osts: int) -> int:
+    return floor(share * osts + 1e-9)
+
+
 def _allowed(view: SystemView, share: float) -> int:
     out = [o for o in view.osts if _is_out(o)]
-    return max(0, floor(share * len(view.osts) + 1e-9) - len(out))
+    return max(0, _most(share, len(view.osts)) - len(out))
 
 
 def _is_out(ost: Ost) -> bool:

@@ -20,7 +20,7 @@ from tarazu.daemons.changes.agents.parameters import ParametersStore, agent_of
 from tarazu.daemons.changes.done import Done
 from tarazu.errors import Unavailable
 from tarazu.model import Ost
-from tarazu.stats.drain import DEFAULT, PARAMETERS, Candidate, too_full
+from tarazu.stats.drain import DEFAULT, PARAMETERS, Candidate, limit, too_full
 from tarazu.stats.params import find, ost_target, target_name
 
 COMMAND = "tarazu change drain"
@@ -77,9 +77,7 @@ def plan_of(
                 )
             )
     cannot = (
-        CannotMend(
-            "drain", target_name(fs_name, each.ost), f"{each.why}, but --share {share:g} of all OSTs are out"
-        )
+        CannotMend("drain", target_name(fs_name, each.ost), f"{each.why}, but {limit(share, len(osts))}")
         for each in candidates
         if each.held_back
     )
