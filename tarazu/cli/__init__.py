@@ -322,7 +322,8 @@ def guarded(work: object, program: str, *, debug: bool = False) -> int:
     except TarazuError as error:
         if debug:
             raise
-        print(shown(f"{program}: {error}"), file=sys.stderr)
+        text = str(error)
+        print(shown(text if text.startswith(program) else f"{program}: {text}"), file=sys.stderr)
         return error.exit_status
 
 
