@@ -68,11 +68,9 @@ def _is_node(settings: config.Settings) -> bool:
     return os.path.isdir(settings.state.announcer)
 
 
-def _nothing_here(settings: config.Settings) -> BadInput:
+def _nothing_here() -> BadInput:
     return BadInput(
-        "this node",
-        f"a council's ({settings.state.council}) or an announcer's ({settings.state.announcer})",
-        "neither directory",
+        "this node", "tarazu-council or tarazu-announcer at work, now or earlier (docs/tuning.md)", "neither"
     )
 
 
@@ -126,7 +124,7 @@ def _council(settings: config.Settings) -> dict[str, Any]:
         council = council_here(settings)
         if council is None:
             if not _is_node(settings) and not settings.tune.council:
-                raise _nothing_here(settings) from None
+                raise _nothing_here() from None
             raise
         if council.unread:
             raise Unavailable(f"{error}; {council.unread}") from None
@@ -146,7 +144,7 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
     council = _is_council(settings)
     node = _is_node(settings) or (bool(settings.tune.levers) and not council)
     if not council and not node:
-        raise _nothing_here(settings)
+        raise _nothing_here()
     before, problem = None, ""
     if council:
         # First: what is restored here it would else have set again.
@@ -173,7 +171,7 @@ def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
     if not council and not node:
         if _is_node(settings):
             raise BadInput(f"--{mode}", "the council's node; a node's own mode is tune.mode", "a node of it")
-        raise _nothing_here(settings)
+        raise _nothing_here()
     if not council and settings.tune.mode != "apply":
         raise BadInput("tune.mode", "apply on this node, before anything can be set here", settings.tune.mode)
     before = set_mode(settings, mode, f"{VERB} --{mode}") if council else None  # type: ignore[arg-type]
