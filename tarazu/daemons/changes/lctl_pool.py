@@ -39,7 +39,8 @@ class LctlPool:
             # There is none, or something is wrong: the list of pools tells.
             status, listed, _ = self._call(["pool_list", target.partition(".")[0]])
             if status or target in listed.split():
-                raise Unavailable(f"lctl pool_list {target}: status {status}: {said}")
+                where = _where(target) if status else ""
+                raise Unavailable(f"lctl pool_list {target}: status {status}: {said}{where}")
             return None
         matches = (_MEMBER.search(line) for line in out.split())
         return sorted(int(match[1], 16) for match in matches if match)
@@ -49,10 +50,9 @@ class LctlPool:
         for call in calls:
             status, _, said = self._call(call)
             if status:
-                fs_name = call[1].partition(".")[0]
                 if _NO_MGS not in said:
                     self.wait_until_shown()
-                where = f": expected to run on the node of the MGS of {fs_name}" if _NO_MGS in said else ""
+                where = _where(call[1]) if _NO_MGS in said else ""
                 raise Unavailable(f"{shlex.join(['lctl', *call])}: status {status}: {said}{where}")
 
     def wait_until_shown(self) -> None:
@@ -65,3 +65,7 @@ class LctlPool:
         lines = [line for line in (answer.err or answer.out).splitlines() if line]
         telling = [line for line in lines if _NO_MGS in line] or lines or ["no reason given"]
         return answer.status, answer.out, telling[0][:200]
+
+
+def _where(target: str) -> str:
+    return f": expected to run on the node of the MGS of {target.partition('.')[0]}"

@@ -34,17 +34,17 @@ def make(testbed: Directory) -> None:
     """Write all of them."""
     python = f"{shlex.quote(shutil.which('python3', path='/usr/bin:/bin') or sys.executable)} -I -S"
     directory = testbed.directory
-    here, library = directory / "stand-ins", library_directory() / "libtestbed.so"
-    here.mkdir(exist_ok=True)
+    programs, library = directory / "stand-ins", library_directory() / "libtestbed.so"
+    programs.mkdir(exist_ok=True)
     for module in _MODULES:
-        shutil.copyfile(Path(__file__).with_name(f"{module}.py"), here / f"{module}.py")
+        shutil.copyfile(Path(__file__).with_name(f"{module}.py"), programs / f"{module}.py")
 
     def imported(module: str, *words: Path) -> str:
         """As a module it is compiled once."""
-        code = f"import sys; sys.path.append({str(here)!r}); import {module}; sys.exit({module}.main(sys.argv[1:]))"
+        code = f"import sys; sys.path.append({str(programs)!r}); import {module}; sys.exit({module}.main(sys.argv[1:]))"
         return f'exec {python} -c {shlex.quote(code)} {shlex.join(map(str, words))} "$@"\n'
 
-    files = shlex.quote(str(here / "lfs_files.py"))
+    files = shlex.quote(str(programs / "lfs_files.py"))
     scripts = {
         directory / "bin" / "lfs": (
             f'case "$1" in\nfind|migrate|hsm_state) exec {python} {files} "$@";;\nesac\n{imported("lfs")}'
@@ -56,10 +56,13 @@ def make(testbed: Directory) -> None:
             directory=shlex.quote(str(directory)),
         ),
     }
-    pools = f'case "$1" in\npool_*) {imported("lctl_pools", library, directory).rstrip()};;\nesac\n'
+    pools = imported("lctl_pools", library, directory).rstrip()
+    # A client shows pools, too; only the MGS changes them.
+    here = {"mds": "pool_*"} | dict.fromkeys(testbed.client_names, "pool_list")
     for node in testbed.nodes:
         root, own = testbed.node_root(node), testbed.bin(node)
-        scripts[own / "lctl"] = (pools if node == "mds" else "") + imported("lctl", root)
+        of_pools = f'case "$1" in\n{here[node]}) {pools};;\nesac\n' if node in here else ""
+        scripts[own / "lctl"] = of_pools + imported("lctl", root)
         scripts[own / "lnetctl"] = imported("lnetctl", root)
         words = [sys.executable, "-m", "tarazu.sim.testbed.units", str(directory), node]
         systems_own = _SYSTEMS_OWN.format(here=shlex.quote(str(own)), name="systemctl")

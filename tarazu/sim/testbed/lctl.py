@@ -359,6 +359,12 @@ def say(text: str) -> None:
 def main(words: list[str]) -> int:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it, and says nothing
     root, command, *words = words
+    if command.startswith("pool_"):  # those of the MGS's node: lctl_pools.py
+        if command == "pool_list":
+            say(f"pool_list: {os.strerror(errno.ENOENT)}")
+            return errno.ENOENT
+        say("No device found for name MGS: Invalid argument\nThis command must be run on the MGS.")
+        return errno.ENODEV
     if command not in ("get_param", "set_param") or any(word.startswith("-") for word in words):
         say("usage: get_param NAME …, set_param NAME=VALUE …")
         return 1
