@@ -11,7 +11,7 @@ import tree
 BASE = "tarazu.daemons.ossd.service tarazu.daemons.announcer.service tarazu.daemons.council.service prometheus_client"
 MAIN = "tarazu.daemons.mdsd.service tarazu.daemons.clientd.service ortools.graph.python.min_cost_flow "
 MAIN += "ortools.sat.python.cp_model networkx statsmodels.tsa.arima.model cffi pymysql tarazu.native"
-ANALYSIS = "tarazu.daemons.burstd.service pyarrow.parquet simpy scipy.stats darshan"
+ANALYSIS = "tarazu.daemons.burstd.service pyarrow.parquet simpy scipy.stats tarazu.trace.darshan.records"
 NATIVE = "; from tarazu.native import library_path, template; library_path('libtarazu.so')"
 
 

@@ -59,7 +59,6 @@ class Tarazu(PythonPackage):
         depends_on("py-numpy@1.25:", type=("build", "run"))
         depends_on("py-pyarrow@15:", type=("build", "run"))
     with when("+sim"):
-        depends_on("py-darshan@3.5:", type=("build", "run"))
         depends_on("py-networkx@3.1:", type=("build", "run"))
         depends_on("py-or-tools@9.8:", type=("build", "run"))
         depends_on("py-numpy@1.25:", type=("build", "run"))

@@ -44,7 +44,7 @@ def import_log(
 
     Sizes are the highest byte written + 1; creation is the first open; n counts each rank's files in order.
     `partial` is Darshan's own flag that records are missing. `template` is the C library's unless given.
-    Raises TraceError when PyDarshan is missing or cannot read the log.
+    Raises TraceError for what is no Darshan log that can be read.
     """
     log = read(path)
     step = JobStep(

@@ -633,7 +633,7 @@ CASES = (
     ),
     Case(
         "Darshan log",
-        ("tarazu.trace.darshan.regions:check_regions",),
+        ("tarazu.trace.darshan.regions:open_regions",),
         _copy(DATA / "phases" / "ser_dd.darshan"),
         phases.load,
         60,

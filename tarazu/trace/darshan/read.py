@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tarazu.errors import TraceError
 from tarazu.trace.darshan.gaps import find_gaps
 from tarazu.trace.darshan.layouts import logged_layouts
-from tarazu.trace.darshan.library import OpenLog, open_log
 from tarazu.trace.darshan.log import ACCESS, SEGMENT, DarshanLog, Heat, Module
+from tarazu.trace.darshan.records import OpenLog, open_log
 
 TABLES = ("POSIX", "STDIO", "MPI-IO")
 ACCESSES = ("POSIX", "STDIO")
@@ -24,17 +24,17 @@ MOST_RANKS = 2**31
 def read(path: str | os.PathLike[str]) -> DarshanLog:
     """All of a log but its trace, which `segments` reads.
 
-    Raises TraceError when PyDarshan is missing, and for a file that is no Darshan log or a damaged one.
+    Raises TraceError for a file that is no Darshan log or a damaged one.
     """
     with open_log(os.fspath(path)) as opened:
         modules = {name: opened.table(name) for name in TABLES if name in opened.modules}
         layouts, odd = logged_layouts(opened.components() if "LUSTRE" in opened.modules else ())
         log = DarshanLog(
             path=opened.where,
-            version=opened.version(),
+            version=opened.version,
             mounts=opened.mounts(),
             names=opened.names(),
-            present={name: bool(of["partial_flag"]) for name, of in opened.modules.items()},
+            present={name: of.partial for name, of in opened.modules.items()},
             modules=modules,
             accesses=np.concatenate(
                 [np.zeros(0, ACCESS), *(_accesses(modules[name]) for name in ACCESSES if name in modules)]
@@ -82,18 +82,16 @@ def segments(log: DarshanLog, module: str = "DXT_POSIX") -> NDArray[np.void]:
 def _job(opened: OpenLog) -> dict[str, Any]:
     """The fields of Log that are of the job."""
     job = opened.job()
-    start_s = job.start_time_sec + job.start_time_nsec / 1e9
     # Formats before 3.41 have whole seconds: a job from second 3 to second 3 ran for up to one.
-    whole = 0 if tuple(map(int, opened.version().split("."))) >= (3, 41) else 1
-    seconds = job.end_time_sec - job.start_time_sec + whole
-    run_time_s = seconds + (job.end_time_nsec - job.start_time_nsec) / 1e9
+    whole = 0 if tuple(map(int, opened.version.split("."))) >= (3, 41) else 1
+    run_time_s = job.end_s - job.start_s + whole + (job.end_ns - job.start_ns) / 1e9
     return {
-        "ranks": int(job.nprocs),
-        "uid": int(job.uid),
-        "job_id": str(job.jobid),
+        "ranks": job.ranks,
+        "uid": job.uid,
+        "job_id": str(job.job_id),
         "command": tuple(opened.command().split()),
-        "start_s": start_s,
-        "run_time_s": run_time_s if job.end_time_sec > 0 and run_time_s > 0 else 0.0,
+        "start_s": job.start_s + job.start_ns / 1e9,
+        "run_time_s": run_time_s if job.end_s > 0 and run_time_s > 0 else 0.0,
     }
 
 

@@ -264,15 +264,14 @@ def test_a_whole_log_with_times_that_cannot_be_is_one_line(tmp_path: Path, value
         read(path)
 
 
-def test_a_log_compressed_by_bzip2_is_one_line(tmp_path: Path) -> None:
+def test_a_log_that_says_another_compression_than_it_has_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "x.darshan"
     path.write_bytes(SAMPLE[:16] + b"\1" + SAMPLE[17:])
-    with pytest.raises(TraceError, match=r"expected a Darshan log, found .* no bzip2"):
+    with pytest.raises(TraceError, match="expected a Darshan log that is whole, found 'Invalid data stream"):
         read(path)
 
 
 def test_a_changed_byte_is_found_or_harmless(tmp_path: Path) -> None:
-    """The C library dies of some of these."""
     path = tmp_path / "x.darshan"
     refused = 0
     for at in range(360, len(SAMPLE), 97):
@@ -296,7 +295,7 @@ def test_the_log_of_the_sick_ost() -> None:
 
 @pytest.mark.long
 def test_many_ranks_in_seconds(tmp_path: Path) -> None:
-    """65,536 ranks, a file each with its layout; PyDarshan's own collections take minutes."""
+    """65,536 ranks, a file each with its layout."""
     number = 65536
     records = np.arange(1, number + 1, dtype=np.uint64) * np.uint64(MINE)
     ids = records.tolist()
