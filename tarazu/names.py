@@ -7,6 +7,7 @@ socket, exported tables) is this text.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 
 
 def to_text(name: str) -> str:
@@ -46,6 +47,20 @@ def shown(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if "\udc80" <= c <= "\udcff" else one_line(c) for c in text)
+
+
+def near(word: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """What somebody who typed `word` may have meant, the nearest first; lower and upper case are the same."""
+    from difflib import get_close_matches
+
+    by_lower = {name.lower(): name for name in known}
+    return [by_lower[name] for name in get_close_matches(word.lower(), by_lower, most)]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'history'?`, to be put behind an error; empty where nothing is near."""
+    names = near(word, known, 1)
+    return f"; did you mean {names[0]!r}?" if names else ""
 
 
 def quoted(text: str) -> str:

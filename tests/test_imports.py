@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "lustre": set(),
     "ost_state": set(),
     "model": {"ost_state"},
-    "config": {"errors", "units", "ost_state"},
+    "config": {"errors", "names", "units", "ost_state"},
     "trusted": {"errors"},
     "drawing": {"errors"},
     "native": BASE,

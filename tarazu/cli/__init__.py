@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from tarazu.cli.output import Terminal, common_options
+from tarazu.cli.parser import Parser
 from tarazu.errors import BadInput, TarazuError
 from tarazu.names import shown
 
@@ -163,6 +164,7 @@ COMMANDS = {
     "sim testbed": ("tarazu.sim.cli.testbed", "an emulated Lustre on this machine, for trying and testing"),
 }
 """A command's words → (its module, one line of help). A group that does nothing has a module for its text, or none."""
+Parser.commands = COMMANDS
 ANALYSIS = ("tarazu.sim.", "tarazu.cli.bursts", "tarazu.cli.rebalance")
 """Commands whose modules, or what they need, are a part that not every node has: the package tarazu-analysis."""
 PAPER_VIEW = "tarazu.sim.cli.paper_view"
@@ -249,7 +251,8 @@ def _dispatch(words: list[str]) -> int:
         words = [*FORMER[words[0]].split(), *words[1:]]
     if words[0] not in COMMANDS:
         names = ", ".join(below(""))
-        print(f"tarazu: expected a command among {names}, found {words[0]!r}", file=sys.stderr)
+        meant = Parser.likely(words[0], "tarazu", below(""))
+        print(shown(f"tarazu: expected a command among {names}, found {words[0]!r}{meant}"), file=sys.stderr)
         return 2
     try:
         parser = command(words[0], words[1:])
@@ -270,7 +273,7 @@ def command(name: str, words: Sequence[str] | None = None) -> argparse.ArgumentP
 
     Only modules of what is wanted are imported.
     """
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"tarazu {name}".strip(),
         description=description(name),
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -15,6 +15,7 @@ from tarazu.config.files import ConfigFile
 from tarazu.config.former import FORMER
 from tarazu.config.sections import READ_EACH_STEP, RELOADED, SECTIONS, Settings
 from tarazu.errors import ConfigError
+from tarazu.names import near
 from tarazu.units import parse_bytes
 
 BEYOND = 2**63
@@ -154,10 +155,8 @@ def _expected(section: str, name: str, items: Mapping[str, Mapping[str, object]]
 
 def _near_first(name: str, known: Mapping[str, object]) -> str:
     """All of them, the near ones first."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known, 3)
-    return ", ".join([*near, *(other for other in known if other not in near)])
+    first = near(name, known)
+    return ", ".join([*first, *(other for other in known if other not in first)])
 
 
 def _from_text(text: str, kind: Any) -> Any:

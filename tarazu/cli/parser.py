@@ -1,0 +1,68 @@
+"""The parser of all commands: an error is one line, and says what was likely meant."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Collection, Iterator
+from typing import Any, ClassVar, NoReturn
+
+from tarazu.names import did_you_mean, near, shown
+
+
+class Parser(argparse.ArgumentParser):
+    """As argparse's, but for what it says of mistakes."""
+
+    commands: ClassVar[Collection[str]] = ()
+    """All of tarazu's, with their verbs."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with status 2."""
+        kind, _, rest = message.partition("unrecognized arguments: ")
+        if not kind and rest:
+            word = next((w for w in rest.split() if w.startswith("-")), "").partition("=")[0]
+            message += did_you_mean(word, set(_options(self))) if word else ""
+        elif message.endswith("required: VERB"):
+            message = f"expected one of {', '.join(_verbs(self))} (see `{self.prog} --help`)"
+        elif " required: " in message:
+            message += f" (see `{self.prog} --help`)"
+        print(shown(f"{self.prog}: {message}"), file=sys.stderr)
+        self.exit(2)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            names = [str(name) for name in action.choices or ()]
+            if isinstance(action, argparse._SubParsersAction):
+                found = f"expected one of {', '.join(names)}; found {value!r}"
+                self.error(found + self.likely(str(value), self.prog, names))
+            error.message += did_you_mean(str(value), names)
+            raise
+
+    @classmethod
+    def likely(cls, word: str, prog: str, verbs: Collection[str]) -> str:
+        """`; did you mean …?` for a word that is no command there: a verb of that name elsewhere, or a near one."""
+        elsewhere = [name for name in cls.commands if name.split()[-1] == word]
+        if not elsewhere and not near(word, verbs, 1):
+            close = near(word, {name.split()[-1] for name in cls.commands}, 1)
+            elsewhere = [name for name in cls.commands if name.split()[-1] in close]
+        if elsewhere:
+            return f"; did you mean {' or '.join(f'`tarazu {name}`' for name in elsewhere)}?"
+        verb = near(word, verbs, 1)
+        return f"; did you mean `{prog} {verb[0]}`?" if verb else ""
+
+
+def _verbs(parser: argparse.ArgumentParser) -> list[str]:
+    return [
+        name for of in parser._actions if isinstance(of, argparse._SubParsersAction) for name in of.choices
+    ]
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Of a parser and all below it."""
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                yield from _options(one)
