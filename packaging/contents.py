@@ -57,7 +57,7 @@ PACKAGES = (
     Package(
         "tarazu-analysis",
         "tarazu's simulator, readers of Darshan logs, and traffic of compute nodes",
-        "For one node where somebody looks into the matter: Darshan logs, pictures, `tarazu history whatif`, `sim`, "
+        "For one node where somebody looks into the matter: Darshan logs, pictures, `tarazu whatif`, `sim`, "
         "`change rebalance`, `change bursts`, and the daemon of bursts.",
         extras=("sim", "bursts"),
         needs=("tarazu",),

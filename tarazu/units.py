@@ -1,4 +1,4 @@
-"""Sizes, rates, shares and times as people read them; and sizes as people write them: `64K`, `1.5G`, `10GiB`.
+"""Sizes, counts, rates, shares and times as people read them; and sizes as people write them: `64K`, `1.5G`, `10GiB`.
 
 The units of sizes are powers of 1024, as in `lfs`. What is not known is `-`. Also the numbers in a command line.
 """
@@ -50,6 +50,11 @@ def human_bytes(size_bytes: float) -> str:
             return f"{value:.0f} {suffix}" if suffix == "B" else f"{value:.1f} {suffix}"
         value /= 1024
     raise AssertionError("unreachable")
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """`1 file`, `2 files`; `plural`: where an s is not enough."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
 
 
 def human_rate(bytes_per_s: float | None) -> str:

@@ -42,10 +42,6 @@ COMMANDS = {
         "tarazu.cli.report",
         "say which remembered runs would have gained by placement, and why not the others",
     ),
-    "history whatif": (
-        "tarazu.sim.cli.whatif",
-        "say what other placements of a job's files would have given, from Darshan logs",
-    ),
     "history db": ("tarazu.cli.db", "show the interaction database"),
     "history import": (
         "tarazu.cli.history.import_",
@@ -57,6 +53,10 @@ COMMANDS = {
         "remember steps that the site recorded without `tarazu run`",
     ),
     "history forget": ("tarazu.cli.history.forget", "remove runs"),
+    "whatif": (
+        "tarazu.sim.cli.whatif",
+        "say what a job would have gained, from its Darshan log; needs no cluster",
+    ),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "top": ("tarazu.cli.top", "OSSs and OSTs live: fill, rates, promises, problems"),
     "doctor": (
@@ -170,7 +170,7 @@ ANALYSIS = ("tarazu.sim.", "tarazu.cli.bursts", "tarazu.cli.rebalance")
 PAPER_VIEW = "tarazu.sim.cli.paper_view"
 """What prints `history db show --paper`: the paper's tables are a study's matter."""
 GROUPS = {
-    "your jobs": ("run", "job", "history"),
+    "your jobs": ("run", "job", "history", "whatif"),
     "the system": ("status", "top", "doctor", "config"),
     "what can be changed": ("change", "disable", "enable"),
     "studies": ("demo", "sim"),
@@ -185,7 +185,6 @@ FORMER = {
         "history phases",
         "history predict",
         "history report",
-        "history whatif",
         "history db",
         "doctor collect",
         "doctor ledger",
@@ -263,7 +262,8 @@ def _dispatch(words: list[str]) -> int:
         ours = str(error.name).startswith("tarazu.")
         if not ours and not COMMANDS[called][0].startswith(ANALYSIS):
             raise
-        part = "the package tarazu-analysis, or pip install 'tarazu[sim,bursts]'"
+        extra = "whatif" if called == "whatif" else "sim,bursts"
+        part = f"the package tarazu-analysis, or pip install '.[{extra}]' in a clone"
         print(f"tarazu {called}: expected {part}; found no {error.name}", file=sys.stderr)
         return BadInput.exit_status
 

@@ -1,4 +1,4 @@
-"""A real job with one sick OST (`sample-badost.darshan`, shipped with PyDarshan), placed again.
+"""A real job with one sick OST (the example of `tarazu whatif`, Darshan's `sample-badost.darshan`), placed again.
 
 The log: IOR, 2,048 ranks, one file of 256 MiB with one stripe each, on 24 OSTs of a production Lustre. The
 bytes are balanced to 0.8 %, yet writing took 728 s instead of about 16 s, because OST 14 wrote 31 MB/s.
@@ -7,7 +7,7 @@ bytes are balanced to 0.8 %, yet writing took 728 s instead of about 16 s, becau
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.resources import as_file, files
+from importlib.resources import as_file
 from pathlib import Path
 from statistics import median
 
@@ -15,17 +15,16 @@ import msgspec
 import numpy as np
 
 from tarazu.allocate import bounds, quality
-from tarazu.errors import TraceError, Unavailable
+from tarazu.errors import TraceError
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
 from tarazu.report.objects import Objects
 from tarazu.sim.allocation import policies
-from tarazu.sim.whatif import speeds
+from tarazu.sim.whatif import example, speeds
 from tarazu.trace.darshan import log as logs
 from tarazu.trace.darshan.read import read
 from tarazu.units import MIB, TIB
 
-SAMPLE = "tests/input/sample-badost.darshan"
 SEEDS = 20
 
 
@@ -80,20 +79,11 @@ class BadOstStudy(msgspec.Struct, frozen=True):
 
 
 def load(path: Path | None = None) -> Log:
-    """Read the log, PyDarshan's own sample by default.
-
-    Raises Unavailable without PyDarshan or its sample, TraceError for a log without POSIX and Lustre records.
-    """
+    """Read the log, by default the package's example. Raises TraceError for one without POSIX and Lustre records."""
     if path is not None:
         return _written(read(path))
-    try:
-        sample = files("darshan").joinpath(SAMPLE)
-    except ModuleNotFoundError:
-        raise Unavailable("sample-badost.darshan: expected PyDarshan, which is not installed") from None
-    if not sample.is_file():
-        raise Unavailable(f"PyDarshan: expected {SAMPLE} in the package, found none")
-    with as_file(sample) as sample_path:
-        return _written(read(sample_path))
+    with as_file(example()) as here:
+        return _written(read(here))
 
 
 def _written(logged: logs.DarshanLog) -> Log:

@@ -16,8 +16,6 @@ from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
 
-import darshan
-
 from tarazu.sim.testbed.processes import free_port
 from tests.docs.reading import ROOT
 
@@ -35,8 +33,8 @@ STANDS_FOR = {
     "--advise DIR": "--advise /scratch/me",
     "explain FILE": "explain /scratch/me/out/ior.0",
 }
-BAD_OST = Path(darshan.__file__).parent / "examples" / "example_logs" / "sample-badost.darshan"
-"""2,048 processes on a production Lustre: PyDarshan's example."""
+BAD_OST = ROOT / "tarazu" / "sim" / "whatif" / "example.darshan"
+"""2,048 processes on a production Lustre."""
 YESTERDAY = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(days=1)
 NODES = tuple(f"n{number}" for number in range(1, 9))
 FILES = {

@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LEFT_OUT = {
     "dask": "sweeps on an existing cluster: who has one has a Python environment for it",
+    "whatif": "`tarazu whatif` from a clone: less than sim, which has it all",
     "parquet": "pyarrow is there: bursts needs it",
     "viz": "matplotlib is there: darshan needs it",
     "tune": "trains the classifier, which nothing on a cluster does",
@@ -142,15 +143,16 @@ def tarazu_in(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("history phases LOG", "trace.darshan"),
         ("history import LOG --dry-run --fs lustre", "trace.darshan"),
         ("history report --picture a.png", "report.picture"),
-        ("history whatif LOG", "sim"),
+        ("whatif LOG", "sim"),
         ("change rebalance --advise .", "cli.rebalance"),
     ],
 )
 def test_without_analysis_a_line_says_what_is_missing(base: Path, words: str, missing: str) -> None:
     (base / "LOG").write_bytes(b"no run, no spool")
     ended = tarazu_in(base, *words.split())
-    command = " ".join(words.split()[:2])
-    expected = "expected the package tarazu-analysis, or pip install 'tarazu[sim,bursts]'"
+    command = "whatif" if words.startswith("whatif") else " ".join(words.split()[:2])
+    extra = "whatif" if command == "whatif" else "sim,bursts"
+    expected = f"expected the package tarazu-analysis, or pip install '.[{extra}]' in a clone"
     assert ended.stderr == f"tarazu {command}: {expected}; found no tarazu.{missing}\n"
     assert (ended.returncode, ended.stdout) == (2, "")
 

@@ -1,4 +1,4 @@
-"""Results that somebody put into a directory, a file each: of `tarazu history whatif --json`, `report --json`, and
+"""Results that somebody put into a directory, a file each: of `tarazu whatif --json`, `report --json`, and
 `tarazu change list --json` or `tarazu change log --json` of other nodes.
 
 Only regular files named `NAME.json` of at most `BYTES`, the newest `FILES` of them. Whatever else they hold, only what
@@ -172,7 +172,7 @@ class Results:
         try:
             return mark, msgspec.structs.replace(result, **_content(data))
         except MALFORMED as error:
-            commands = "`tarazu history report`, `history whatif`, `tarazu change list` or `change log`"
+            commands = "`tarazu history report`, `tarazu whatif`, `tarazu change list` or `change log`"
             problem = f"expected what {commands} prints with --json: {error}"
             return mark, msgspec.structs.replace(result, problem=problem[:300])
 

@@ -49,7 +49,7 @@ def execute(options: argparse.Namespace) -> int:
         results = [demo.run(s) for s in scenarios() if s.name in wanted]
     study = None
     if "sick OST" in wanted:
-        progress("sick OST: reading the log of a real job (PyDarshan's sample-badost.darshan)")
+        progress("sick OST: reading the log of a real job (Darshan's sample-badost.darshan)")
         study = badost.study()
     picture = _picture(results, Path(options.output)) if results else ""
     if options.json:

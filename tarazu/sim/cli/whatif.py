@@ -1,14 +1,18 @@
-"""What other placements of a job's files would have given: from Darshan logs with Lustre records.
+"""What a job would have gained from tarazu, from its Darshan log: an answer, a picture, a table. Needs no cluster.
 
-tarazu history whatif LOG.darshan
-tarazu history whatif LOG.darshan --picture ost.png
-tarazu history whatif *.darshan                       a line each, and the total
-tarazu status --json > fs.json; tarazu history whatif LOG.darshan --view fs.json
+tarazu whatif --example                       a real job on a Lustre with one slow OST; the log is in the package
+tarazu whatif LOG.darshan
+tarazu whatif LOG.darshan --picture osts.svg
+tarazu whatif *.darshan                       a line for each, and the total
+tarazu whatif LOG.darshan --osts 64           a log without Lustre records, as if on a Lustre of 64 OSTs
+tarazu status --json > fs.json; tarazu whatif LOG.darshan --view fs.json
 
 What the job wrote is laid out again, object by object, by tarazu, by a model of Lustre's allocator (over several
 seeds: median and range) and at random, with the stripe counts that it had and with more, at the speed that each OST
 showed in the log: its bytes over the time in which it was written to. The bound is what no placement can beat. Times
 are those of the OSTs alone, all files of a phase at once: what is saved is saved at most.
+
+Exit status: 0, 1 where no log could be compared, 2 where one could not be read (the others are compared).
 """
 
 from __future__ import annotations
@@ -16,102 +20,170 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.resources import as_file
 from pathlib import Path
 from statistics import median
 
+import msgspec
+
 from tarazu import config, ranges
-from tarazu.cli.output import Progress, print_json, print_table, size, whole
+from tarazu.cli.output import Progress, print_json, print_table, say, size, whole
 from tarazu.daemons.asking import view_in
-from tarazu.errors import TarazuError
+from tarazu.errors import BadInput, TarazuError
+from tarazu.model import SystemView
+from tarazu.names import shown
 from tarazu.report.placed import NAMES, Placed, Spread
-from tarazu.sim.whatif import stripe_counts
+from tarazu.sim.whatif import example, picture, stripe_counts, words
 from tarazu.sim.whatif.comparison import Comparison
-from tarazu.sim.whatif.job import jobs
+from tarazu.sim.whatif.job import LoggedJobs, jobs
 from tarazu.sim.whatif.study import AS_LOGGED, WhatIf, study
+from tarazu.sim.whatif.words import APART, seconds
 from tarazu.trace.darshan.read import read
-from tarazu.units import MIB, human_bytes
+from tarazu.units import MIB, counted, human_bytes
 
 MOST_OSTS = 65_535
 MOST_LINES = 12
 """OSTs that get a line of their own."""
-APART = 1.5
-"""An OST that took so many times longer than the usual one gets one."""
-FAR_BELOW = 0.25
-"""An OST below this share of the usual speed is named. No verdict: a log has its writers' pauses in its time, too."""
 AS_IT_WAS = "as it was"
 """How `history report` calls it too."""
-WORTH = 0.01
-"""Share of the run below which a gain is no gain."""
+
+
+class Answer(msgspec.Struct):
+    """What came of one log."""
+
+    log: str
+    logged: LoggedJobs | None = None
+    results: list[WhatIf] = []
+    error: TarazuError | None = None
+    """It cannot be read, or the options do not fit it."""
+
+    @property
+    def notes(self) -> list[str]:
+        return self.logged.notes if self.logged else []
+
+    @property
+    def sentences(self) -> list[str]:
+        if self.error or not self.logged:
+            return []
+        if not self.results:
+            return [words.nothing(self.log, self.logged)]
+        return [line for of in self.results for line in words.answer(of)]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("logs", nargs="+", metavar="LOG", help="Darshan log")
-    parser.add_argument(
+    parser.add_argument("logs", nargs="*", metavar="LOG", help="Darshan log")
+    parser.add_argument("--example", action="store_true", help="the log that is in the package")
+    there = parser.add_mutually_exclusive_group()
+    there.add_argument(
         "--osts", type=whole(1, MOST_OSTS), default=0, metavar="N", help="the file system has OSTs 0 to N-1"
     )
-    parser.add_argument("--view", metavar="FILE", help="the file system as `tarazu status --json` prints it")
+    there.add_argument("--view", metavar="FILE", help="the file system as `tarazu status --json` prints it")
     parser.add_argument(
         "--stripe-count",
         type=whole(1, MOST_OSTS),
-        default=1,
         metavar="C",
-        help="of files in logs without Lustre records, compared on --osts N (default: 1)",
+        help="of files in logs without Lustre records, with --osts or --view (default: 1)",
     )
-    parser.add_argument(
-        "--stripe-size", type=size, default=MIB, metavar="SIZE", help="of the same (default: 1 MiB)"
-    )
-    parser.add_argument(
-        "--picture", metavar="FILE", help="draw bytes and time of each OST (.png, .svg, .pdf)"
-    )
+    parser.add_argument("--stripe-size", type=size, metavar="SIZE", help="of the same (default: 1 MiB)")
+    parser.add_argument("--picture", metavar="FILE", help="draw what each OST writes (.svg)")
     parser.add_argument("--json", action="store_true", help="as JSON, a list with an object for each log")
 
 
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     view = view_in(options.view) if options.view else None
+    if options.picture:
+        picture.check(Path(options.picture))
+    with as_file(example()) as inside:
+        logs = [*options.logs, *([str(inside)] if options.example else [])]
+        if not logs:
+            raise BadInput("LOG", "a Darshan log (or --example)", "none")
+        answers = _loaded(logs, options, view)
+    with Progress() as progress:
+        for answer in answers:
+            for job in answer.logged.jobs if answer.logged else ():
+                try:
+                    answer.results.append(
+                        study(
+                            job,
+                            osts=options.osts,
+                            view=view,
+                            layout=settings.layout,
+                            progress=lambda text, log=answer.log: progress(f"{log}: {text}"),  # type: ignore[misc]
+                        )
+                    )
+                except TarazuError as error:
+                    answer.error = error
+    if options.json:
+        print_json([_as_json(answer) for answer in answers])
+    for answer in answers:
+        if answer.error:
+            print(shown(f"tarazu whatif: {answer.error}"), file=sys.stderr)
+    drawn = [of for answer in answers for of in answer.results if of.compared]
+    if len(answers) == 1 and not options.json:
+        _print_one(answers[0], _draw(drawn, options.picture))
+    elif not options.json:
+        _print_many(answers, _draw(drawn, options.picture))
+    else:
+        _draw(drawn, options.picture)
+    if any(answer.error for answer in answers):
+        return BadInput.exit_status
+    return 0 if drawn else 1
+
+
+def _loaded(logs: Sequence[str], options: argparse.Namespace, view: SystemView | None) -> list[Answer]:
+    """The logs, read. Raises BadInput for options that fit none of them."""
     assumed = None
     if options.osts or view:
-        assumed = stripe_counts.plain(options.stripe_count, options.stripe_size)
-    answers: list[tuple[str, list[WhatIf], list[str]]] = []
-    with Progress() as progress:
-        for path in options.logs:
-            progress(path)
-            logged_jobs, notes = jobs(read(path), assumed)
-            results = [
-                study(
-                    job,
-                    osts=options.osts,
-                    view=view,
-                    layout=settings.layout,
-                    progress=lambda text, path=path: progress(f"{path}: {text}"),  # type: ignore[misc]
-                )
-                for job in logged_jobs
-            ]
-            answers.append((path, results, notes))
-    if options.picture:
-        _draw([of for _, results, _ in answers for of in results], options.picture)
-    if options.json:
-        print_json([{"log": path, "notes": notes, "file_systems": of} for path, of, notes in answers])
-    elif len(answers) == 1:
-        _print_one(*answers[0])
-    else:
-        _print_many(answers)
-    return 0 if any(of.compared for _, results, _ in answers for of in results) else 1
+        assumed = stripe_counts.plain(options.stripe_count or 1, options.stripe_size or MIB)
+    given = "--stripe-count" if options.stripe_count else "--stripe-size" if options.stripe_size else ""
+    if given and assumed is None:
+        raise BadInput(given, "--osts N or --view FILE beside it", "neither")
+    known = len(view.osts) if view else options.osts
+    if known and (options.stripe_count or 1) > known:
+        raise BadInput("--stripe-count", f"at most {known}, the number of OSTs", options.stripe_count)
+    answers, of_use = [], False
+    for path in logs:
+        try:
+            log = read(path)
+            of_use = of_use or bool(log.gap("no-lustre"))
+            logged = jobs(log, assumed)
+            highest = max((max(job.osts) for job in logged.jobs if job.osts), default=-1)
+            if 0 < options.osts <= highest:
+                raise BadInput(path, f"--osts {highest + 1} or more: it names OST {highest}", options.osts)
+            answers.append(Answer(path, logged))
+        except TarazuError as error:
+            answers.append(Answer(path, error=error))
+    if given and not of_use and not all(answer.error for answer in answers):
+        raise BadInput(given, "a log without Lustre records", "logs that say how their files were striped")
+    return answers
 
 
-def _draw(results: Sequence[WhatIf], path: str) -> None:
-    from tarazu.sim.whatif import picture
+def _as_json(answer: Answer) -> dict[str, object]:
+    return {
+        "log": answer.log,
+        "answer": answer.sentences,
+        "error": str(answer.error) if answer.error else None,
+        "notes": answer.notes,
+        "file_systems": answer.results,
+    }
 
-    drawn = [of for of in results if of.compared]
-    if not drawn:
-        raise TarazuError(f"{path}: expected a log whose files can be placed, found none: nothing to draw")
-    picture.draw(drawn, Path(path))
-    print(f"{path}: drawn", file=sys.stderr)
+
+def _draw(results: Sequence[WhatIf], path: str | None) -> str:
+    """Where the picture is; empty without one."""
+    if not path:
+        return ""
+    if not results:
+        return f"picture: not drawn, for nothing could be compared: {path}"
+    picture.draw(results, Path(path))
+    return f"picture: {path}"
 
 
-def _print_one(path: str, results: Sequence[WhatIf], notes: Sequence[str]) -> None:
-    for number, of in enumerate(results):
-        print("\n" * (number > 0), end="")
+def _print_one(answer: Answer, picture: str) -> None:
+    for line in [*answer.sentences, *([picture] if picture else [])]:
+        say(line)
+    for of in answer.results:
+        print()
         _print_summary(of)
         if of.compared:
             print()
@@ -123,87 +195,34 @@ def _print_one(path: str, results: Sequence[WhatIf], notes: Sequence[str]) -> No
         if of.notes:
             print()
         for note in of.notes:
-            print(f"note: {note}")
-    if not results:
-        print(f"{path}: wrote nothing to Lustre that could be placed")
-    for note in notes:
-        print(f"note: {note}")
+            say(f"note: {note}")
+    for note in answer.notes:
+        say(f"note: {note}")
 
 
 def _print_summary(of: WhatIf) -> None:
     where = f" to {of.mount}" if of.mount else ""
     there = f", {of.files - of.new_files} of them there before" if of.files > of.new_files else ""
-    print(
-        f"{of.application or of.log}: {of.ranks} ranks wrote {human_bytes(of.written_bytes)}{where}: "
-        f"{of.files} files{there}, stripe count {of.stripe_count}, on {of.osts} OSTs"
+    say(
+        f"{counted(of.ranks, 'rank')} wrote {human_bytes(of.written_bytes)}{where}: "
+        f"{counted(of.files, 'file')}{there}, stripe count {of.stripe_count}, on {counted(of.osts, 'OST')}"
     )
-    if of.why_no_figures:
-        print(f"as it was: unknown: {of.why_no_figures}")
-    elif of.why_no_times:
-        print(f"times: unknown: {of.why_no_times}")
     if of.span_s:
         share = (
-            f", {of.writing_s / of.run_time_s:.1%} of a run of {_seconds(of.run_time_s)} s"
+            f", {of.writing_s / of.run_time_s:.1%} of a run of {seconds(of.run_time_s)} s"
             if of.run_time_s
             else ""
         )
         parts = f" in {of.phases} phases" if of.phases > 1 else ""
         print(
-            f"from the first write to the last return {_seconds(of.span_s)} s; "
-            f"some file was being written for {_seconds(of.writing_s)} s of them{parts}{share}"
+            f"from the first write to the last return {seconds(of.span_s)} s; "
+            f"some file was being written for {seconds(of.writing_s)} s of them{parts}{share}"
         )
-    for line in slow(of):
-        print(line)
-    print(gain(of))
-
-
-def slow(of: WhatIf) -> list[str]:
-    """OSTs that held the job up: below a quarter of the usual speed, and busy for longer than the others."""
-    rows = [row for row in of.rows if row.seen_bytes_per_s and AS_LOGGED in row.seconds]
-    if len(rows) < 2:
-        return []
-    speed = median(row.seen_bytes_per_s or 0.0 for row in rows)
-    usual_s = median(row.seconds[AS_LOGGED] for row in rows)
-    stragglers = [
-        r
-        for r in rows
-        if (r.seen_bytes_per_s or 0.0) < FAR_BELOW * speed and r.seconds[AS_LOGGED] > APART * usual_s
-    ]
-    return [
-        f"OST {row.ost} wrote {rate / 1e6:.0f} MB/s, 1/{speed / rate:.0f} of the usual one, for "
-        f"{_seconds(row.seconds[AS_LOGGED])} s: sick, or held up by its writers"
-        for row in stragglers[:MOST_LINES]
-        if (rate := row.seen_bytes_per_s)
-    ]
-
-
-def gain(of: WhatIf) -> str:
-    """What a site may expect of tarazu for this job, in one line."""
-    if of.compared is None:
-        return "nothing to compare: " + (
-            "all files were there before" if of.files and not of.new_files
-            else "one OST is known; --osts N or --view FILE tells how many there are" if of.osts == 1
-            else of.why_no_figures or "which OSTs there are is not known"
-        )  # fmt: skip
-    if of.gain_s is None or of.actual is None or of.actual.time_s is None:
-        ours, lustre = of.compared.of("tarazu").ost_cost, of.compared.of("lsa").ost_cost
-        if ours is None or lustre is None:
-            return "these files cannot be placed on the OSTs that are known"
-        costs = f"OST cost: tarazu {ours.median:.3f}, Lustre's allocator {lustre.median:.3f}"
-        return f"{costs}; how much time that is, the log cannot say"
-    before, after = of.actual.time_s.median, of.actual.time_s.median - of.gain_s
-    text = f"tarazu: OST time {_seconds(before)} s -> {_seconds(after)} s"
-    if of.least_run_s is None or not of.run_time_s:
-        return text + "; the run time is not known"
-    saved = of.run_time_s - of.least_run_s
-    if saved < WORTH * of.run_time_s:
-        return text + ": no gain to speak of, other OSTs would not have shortened this run"
-    return text + (
-        f"; the run, {_seconds(of.run_time_s)} s, takes {_seconds(of.least_run_s)} s at least: "
-        f"at most {of.run_time_s / of.least_run_s:.2f} times as fast"
-        if of.least_run_s > 0
-        else f"; the run was nothing but writing, and would take {_seconds(after)} s at least"
-    )
+    for row in words.slow(of)[:MOST_LINES]:
+        rate, took = row.seen_bytes_per_s or 0.0, row.seconds[AS_LOGGED]
+        print(
+            f"OST {row.ost} wrote {rate / 1e6:.0f} MB/s for {seconds(took)} s: slow, or held up by its writers"
+        )
 
 
 def _print_policies(of: WhatIf) -> None:
@@ -325,44 +344,52 @@ def _range(ordered: Sequence[str]) -> str:
     return ordered[0] if ordered[0] == ordered[-1] else f"{ordered[0]}-{ordered[-1]}"
 
 
-def _print_many(answers: Sequence[tuple[str, Sequence[WhatIf], Sequence[str]]]) -> None:
+def _print_many(answers: Sequence[Answer], picture: str) -> None:
+    for answer in answers:
+        name = Path(answer.log).name
+        if answer.error:
+            say(f"{name}: cannot be compared: {str(answer.error).removeprefix(f'{answer.log}: ')}")
+        elif not answer.results:
+            say(answer.sentences[0])
+        for of in answer.results:
+            say(f"{name}: {words.short(of)}")
+    if picture:
+        say(picture)
+    _print_total(answers)
+
+
+def _print_total(answers: Sequence[Answer]) -> None:
+    """A line for each log of which times are known, and the total."""
     rows: list[tuple[object, ...]] = []
     total = {"logged": 0.0, "lsa": 0.0, "tarazu": 0.0, "bound": 0.0, "run": 0.0, "least": 0.0}
-    counted = 0
-    for path, results, notes in answers:
-        name = Path(path).name
-        if not results:
-            rows.append((name, "", "-", "-", "-", "-", "-", "-", (notes or ["wrote nothing to Lustre"])[0]))
-        for of in results:
-            cells, word = _line(of), of.why_no_figures or of.why_no_times or ("" if of.compared else gain(of))
-            rows.append((name, human_bytes(of.written_bytes), *cells, word))
-            if of.gain_s is not None and of.compared and of.actual and of.actual.time_s:
-                counted += 1
-                total["logged"] += of.actual.time_s.median
-                total["lsa"] += _median(of.compared.of("lsa").time_s)
-                total["tarazu"] += of.actual.time_s.median - of.gain_s
-                total["bound"] += of.compared.time_bound_s or 0.0
-                total["run"] += of.run_time_s
-                total["least"] += of.least_run_s or of.run_time_s
-    if counted:
-        figures = [_seconds(total[name]) for name in ("logged", "lsa", "tarazu", "bound", "run", "least")]
-        rows.append((f"total of {counted}", "", *figures, ""))
+    for log, of in [(answer.log, of) for answer in answers for of in answer.results]:
+        if of.gain_s is None or not of.compared or not of.actual or not of.actual.time_s:
+            continue
+        rows.append((Path(log).name, human_bytes(of.written_bytes), *_line(of)))
+        total["logged"] += of.actual.time_s.median
+        total["lsa"] += _median(of.compared.of("lsa").time_s)
+        total["tarazu"] += of.actual.time_s.median - of.gain_s
+        total["bound"] += of.compared.time_bound_s or 0.0
+        total["run"] += of.run_time_s
+        total["least"] += of.least_run_s or of.run_time_s
+    if not rows:
+        return
+    rows.append((f"total of {len(rows)}", "", *(seconds(value) for value in total.values())))
+    print()
     print_table(
-        ("log", "bytes", "OST time s: as it was", "Lustre", "tarazu", "bound", "run s", "at least s", ""),
-        rows,
+        ("log", "bytes", "OST time s: as it was", "Lustre", "tarazu", "bound", "run s", "at least s"), rows
     )
 
 
 def _line(of: WhatIf) -> tuple[str, ...]:
-    if of.gain_s is None or of.compared is None or of.actual is None or of.actual.time_s is None:
-        return ("-",) * 6
+    assert of.gain_s is not None and of.compared and of.actual and of.actual.time_s
     return (
-        _seconds(of.actual.time_s.median),
-        _seconds(_median(of.compared.of("lsa").time_s)),
-        _seconds(of.actual.time_s.median - of.gain_s),
+        seconds(of.actual.time_s.median),
+        seconds(_median(of.compared.of("lsa").time_s)),
+        seconds(of.actual.time_s.median - of.gain_s),
         _time(of.compared.time_bound_s),
-        _seconds(of.run_time_s) if of.run_time_s else "-",
-        "-" if of.least_run_s is None else _seconds(of.least_run_s),
+        seconds(of.run_time_s) if of.run_time_s else "-",
+        "-" if of.least_run_s is None else seconds(of.least_run_s),
     )
 
 
@@ -383,7 +410,3 @@ def _number(value: float | None) -> str:
 
 def _time(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.1f}"
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,9 +23,10 @@ MOST_BYTES = 2**53
 """Sums are exact below; a log with more is damaged."""
 
 NO_RECORDS = (
-    "this log cannot say where its files lay: it has no Lustre records "
-    "(a Darshan that was built with its Lustre module writes them)"
+    "the log has no Lustre records (Darshan without its Lustre module): where its files lay is not known"
 )
+UNNAMED = "a file system that the log does not name"
+IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs", "proc", "sysfs", "devpts", "cgroup", "cgroup2", "hugetlbfs"}
 STREAMS = ("<STDIN>", "<STDOUT>", "<STDERR>")
 
 
@@ -87,19 +88,31 @@ class LoggedJob(msgspec.Struct, frozen=True):
         return tuple(f for f in self.files if not f.existed)
 
 
-def jobs(log: DarshanLog, assumed: Layout | None = None) -> tuple[list[LoggedJob], list[str]]:
-    """One job for each Lustre file system that the log's job wrote to, and what is to be said of the log as a whole.
+class LoggedJobs(NamedTuple):
+    """What is in one log."""
 
-    assumed: layout of the files of a log without Lustre records, whose OSTs stay unknown.
+    jobs: list[LoggedJob]
+    """One for each Lustre file system that the log's job wrote to."""
+    notes: list[str]
+    """What is to be said of the log as a whole."""
+    elsewhere: dict[str, int]
+    """Type of file system → bytes written to it, which are in no job; the empty one: not known."""
+    without_records: bool
+    """No Lustre records: with `assumed` files may be placed."""
+
+
+def jobs(log: DarshanLog, assumed: Layout | None = None) -> LoggedJobs:
+    """assumed: layout of the files of a log without Lustre records, whose OSTs stay unknown. Where such a log names no
+    Lustre either, all files but those in memory are taken as if they were on one.
     """
-    notes = [gap.text for gap in log.gaps if gap.kind in ("partial", "unended", "no-io", "anonymised")]
-    if log.gap("no-lustre"):
-        notes.append(NO_RECORDS)
+    notes = [gap.text for gap in log.gaps if gap.kind in ("partial", "unended", "anonymised")]
     accesses = _by_record(log)
     placed: dict[str, list[dict[str, Any]]] = {}
     elsewhere: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     lustre = [m.path for m in log.mounts if m.kind == "lustre"]
+    as_if = assumed is not None and bool(log.gap("no-lustre")) and not lustre
+    taken: Counter[str] = Counter()
     for record in accesses:
         name = log.names.get(record["record"], "")
         if name in STREAMS:
@@ -113,6 +126,9 @@ def jobs(log: DarshanLog, assumed: Layout | None = None) -> tuple[list[LoggedJob
                 "written_bytes"
             ]
             continue
+        elif as_if and (mount is None or mount.kind not in IN_MEMORY):
+            where = ""
+            taken[mount.kind if mount else ""] += record["written_bytes"]
         elif mount is None or (mount.kind != "lustre" and layout is None):
             elsewhere[mount.kind if mount else ""] += record["written_bytes"]
             continue
@@ -121,13 +137,18 @@ def jobs(log: DarshanLog, assumed: Layout | None = None) -> tuple[list[LoggedJob
         if layout is None and assumed and log.gap("no-lustre"):
             layout = LoggedLayout(assumed, ())
         placed.setdefault(where, []).append({**record, "name": name, "layout": layout})
-    for kind, size in elsewhere.most_common():
-        if size:
-            where = f"to other file systems ({kind})" if kind else "where the log knows no file system"
-            notes.append(f"{human_bytes(size)} were written {where}")
     notes += [f"{human_bytes(size)} were written to files {why}" for why, size in lost.items()]
-    made = [_job(log, where, records) for where, records in sorted(placed.items())]
-    return [job for job in made if job.written_bytes], notes
+    kinds = ", ".join(kind or UNNAMED for kind in sorted(+taken))
+    if kinds:
+        notes.append(f"its files were on {kinds}: compared as if they were on Lustre")
+    made = [
+        job for where, records in sorted(placed.items()) if (job := _job(log, where, records)).written_bytes
+    ]
+    for kind, size in (+elsewhere).items() if made else ():
+        notes.append(f"{human_bytes(size)} were written to {kind or UNNAMED}, no Lustre")
+    if not made and not +elsewhere:
+        notes[:0] = [gap.text for gap in log.gaps if gap.kind in ("no-io", "no-bytes")]
+    return LoggedJobs(made, notes, dict((+elsewhere).most_common()), bool(log.gap("no-lustre")))
 
 
 def _by_record(log: DarshanLog) -> list[dict[str, Any]]:

@@ -1,72 +1,110 @@
-"""A picture of one job's OSTs: bytes and time, as logged and as placed again."""
+"""A picture of one job's OSTs as SVG: how long each writes, or what each holds, as it was and with tarazu.
+
+It has no background of its own and middle tones: the same file serves light and dark pages. Times are modelled at the
+speeds that the log shows, and the picture says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from tarazu.errors import BadInput
-from tarazu.report.picture import LUSTRE, OURS, SEEN, pyplot_for, saved
-from tarazu.report.placed import NAMES
 from tarazu.sim.whatif.study import AS_LOGGED, WhatIf
-from tarazu.units import GIB
+from tarazu.sim.whatif.words import seconds, slow
+from tarazu.units import human_bytes
 
-COLOURS = {AS_LOGGED: SEEN, "lsa": LUSTRE, "tarazu": OURS}
+TEXT, USUAL, SLOW, LINE = "#7a838e", "#4c8bd6", "#e0524a", "#8a939e"
+FONT = "font-family='system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif'"
+WIDTH, LEFT, RIGHT, HEAD, HIGH, FOOT = 860, 70, 20, 46, 130, 26
 MOST_JOBS = 20
-MOST_MARKERS = 200
+BAR_SHARE = 0.72
+"""Of the room that an OST has."""
 
 
-def draw(results: Sequence[WhatIf], path: Path) -> Path:
-    """Two panels a job: bytes of each OST, and how long it writes where speeds are known.
+class Panel(NamedTuple):
+    """Bars of one scale."""
 
-    Raises BadInput for a file that cannot be drawn to, Unavailable without matplotlib.
-    """
+    title: str
+    values: list[float]
+
+
+def draw(results: Sequence[WhatIf], path: Path) -> None:
+    """Two panels a job. Raises BadInput for a file that cannot be drawn to."""
+    check(path)
     if len(results) > MOST_JOBS:
         raise BadInput(str(path), f"at most {MOST_JOBS} jobs in one picture", len(results))
-    plt = pyplot_for(path)
-    figure, axes = plt.subplots(
-        len(results), 2, figsize=(13, 3.4 * len(results)), squeeze=False, layout="constrained"
+    try:
+        path.write_text(svg(results))
+    except OSError as error:
+        raise BadInput(str(path), "a file that can be written", error.strerror) from None
+
+
+def check(path: Path) -> None:
+    """Raises BadInput, before anything takes time, for a name that is none of an SVG."""
+    if path.suffix.lower() != ".svg":
+        raise BadInput(str(path), "a picture's name that ends in .svg", path.suffix)
+
+
+def svg(results: Sequence[WhatIf]) -> str:
+    parts, top = [], 0
+    for of in results:
+        parts += [f"<g transform='translate(0 {top})'>", *_job(of), "</g>"]
+        top += 2 * (HEAD + HIGH) + FOOT + 30
+    title = escape(", ".join(of.application or of.log for of in results))
+    return "\n".join([
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {top}' {FONT} role='img'>",
+        f"<title>What each OST wrote: {title}</title>", *parts, "</svg>", "",
+    ])  # fmt: skip
+
+
+def _job(of: WhatIf) -> Iterator[str]:
+    timed = bool(of.rows and of.rows[0].seconds)
+    before = AS_LOGGED if of.actual else "lsa"
+    was = "as it was" if of.actual else "Lustre's allocator (model)"
+    first, second = (
+        _panel(of, name, title, timed) for name, title in ((before, was), ("tarazu", "with tarazu"))
     )
-    for (left, right), of in zip(axes, results, strict=True):
-        _bytes(left, of)
-        _seconds(right, of)
-    axes[0][0].legend(fontsize=8)
-    return saved(plt, figure, path)
+    most = max([*first.values, *second.values, 0.0]) or 1.0
+    red = {row.ost for row in slow(of)}
+    step = (WIDTH - LEFT - RIGHT) / max(1, len(of.rows))
+    for number, panel in enumerate((first, second)):
+        top = number * (HEAD + HIGH) + HEAD
+        name = f"{of.application}, {panel.title}" if number == 0 else panel.title
+        yield _text(LEFT, top - 16, name, 16, "font-weight='600'")
+        for level in (0.0, 0.5, 1.0):
+            y = top + HIGH * (1 - level)
+            yield f"<line x1='{LEFT}' x2='{WIDTH - RIGHT}' y1='{y}' y2='{y}' stroke='{LINE}' stroke-opacity='.35'/>"
+            mark = f"{seconds(level * most)} s" if timed else human_bytes(level * most)
+            yield _text(LEFT - 6, y + 4, mark, 11, "text-anchor='end'")
+        for place, (row, value) in enumerate(zip(of.rows, panel.values, strict=True)):
+            height = HIGH * value / most
+            yield (
+                f"<rect x='{LEFT + step * (place + (1 - BAR_SHARE) / 2):.2f}' y='{top + HIGH - height:.2f}' "
+                f"width='{BAR_SHARE * step:.2f}' height='{height:.2f}' fill='{SLOW if row.ost in red else USUAL}'/>"
+            )
+    bottom = 2 * (HEAD + HIGH) + 16
+    labels = {0, len(of.rows) - 1, *(n for n, row in enumerate(of.rows) if row.ost in red and len(red) <= 5)}
+    for place in sorted(labels) if of.rows else ():
+        middle = LEFT + step * (place + 0.5)
+        yield _text(middle, bottom, f"OST {of.rows[place].ost}", 11, "text-anchor='middle'")
+    what = (
+        "how long each OST writes, modelled at the speeds that the log shows"
+        if timed
+        else "bytes on each OST"
+    )
+    yield _text(LEFT, bottom + 20, what, 12)
 
 
-def _bytes(axis: Any, of: WhatIf) -> None:
-    for name, colour in COLOURS.items():
-        if of.rows and name in of.rows[0].bytes:
-            _line(axis, of, [row.bytes[name] / GIB for row in of.rows], name, colour)
-    axis.set_title(f"{of.application} on {of.mount or 'Lustre'}: {of.new_files} new files", fontsize=10)
-    axis.set_ylabel("GiB of new files")
-    axis.set_ylim(bottom=0)
+def _panel(of: WhatIf, name: str, title: str, timed: bool) -> Panel:
+    values = [row.seconds.get(name, 0.0) if timed else float(row.bytes.get(name, 0)) for row in of.rows]
+    most = max(values, default=0.0)
+    return Panel(
+        f"{title}: " + (f"{seconds(most)} s" if timed else f"{human_bytes(most)} on the fullest"), values
+    )
 
 
-def _seconds(axis: Any, of: WhatIf) -> None:
-    compared = of.compared
-    if not of.rows or not of.rows[0].seconds or compared is None:
-        axis.text(0.5, 0.5, "speeds are not known", ha="center", transform=axis.transAxes)
-        axis.set_axis_off()
-        return
-    for name, colour in COLOURS.items():
-        if name in of.rows[0].seconds:
-            _line(axis, of, [row.seconds[name] for row in of.rows], name, colour)
-    if compared.time_bound_s is not None:
-        axis.axhline(compared.time_bound_s, color="#888888", linestyle=":", linewidth=1)
-        axis.text(of.rows[0].ost, compared.time_bound_s, " bound", fontsize=8, va="bottom")
-    times = [row.seconds[name] for row in of.rows for name in row.seconds]
-    if max(times) > 20 * (compared.time_bound_s or max(times)):
-        axis.set_yscale("log")
-    else:
-        axis.set_ylim(bottom=0)
-    axis.set_title("time that each OST writes, at the speed that it showed", fontsize=10)
-    axis.set_ylabel("seconds")
-
-
-def _line(axis: Any, of: WhatIf, values: Sequence[float], name: str, colour: str) -> None:
-    marker = "." if len(of.rows) <= MOST_MARKERS else ""
-    label = NAMES.get(name, name)
-    axis.plot([row.ost for row in of.rows], values, color=colour, marker=marker, linewidth=1, label=label)
-    axis.set_xlabel("OST")
+def _text(x: float, y: float, words: str, size: int, more: str = "") -> str:
+    return f"<text x='{x:.1f}' y='{y:.1f}' font-size='{size}' fill='{TEXT}' {more}>{escape(words)}</text>"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import bz2
 import mmap
+import os
+import stat
 import struct
 import zlib
 from collections.abc import Callable, Iterator
@@ -96,6 +98,8 @@ class Regions(msgspec.Struct, frozen=True):
 def open_regions(where: str) -> Iterator[Regions]:
     """Open a log, close it at the end. Raises TraceError, one line, for what is no Darshan log or is cut off."""
     try:
+        if not stat.S_ISREG(os.stat(where).st_mode):
+            raise TraceError(where, "a Darshan log", "no regular file")
         with open(where, "rb") as file:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`tarazu history whatif` on a log of 65,536 ranks, a file each, on 2,000 OSTs: seconds, with start-up; 60 are allowed.
+"""`tarazu whatif` on a log of 65,536 ranks, a file each, on 2,000 OSTs: seconds, with start-up; 60 are allowed.
 
 .venv/bin/python -m tests.benchmarks.sim.whatif_ranks
 """

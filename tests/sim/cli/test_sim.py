@@ -140,7 +140,7 @@ def test_a_missing_extra_is_named_in_one_line(
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "simpy" else find(name))
     assert main(["sim", "run", str(quick)]) == 2
-    part = "the package tarazu-analysis, or pip install 'tarazu[sim,bursts]'"
+    part = "the package tarazu-analysis, or pip install '.[sim,bursts]' in a clone"
     assert capsys.readouterr().err == f"tarazu sim: expected {part}; found no simpy\n"
 
 
