@@ -150,6 +150,7 @@ try-docs: packages setup
 docs: setup
 	$(BIN)/python docs/generate.py
 	$(BIN)/python docs/sick_ost.py
+	$(BIN)/python docs/whatif.py
 	$(BIN)/python docs/dashboards.py
 	$(BIN)/python -m tests.daemons.page.pictures
 	$(BIN)/python docs/top.py

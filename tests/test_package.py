@@ -122,3 +122,27 @@ def test_an_oss_installs_little_and_imports_what_it_must(wheel: Path, tmp_path: 
     )
     help_text = run("-m", "tarazu.daemons.ossd.service", "--help")
     assert "--interval" in help_text
+
+
+def test_a_log_is_looked_at_with_numpy_and_networkx_alone(wheel: Path, tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=True)
+    programs = tmp_path / "venv" / "bin"
+    environ = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+
+    def run(*words: str | Path) -> str:
+        done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run(
+        programs / "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        f"tarazu[whatif] @ file://{wheel}",
+    )
+    listed = {line.split("==")[0].lower() for line in run(programs / "pip", "freeze").split() if "==" in line}
+    assert listed <= {"msgspec", "psutil", "pyzmq", "numpy", "networkx"}, listed
+    out = run(programs / "tarazu", "whatif", "--example", "--picture", "osts.svg")
+    assert "because OST 14 was 54 times slower than the rest" in out
+    assert (tmp_path / "osts.svg").stat().st_size > 1000

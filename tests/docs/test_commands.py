@@ -43,7 +43,11 @@ def command(*words: str, in_prose: bool = False) -> Typed:
     ("words", "expected"),
     [
         (("tarazu", "stutas"), "no command of tarazu: 'stutas'"),
-        (("tarazu", "status", "--jsno"), "tarazu status: error: unrecognized arguments: --jsno"),
+        (
+            ("tarazu", "status", "--jsno"),
+            "tarazu status: unrecognized arguments: --jsno; did you mean '--json'?",
+        ),
+        (("uvx", "--from", ".[watif]", "tarazu", "whatif"), "no extra of tarazu: watif"),
         (("make", "tset"), "no verb of make: 'tset'"),
         (("systemctl", "enable", "--now", "tarazu-msdd"), "no unit 'tarazu-msdd'"),
         (("pip", "install", "tarazu[os]"), "no extra of tarazu: os"),

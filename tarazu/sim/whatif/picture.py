@@ -78,6 +78,7 @@ def _job(of: WhatIf) -> Iterator[str]:
             y = top + HIGH * (1 - level)
             yield f"<line x1='{LEFT}' x2='{WIDTH - RIGHT}' y1='{y}' y2='{y}' stroke='{LINE}' stroke-opacity='.35'/>"
             mark = f"{seconds(level * most)} s" if timed else human_bytes(level * most)
+            mark = mark if level else "0"
             yield _text(LEFT - 6, y + 4, mark, 11, "text-anchor='end'")
         for place, (row, value) in enumerate(zip(of.rows, panel.values, strict=True)):
             height = HIGH * value / most

@@ -1,0 +1,22 @@
+"""Draws `docs/whatif.svg`: the picture of `tarazu whatif --example`."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file
+from pathlib import Path
+
+from tarazu.sim.whatif import example, picture
+from tarazu.sim.whatif.job import jobs
+from tarazu.sim.whatif.study import study
+from tarazu.trace.darshan.read import read
+
+PICTURE = Path(__file__).with_name("whatif.svg")
+
+
+def main() -> None:
+    with as_file(example()) as log:
+        picture.draw([study(job) for job in jobs(read(log)).jobs], PICTURE)
+
+
+if __name__ == "__main__":
+    main()
