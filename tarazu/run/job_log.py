@@ -25,6 +25,8 @@ MOST_BYTES = 256 << 20
 """Of a log, from its end: what is older is not looked at."""
 _STEP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d) (\S+) app=(.*) mode=(observe|advise|place) (.*)")
 _AUDIT = re.compile(r"\btime=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) status=([\w-]+) (.*)")
+NO_REQUESTS = {"died", "health", "mapping", "routers"}
+"""What mdsd notes beside its answers: steps that fell silent, OSTs that changed, routers that jobs and nodes got."""
 _FIELD = re.compile(r"(\w+)=((?:[^'\"\s]*?:)?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|\S+)")
 
 
@@ -90,7 +92,7 @@ def _reasons(fields: list[tuple[str, str]]) -> Iterator[str]:
 
 
 def audit(path: Path, since_s: float, until_s: float, uid: int | None = None) -> Audit:
-    """The requests that were answered in [since, until); of one user only if he is named."""
+    """What mdsd noted in [since, until), requests that it answered above all; of one user only if he is named."""
     tally = Audit(str(path), damaged=[], status=Counter(), why=Counter())
     costs: list[tuple[float, float]] = []
     for number, line in numbered(path, tally):
@@ -101,9 +103,10 @@ def audit(path: Path, since_s: float, until_s: float, uid: int | None = None) ->
                 tally.damaged.append(number)
             continue
         at, named = _seconds(match[1], utc=True), dict(fields(match[3]))
+        request = match[2] not in NO_REQUESTS
         try:
-            mine = uid is None or int(named["uid"]) == uid
-            size = int(named["bytes"])
+            mine = uid is None or int(named["uid"] if request else named.get("uid", -1)) == uid
+            size = int(named["bytes"]) if request else 0
             cost = (float(named["cost"]), float(named["bound"])) if match[2] == "allocated" else None
         except (KeyError, ValueError):
             at = None
@@ -115,7 +118,7 @@ def audit(path: Path, since_s: float, until_s: float, uid: int | None = None) ->
             if cost:
                 costs.append(cost)
                 tally.bytes += size
-            elif "reason" in named:
+            elif request and "reason" in named:
                 tally.why[f"{match[2]}: {named['reason']}"] += 1
     if costs:
         tally.ost_cost, tally.ost_cost_bound = median(c for c, _ in costs), median(b for _, b in costs)

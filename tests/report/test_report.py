@@ -9,10 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tarazu.allocate.ledger import Dead
 from tarazu.cli import main
 from tarazu.cli.report import moment
+from tarazu.daemons.mdsd.audit import Audit
+from tarazu.daemons.mdsd.health import HealthChange
 from tarazu.errors import BadInput
 from tarazu.model import AS_GOOD, JobStep, Ost, SystemView
+from tarazu.ost_state import OstState
 from tarazu.run import job_log
 from tarazu.trace.history import History
 from tarazu.trace.records import FileRecord, RunRecord
@@ -150,6 +154,19 @@ def test_the_audit_log_is_summed_up_by_user_and_torn_lines_are_counted(tmp_path:
     assert found.why == {'declined: mdsd is "busy"': 1}
     assert job_log.audit(log, NOW - 60, NOW + 60, uid=1001).status == {"declined": 1}
     assert job_log.audit(tmp_path / "none", 0, NOW).problem == "there is none"
+
+
+def test_what_mdsd_notes_beside_its_answers_is_no_damaged_line(tmp_path: Path) -> None:
+    """One `status=health` made a line "that cannot be read"."""
+    audit = Audit(str(tmp_path / "audit.log"))
+    audit.health(HealthChange(("scratch", 3), OstState(), OstState("dead", "CONNECTING")), 2)
+    audit.died(Dead("a", "scratch", 1000, 100, 60.0, False))
+    audit.routers("apply", "scratch", 1000, "7", 4, "r1", (1.2, 1.5))
+    audit.mapping("apply", None)
+    found = job_log.audit(tmp_path / "audit.log", time.time() - 60, time.time() + 60)
+    assert found.damaged == []
+    assert found.status == {"health": 1, "died": 1, "routers": 1, "mapping": 1}
+    assert job_log.audit(tmp_path / "audit.log", 0, time.time() + 60, uid=1000).lines == 2
 
 
 @pytest.mark.parametrize(("text", "ago_s"), [("7d", 7 * 86400), ("24h", 86400), ("2w", 14 * 86400)])

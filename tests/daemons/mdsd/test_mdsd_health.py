@@ -6,6 +6,7 @@ import time
 import uuid
 from typing import Any
 
+from tarazu.run import job_log
 from tarazu.wire.messages import StepAlive, TargetsChanged, TargetsTold
 from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask
 
@@ -59,5 +60,7 @@ def test_a_step_hears_of_a_dead_ost_until_its_leader_has_heard_it_also_after_a_k
     client.request(TargetsTold(again.ids, uuid.uuid4().hex, again.generation), PATIENCE_S)
     site.wait_status(lambda s: s["untold"] == 0)
     assert not news(other, 0.1), "it has no promises there"
+    read = job_log.audit(site.audit, 0, time.time() + 60)
+    assert read.damaged == [] and read.status["health"] and read.status["allocated"] == 2
     lines = [line for line in site.audit.read_text().splitlines() if "status=health" in line]
     assert lines and all(f"ost={dead} health=dead" in line for line in lines)
