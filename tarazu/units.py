@@ -52,9 +52,13 @@ def human_bytes(size_bytes: float) -> str:
     raise AssertionError("unreachable")
 
 
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """`1 file`, `2 files`; `plural`: where an s is not enough."""
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+def counted(count: int, noun: str) -> str:
+    """`1 file`, `2 files`, `2 processes`, `2 replies`, `2 days`."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{count} {noun}es"
+    return f"{count} {noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{count} {noun}s"
 
 
 def human_rate(bytes_per_s: float | None) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from tarazu.units import counted
+
 MINUTE_S = 60.0
 HOUR_S = 3600.0
 FIRST_PAUSE_S = 10.0
@@ -26,7 +28,9 @@ class Limits:
         times of the changes made.
         """
         if held >= self.at_once:
-            return f"{held} targets are changed already: {self.at_once} may be at once (changes.at_once)"
+            return (
+                f"changed already: {counted(held, 'target')}, {self.at_once} may be at once (changes.at_once)"
+            )
         for name, most, span_s in (
             ("minute", self.per_minute, MINUTE_S),
             ("hour", self.per_hour, HOUR_S),
@@ -34,7 +38,7 @@ class Limits:
             recent = sorted(at_s for at_s in made_s if at_s > now_s - span_s)
             if len(recent) >= most:
                 # The same words in each round: they are written down.
-                return f"{most} changes a {name} are made already (changes.per_{name})"
+                return f"made already: {counted(most, 'change')} a {name} (changes.per_{name})"
         return ""
 
 

@@ -14,6 +14,7 @@ from tarazu import config
 from tarazu.cli.output import print_json, say
 from tarazu.config.combinations import impossible
 from tarazu.errors import BadInput, ConfigError, TarazuError
+from tarazu.units import counted
 
 
 def check(file: str | None, in_force: str | None, *, as_json: bool) -> int:
@@ -32,7 +33,7 @@ def check(file: str | None, in_force: str | None, *, as_json: bool) -> int:
     for needs, names in changes.items():
         against = "the settings in force" if file else "the defaults"
         say(f"differs from {against}, {needs}: {', '.join(names)}")
-    say(f"{len(wrong)} mistakes" if len(wrong) != 1 else "1 mistake")
+    say(counted(len(wrong), "mistake"))
     return 1 if wrong else 0
 
 

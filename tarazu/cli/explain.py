@@ -22,7 +22,7 @@ from tarazu.lustre import XATTR_LUSTRE_LOV
 from tarazu.model import ANY_RANK
 from tarazu.stats import client
 from tarazu.store.rows import FileRow, PlanRow, shown
-from tarazu.units import human_bytes, human_time
+from tarazu.units import counted, human_bytes, human_time
 from tarazu.wire import local
 
 
@@ -109,7 +109,9 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
     forecast, name = row.forecast, row.forecast.name
     when = human_time(plan.created_s)
     rank = "any rank" if name.rank == ANY_RANK else f"rank {name.rank}"
-    print(f"  plan {plan.id} of {when} for {plan.step.application}, {plan.step.ranks} ranks: {plan.status}")
+    print(
+        f"  plan {plan.id} of {when} for {plan.step.application}, {counted(plan.step.ranks, 'rank')}: {plan.status}"
+    )
     print(f"  forecast: {human_bytes(forecast.size_bytes)} by {forecast.method}, {rank}, name {name.key}")
     if row.layout is None:
         print(f"  left to Lustre: {row.left_because or 'by an older version, which did not keep why'}")

@@ -20,7 +20,7 @@ from tarazu.allocate.ledger import GONE, Promise
 from tarazu.cli.output import common_options, print_json, print_table
 from tarazu.errors import StoreError
 from tarazu.store.journal import Content
-from tarazu.units import human_bytes
+from tarazu.units import counted, human_bytes
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def execute(options: argparse.Namespace) -> int:
             print(f"{ledger['cut_off']}: a last write that was cut off, or goes on just now")
         verdict = "can be read as a whole" if not ledger["damages"] else "is damaged"
         print(
-            f"{directory}: {ledger['records']} records: the ledger {verdict}; digest {ledger['digest'][:16]}"
+            f"{directory}: {counted(ledger['records'], 'record')}: the ledger {verdict}; digest {ledger['digest'][:16]}"
         )
     return 1 if ledger["damages"] else 0
 
@@ -110,7 +110,10 @@ def _shown(id: str, promise: Promise, now: float) -> dict[str, Any]:
 
 
 def _print(found: dict[str, Any], each: bool) -> None:
-    print(f"{found['directory']}: {found['records']} records, {found['kept_replies']} kept replies")
+    print(
+        f"{found['directory']}: {counted(found['records'], 'record')}, "
+        f"{counted(found['kept_replies'], 'kept reply')}"
+    )
     for damage in found["damages"]:
         print(f"damaged: {damage}")
     for fs, size in found["file_systems"].items():

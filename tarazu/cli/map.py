@@ -10,7 +10,7 @@ import argparse
 from tarazu.cli.output import common_options, print_json, print_table
 from tarazu.layout.setstripe import format_layout
 from tarazu.store.placement_map import read_map
-from tarazu.units import human_bytes, human_time
+from tarazu.units import counted, human_bytes, human_time
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def execute(options: argparse.Namespace) -> int:
     m = placement_map
     expires = human_time(m.expires_s) if m.expires_s else "never"
     print(f"generation {m.generation}, created {human_time(m.created_s)}, expires {expires}")
-    print(f"{m.ost_count} OSTs, {len(m.entries)} rows, {human_bytes(m.size_bytes)}")
+    print(f"{counted(m.ost_count, 'OST')}, {counted(len(m.entries), 'row')}, {human_bytes(m.size_bytes)}")
     print_table(
         ("row", "name", "loose", "layout and OSTs"),
         [

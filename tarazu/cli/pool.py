@@ -22,6 +22,7 @@ from tarazu.cli.output import action_options, print_json, print_table
 from tarazu.daemons.asking import whole_of
 from tarazu.daemons.changes import here
 from tarazu.store.stop import site_stop
+from tarazu.units import counted
 
 if TYPE_CHECKING:
     from tarazu.daemons.pool.planner import Look
@@ -67,7 +68,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def print_look(look: Look, failed: str = "", *, applied: bool = False, stopped: str = "") -> None:
-    print(f"{look.pool}: " + (f"{len(look.members)} OSTs" if look.exists else "there is none yet"))
+    print(f"{look.pool}: " + (counted(len(look.members), "OST") if look.exists else "there is none yet"))
     if failed:
         print(f"  failed: {failed}")
         return

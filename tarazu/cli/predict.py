@@ -23,7 +23,7 @@ from tarazu.predict.aipa import explain_prediction
 from tarazu.store.rows import flat
 from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
-from tarazu.units import human_bytes, human_time
+from tarazu.units import counted, human_bytes, human_time
 
 MOST_LINES = 60
 
@@ -71,7 +71,7 @@ def execute(options: argparse.Namespace) -> int:
         more = len(prediction.files) - len(shown)
         total = human_bytes(sum(f.size_bytes for f in prediction.files))
         tail = f" ({more} more not shown; --json has all)" if more else ""
-        print(f"{len(prediction.files)} files, {total}, from {len(runs)} runs{tail}")
+        print(f"{counted(len(prediction.files), 'file')}, {total}, from {counted(len(runs), 'run')}{tail}")
     return 0
 
 

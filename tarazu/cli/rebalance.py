@@ -33,7 +33,7 @@ from tarazu.rebalance.datasets import Dataset, Use, of_directories, of_runs
 from tarazu.rebalance.files import Files
 from tarazu.rebalance.scan import scan
 from tarazu.rebalance.targets import Targets, targets
-from tarazu.units import MIB, human_bytes, human_duration, human_rate
+from tarazu.units import MIB, counted, human_bytes, human_duration, human_rate
 
 MOST_LINES = 20
 """Datasets that are listed."""
@@ -216,7 +216,7 @@ def _datasets(
             uses += of_history(runs, mounts)
     known, missing = of_runs(files, uses)
     if missing:
-        notes.append(f"{missing} files of these runs are not among those that could be moved")
+        notes.append(f"not among those that could be moved: {counted(missing, 'file')} of these runs")
     taken = np.concatenate([d.files for d in known]) if known else np.zeros(0, np.int64)
     return [*known, *of_directories(files, options.reads_per_day, now, taken)], notes
 
@@ -231,7 +231,7 @@ def _sum(advice: Advice) -> list[str]:
     if not moves:
         return ["no file is worth moving"]
     line = (
-        f"{moves} files, {human_bytes(advice.size_bytes)}, {human_duration(advice.moving_s)} at "
+        f"{counted(moves, 'file')}, {human_bytes(advice.size_bytes)}, {human_duration(advice.moving_s)} at "
         f"{human_rate(advice.options.bytes_per_s)}; fullest OST {advice.fill_before:.1%} -> "
         f"{advice.fill_after:.1%} (mean {advice.fill_mean:.1%})"
     )
@@ -247,12 +247,12 @@ def _print(
 ) -> None:
     for why, count in sorted(files.left.items()):
         if why != "small":
-            print(f"# left: {count} files, {human_bytes(files.left_bytes[why])}: {why}")
+            print(f"# left: {counted(count, 'file')}, {human_bytes(files.left_bytes[why])}: {why}")
     for note in notes:
         print(f"# {note}")
     if not to.known_speed.all():
         usual = "the middle one's" if to.known_speed.any() else human_rate(options.speed)
-        print(f"# speed of {int((~to.known_speed).sum())} OSTs is not known: {usual} is taken")
+        print(f"# speed of {counted(int((~to.known_speed).sum()), 'OST')} is not known: {usual} is taken")
     shown = sorted(advice.outlooks, key=lambda o: -(o.before_s - o.after_s) * o.dataset.per_day)
     print_table(
         ("dataset", "known by", "files", "size", "a day", "now, s", "then, s", "bound, s", "slowest"),
@@ -303,7 +303,7 @@ def _limit(advice: Advice) -> str:
 
 def _gain(worth: Worth, advice: Advice) -> str:
     step = worth.step
-    files = f"{len(step.moves)} file{'s' * (len(step.moves) > 1)}, {human_bytes(step.size_bytes)}"
+    files = f"{counted(len(step.moves), 'file')}, {human_bytes(step.size_bytes)}"
     if worth.dataset < 0:
         return f"{files}: fullest OST {step.before:.2%} -> {step.after:.2%}"
     name = advice.outlooks[worth.dataset].dataset.name
@@ -387,7 +387,7 @@ def _load(settings: Settings, options: argparse.Namespace) -> int:
         moving, can = load.moving_bytes_per_s, load.can_bytes_per_s
         share = f"{moving / can:.0%} of what they can" if can else "their speeds are not known yet"
         word = "busy" if load.busy else "not busy"
-        print(f"{load.osts} OSTs move {human_rate(moving)}: {share}; {word}")
+        print(f"{counted(load.osts, 'OST')} move {human_rate(moving)}: {share}; {word}")
         if load.hot:
             print(f"loaded: {', '.join(load.hot)}")
     return 0 if load.busy else NOT_BUSY

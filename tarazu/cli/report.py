@@ -26,7 +26,7 @@ from tarazu.errors import BadInput
 from tarazu.report import report as reports
 from tarazu.report.report import Report, ReportScope
 from tarazu.run.job_log import Audit, Steps
-from tarazu.units import figure, human_bytes, human_time
+from tarazu.units import counted, figure, human_bytes, human_time
 
 UNITS_S = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 MOST_REASONS = 15
@@ -116,7 +116,7 @@ def _home(directory: str, user: pwd.struct_passwd | None) -> Path:
 def _print(found: Report) -> None:
     wanted = found.wanted
     begin, end = (human_time(at_s, "%Y-%m-%d %H:%M") for at_s in (wanted.since_s, wanted.until_s))
-    print(f"{begin} to {end}: {len(found.runs)} runs")
+    print(f"{begin} to {end}: {counted(len(found.runs), 'run')}")
     if found.applications:
         print()
         print_table(
@@ -175,7 +175,7 @@ def _steps(of: Steps) -> str:
     if of.problem and not of.lines:
         return f"{of.path}: {of.problem}"
     modes = ", ".join(f"{count} {mode}" for mode, count in of.modes.most_common())
-    text = f"{of.path}: {of.lines} steps ({modes or 'none'}){_damaged(of.damaged)}"
+    text = f"{of.path}: {counted(of.lines, 'step')} ({modes or 'none'}){_damaged(of.damaged)}"
     return text + "".join(f"\n  {why} ({count})" for why, count in of.why.most_common(MOST_REASONS))
 
 
@@ -183,7 +183,9 @@ def _audit(of: Audit) -> str:
     if of.problem and not of.lines:
         return f"mdsd's audit log {of.path}: {of.problem}"
     answers = ", ".join(f"{count} {status}" for status, count in of.status.most_common())
-    text = f"mdsd's audit log {of.path}: {of.lines} lines ({answers or 'none'}){_damaged(of.damaged)}"
+    text = (
+        f"mdsd's audit log {of.path}: {counted(of.lines, 'line')} ({answers or 'none'}){_damaged(of.damaged)}"
+    )
     if of.ost_cost is not None and of.ost_cost_bound is not None:
         text += f"; as planned: {human_bytes(of.bytes)}, OST cost {of.ost_cost:.3f}, bound {of.ost_cost_bound:.3f}"
     return text + "".join(f"\n  {why} ({count})" for why, count in of.why.most_common(MOST_REASONS))
@@ -193,4 +195,4 @@ def _damaged(numbers: list[int]) -> str:
     if not numbers:
         return ""
     shown = ", ".join(map(str, numbers[:5])) + (" ..." if len(numbers) > 5 else "")
-    return f"; {len(numbers)} lines that cannot be read: {shown}"
+    return f"; {counted(len(numbers), 'line')} that cannot be read: {shown}"

@@ -23,7 +23,7 @@ from tarazu.cli.output import action_options, print_json, print_table, say
 from tarazu.daemons.asking import status_of
 from tarazu.daemons.changes import here
 from tarazu.errors import BadInput, TarazuError, Unavailable
-from tarazu.units import figure
+from tarazu.units import counted, figure
 
 AGENT, VERB = "routers", "tarazu change routers"
 
@@ -145,8 +145,9 @@ def line_of(found: Mapping[str, Any]) -> str:
     scheduler = found["scheduler"]
     trouble = f"; scheduler: {scheduler['problem']}" if scheduler and scheduler["problem"] else ""
     return (
-        f"routers of jobs: {found['mode']}, policy {found['policy']}; {found['steps']} steps told, {own} have routers "
-        f"of their own; {len(found['osses'])} OSSs ask, {rules} rules set{learning}{trouble}"
+        f"routers of jobs: {found['mode']}, policy {found['policy']}; {counted(found['steps'], 'step')} told, "
+        f"{own} with routers of their own; asked by {counted(len(found['osses']), 'OSS')}, "
+        f"{counted(rules, 'rule')} set{learning}{trouble}"
     )
 
 
@@ -160,4 +161,5 @@ def mapping_line(mapping: Mapping[str, Any]) -> str:
         for way, count in mapping["rules"].items()
     )
     rules = rules or "no router is up"
-    return f"mapping of nodes to routers: {mapping['how']} of {mapping['made']}, {mapping['nodes']} nodes; {rules}"
+    nodes = counted(mapping["nodes"], "node")
+    return f"mapping of nodes to routers: {mapping['how']} of {mapping['made']}, {nodes}; {rules}"

@@ -21,7 +21,7 @@ from tarazu.daemons.asking import status_of
 from tarazu.daemons.burstd.kept import BurstsDirectory
 from tarazu.daemons.changes import here
 from tarazu.store.stop import site_stop
-from tarazu.units import human_bytes, human_rate, human_speed, human_time
+from tarazu.units import counted, human_bytes, human_rate, human_speed, human_time
 from tarazu.wire.overview import Target, overview
 
 OLD_S = 30.0
@@ -40,8 +40,10 @@ def burst_lines(status: Mapping[str, Any], now_s: float | None = None) -> list[s
     traffic, history, slurm = status["traffic"], status["history"], status["slurm"]
     lines = [
         f"burstd {status['name']}: up {status['uptime_s']:.0f} s, {'with' if status['keys'] else 'WITHOUT'} keys, "
-        f"{traffic['senders']} senders, {traffic['nodes']} nodes ({traffic['unknown_nids']} NIDs unknown), "
-        f"{history['jobs']} jobs ({history['running']} run), {history['applications']} applications known, "
+        f"{counted(traffic['senders'], 'sender')}, {counted(traffic['nodes'], 'node')} "
+        f"({counted(traffic['unknown_nids'], 'NID')} unknown), "
+        f"{counted(history['jobs'], 'job')} ({history['running']} run), "
+        f"{counted(history['applications'], 'application')} known, "
         f"{human_bytes(history['bytes'])} of traffic"
     ]
     if slurm["problem"]:
@@ -49,7 +51,7 @@ def burst_lines(status: Mapping[str, Any], now_s: float | None = None) -> list[s
     if history["trouble"]:
         lines.append(f"  not kept: {history['trouble']}")
     if history["lost_rows"]:
-        lines.append(f"  {history['lost_rows']} rows of traffic were lost: they could not be written")
+        lines.append(f"  {counted(history['lost_rows'], 'row')} of traffic lost: what could not be written")
     return lines
 
 
@@ -114,7 +116,7 @@ def _print(status: Mapping[str, Any]) -> None:
     answers = ", ".join(f"{count} {name}" for name, count in requests["answers"].items()) or "none"
     say(
         f"  requests   {requests['address']}: {requests['received']} received, {requests['waiting']} waiting, "
-        f"{requests['promises']} promised, {requests['dead_steps']} steps died, answered: {answers}; "
+        f"{requests['promises']} promised, {counted(requests['dead_steps'], 'step')} died, answered: {answers}; "
         f"{requests['refused']} handshakes refused{_refusals(mdsd)}"
     )
     say(
@@ -138,8 +140,9 @@ def _print_clientd(mine: Mapping[str, Any]) -> None:
         return
     ready = "ready" if mine["ready"] else "loading its model"
     say(
-        f"clientd {mine['name']}: up {mine['up_s']:.0f} s, {ready}, {mine['plans']} plans, {mine['reports']} reports, "
-        f"{mine['failed']} failed conversations; database {mine['database']}"
+        f"clientd {mine['name']}: up {mine['up_s']:.0f} s, {ready}, {counted(mine['plans'], 'plan')}, "
+        f"{counted(mine['reports'], 'report')}, "
+        f"{counted(mine['failed'], 'failed conversation')}; database {mine['database']}"
     )
 
 
@@ -153,7 +156,7 @@ def _print_mds(load: Mapping[str, Any]) -> None:
     ]
     if load["operations_per_s"]:
         words.append(f"{made:.0f} metadata operations/s")
-    words += [f"{mdt}: {free} inodes free" for mdt, free in load["files_free"].items()]
+    words += [f"{mdt}: {counted(free, 'inode')} free" for mdt, free in load["files_free"].items()]
     if load["jobs"]:
         words.append("busiest " + ", ".join(f"{job} {rate:.0f}/s" for job, rate in load["jobs"][:3]))
     say(f"  node       {'; '.join(words)}")
@@ -178,7 +181,9 @@ def _role(pair: Mapping[str, Any]) -> str:
     if "unavailable" in pair:
         return "does not answer"
     if pair["role"] == "active":
-        follower = f"the other follows, {pair['lag']} records behind" if pair["in_step"] else "ALONE"
+        follower = (
+            f"the other follows, {counted(pair['lag'], 'record')} behind" if pair["in_step"] else "ALONE"
+        )
         return f"active, term {pair['term']}, record {pair['sequence']}; {follower}"
     problem = (pair["other"] or {}).get("problem") or ""
     state = "" if pair["in_step"] else ", not complete yet"
@@ -251,6 +256,6 @@ def _notes(oss: Mapping[str, Any]) -> str:
         ["STALE"] * oss["stale"]
         + [f"unreadable: {parameter}" for parameter in oss["unreadable"]]
         + [f"impossible values: {target}" for target in oss.get("impossible", ())]
-        + [f"{late} late report{'s' * (late != 1)}" for late in [oss.get("late")] if late]
+        + [counted(late, "late report") for late in [oss.get("late")] if late]
         + [f"routes {human_rate(r['bytes_per_s'])}" for r in [oss.get("router")] if r]
     )

@@ -29,6 +29,7 @@ from tarazu.cli.change.person import login
 from tarazu.cli.output import action_options, print_json, print_table, say
 from tarazu.daemons.changes import by_hand, here
 from tarazu.errors import BadInput, TarazuError, Unavailable
+from tarazu.units import counted
 
 AGENT, VERB = "parameters", "tarazu change tune"
 MODES = ("observe", "advise", "apply")
@@ -260,8 +261,9 @@ def line_of(found: Mapping[str, Any]) -> str:
         return f"council: {mode}; it has never run here"
     group = f" of {found['group']}" if found["group"] else ""
     return (
-        f"council {found['council']}{group}: {mode}, learner {found['learner']}; {len(found['nodes'])} nodes, "
-        f"{found['nodes_with_io']} with I/O; {found['choices']} choices, {found['explored']} to learn, "
+        f"council {found['council']}{group}: {mode}, learner {found['learner']}; "
+        f"{counted(len(found['nodes']), 'node')}, "
+        f"{found['nodes_with_io']} with I/O; {counted(found['choices'], 'choice')}, {found['explored']} to learn, "
         f"{found['taken_back']} taken back"
     )
 
@@ -275,7 +277,7 @@ def learned_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     of_pattern.sort(key=lambda each: -each[1][0]["nodes_now"])
     for (lever, pattern), beliefs in of_pattern:
         now = beliefs[0]["nodes_now"]
-        seen = f"; seen on {now} node{'s' * (now != 1)} now" if now else ""
+        seen = f"; seen on {counted(now, 'node')} now" if now else ""
         lines += ["", f"{pattern} ({lever}{seen})"]
         wide = max(len(row["value"]) for row in beliefs)
         lines += [f"  {row['value']:<{wide}}  {_belief(row)}".rstrip() for row in beliefs]
@@ -288,6 +290,6 @@ def _belief(row: Mapping[str, Any]) -> str:
         return "not tried" + (", decided" if row["decided"] else "")
     high = f"{row['high'] / 1e6:.1f}" if row["high"] is not None else "?"
     notes = [word for word in ("best", "decided") if row[word]]
-    count = f"{row['seen']:.0f} interval{'s' * (row['seen'] >= 1.5)}"
+    count = counted(round(row["seen"]), "interval")
     told = f"{row['bytes_per_s'] / 1e6:9.1f} MB/s [{row['low'] / 1e6:.1f}, {high}]  {count}"
     return told + (f"  {', '.join(notes)}" if notes else "")

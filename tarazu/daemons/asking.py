@@ -12,6 +12,7 @@ from tarazu.config import Settings
 from tarazu.errors import BadInput, Unavailable, WireError
 from tarazu.malformed import MALFORMED
 from tarazu.model import SystemView
+from tarazu.units import counted
 from tarazu.wire import local
 from tarazu.wire.messages import ViewReply
 from tarazu.wire.overview import Overview, overview
@@ -124,7 +125,7 @@ def view_in(path: str) -> SystemView:
         raise BadInput(path, expected, str(error)) from None
     indices = [o.index for o in view.osts]
     if not indices or indices != sorted(set(indices)) or indices[0] < 0:
-        raise BadInput(path, "OSTs sorted by index, each once", f"{len(indices)} OSTs")
+        raise BadInput(path, "OSTs sorted by index, each once", counted(len(indices), "OST"))
     return view
 
 

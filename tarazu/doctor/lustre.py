@@ -12,6 +12,7 @@ from typing import Any
 
 from tarazu.doctor.node import AS_ROOT, DAEMON_USER, Finding, Node, fail, ok, skip, warn
 from tarazu.doctor.units import capabilities
+from tarazu.units import counted
 
 OLDEST, NEWEST = (2, 12), (2, 17)
 """Versions whose source or statistics were read (docs/compatibility.md)."""
@@ -80,7 +81,7 @@ def _sources(node: Node) -> Iterator[Finding]:
         yield fail("statistics", f"not read {who}: {names}", "tarazu doctor collect --dump says more")
     else:
         read = sum(source.read for source in node.survey.sources)
-        yield ok("statistics", f"{read} files read {who}")
+        yield ok("statistics", f"{counted(read, 'file')} read {who}")
 
 
 def _as_daemon(node: Node) -> tuple[list[tuple[str, str]] | None, str]:

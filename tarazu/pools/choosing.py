@@ -20,6 +20,7 @@ import msgspec
 from tarazu.model import Ost
 from tarazu.ost_state import AVOIDED, NEARLY_FULL, ROOMY, UNKNOWN, Verdict
 from tarazu.past import no_later
+from tarazu.units import counted
 
 HOUR_S = 3600.0
 LEAVE_S = 30.0
@@ -87,7 +88,7 @@ def choose(
     seen = {o.index: _seen(now_s, o, full, memory.get(o.index, Memory()), o.index in members) for o in known}
     remembered = {**memory, **{index: noted for index, (_, _, noted) in seen.items()}}
     if not osts or len(known) < QUORUM * len(osts):
-        fresh = f"{len(known)} of {len(osts)} OSTs have fresh reports"
+        fresh = f"{len(known)} of {counted(len(osts), 'OST')} have fresh reports"
         nothing = f"{fresh}: at least {QUORUM:.0%} are needed"
         return Round(nothing=nothing, stuck=nothing if osts else "", memory=dict(memory))
     add, remove, waiting = [], [], []
@@ -110,7 +111,7 @@ def choose(
     stuck = ""
     if remove[may_leave:]:
         words = [verdict for index, (verdict, _, _) in seen.items() if verdict and index in candidates]
-        amiss = f"{len(words)} of {len(candidates)} OSTs are {', '.join(sorted(set(words)))}"
+        amiss = f"{len(words)} of {counted(len(candidates), 'OST')} are {', '.join(sorted(set(words)))}"
         stuck = f"{amiss}: at most {max(0, len(candidates) - least)} may leave (pool.floor)"
     remove = remove[:may_leave]
     # What leaves is urgent; what comes back is not.

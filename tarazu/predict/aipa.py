@@ -26,7 +26,7 @@ from tarazu.predict.sizes import (
     rank_shares,
 )
 from tarazu.trace.records import KnownFile, KnownRun, is_volatile, why_absurd
-from tarazu.units import human_bytes
+from tarazu.units import counted, human_bytes
 
 MOST_FILES = 1 << 18
 """Of one prediction: a class that would go beyond is left out. As many as one history may have."""
@@ -109,7 +109,9 @@ def extend(run_so_far: KnownRun, step: JobStep, *, horizon_s: float, model: str 
         if interval_s < SHORTEST_INTERVAL_S:
             continue
         more = max(1, min(steps, int(horizon_s / interval_s)))
-        builder.add(cls, steps + more, f"{steps} steps so far, one every {interval_s:.3g} s", created=True)
+        builder.add(
+            cls, steps + more, f"{counted(steps, 'step')} so far, one every {interval_s:.3g} s", created=True
+        )
     prediction = builder.finish(started, [*builder.warnings, *series_model.warnings])
     # The key of a volatile name is no more than a guess: it may well be that of a file that is there.
     files = tuple(f for f in prediction.files if f.name.volatile or f.name.key not in known)
@@ -244,7 +246,7 @@ class _Builder:
         if len(self.files) + files <= MOST_FILES:
             return True
         self.warnings.append(
-            f"{files} files like {cls.loose} left out: one forecast has at most {MOST_FILES} files"
+            f"{counted(files, 'file')} like {cls.loose} left out: one forecast has at most {MOST_FILES} files"
         )
         return False
 
@@ -304,12 +306,12 @@ def explain_prediction(prediction: Prediction, history: Sequence[KnownRun], step
     """Lines for people (`tarazu history predict --explain`): series, model and order, forecast, alternatives."""
     total = human_bytes(sum(f.size_bytes for f in prediction.files))
     lines = [
-        f"{step.application}: {len(prediction.files)} files, {total}, from {len(history)} runs "
-        f"({step.ranks} ranks, {step.nodes} nodes, arguments {_numbers(step.numbers)})"
+        f"{step.application}: {counted(len(prediction.files), 'file')}, {total}, from {counted(len(history), 'run')} "
+        f"({counted(step.ranks, 'rank')}, {counted(step.nodes, 'node')}, arguments {_numbers(step.numbers)})"
     ]
     for (loose, shared), group in groupby(prediction.series, key=lambda r: (r.loose, r.shared)):
         reports = list(group)
-        kind = "shared" if shared else f"{max(r.files for r in reports)} ranks"
+        kind = "shared" if shared else f"{counted(max(r.files for r in reports), 'rank')}"
         lines.append(f"{loose}  ({kind}, {len(reports)} per rank: {reports[0].count_detail})")
         for report in reports[:MOST_SERIES]:
             lines += _series(report)

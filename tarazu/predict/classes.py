@@ -18,6 +18,7 @@ import msgspec
 
 from tarazu.model import ANY_RANK
 from tarazu.trace.records import KnownFile, KnownRun
+from tarazu.units import counted
 
 STABLE_SHARE = 0.8
 """Names are stable when this share of a run's templates was in the run before."""
@@ -84,7 +85,9 @@ def usable(history: Sequence[KnownRun], warn: Callable[[str], None]) -> list[Kno
             continue
         per_rank = len(run.files) / max(run.step.ranks, 1)
         if runs and _suspicious(run, runs) and per_rank < 0.95 * normal:
-            warn(f"run of {run.start_s:.0f} left out: it has {len(run.files)} files and signs of loss")
+            warn(
+                f"run of {run.start_s:.0f} left out: it has {counted(len(run.files), 'file')} and signs of loss"
+            )
             continue
         runs.append(run)
         normal = median(len(r.files) / max(r.step.ranks, 1) for r in runs[-5:])

@@ -14,6 +14,7 @@ from tarazu.predict import regression
 from tarazu.predict.classes import ClassRun, FileClass
 from tarazu.predict.series import LONGEST, SeriesEstimate, SeriesModel
 from tarazu.trace.records import KnownRun
+from tarazu.units import counted
 
 MOST_SHAPES = 8
 """A class whose groups have more different histories is forecast as a whole and shared out."""
@@ -84,7 +85,7 @@ def group_sizes(
         # A size that an argument gives outright is that of the whole file, on any number of ranks.
         if size is not None and size.mean_bytes not in step.numbers:
             mean = size.mean_bytes * step.ranks / before
-            detail = f"{size.detail}; as much per rank on {step.ranks} ranks as on {before}"
+            detail = f"{size.detail}; as much per rank on {counted(step.ranks, 'rank')} as on {before}"
             forecasts[i] = msgspec.structs.replace(size, mean_bytes=mean, method="regression", detail=detail)
     return forecasts
 
@@ -265,7 +266,7 @@ def _pooled(
             if t in sums:
                 sums[t] += value
     estimate = model.ahead(list(sums.values()))
-    detail = f"share of the sum over {len(open_groups)} files: {estimate.detail}"
+    detail = f"share of the sum over {counted(len(open_groups), 'file')}: {estimate.detail}"
     latest = [t for t in runs[-SHARE_RUNS:] if sums[t] > 0]
     for i in open_groups:
         values = dict(zip(*series[i], strict=True))

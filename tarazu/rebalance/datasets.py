@@ -13,6 +13,7 @@ from tarazu.allocate.problem import Array
 from tarazu.rebalance.files import Files
 from tarazu.trace.darshan.log import DarshanLog
 from tarazu.trace.records import RunRecord
+from tarazu.units import counted
 
 DAY_S = 86400.0
 READ_LATER_S = 3600
@@ -71,7 +72,7 @@ def of_runs(files: Files, uses: Sequence[Use]) -> tuple[list[Dataset], int]:
                 of,
                 moved / np.maximum(1, sizes[of]),
                 len(runs) / days,
-                f"{len(runs)} Darshan {'log' if len(runs) == 1 else 'logs'} of {days:.3g} days",
+                f"{counted(len(runs), 'Darshan log')} of {days:.3g} days",
             )
         )
     return sorted(made, key=lambda d: (-d.per_day, d.name, d.files.tolist()[:1])), len(missing)
@@ -104,7 +105,7 @@ def of_directories(
         elif read.any():
             rate, evidence = (
                 1.0,
-                f"assumed: {int(read.sum())} of {len(of)} files were read within {RECENT_DAYS:g} days",
+                f"assumed: {int(read.sum())} of {counted(len(of), 'file')} were read within {RECENT_DAYS:g} days",
             )
         else:
             rate, evidence = 0.0, f"not read within {RECENT_DAYS:g} days"

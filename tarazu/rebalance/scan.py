@@ -18,6 +18,7 @@ from tarazu.lustre import XATTR_LUSTRE_LOV, directory_default, root_default
 from tarazu.native import Decoded
 from tarazu.rebalance.files import Files, Stat, Why
 from tarazu.statx import look as look_at
+from tarazu.units import counted
 
 THREADS = 16
 """Files that are looked at at the same time: each waits for the MDS, then for its OSTs."""
@@ -94,7 +95,9 @@ def scan(
                         files.leave(what, of.size_bytes if of else 0)  # type: ignore[arg-type]
                     else:
                         files.add(path, of, what)
-                progress(f"{len(files)} files that could be moved, {sum(files.left.values())} others")
+                progress(
+                    f"{counted(len(files), 'file')} that could be moved, {sum(files.left.values())} others"
+                )
     return files
 
 

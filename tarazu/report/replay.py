@@ -30,6 +30,7 @@ from tarazu.report.placed import stripes_of as all_stripes
 from tarazu.report.times import TimeModel
 from tarazu.statx import look
 from tarazu.trace.records import FileRecord, RunRecord
+from tarazu.units import counted
 
 SEEDS = 5
 MOST_STRIPES = 300_000
@@ -261,7 +262,9 @@ def _compare(
     ]
     stripes = all_stripes(by_lustre) + all_stripes(planned)
     if stripes > MOST_STRIPES:
-        return msgspec.structs.replace(outline, problem=f"{stripes} stripes: more than are placed again here")
+        return msgspec.structs.replace(
+            outline, problem=f"{counted(stripes, 'stripe')}: more than are placed again here"
+        )
     draws = range(min(SEEDS, seeds_for(stripes)))
     lustre = [Laid(by_lustre, _places(LsaPolicy(seed), view, by_lustre)) for seed in draws]
     expected = [

@@ -22,7 +22,7 @@ from tarazu.run.plan.default_layouts import default_layouts, own_default
 from tarazu.stats import client
 from tarazu.trace.history import History
 from tarazu.trace.records import FileRecord, RunRecord
-from tarazu.units import TIB
+from tarazu.units import TIB, counted
 from tarazu.wire.local import DirectoryLayouts
 
 MOST_LOOKED = 2_000
@@ -199,7 +199,7 @@ def asked(view_of: Callable[[str], SystemView]) -> Views:
             system = view_of(fs_name)
         except TarazuError as error:
             return None, f"no view: {error}"
-        return system, f"the {len(system.osts)} OSTs, their space and speeds as mdsd sees them now"
+        return system, f"the {counted(len(system.osts), 'OST')}, their space and speeds as mdsd sees them now"
 
     return view
 

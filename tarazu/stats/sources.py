@@ -24,6 +24,7 @@ from tarazu.stats import (
     reading,
 )
 from tarazu.stats.params import PARAMETERS, barred, find, find_exports, find_pools, is_mdt, ost_target
+from tarazu.units import counted
 
 ROLES = {
     "oss": ("obdfilter/*-OST*",),
@@ -165,7 +166,7 @@ def _exports(root: Path, parameter: str) -> list[Source]:
                 stats = counters.parse(reading.text(file))
                 moved.append((stats.row("write_bytes").sum + stats.row("read_bytes").sum, nid))
             most = ", ".join(f"{nid} {size} bytes" for size, nid in sorted(moved, reverse=True)[:_NAMED])
-            return "", f"{len(clients)} clients; most: {most}"
+            return "", f"{counted(len(clients), 'client')}; most: {most}"
 
         sources.append(_source(root, parameter, device, clients[0][1], read))
     return sources
@@ -186,9 +187,8 @@ def _host(root: str | Path) -> Source:
 def _clients(root: str | Path) -> Iterable[Source]:
     for mount in client.mounts(root, {}):
         known = client.file_system(mount.fs_name, root)
-        parsed = (
-            f"{mount.fs_name}: {len(known.active)} of {len(known.osts)} OSTs active, {len(known.pools)} pools"
-        )
+        active = f"{len(known.active)} of {counted(len(known.osts), 'OST')} active"
+        parsed = f"{mount.fs_name}: {active}, {counted(len(known.pools), 'pool')}"
         yield Source("mount", mount.path, "proc/mounts", True, "", "", parsed)
 
 
@@ -225,7 +225,9 @@ def _job_stats(path: Path) -> tuple[str, str]:
         jobs += 1
         if jobs <= _NAMED:
             names.append(job_stats.unquote(job_stats.id_text(entry.partition(b"\n")[0])))
-    return form, f"{jobs} jobs" + (f": {', '.join(names)}{', …' if jobs > _NAMED else ''}" if jobs else "")
+    return form, counted(jobs, "job") + (
+        f": {', '.join(names)}{', …' if jobs > _NAMED else ''}" if jobs else ""
+    )
 
 
 def _brw_stats(path: Path) -> tuple[str, str]:
@@ -252,12 +254,12 @@ def _diskstats(path: Path) -> tuple[str, str]:
 
 
 def _pool(path: Path) -> tuple[str, str]:
-    return "", f"{len(mds.parse_pool(reading.text(path)))} OSTs"
+    return "", counted(len(mds.parse_pool(reading.text(path))), "OST")
 
 
 def _target_obd(path: Path) -> tuple[str, str]:
     rows = osp.parse_target_obd(reading.text(path))
-    return "", f"{sum(active for _, active in rows)} of {len(rows)} OSTs active"
+    return "", f"{sum(active for _, active in rows)} of {counted(len(rows), 'OST')} active"
 
 
 def _prealloc_status(path: Path) -> tuple[str, str]:

@@ -27,6 +27,7 @@ from tarazu.trace.records import (
 )
 from tarazu.trace.runfile import MAX_RUN_BYTES, TooLarge, bytes_read, check_count, read_header, reader
 from tarazu.trace.table import COLUMNS, LONGEST_NAME
+from tarazu.units import counted
 
 MAX_BYTES = 256 << 20
 """Of all histories of one forecast; the newest ones win."""
@@ -82,7 +83,7 @@ def read_past(
         except _Full:
             problems.append(
                 f"history left out: {len(wanted) - count} older runs: the histories of one forecast may have "
-                f"{reading.limits.total_bytes} bytes and {reading.limits.files} files in all"
+                f"{reading.limits.total_bytes} bytes and {counted(reading.limits.files, 'file')} in all"
             )
             break
     return runs[::-1], problems

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tarazu.errors import TraceError
+from tarazu.units import counted
 
 if TYPE_CHECKING:
     from tarazu.trace.darshan.log import DarshanLog
@@ -119,7 +120,7 @@ def whereabouts(log: DarshanLog) -> str:
     parts = []
     for (path, kind), names in sorted(of.items(), key=lambda item: -len(item[1])):
         common = posixpath.commonpath([posixpath.dirname(name) for name in names])
-        parts.append(f"{len(names)} file{'s' * (len(names) > 1)} below {common} on {path} ({kind})")
+        parts.append(f"{counted(len(names), 'file')} below {common} on {path} ({kind})")
     return ", ".join(parts[:3])
 
 

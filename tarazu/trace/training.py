@@ -21,6 +21,7 @@ from tarazu.trace.history import History
 from tarazu.trace.places import Place, PlaceKeys, find_places, whereabouts
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run, read_header, reader
+from tarazu.units import counted
 
 if TYPE_CHECKING:
     from tarazu.trace.darshan.log import DarshanLog
@@ -175,7 +176,7 @@ class Importer:
         content = encode_run(run)
         if len(content) > MAX_RUN_BYTES:
             raise TraceError(
-                str(source), f"a run of at most {MAX_RUN_BYTES} bytes", f"{len(run.files)} files"
+                str(source), f"a run of at most {MAX_RUN_BYTES} bytes", counted(len(run.files), "file")
             )
         path = self.history.path_of(run, id)
         outcome = "imported"

@@ -69,7 +69,7 @@ def test_figures_as_text(site: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "\x1b" not in "".join(lines)
     assert cells["present"][-1] == "0.920"  # 210 GB on one of four I/O nodes, 5 on another
     degrees = "data-intensive 100.0 %, all ranks 100.0 %, low communication unknown"
-    assert f"mean degree of consistency of 1 applications: {degrees}" in lines
+    assert f"mean degree of consistency of 1 application: {degrees}" in lines
     assert "4.7 GiB moved where no job that is known ran" in lines
 
 

@@ -127,4 +127,4 @@ def test_a_client_is_told_what_it_sees(capsys: pytest.CaptureFixture[str], tmp_p
     active.parent.mkdir(parents=True)
     active.write_text("1\n")
     _, out = collect(capsys, tmp_path, "--dump")
-    assert "client below" in out and "/mnt/scratch: proc/mounts: scratch: 1 of 1 OSTs active, 0 pools" in out
+    assert "client below" in out and "/mnt/scratch: proc/mounts: scratch: 1 of 1 OST active, 0 pools" in out

@@ -223,7 +223,7 @@ def test_advice_as_text(on_client: Testbed, capsys: pytest.CaptureFixture[str]) 
     assert "paid back after" in done.stdout and "bound, s" in done.stdout
     os.utime(on_client.mount / "set" / "f0")
     assert main(words) == 0
-    assert "1 files, 2.0 MiB: being written" in capsys.readouterr().out, (
+    assert "1 file, 2.0 MiB: being written" in capsys.readouterr().out, (
         "but for those, this process reads no layouts"
     )
 

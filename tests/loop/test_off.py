@@ -111,7 +111,7 @@ def test_one_job_is_switched_off_and_on_again(steady: Loop) -> None:
         line = job.end()
     assert "stopped='stopped by its owner' passed_over=" in line and " job=4711 " in line
     text = steady.tarazu("job", "show", "4711").stdout
-    assert "1 runs have ended" in text and "hit=" in text and "stopped: stopped by its owner" in text
+    assert "1 run ended" in text and "hit=" in text and "stopped: stopped by its owner" in text
     assert steady.json("job", "show", "4711")["running"] == []
     assert [run["job_id"] for run in steady.json("job", "show", step["run"])["ended"]] == ["4711"]
     none = steady.tarazu("job", "show", "4712")

@@ -83,7 +83,7 @@ def test_a_job_has_the_router_that_its_curve_says_while_it_runs(
     assert job["slowdown"] < job["alike"] == pytest.approx(2.0, rel=0.05)
     advised = said("routers", "--advise")
     assert f"lnetctl udsp add --dst {dst} --rte {rte}" in advised and "# on oss1:" in advised
-    assert "routers of jobs: apply, policy joint; 1 steps told" in said("status")
+    assert "routers of jobs: apply, policy joint; 1 step told" in said("status")
     for name, value in on_server.items():
         monkeypatch.setenv(name, value)
     assert said("routers", "--undo").startswith(f"restored: routers --dst {dst} --rte {rte} [")

@@ -174,7 +174,7 @@ def test_what_a_login_prints_is_no_answer(two: Two, kind: str) -> None:
 def test_variables_that_a_launcher_keeps_from_a_host_are_missed_there(two: Two) -> None:
     launcher = two.launcher("mpich")
     two.run("few", [*launcher, "-genvlist", "PATH"])
-    assert f"problem='spools of 1 ranks are lost: {SECOND} recorded nothing'" in two.line
+    assert f"problem='spools of 1 rank are lost: {SECOND} recorded nothing'" in two.line
 
 
 def test_a_plan_that_cannot_travel_is_missed_and_the_line_says_by_whom(two: Two) -> None:

@@ -30,7 +30,7 @@ import msgspec
 from tarazu import config
 from tarazu.cli.output import Progress, print_json, say
 from tarazu.errors import BadInput, Unavailable
-from tarazu.units import human_bytes
+from tarazu.units import counted, human_bytes
 
 if TYPE_CHECKING:
     from tarazu.daemons.burstd.jobs import Jobs
@@ -164,15 +164,17 @@ def _kept_jobs(settings: config.Settings, directory: Path) -> Iterator[Jobs]:
 def _print(told: dict[str, Any]) -> None:
     if "jobs" in told:
         counts = told["jobs"]
-        say(f"{counts['jobs']} jobs, {counts['new']} of them new")
+        say(f"{counted(counts['jobs'], 'job')}, {counts['new']} of them new")
         if counts["running"]:
             say(f"  {counts['running']} that ran then are left out")
         if counts["left_out"]:
-            say(f"  {counts['left_out']} lines left out: {counts['why']}")
+            say(f"  {counted(counts['left_out'], 'line')} left out: {counts['why']}")
     if "traffic" in told:
         counts = told["traffic"]
         moved = ", ".join(f"{name} {human_bytes(n)}" for name, n in counts["bytes"].items() if n)
-        say(f"{counts['rows']} rows of {counts['nodes']} nodes: {moved or 'nothing was moved'}")
+        say(
+            f"{counted(counts['rows'], 'row')} of {counted(counts['nodes'], 'node')}: {moved or 'nothing was moved'}"
+        )
         words = {
             "back": "go back in time, or stand still",
             "gaps": "come after a gap",

@@ -37,7 +37,7 @@ from tarazu.daemons.changes.agent import Plan
 from tarazu.daemons.changes.agents import mapping
 from tarazu.errors import BadInput, InfeasibleRequest, Unavailable
 from tarazu.forwarding.routers import udsp
-from tarazu.units import figure, percent
+from tarazu.units import counted, figure, percent
 
 if TYPE_CHECKING:
     from tarazu.forwarding.mapping.follow import OnWindows
@@ -268,8 +268,8 @@ def _print_offers(
         print(f"a server sets {most} rules at most")
     if unknown:
         print(
-            f"{unknown} of {len(site.machine.nodes)} nodes have no NID (forwarding.nids): no rule will be for them, "
-            "though they are judged as if there were"
+            f"{unknown} of {counted(len(site.machine.nodes), 'node')} have no NID (forwarding.nids): no rule will be "
+            "for them, though they are judged as if there were"
         )
     if unknown is None:
         print(

@@ -18,7 +18,7 @@ from tarazu.errors import BadInput, StoreError, Unavailable
 from tarazu.forwarding.mapping import mapping_file
 from tarazu.forwarding.routers import udsp
 from tarazu.past import no_later
-from tarazu.units import percent
+from tarazu.units import counted, percent
 
 if TYPE_CHECKING:
     from tarazu.changes.change import Change, Score
@@ -59,7 +59,7 @@ def execute(options: argparse.Namespace, settings: config.Settings) -> int:
         learned = history.learn(read(directory, end_s - WINDOW_S, end_s, "reading"), site.machine)
         moves = follow.MOVES if options.moves is None else options.moves
         new = follow.within(learned, site.machine, base, site.present, site.addresses, most, moves)
-        why = f"{moved(base, new)} nodes off folded"
+        why = f"{counted(moved(base, new), 'node')} off folded"
         hour = read(directory, end_s - WINDOW_S, end_s, "judging")
         found = judge.judge({"now": site.present, "new": new}, hour, site.machine)
         before, after = (found[name].busiest_share for name in ("now", "new"))
@@ -78,7 +78,11 @@ def execute(options: argparse.Namespace, settings: config.Settings) -> int:
             raise Unavailable(failure.why)
         if not done.set:
             return _said(options, f"{path}: {_why_not(agent, change)}", 0)
-    return _said(options, f"{path}: {why}; {changed} nodes get another router; {len(its)} rules", changed)
+    return _said(
+        options,
+        f"{path}: {why}; another router for {counted(changed, 'node')}; {counted(len(its), 'rule')}",
+        changed,
+    )
 
 
 def _why_not(agent: Agent, change: Change) -> str:

@@ -10,12 +10,13 @@ from tarazu.cli.output import table_lines
 from tarazu.forwarding.bursts.applications import Trait
 from tarazu.forwarding.bursts.report import ApplicationReport, Report
 from tarazu.forwarding.bursts.statistics import ApplicationStatistics, Share
-from tarazu.units import figure, human_bytes, percent
+from tarazu.units import counted, figure, human_bytes, percent
 
 
 def lines(found: Report, applications: int) -> Iterator[str]:
     """With at most so many of the applications."""
-    where = f"{found.nodes} nodes in {found.cabinets} cabinets, {found.io_nodes} I/O nodes"
+    machine = f"{counted(found.cabinets, 'cabinet')}, {counted(found.io_nodes, 'I/O node')}"
+    where = f"{counted(found.nodes, 'node')} in {machine}"
     yield f"spatial bursts, {_time(found.start_s)} to {_time(found.end_s)} UTC: {human_bytes(found.bytes)} of {where}"
     yield ""
     yield from table_lines(
@@ -52,7 +53,8 @@ def lines(found: Report, applications: int) -> Iterator[str]:
         yield ""
         yield from _applications(found, applications)
     yield ""
-    yield f"{found.intervals} intervals with traffic; mean: of intervals; by bytes: those with more traffic count more"
+    yield f"{counted(found.intervals, 'interval')} with traffic; mean: of intervals; "
+    yield "by bytes: those with more traffic count more"
     for count, what in (
         (found.unowned_bytes, "moved where no job that is known ran"),
         (found.elsewhere_bytes, "moved by nodes that are not the machine's"),
@@ -61,7 +63,7 @@ def lines(found: Report, applications: int) -> Iterator[str]:
             yield f"{human_bytes(count)} {what}"
     if found.partly:
         theirs = f"they, and {human_bytes(found.partly_bytes)} of theirs, are in intervals only"
-        yield f"{found.partly} jobs ran beyond the period, or while nobody counted: {theirs}"
+        yield f"{counted(found.partly, 'job')} ran beyond the period, or while nobody counted: {theirs}"
 
 
 def _jobs(found: Report) -> Iterator[str]:
@@ -80,7 +82,13 @@ def _jobs(found: Report) -> Iterator[str]:
         ("divergent, of applications with more than 5 jobs", found.statistics.divergent, "divergent"),
     )
     yield from table_lines(
-        (f"{jobs.jobs} jobs, {jobs.multi_node} on several nodes", "share", "known", "Tianhe-1A", "CS19"),
+        (
+            f"{counted(jobs.jobs, 'job')}, {jobs.multi_node} on several nodes",
+            "share",
+            "known",
+            "Tianhe-1A",
+            "CS19",
+        ),
         (
             (what, percent(share.share), "-" if key == "their traffic" else str(share.of), *_published(key))
             for what, share, key in rows
@@ -95,7 +103,7 @@ def _consistency(found: ApplicationStatistics) -> str:
         "low communication": found.consistency_low_communication,
     }
     means = (f"{name} {percent(mean(its)) if its else 'unknown'}" for name, its in degrees.items())
-    return f"mean degree of consistency of {found.applications} applications: {', '.join(means)}"
+    return f"mean degree of consistency of {counted(found.applications, 'application')}: {', '.join(means)}"
 
 
 def _applications(found: Report, most: int) -> Iterator[str]:

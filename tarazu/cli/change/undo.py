@@ -23,6 +23,7 @@ from tarazu.cli.output import Progress, print_json, say
 from tarazu.daemons.changes import by_hand, here, words
 from tarazu.daemons.changes.store import CHANGES
 from tarazu.errors import BadInput, ConfigError, Unavailable
+from tarazu.units import counted
 
 LOOK_S = 0.5
 MOST = 5
@@ -121,7 +122,9 @@ def _watching() -> Iterator[by_hand.Watch]:
         def tell() -> None:
             while not ended.wait(LOOK_S):
                 for each in agents[-1:]:
-                    progress(f"{each.name}: {len(each.store.held_changes)} changes still to be taken back")
+                    progress(
+                        f"{each.name}: {counted(len(each.store.held_changes), 'change')} still to be taken back"
+                    )
 
         teller = threading.Thread(target=tell, daemon=True)
         teller.start()

@@ -19,6 +19,7 @@ from pathlib import Path
 from tarazu.cli.history.chosen import by_id, chosen, history_of
 from tarazu.cli.output import print_json
 from tarazu.errors import TarazuError
+from tarazu.units import counted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     if not (options.application or options.before or options.run):
-        raise TarazuError("history forget: expected an application, --before DATE or --run ID, found none")
+        raise TarazuError("expected an application, --before DATE or --run ID, found none")
     history = history_of(options)
     of = {p: pair for pair in chosen(history, options.application, options.fs) for p in history.paths(*pair)}
     paths = [by_id(iter(of), options.run)] if options.run else list(of)
@@ -62,7 +63,7 @@ def _lines(paths: list[Path], of: dict[Path, tuple[str, str]]) -> list[str]:
         return [f"run {paths[0].stem} of {application} on {fs_name}"]
     counts = Counter(of[path] for path in paths)
     return [
-        f"{count} run{'s' * (count > 1)} of {application} on {fs_name}"
+        f"{counted(count, 'run')} of {application} on {fs_name}"
         for (fs_name, application), count in counts.items()
     ]
 
@@ -71,10 +72,10 @@ def _ask(paths: list[Path], of: dict[Path, tuple[str, str]]) -> None:
     """Raises TarazuError unless somebody at a terminal says yes."""
     what = "; ".join(_lines(paths, of))
     if not sys.stdin.isatty():
-        raise TarazuError(f"history forget: expected --yes where nobody can be asked, to forget {what}")
+        raise TarazuError(f"expected --yes where nobody can be asked, to forget {what}")
     print(f"forget {what}? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise TarazuError("history forget: nothing was removed")
+        raise TarazuError("nothing was removed")
 
 
 def _date(text: str) -> datetime:

@@ -17,6 +17,7 @@ import sys
 
 from tarazu import config
 from tarazu.cli.output import print_json
+from tarazu.units import counted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +57,9 @@ def execute(options: argparse.Namespace) -> int:
         for run in done.runs:
             state = "" if run.complete else ", incomplete"
             step = run.step
-            print(f"job {step.job_id}: {step.application} on {step.fs_name}, {len(run.files)} files{state}")
+            print(
+                f"job {step.job_id}: {step.application} on {step.fs_name}, {counted(len(run.files), 'file')}{state}"
+            )
         for name in done.waiting:
             print(f"waiting for nodes of {name}")
         if not (done.runs or done.waiting or done.problems):

@@ -29,7 +29,7 @@ from tarazu.run.command_line import job_step
 from tarazu.stats.client import mounts
 from tarazu.trace.history import KEEP_RUNS, History
 from tarazu.trace.places import Place
-from tarazu.units import human_bytes, human_time
+from tarazu.units import counted, human_bytes, human_time
 
 if TYPE_CHECKING:
     from tarazu.trace.training import TakenRun
@@ -92,7 +92,7 @@ def execute(options: argparse.Namespace) -> int:
     runs = [TakenRun(source, "refused", why) for source, why in refused]
     with Progress() as progress:
         for number, path in enumerate(paths, 1):
-            progress(f"{number} of {len(paths)} logs")
+            progress(f"{number} of {counted(len(paths), 'log')}")
             runs += importer.take(path)
     runs = importer.settle(runs)
     if options.json:

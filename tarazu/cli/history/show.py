@@ -19,7 +19,7 @@ from tarazu.errors import TarazuError
 from tarazu.store.placed import FileGroup, file_groups, ost_bytes
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import read_run
-from tarazu.units import human_bytes, human_time
+from tarazu.units import counted, human_bytes, human_time
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -63,8 +63,8 @@ def _head(path: Path, run: RunRecord, placed: dict[int, int], known: int) -> lis
     job = f", job {step.job_id}" if step.job_id else ""
     lines = [
         f"{step.application} on {step.fs_name}, {human_time(run.start_s)}, {run.duration_s:.1f} s, "
-        f"{step.ranks} ranks{job}",
-        f"run {path.stem}, {len(run.files)} files, {human_bytes(_bytes(run))}, from {run.source}, {run.mode}"
+        f"{counted(step.ranks, 'rank')}{job}",
+        f"run {path.stem}, {counted(len(run.files), 'file')}, {human_bytes(_bytes(run))}, from {run.source}, {run.mode}"
         f", exit status {run.exit_status}{'' if run.complete else ', files may be missing'}",
     ]
     if step.numbers:
@@ -72,7 +72,8 @@ def _head(path: Path, run: RunRecord, placed: dict[int, int], known: int) -> lis
     if known:
         total = human_bytes(sum(placed.values()))
         lines.append(
-            f"OST cost {ost_cost(placed):.3f}: {total} of {known} files with a known layout on {len(placed)} OSTs"
+            f"OST cost {ost_cost(placed):.3f}: {total} of {counted(known, 'file')} with a known layout "
+            f"on {counted(len(placed), 'OST')}"
         )
     return lines
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tarazu.cli.top.choice import Fold, Sort, TopChoice
 from tarazu.errors import BadInput
 from tarazu.ost_state import WEIGHT, Verdict
+from tarazu.units import counted
 from tarazu.wire.overview import Imbalance, Overview, Server, Target, imbalance
 
 MANY_ALIKE = 4
@@ -97,7 +98,7 @@ def _alike(targets: Iterable[Target]) -> tuple[list[Target], dict[object, list[T
 
 
 def _of_alike(of: Sequence[Target], ages: Mapping[str, float]) -> TargetRow:
-    row, first = _of_group(f"{of[0].fs_name}: {len(of)} OSTs", of, ages), _of_one(of[0], None)
+    row, first = _of_group(f"{of[0].fs_name}: {counted(len(of), 'OST')}", of, ages), _of_one(of[0], None)
     return row._replace(where=of[0].oss, verdict=first.verdict, note=first.note)
 
 
@@ -111,7 +112,7 @@ def _with_server(row: TargetRow, server: Server | None) -> TargetRow:
     if server.unreadable:
         words.append(f"{len(server.unreadable)} unreadable")
     if server.late:
-        words.append(f"{server.late} late report{'s' * (server.late != 1)}")
+        words.append(counted(server.late, "late report"))
     return row._replace(note="  ".join([*words, row.note]))
 
 
@@ -138,7 +139,7 @@ def _of_group(name: str, of: Sequence[Target], ages: Mapping[str, float]) -> Tar
     counts = [f"{n} {word}" for word, n in sorted(words.items(), key=lambda i: -WEIGHT[i[0]]) if word != "ok"]
     return TargetRow(
         name,
-        f"{len(of)} OSTs" + (f" {len(servers)} OSSs" if len(servers) > 1 else ""),
+        counted(len(of), "OST") + (f" {counted(len(servers), 'OSS')}" if len(servers) > 1 else ""),
         sum(t.total_bytes - t.free_bytes for t in of) / total if total else 0.0,
         sum(t.promised_bytes for t in of),
         _sum(t.reading_bytes_per_s for t in of),

@@ -15,7 +15,7 @@ from tarazu.cli.top.rows import TargetRow, TargetTable, chosen, uneven
 from tarazu.errors import BadInput
 from tarazu.names import shown
 from tarazu.ost_state import LETTER, WEIGHT
-from tarazu.units import human_bytes, human_speed, human_time
+from tarazu.units import counted, human_bytes, human_speed, human_time
 from tarazu.wire.overview import Imbalance, Overview, Target, over_mean
 
 BARS, PLAIN_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*%#"
@@ -117,7 +117,7 @@ def _head(
 ) -> list[Line]:
     names = sorted({t.fs_name for t in targets}) or [choice.fs_name or "no file system"]
     servers = {t.oss for t in targets}
-    what = f"{', '.join(names)}: {len(servers)} OSSs, {len(targets)} OSTs"
+    what = f"{', '.join(names)}: {counted(len(servers), 'OSS')}, {counted(len(targets), 'OST')}"
     filtered = f"  filter: {choice.filter}" if choice.filter else ""
     clock = human_time(overview.taken_s, "%H:%M:%S")
     right = clock + (" paused" if choice.paused else f"  {every_s:g} s" if every_s else "")
@@ -174,7 +174,7 @@ def _strips(
     ]
     most = max(moved) or 1.0
     each = -(-len(targets) // places)
-    stands = f"the worst of {each} OSTs" if each > 1 else "an OST"
+    stands = f"the worst of {counted(each, 'OST')}" if each > 1 else "an OST"
     scale = f"moving: {_rate(most if max(moved) else 0.0)} at most"
     note = f"         in the order of their indices, each place {stands}; {scale}"
     return [

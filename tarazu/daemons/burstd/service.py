@@ -34,6 +34,7 @@ from tarazu.errors import TarazuError
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.traffic.machine import Machine, regular
+from tarazu.units import counted
 from tarazu.wire.messages import OssReport
 
 if TYPE_CHECKING:
@@ -141,8 +142,9 @@ class BurstService(Service):
     def _tell(self, now: float) -> None:
         history = self.history
         self.manager.status(
-            f"{len(self.reports)} senders, {self.gathering.nodes} nodes, {len(history.running)} jobs run, "
-            f"{len(history.applications)} applications known"
+            f"{counted(len(self.reports), 'sender')}, {counted(self.gathering.nodes, 'node')}, "
+            f"{counted(len(history.running), 'job')} run, "
+            f"{counted(len(history.applications), 'application')} known"
         )
         status = self.status(now)
         self.writer.write(self.kept.write_status, lambda: msgspec.json.encode(status) + b"\n")

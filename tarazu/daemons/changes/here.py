@@ -28,6 +28,7 @@ from tarazu.daemons.changes.store import Approval, Decisions, Proposal, Store
 from tarazu.daemons.changes.trail import NAME as TRAIL
 from tarazu.daemons.changes.trail import read
 from tarazu.errors import BadInput, TarazuError, Unavailable
+from tarazu.units import counted
 
 UNITS = {
     "parameters": "tarazu-announcer",
@@ -256,7 +257,7 @@ def _of_held(agent: str, held: Held, decisions: Decisions) -> Listed:
         before={part.name: part.value for part in held.before},
         theirs=held.theirs,
         why=change.why,
-        by=change.asked_by + (f", for {len(held.askers)} jobs" if len(held.askers) > 1 else ""),
+        by=change.asked_by + (f", for {counted(len(held.askers), 'job')}" if len(held.askers) > 1 else ""),
         since_s=held.since_s,
         ends_s=held.ends_s(),
         scores=change.scores,

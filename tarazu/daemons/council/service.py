@@ -44,6 +44,7 @@ from tarazu.tune.exchange import (
     encode,
 )
 from tarazu.tune.levers import NAMES, levers_of
+from tarazu.units import counted
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import Peer
 
@@ -286,7 +287,7 @@ class CouncilService(Service):
         if self.writer.trouble and self.writer.trouble != self._trouble:
             self._said.warning(f"what was learned is not kept: {self.writer.trouble}")
         self._trouble = self.writer.trouble
-        self.manager.status(f"{len(self.nodes)} nodes, {self.council.active} with I/O; {mode}")
+        self.manager.status(f"{counted(len(self.nodes), 'node')}, {self.council.active} with I/O; {mode}")
 
     def _save(self) -> None:
         begin = time.monotonic()

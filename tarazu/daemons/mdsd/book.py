@@ -35,6 +35,7 @@ from tarazu.daemons.mdsd.per_user import REPLY_LIMITS, PerUser
 from tarazu.malformed import MALFORMED
 from tarazu.store.frames import Damage
 from tarazu.store.journal import Content, Journal, base_of
+from tarazu.units import counted
 
 log = logging.getLogger("tarazu.mdsd")
 
@@ -117,9 +118,8 @@ class Book:
         where = (
             f"{self._journal.directory}, read in {self.read_s:.1f} s" if self._journal else "in memory only"
         )
-        return (
-            f"ledger: {promises} promises of {stripes} stripes, {len(self.answered)} kept replies ({where})"
-        )
+        kept = counted(len(self.answered), "kept reply")
+        return f"ledger: {counted(promises, 'promise')} of {counted(stripes, 'stripe')}, {kept} ({where})"
 
     def note(self, record: Record) -> list[Dead]:
         """Apply a record, and queue it; which job steps died of it."""

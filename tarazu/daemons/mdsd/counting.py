@@ -21,6 +21,7 @@ from tarazu.forwarding import newcomer
 from tarazu.forwarding.application import Application, Resources
 from tarazu.forwarding.curve import curve
 from tarazu.forwarding.profile import why_absurd
+from tarazu.units import counted
 from tarazu.wire.messages import CountReply, CountRequest, StepProfile
 from tarazu.wire.transport import Peer
 
@@ -188,7 +189,7 @@ class Counting:
             self.ended(request.id)
             self._refuse(asked.peer, request, "the policy failed")
             return
-        why = f"by {POLICY} among {among} running step{'s' * (among > 1)} on {asked.osts} OSTs"
+        why = f"by {POLICY} among {counted(among, 'running step')} on {counted(asked.osts, 'OST')}"
         reply = CountReply(request.message_id, count, why)
         asked.step.count = count
         if request.id in self._ids:

@@ -50,6 +50,7 @@ from tarazu.daemons.service import Service, Wakeup, parser, serve
 from tarazu.errors import ConfigError
 from tarazu.stats.gate import Gate
 from tarazu.store.stop import SiteWatch
+from tarazu.units import counted
 from tarazu.wire import messages
 from tarazu.wire.messages import (
     Acknowledged,
@@ -415,7 +416,8 @@ class Mdsd(Service):
         why = self.book.trouble or self.gate.why_closed()
         role = f"{self.pair.role}; " if self.pair else ""
         return (
-            f"{role}{len(self.system.views)} servers; {promises} promises of {stripes} stripes; "
+            f"{role}{counted(len(self.system.views), 'server')}; "
+            f"{counted(promises, 'promise')} of {counted(stripes, 'stripe')}; "
             f"{len(self.allocating.waiting)} requests wait{f': {why}' if why else ''}"
         )
 

@@ -24,6 +24,7 @@ from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, parser, run, serve
 from tarazu.errors import ConfigError
 from tarazu.stats.collector import Collector
+from tarazu.units import counted
 from tarazu.wire.messages import OssReport
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Ossd(Service):
         self.collections.observe(time.monotonic() - begin)
         self._publish(self.last)
         osts = len(self.last.osts)
-        self.manager.status(f"{osts} OSTs reported every {self.interval_s:g} s")
+        self.manager.status(f"{counted(osts, 'OST')} reported every {self.interval_s:g} s")
 
     def _publish(self, report: OssReport, again: bool = False) -> None:
         (self.publisher.repeat if again else self.publisher.publish)(report)
@@ -125,14 +126,14 @@ def as_text(report: OssReport) -> str:
     """One line for the server, one per OST, one per source that could not be read."""
     lines = [
         f"{report.oss}: CPU {report.cpu_load:.0%}, memory {report.memory_load:.0%}, "
-        f"LNet {report.lnet_bytes_per_s / 1e6:.1f} MB/s, {len(report.osts)} OSTs"
+        f"LNet {report.lnet_bytes_per_s / 1e6:.1f} MB/s, {counted(len(report.osts), 'OST')}"
     ]
     if report.router:
         lines.append(
             f"routes {report.router.bytes_per_s / 1e6:.1f} MB/s as {', '.join(report.router.nids) or 'unknown'}"
         )
     lines += [f"router {r.nid} to {r.net} is down" for r in report.routes if not r.up]
-    counted = "obdfilter.*.stats" not in report.unreadable
+    has_counters = "obdfilter.*.stats" not in report.unreadable
     for ost in report.osts:
         flags = [name for name in ("degraded", "no_create", "readonly") if getattr(ost, name)]
         used = 1 - ost.free_bytes / ost.total_bytes if ost.total_bytes else 0.0
@@ -140,7 +141,7 @@ def as_text(report: OssReport) -> str:
             f"{ost.fs_name}-OST{ost.index:04x}: {used:.1%} of {ost.total_bytes / 1e9:.1f} GB used, "
             + (
                 f"written {ost.write_bytes / 1e9:.3f} GB, read {ost.read_bytes / 1e9:.3f} GB"
-                if counted
+                if has_counters
                 else "written and read: unknown"
             )
             + (f", timed by {ost.writes.source}" if ost.writes else "")

@@ -23,6 +23,7 @@ from tarazu.daemons.service import Service, Wakeup, parser, serve
 from tarazu.errors import TarazuError
 from tarazu.pools.planning import measures, trouble
 from tarazu.store.stop import SiteWatch
+from tarazu.units import counted
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.pool")
@@ -99,7 +100,8 @@ class PoolService(Service):
         for failure in done.failed:
             self._said.warning(f"{failure.key[1]}: {failure.why}", f"{failure}"[:200])
         self.manager.status(
-            f"{self.options.mode}; " + "; ".join(f"{each.pool}: {len(each.members)} OSTs" for each in looks)
+            f"{self.options.mode}; "
+            + "; ".join(f"{each.pool}: {counted(len(each.members), 'OST')}" for each in looks)
         )
 
     def _say(self, look: Look) -> None:

@@ -27,6 +27,7 @@ from tarazu.forwarding.mapping.history import TrafficHistory
 from tarazu.forwarding.mapping.simple import round_robin
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers
+from tarazu.units import counted
 
 MAX_ROWS = 1_000_000
 """Of the history, with its shifted copies."""
@@ -53,7 +54,9 @@ def cheapest(costs: npt.NDArray[np.float64], room: npt.NDArray[np.int64]) -> Num
     """
     nodes, io_nodes = costs.shape
     if int(room.sum()) < nodes:
-        raise InsufficientResources(f"expected room for {nodes} nodes, found room for {int(room.sum())}")
+        raise InsufficientResources(
+            f"expected room for {counted(nodes, 'node')}, found room for {int(room.sum())}"
+        )
     open_to = np.flatnonzero(room > 0)
     among = costs[:, open_to]
     low, high = (float(among.min()), float(among.max())) if among.size else (0.0, 0.0)

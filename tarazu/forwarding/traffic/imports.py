@@ -22,6 +22,7 @@ from tarazu.forwarding.traffic import days
 from tarazu.forwarding.traffic.day_file import MAX_NODES
 from tarazu.forwarding.traffic.traffic import UNKNOWN, Traffic
 from tarazu.table import csv_blocks
+from tarazu.units import counted
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -165,7 +166,7 @@ class _Import:
             self._batch(batch, header, path)
             if sum(len(held[0]) for held in self._held) > MOST_ROWS:
                 self.flush()
-            progress(f"{path.name}: {self.told.rows} rows")
+            progress(f"{path.name}: {counted(self.told.rows, 'row')}")
 
     def _malformed(self) -> None:
         self.told.malformed += 1

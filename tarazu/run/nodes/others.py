@@ -14,6 +14,7 @@ from tarazu.run import directories
 from tarazu.run.nodes import reach
 from tarazu.run.nodes.each_node import EachNode
 from tarazu.run.program import StartedProgram
+from tarazu.units import counted
 
 if TYPE_CHECKING:
     from tarazu.run.nodes import gather
@@ -126,9 +127,7 @@ class OtherNodes:
             said.append(f"{where} {gather.folded(without)} (run.map_dir){why}")
         elif lost_ranks and not self._answers and directories.on_this_node_alone(self.maps):
             hosts = reach.elsewhere(self._each.hosts) if self._each else ()
-            whom = (
-                gather.folded(hosts) if hosts else f"the nodes of {lost_ranks} rank{'s' * (lost_ranks > 1)}"
-            )
+            whom = gather.folded(hosts) if hosts else f"the nodes of {counted(lost_ranks, 'rank')}"
             said.append(f"{where} {whom} (run.map_dir)")
         if self._sent and generation > self._sent and reached:
             said.append(f"later plans did not reach {gather.folded(reached)}: {where} them (run.map_dir)")
@@ -144,7 +143,7 @@ class OtherNodes:
 
         silent = [answer.node for answer in self._answers if answer.kind == "none"]
         where = f": {gather.folded(silent)} recorded nothing" if silent else ""
-        return f"spools of {ranks} ranks are lost{where}"
+        return f"spools of {counted(ranks, 'rank')} are lost{where}"
 
 
 def _all_here(here: Path | None, step: JobStep) -> bool:

@@ -19,6 +19,7 @@ from tarazu.run.problems import Problems
 from tarazu.run.watch import SHARE, SpoolWatch
 from tarazu.store.stop import SiteWatch
 from tarazu.trace.history import History
+from tarazu.units import counted
 
 
 class Backoff:
@@ -87,7 +88,7 @@ class PlanSchedule:
         if left.files:
             named = ", ".join(f"{index} ({kind})" for index, kind in sorted(osts.items()) if kind)
             self.problems.log(
-                f"{self.plans.step.fs_name}: {left.files} files to come leave OST {named[:200]}"
+                f"{self.plans.step.fs_name}: {counted(left.files, 'file')} to come leave OST {named[:200]}"
             )
         if left.guess and self._watch:
             self._wish = self._watch

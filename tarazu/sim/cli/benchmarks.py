@@ -23,7 +23,7 @@ import msgspec
 from tarazu.cli.output import Progress, common_options, print_json, print_table, whole
 from tarazu.errors import BadInput
 from tarazu.forwarding.application import Kind
-from tarazu.units import human_bytes
+from tarazu.units import counted, human_bytes
 
 if TYPE_CHECKING:
     from tarazu.forwarding.estimate import BenchmarkPattern, Benchmarks, Estimate
@@ -169,7 +169,7 @@ def _import(options: argparse.Namespace) -> int:
         known = {m.id for m in before.measurements}
         new = []
         for at, output in enumerate(options.outputs, 1):
-            progress(f"{at} of {len(options.outputs)} files")
+            progress(f"{at} of {counted(len(options.outputs), 'file')}")
             try:
                 measurements = ior.read(output, told)
             except BadInput as error:
@@ -189,8 +189,10 @@ def _import(options: argparse.Namespace) -> int:
         for output, fresh_count, old, why in rows:
             if not why:
                 again = f", {old} were there" if old else ""
-                print(f"{output}: {fresh_count} measurements{again}")
-        print(f"{path}: {len(after)} benchmarks, {len(after.measurements)} measurements")
+                print(f"{output}: {counted(fresh_count, 'measurement')}{again}")
+        print(
+            f"{path}: {counted(len(after), 'benchmark')}, {counted(len(after.measurements), 'measurement')}"
+        )
     for *_, why in rows:
         if why:
             print(f"tarazu sim benchmarks: {why}", file=sys.stderr)
@@ -316,13 +318,9 @@ def _text(pattern: BenchmarkPattern) -> str:
     sharing = "one file" if pattern.sharing == "shared" else "a file a process"
     return (
         f"{pattern.operation}, {pattern.api}, {sharing}, {pattern.spatiality}, {human_bytes(pattern.request_bytes)} of "
-        f"{human_bytes(pattern.process_bytes)} a process, {_count(pattern.processes, 'process')} on "
-        f"{_count(pattern.nodes, 'node')}"
+        f"{human_bytes(pattern.process_bytes)} a process, {counted(pattern.processes, 'process')} on "
+        f"{counted(pattern.nodes, 'node')}"
     )
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number} {name}" + ("" if number == 1 else "es" if name.endswith("s") else "s")
 
 
 def _show(options: argparse.Namespace) -> int:

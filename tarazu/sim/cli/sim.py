@@ -27,7 +27,7 @@ import msgspec
 from tarazu.cli.output import Progress, common_options, print_json, print_table
 from tarazu.errors import TarazuError
 from tarazu.sim.cli import bursts, tuning
-from tarazu.units import human_bytes
+from tarazu.units import counted, human_bytes
 
 if TYPE_CHECKING:
     from tarazu.sim.study.results import ScenarioRow
@@ -184,9 +184,9 @@ def _presets(options: argparse.Namespace) -> int:
         spec = preset.spec
         print(f"{name}: {preset.about}")
         print(
-            f"    {spec.osts} OSTs on {spec.osses} OSSs, {human_bytes(spec.ost_bytes)} each, "
+            f"    {counted(spec.osts, 'OST')} on {counted(spec.osses, 'OSS')}, {human_bytes(spec.ost_bytes)} each, "
             f"{spec.write.peak_bytes_per_s / 1e6:.0f} MB/s written, {spec.read.peak_bytes_per_s / 1e6:.0f} MB/s read; "
-            f"{spec.nodes} nodes, {spec.io_router_count} I/O routers, {spec.lnet_router_count} LNet routers"
+            f"{counted(spec.nodes, 'node')}, {spec.io_router_count} I/O routers, {spec.lnet_router_count} LNet routers"
         )
         for text in preset.sources:
             print(f"    source: {text}")
@@ -232,7 +232,9 @@ def _print_run(rows: Sequence[ScenarioRow]) -> None:
             times = f"{job.start_s:.2f}", f"{job.end_s:.2f}"
             lines.append((row.policy, row.run, job.name, *times, *moved, f"{job.ost_cost:.3f}", ""))
     first = rows[0]
-    print(f"{first.scenario}: {first.osts} OSTs of {first.cluster}, layout {first.layout}, seed {first.seed}")
+    print(
+        f"{first.scenario}: {counted(first.osts, 'OST')} of {first.cluster}, layout {first.layout}, seed {first.seed}"
+    )
     print_table(
         ("policy", "run", "job", "start s", "end s", "read", "MB/s", "written", "MB/s", "OST cost", "bound"),
         lines,

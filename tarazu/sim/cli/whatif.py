@@ -213,7 +213,7 @@ def _print_summary(of: WhatIf) -> None:
             if of.run_time_s
             else ""
         )
-        parts = f" in {of.phases} phases" if of.phases > 1 else ""
+        parts = f" in {counted(of.phases, 'phase')}" if of.phases > 1 else ""
         print(
             f"from the first write to the last return {seconds(of.span_s)} s; "
             f"some file was being written for {seconds(of.writing_s)} s of them{parts}{share}"

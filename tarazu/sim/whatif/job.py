@@ -13,7 +13,7 @@ from tarazu.allocate.problem import Array
 from tarazu.errors import TraceError
 from tarazu.model import Layout
 from tarazu.trace.darshan.log import DarshanLog, LoggedLayout
-from tarazu.units import human_bytes
+from tarazu.units import counted, human_bytes
 
 MOST_UNKNOWN = 0.01
 """Share of the bytes written of which so much may be unknown; beyond, figures that rest on all bytes are left out."""
@@ -283,16 +283,18 @@ def _with_words(
         notes.append(f"{human_bytes(size)} ({size / total:.1%}) were written to files {why}{tail}: left out")
     if mapped:
         notes.append(
-            f"{mapped} files were mapped into memory: what was written through the mapping is not counted"
+            f"mapped into memory: {counted(mapped, 'file')}; what was written through the mapping is not counted"
         )
     if again > MOST_UNKNOWN * total:
         notes.append(f"{human_bytes(again)} were written over earlier bytes: taken as even over each file")
     if there := [f for f in job.files if f.existed]:
         stays = human_bytes(sum(f.written_bytes for f in there))
-        notes.append(f"{len(there)} files were there before: the {stays} written to them stay where they are")
+        notes.append(
+            f"there before: {counted(len(there), 'file')}; the {stays} written there stay where they are"
+        )
     if summed:
         notes.append(
-            f"{summed} files are summed over all ranks: which rank wrote what is not known, and not needed here"
+            f"summed over all ranks: {counted(summed, 'file')}; which rank wrote what is not known, and not needed here"
         )
     why = ""
     if log.gap("no-lustre"):

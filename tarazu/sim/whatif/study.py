@@ -17,6 +17,7 @@ from tarazu.sim.whatif.comparison import Comparison, Progress, compare
 from tarazu.sim.whatif.job import LoggedJob
 from tarazu.sim.whatif.speeds import ObjectRates, Writing, ost_speeds, phases, union_s
 from tarazu.sim.whatif.system import LoggedSystem, known_osts, system
+from tarazu.units import counted
 
 AS_LOGGED = "as logged"
 
@@ -211,5 +212,5 @@ def _about(job: LoggedJob, indices: list[int], osts: int, view: SystemView | Non
     if not indices:
         return ["which OSTs there are is not known: --osts N or --view FILE tells"]
     missing = max(indices) + 1 - len(indices)
-    text = f"the log names {len(indices)} OSTs; others may exist (--osts N, --view FILE)"
+    text = f"the log names {counted(len(indices), 'OST')}; others may exist (--osts N, --view FILE)"
     return [text + (f": {missing} below the highest index are not named" if missing else "")]

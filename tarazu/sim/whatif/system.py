@@ -12,7 +12,7 @@ from tarazu import ranges
 from tarazu.model import Ost, SystemView
 from tarazu.report.objects import Array
 from tarazu.sim.whatif.job import LoggedJob
-from tarazu.units import TIB
+from tarazu.units import TIB, counted
 
 ROOM = 1000
 """Where space is not known, an OST has so many times the job's bytes, 100 TiB at least: space decides nothing."""
@@ -87,7 +87,7 @@ def _notes(job: LoggedJob, indices: Sequence[int], seen: Array, found: dict[int,
     unseen = [i for i, rate in zip(indices, seen.tolist(), strict=True) if np.isnan(rate)]
     if unseen and len(unseen) < len(indices):
         notes.append(
-            f"the speed of {len(unseen)} OSTs is not known, the job wrote little or nothing there: "
+            f"the speed of {counted(len(unseen), 'OST')} is not known, the job wrote little or nothing there: "
             f"{ranges.fold(sorted(unseen))}; times take the median of the others for it"
         )
     return notes

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tarazu.model import ANY_RANK
 from tarazu.trace.darshan.log import GAPS, DarshanLog, Gap
+from tarazu.units import counted
 
 _HASH = re.compile(r"\d{1,10}")
 """How `darshan-convert --obfuscate` writes a hash of 32 bits: alone, or below the mount point."""
@@ -29,7 +30,7 @@ def _about(log: DarshanLog, kind: str, records: Collection[int], more: str = "")
         return []
     ids = tuple(sorted(int(record) for record in records))
     shown = next((log.names[i] for i in ids if i in log.names), f"record {ids[0]}")
-    files = f"1 file ({shown})" if len(ids) == 1 else f"{len(ids)} files ({shown}, ...)"
+    files = f"{counted(len(ids), 'file')} ({shown}{', ...' if len(ids) > 1 else ''})"
     return [Gap(kind, f"{files}: {GAPS[kind]}{more}", ids)]
 
 

@@ -38,7 +38,7 @@ def test_what_was_imported_is_an_applications_history(
     assert main([*command, *files]) == 0
     said = capsys.readouterr().out
     assert (
-        "7 jobs, 7 of them new\n  1 that ran then are left out\n  1 lines left out" in said
+        "7 jobs, 7 of them new\n  1 that ran then are left out\n  1 line left out" in said
         and "160 rows of 2 nodes: written" in said
     )
     settings = config.load(str(tmp_path / "tarazu.toml"))

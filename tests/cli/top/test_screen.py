@@ -139,7 +139,7 @@ def test_folded_by_oss_sums_are_shown_and_the_worst_of_what_cannot_be_summed() -
     first, second = table(found, TopChoice(fold="oss"))
     assert first[:10] == ["oss0", "2", "OSTs", "degraded", "60.0", "1.0G", "8.0", "1.0", "300", "-"]
     assert " ".join(first[11:]) == "CPU 10% mem 10% queue 0.0 ms max/mean: used 1.00, moving 1.33 1 degraded"
-    assert second[:5] == ["oss1", "1", "OSTs", "ok", "0.0"]
+    assert second[:5] == ["oss1", "1", "OST", "ok", "0.0"]
 
 
 def test_an_ost_lies_in_each_of_its_pools() -> None:

@@ -47,7 +47,7 @@ def top(site: Site, capsys: Capture, *arguments: str) -> tuple[int, str, str]:
 def test_as_text_where_the_output_is_no_terminal(site: Site, capsys: Capture) -> None:
     status, text, _ = top(site, capsys, "--sort", "target")
     assert status == 0 and "\x1b" not in text
-    assert "tarazu top  lustre: 1 OSSs, 5 OSTs" in text
+    assert "tarazu top  lustre: 1 OSS, 5 OSTs" in text
     lines = text.splitlines()
     assert [line.split()[0] for line in lines[-5:]] == [f"lustre-OST000{n}" for n in range(5)]
     assert lines[-4].split()[2] == "excluded" and "·x···" in text

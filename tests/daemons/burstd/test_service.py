@@ -243,7 +243,7 @@ def test_it_has_metrics_and_a_line_in_tarazu_status(site: Site) -> None:
     service.do_due()
     told = status(site)
     (line,) = burst_lines(told)
-    assert "1 senders, 1 nodes (1 NIDs unknown), 0 jobs (0 run)" in line and "with keys" in line
+    assert "1 sender, 1 node (1 NID unknown), 0 jobs (0 run)" in line and "with keys" in line
     assert burst_lines(told, time.time() + 99)[0].endswith("silent for 99 s") and burst_lines({}) == []
     assert "ahead" in burst_lines(told, time.time() - 1e7)[0], (
         "it is not up for as long as its clock was ahead"

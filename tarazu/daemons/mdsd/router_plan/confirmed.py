@@ -15,6 +15,7 @@ from tarazu.daemons.hosts import Hosts
 from tarazu.daemons.mdsd.router_plan.nodes import RoutedStep
 from tarazu.errors import BadInput
 from tarazu.nids import Nid
+from tarazu.units import counted
 
 
 class Confirmed(NamedTuple):
@@ -43,7 +44,7 @@ def by_scheduler(steps: Sequence[RoutedStep], jobs: Mapping[str, JobNodes], know
         else:
             nodes = frozenset(nid for nid in step.told if nid.address in addresses)
         strange = len(step.told - nodes)
-        why = f"{strange} of {len(step.told)} nodes are not those of its job" if strange else ""
+        why = f"{strange} of {counted(len(step.told), 'node')} are not those of its job" if strange else ""
         confirmed.append(Confirmed(step, nodes, why))
     return confirmed
 
@@ -68,6 +69,6 @@ def by_leaders(steps: Sequence[RoutedStep]) -> list[Confirmed]:
     confirmed = []
     for step in steps:
         strange = len(step.told & disputed)
-        why = f"{strange} of {len(step.told)} nodes are another user's too" if strange else ""
+        why = f"{strange} of {counted(len(step.told), 'node')} are another user's too" if strange else ""
         confirmed.append(Confirmed(step, step.told - disputed, why))
     return confirmed

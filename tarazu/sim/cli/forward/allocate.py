@@ -24,6 +24,7 @@ from tarazu.cli.output import Progress, print_json, print_table, say
 from tarazu.errors import BadInput, TarazuError
 from tarazu.forwarding.application import Application, Resources, io_s
 from tarazu.forwarding.policy import Schedule
+from tarazu.units import counted
 
 if TYPE_CHECKING:
     from tarazu.sim.forwarding.comparison import PolicyOutcome
@@ -75,7 +76,9 @@ def execute(options: argparse.Namespace) -> int:
         outcomes: list[comparison.PolicyOutcome] = []
         notes = list(given.notes)
         for name in names:
-            progress(f"{name}: {len(given.applications)} jobs on {given.resources.count} resources")
+            progress(
+                f"{name}: {counted(len(given.applications), 'job')} on {given.resources.count} resources"
+            )
             judge = _no_judge if options.model else simulated
             try:
                 outcomes += comparison.compare(
