@@ -49,12 +49,15 @@ def shown(text: str) -> str:
     return "".join(c if "\udc80" <= c <= "\udcff" else one_line(c) for c in text)
 
 
-def near(word: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """What somebody who typed `word` may have meant, the nearest first; lower and upper case are the same."""
+def near(word: str, known: Iterable[str], most: int = 3, like: float = 0.6) -> list[str]:
+    """What somebody who typed `word` may have meant, the nearest first; lower and upper case are the same.
+
+    like: 1 for the same word only, 0 for any.
+    """
     from difflib import get_close_matches
 
     by_lower = {name.lower(): name for name in known}
-    return [by_lower[name] for name in get_close_matches(word.lower(), by_lower, most)]
+    return [by_lower[name] for name in get_close_matches(word.lower(), by_lower, most, like)]
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -236,10 +236,12 @@ def _leave(status: int) -> NoReturn:
 
 
 def _dispatch(words: list[str]) -> int:
-    if not words or words[0] in ("-h", "--help"):
+    if words[:1] == ["help"] and len(words) > 1:
+        words = [*words[1:], "--help"]
+    if not words or words[0] in ("-h", "--help", "help"):
         print(top_help(), end="")
         return 0 if words else 2
-    if words[0] == "--version":
+    if words[0] in ("-V", "--version"):
         from importlib.metadata import version
 
         print(f"tarazu {version('tarazu')}")
@@ -326,7 +328,7 @@ def guarded(work: object, program: str, *, debug: bool = False) -> int:
         if debug:
             raise
         text = str(error)
-        print(shown(text if text.startswith(program) else f"{program}: {text}"), file=sys.stderr)
+        print(shown(text if text.startswith(f"{program}: ") else f"{program}: {text}"), file=sys.stderr)
         return error.exit_status
 
 

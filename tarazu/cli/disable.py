@@ -22,6 +22,7 @@ from tarazu.errors import BadInput, StoreError, TarazuError
 from tarazu.run import leftovers
 from tarazu.run.directories import here, place
 from tarazu.store import control, stop
+from tarazu.units import counted
 
 
 class RunningStep(msgspec.Struct, frozen=True):
@@ -104,6 +105,9 @@ def report(options: argparse.Namespace, word: str, chosen: dict[str, Path], undo
     if options.json:
         print_json({"jobs": steps(chosen), "undo": undo})
         return
-    print("\n".join([*(f"{word}: {name}" for name in chosen), f"{len(chosen)} running job steps"]))
-    if chosen:
-        print(f"undo: {undo}")
+    if not chosen:
+        print("nothing was done: none of your job steps runs where this node can see it")
+        return
+    for name in chosen:
+        print(f"{word}: {name}")
+    print(f"{counted(len(chosen), 'running job step')}\nundo: {undo}")

@@ -28,7 +28,6 @@ from tarazu.daemons.changes.here import UNITS, NodeAgent
 from tarazu.errors import BadInput, LayoutError, TarazuError
 from tarazu.layout.setstripe import unfold
 from tarazu.stats import drain
-from tarazu.units import counted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -9,6 +9,9 @@ from typing import Any, ClassVar, NoReturn
 
 from tarazu.names import did_you_mean, near, shown
 
+ELSEWHERE = 0.75
+"""How like a verb of another command a word must be, to be taken for it."""
+
 
 class Parser(argparse.ArgumentParser):
     """As argparse's, but for what it says of mistakes."""
@@ -22,8 +25,10 @@ class Parser(argparse.ArgumentParser):
         if not kind and rest:
             word = next((w for w in rest.split() if w.startswith("-")), "").partition("=")[0]
             message += did_you_mean(word, set(_options(self))) if word else ""
-        elif message.endswith("required: VERB"):
-            message = f"expected one of {', '.join(_verbs(self))} (see `{self.prog} --help`)"
+        elif verbs := [
+            name for of in _subparsers(self) if message.endswith(f": {of.metavar}") for name in of.choices
+        ]:
+            message = f"expected one of {', '.join(verbs)} (see `{self.prog} --help`)"
         elif " required: " in message:
             message += f" (see `{self.prog} --help`)"
         print(shown(f"{self.prog}: {message}"), file=sys.stderr)
@@ -45,7 +50,7 @@ class Parser(argparse.ArgumentParser):
         """`; did you mean …?` for a word that is no command there: a verb of that name elsewhere, or a near one."""
         elsewhere = [name for name in cls.commands if name.split()[-1] == word]
         if not elsewhere and not near(word, verbs, 1):
-            close = near(word, {name.split()[-1] for name in cls.commands}, 1)
+            close = near(word, {name.split()[-1] for name in cls.commands}, 1, ELSEWHERE)
             elsewhere = [name for name in cls.commands if name.split()[-1] in close]
         if elsewhere:
             return f"; did you mean {' or '.join(f'`tarazu {name}`' for name in elsewhere)}?"
@@ -53,16 +58,14 @@ class Parser(argparse.ArgumentParser):
         return f"; did you mean `{prog} {verb[0]}`?" if verb else ""
 
 
-def _verbs(parser: argparse.ArgumentParser) -> list[str]:
-    return [
-        name for of in parser._actions if isinstance(of, argparse._SubParsersAction) for name in of.choices
-    ]
+def _subparsers(parser: argparse.ArgumentParser) -> list[argparse._SubParsersAction[Any]]:
+    return [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
     """Of a parser and all below it."""
     for action in parser._actions:
         yield from action.option_strings
-        if isinstance(action, argparse._SubParsersAction):
-            for one in action.choices.values():
-                yield from _options(one)
+    for of in _subparsers(parser):
+        for one in of.choices.values():
+            yield from _options(one)

@@ -20,6 +20,9 @@ from tarazu.cli import main
     ("history list --jsn", "unrecognized arguments: --jsn; did you mean '--json'?"),
     ("job", "expected one of show, explain, map, check-app (see `tarazu job --help`)"),
     ("history export --formt csv", "did you mean '--format'?"),
+    ("job map", "expected one of show (see `tarazu job map --help`)"),
+    ("job map /nope", "expected one of show; found '/nope'"),
+    ("change undo", "tarazu change undo: expected IDs, or --lever NAME, or --all"),
     ("zzzz", "found 'zzzz'"),
 ])  # fmt: skip
 def test_a_mistyped_word_is_one_line_that_says_what_was_meant(
@@ -33,3 +36,20 @@ def test_a_mistyped_word_is_one_line_that_says_what_was_meant(
     assert status == 2 and not out
     assert err.count("\n") == 1 and err.startswith("tarazu")
     assert err.rstrip().endswith(said)
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [("help", "--help"), ("help history list", "history list --help"), ("-V", "--version")],
+)
+def test_help_and_version_are_found_where_people_look(
+    words: str, same: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+    for each in (words, same):
+        try:
+            assert main(each.split()) == 0
+        except SystemExit as ended:
+            assert not ended.code
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] and said[0]

@@ -173,6 +173,8 @@ def _ssh(words: tuple[str, ...]) -> str:
     """What runs on the other node, where it is one command."""
     inner = words[2:] if len(words) > 2 and not words[1].startswith("-") else ()
     return problem(Typed("", 0, inner, False)) if inner and not any(" " in word for word in inner) else ""
+
+
 def _from_a_clone(words: tuple[str, ...]) -> str:
     """`uvx --from '.[whatif]' tarazu …`: the extra and the command exist."""
     _, _, spec, *rest = words

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tarazu import config
 from tarazu.errors import TarazuError
+from tarazu.names import did_you_mean
 from tarazu.trace.history import History
 
 
@@ -22,8 +23,9 @@ def chosen(history: History, application: str | None, fs_name: str | None) -> li
     if not applications and (application or fs_name):
         shown = ", ".join(sorted({app for _, app in known})[:8]) or "none"
         on = f" on {fs_name}" if fs_name else ""
+        meant = did_you_mean(application, {app for _, app in known}) if application else ""
         raise TarazuError(
-            f"{application or 'history'}: expected runs{on} in {history.directory}, found {shown}"
+            f"{application or 'history'}: expected runs{on} in {history.directory}, found {shown}{meant}"
         )
     return applications
 

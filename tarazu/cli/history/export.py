@@ -23,6 +23,7 @@ from tarazu.errors import TarazuError, TraceError
 from tarazu.trace import exchange
 from tarazu.trace.flat import NamedRun
 from tarazu.trace.history import History
+from tarazu.units import counted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,12 +47,12 @@ def execute(options: argparse.Namespace) -> int:
         with Progress() as progress:
             for kept in _each(history, pairs, problems):
                 count += 1
-                progress(f"{count} of {total} runs")
+                progress(f"{count} of {counted(total, 'run')}")
                 yield kept
 
     if options.out is None:
         if options.format == "parquet":
-            raise TarazuError("history export: expected --out FILE for Parquet, found standard output")
+            raise TarazuError("expected --out FILE for Parquet, found standard output")
         out = io.TextIOWrapper(os.fdopen(os.dup(sys.stdout.fileno()), "wb"), encoding="utf-8", newline="")
         sys.stdout.flush()
         with out:
@@ -68,7 +69,7 @@ def execute(options: argparse.Namespace) -> int:
                 f"--out {path}: expected --format, or a name that ends in {', .'.join(('', *exchange.FORMATS))[2:]}"
                 f", or a directory"
             )
-        print(f"{count} runs to {path}", file=sys.stderr)
+        print(f"{counted(count, 'run')} to {path}", file=sys.stderr)
     for problem in problems:
         print(f"skipped: {problem}", file=sys.stderr)
     return 1 if problems else 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tarazu.cli.history.chosen import history_of
+from tarazu.cli.history.chosen import chosen, history_of
 from tarazu.cli.output import print_json, print_table
 from tarazu.errors import TraceError
 from tarazu.trace.records import RunRecord
@@ -26,8 +26,7 @@ def execute(options: argparse.Namespace) -> int:
     problems: list[TraceError] = []
     applications = [
         (fs, app, [(path.stem, run) for path, run in history.each(fs, app, problems.append)])
-        for fs, app in history.applications()
-        if options.application in (None, app)
+        for fs, app in chosen(history, options.application, None)
     ]
     if options.json:
         print_json([_summary(fs, app, *run) for fs, app, runs in applications for run in runs])
@@ -42,13 +41,17 @@ def execute(options: argparse.Namespace) -> int:
                 "hit",
                 "miss",
                 "late",
-                "mode",
+                "recorded",
                 "seconds",
                 "exit",
                 "run",
             ),
             [_line(fs, *run) for fs, _, runs in applications for run in runs],
             left=2,
+        )
+    elif not applications:
+        print(
+            "no run is remembered: `tarazu run` records them, `tarazu history import` learns from Darshan logs"
         )
     else:
         print_table(

@@ -80,13 +80,35 @@ class Line(msgspec.Struct, frozen=True):
     """Its fields by name: plan, because, left, stopped, problem …; of those that come twice the last."""
 
 
-def running(settings: Settings, wanted: str) -> list[Running]:
-    """Steps of this user that run, and whose maps this node sees."""
+def newest(settings: Settings, application: str | None = None) -> str | None:
+    """The user's newest job, by its id or, without one, by its run's name; of one application if it is named."""
+    steps = [step for step in running(settings) if application in (None, step.application)]
+    if steps:
+        step = max(steps, key=lambda step: step.started_s)
+        return step.job_id or step.run
+    entries = [line for line in lines(settings) if application in (None, line.application)]
+    if entries:
+        return entries[-1].said.get("job") or entries[-1].run
+    history = History(Path(settings.run.history_dir).expanduser())
+    paths = [history.paths(fs, app)[-1:] for fs, app in history.applications() if application in (None, app)]
+    return max((path.stem for of in paths for path in of), default=None)
+
+
+def applications(settings: Settings) -> set[str]:
+    """All that the user has run."""
+    history = History(Path(settings.run.history_dir).expanduser())
+    return {app for _, app in history.applications()} | {line.application for line in lines(settings)}
+
+
+def running(settings: Settings, wanted: str | None = None) -> list[Running]:
+    """Steps of this user that run, and whose maps this node sees; None: all."""
     steps = []
     for name, directory in disable.running(settings.run).items():
         of = control.read_about(directory)
-        mine = _names(wanted, name) or (of and of_job(wanted, of.job_id, of.array_job, of.array_index))
-        if not mine or of is None:
+        if of is None:
+            continue
+        its = of.job_id, of.array_job, of.array_index
+        if wanted is not None and not _names(wanted, name) and not of_job(wanted, *its):
             continue
         try:
             page = control.read_control(directory)
@@ -171,8 +193,8 @@ def _ended(path: Path, run: RunRecord) -> Ended:
     )
 
 
-def lines(settings: Settings, wanted: str) -> list[Line]:
-    """Lines of the job's steps in jobs.log, oldest first."""
+def lines(settings: Settings, wanted: str | None = None) -> list[Line]:
+    """Lines of the job's steps in jobs.log, oldest first; None: of all."""
     entries = []
     log = Path(settings.run.state_dir).expanduser() / "jobs.log"
     for _, text in chain(*(job_log.numbered(path, job_log.Lines(str(path))) for path in (before(log), log))):
@@ -180,6 +202,6 @@ def lines(settings: Settings, wanted: str) -> list[Line]:
             continue
         at, run, application, mode, rest = match.groups()
         said: dict[str, Any] = dict(job_log.fields(rest))
-        if _names(wanted, run) or of_job(wanted, said.get("job", "")):
+        if wanted is None or _names(wanted, run) or of_job(wanted, said.get("job", "")):
             entries.append(Line(run, application, mode, at, said))
     return entries

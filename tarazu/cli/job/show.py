@@ -1,9 +1,12 @@
 """Steps of a job, its plans and what came of them, what is promised still, which routers carry its data, what is off.
 
-tarazu job show 4711            as text
+tarazu job show                 your newest job: one that runs, else the last that ended
+tarazu job show ior             the newest of this application
+tarazu job show 4711            this one
 tarazu job show 4711 --json     all of it
 
-JOB is the batch system's id (4711; 4711.pbs1; of an array 4710 or 4710_3), or a run's name, or the first part of that.
+JOB is the batch system's id (4711; 4711.pbs1; of an array 4710 or 4710_3), a run's name or the first part of that, or
+an application's name as `tarazu history list` has it.
 What a job's owner sees: his runs (history and jobs.log) and his plans, through clientd. root sees everyone's plans,
 promises and routers, and no histories but its own. Steps that run are found where `run.map_dir` is seen.
 """
@@ -21,28 +24,46 @@ from tarazu.cli.output import print_json, say, table_lines
 from tarazu.config import Settings
 from tarazu.daemons.asking import TIMEOUT_S
 from tarazu.errors import TarazuError, Unavailable
+from tarazu.names import did_you_mean
 from tarazu.store.stop import site_stop
-from tarazu.units import figure, human_bytes, human_time
+from tarazu.units import counted, figure, human_bytes, human_time
 from tarazu.wire import local
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job", metavar="JOB", help="the batch system's job id, or a run's name")
+    parser.add_argument(
+        "job",
+        metavar="JOB",
+        nargs="?",
+        help="the batch system's job id, a run's name, or an application (default: your newest job)",
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
-    job = told(settings, options.job)
+    name = options.job or own.newest(settings)
+    if name is None:
+        raise TarazuError("expected a job of yours that tarazu led, found none (`tarazu run` starts one)")
+    job = told(settings, name)
+    if not _known(job) and (newest := own.newest(settings, name)):
+        name, job = newest, told(settings, newest)
     if options.json:
         print_json(job)
         return 0
-    if not any(job[part] for part in ("running", "ended", "log", "plans")):
+    if not _known(job):
         problem = job["problem"] and f"; {job['problem']}"
-        raise TarazuError(f"{options.job}: expected a job of yours that tarazu led, found none{problem}")
+        meant = did_you_mean(name, own.applications(settings))
+        raise TarazuError(f"{name}: expected a job of yours that tarazu led, found none{meant or problem}")
+    if name != options.job:
+        say(f"job {name}, the newest{f' of {options.job}' if options.job else ' of yours'}")
     for line in text(job):
         say(line)
     return 0
+
+
+def _known(job: Mapping[str, Any]) -> bool:
+    return any(job[part] for part in ("running", "ended", "log", "plans"))
 
 
 def told(settings: Settings, job: str) -> dict[str, Any]:
@@ -92,7 +113,7 @@ def text(found: Mapping[str, Any]) -> Iterator[str]:
     yield from _promises(found["promises"])
     for of in found["routers"]:
         why = f" ({of['why']})" if of["why"] else ""
-        yield f"routers on {of['fs']}: {of['routers'] or 'all'} for {of['nodes']} nodes{why}"
+        yield f"routers on {of['fs']}: {of['routers'] or 'all'} for {counted(of['nodes'], 'node')}{why}"
     if found["problem"]:
         yield found["problem"]
 
@@ -102,8 +123,8 @@ def _running(steps: Sequence[own.Running]) -> Iterator[str]:
         for_s = max(0.0, time.time() - step.started_s)
         plan = f"map {step.map_generation}" if step.map_generation else "no map yet"
         yield (
-            f"running: {step.run}: {step.application}, {step.ranks} ranks on {step.nodes} nodes, {for_s:.0f} s, "
-            f"{step.mode}, {plan}"
+            f"running: {step.run}: {step.application}, {counted(step.ranks, 'rank')} on {counted(step.nodes, 'node')}, "
+            f"{for_s:.0f} s, {step.mode}, {plan}"
         )
         for who, why in (("its owner", step.stopped), ("the site", step.site_stopped)):
             if why is not None:
@@ -112,7 +133,7 @@ def _running(steps: Sequence[own.Running]) -> Iterator[str]:
 
 def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line]) -> Iterator[str]:
     if runs:
-        yield f"{len(runs)} runs have ended"
+        yield f"{counted(len(runs), 'run')} ended"
         yield from table_lines(
             ("application", "fs", "started", "s", "ranks", "exit", "files", "bytes", "OST cost", "outcomes"),
             [
@@ -153,7 +174,7 @@ def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line]) -> Iterator[s
 def _plans(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not plans:
         return
-    yield f"{len(plans)} plans"
+    yield f"{counted(len(plans), 'plan')}"
     yield from table_lines(
         (
             "plan",
@@ -190,7 +211,7 @@ def _plans(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if plan["reason"]:
             yield f"  plan {plan['id']}: {plan['reason']}"
         for why, count in list(plan["left"].items())[:3]:
-            yield f"  plan {plan['id']}: {count} files left to Lustre: {why}"
+            yield f"  plan {plan['id']}: {counted(count, 'file')} left to Lustre: {why}"
 
 
 def _promises(promises: Mapping[str, Mapping[str, Any]] | None) -> Iterator[str]:

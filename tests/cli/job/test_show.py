@@ -121,7 +121,7 @@ def test_as_text(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"running: {RUN}: //i%FFor, 4 ranks on 2 nodes, ")
     assert lines[0].endswith(" s, place, no map yet") and lines[1] == "  stopped by its owner: too slow"
-    assert lines[2] == "1 runs have ended" and lines[4].split()[-3:] == ["MiB", "-", "hit=1"]
+    assert lines[2] == "1 run ended" and lines[4].split()[-3:] == ["MiB", "-", "hit=1"]
     assert lines[5] == f"  {RUN}: problem: spools of other nodes are lost: ssh: no route"
     assert lines[6].startswith("plans and promises are not known here: clientd at ")
 
@@ -134,6 +134,22 @@ def test_a_job_that_nobody_knows_is_one_line(home: Path, capsys: pytest.CaptureF
     )
 
 
+def test_without_a_name_it_is_the_newest_and_an_application_s_name_will_do(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--config", str(home / "tarazu.toml")]
+    assert cli.main(["job", "show", *options]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "job 4711, the newest of yours", "it runs"
+    (home / "maps" / RUN / "control").unlink()
+    (home / "jobs.log").unlink()
+    assert cli.main(["job", "show", "ior", *options]) == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith(", the newest of ior")
+    assert cli.main(["job", "show", "iro", *options]) == 1
+    assert capsys.readouterr().err.rstrip().endswith("did you mean 'ior'?")
+    assert cli.main(["job", "show", *options]) == 0
+    assert capsys.readouterr().out.splitlines()[3].startswith("ior ")
+
+
 def test_plans_promises_and_routers_as_text() -> None:
     promise = {
         "fs_name": "scratch",
@@ -144,7 +160,7 @@ def test_plans_promises_and_routers_as_text() -> None:
     routers = {"job": "4711", "fs": "scratch", "routers": "10.0.0.[1-2]@o2ib", "nodes": 4, "why": ""}
     found = {**NOTHING, "plans": [PLAN], "promises": {"r": promise}, "routers": [routers]}
     lines = list(text(found))
-    assert lines[0] == "1 plans"
+    assert lines[0] == "1 plan"
     assert lines[2].split()[-2:] == ["hit=5", "miss=1"] and "1.250" in lines[2]
     assert lines[3] == "  plan 12: 3 files left to Lustre: forecast below layout.min_size"
     assert lines[4] == "promised on scratch: 4.0 GiB on OSTs 3-4,9"
