@@ -39,8 +39,11 @@ def test_precedence_is_environment_file_default(tmp_path: Path) -> None:
     [
         ('[ossd]\n\ninterval_s = "x"\n', "tarazu.toml:3: [ossd] interval_s: expected a number, found 'x'"),
         ("[ossd]\ninterval_s = 0\n", "tarazu.toml:2: [ossd] interval_s: expected a number above 0"),
-        ("[oss]\nx = 1\n", "tarazu.toml:1: expected a section among"),
-        ("[run]\nmoode = 1\n", "tarazu.toml:2: [run] moode: expected a setting among mode,"),
+        ("[oss]\nx = 1\n", "tarazu.toml:1: expected a section (did you mean ossd?), found 'oss'"),
+        (
+            "[run]\nmoode = 1\n",
+            "tarazu.toml:2: [run] moode: expected a setting of [run] (did you mean mode?), found",
+        ),
         ("[run\n", "tarazu.toml:1: expected TOML"),
         ("[run]\na = [\n1,\n", "tarazu.toml:4: expected TOML"),
         ("[run]\ninterval_s = 1\n", "expected a setting of [run] (there is ossd.interval_s, "),

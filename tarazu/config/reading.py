@@ -102,7 +102,7 @@ class _SettingsReader:
         for section, table in file.tables.items():
             if section not in SECTIONS:
                 where = file.place(rf"\[\s*{re.escape(section)}\b|{re.escape(section)}\s*=")
-                expected = f"a section among {_near_first(section, SECTIONS)}"
+                expected = _one_of("a section", section, SECTIONS)
                 self.problems.append(ConfigError(where, expected, section))
             elif not isinstance(table, dict):
                 self.problems.append(
@@ -150,13 +150,14 @@ def _expected(section: str, name: str, items: Mapping[str, Mapping[str, object]]
     elsewhere = [f"{other}.{name}" for other, known in items.items() if name in known]
     if elsewhere:
         return f"a setting of [{section}] (there is {', '.join(elsewhere)})"
-    return f"a setting among {_near_first(name, items[section])}"
+    return _one_of(f"a setting of [{section}]", name, items[section])
 
 
-def _near_first(name: str, known: Mapping[str, object]) -> str:
-    """All of them, the near ones first."""
-    first = near(name, known)
-    return ", ".join([*first, *(other for other in known if other not in first)])
+def _one_of(what: str, name: str, known: Mapping[str, object]) -> str:
+    """With what was likely meant, or all that there is."""
+    if meant := near(name, known):
+        return f"{what} (did you mean {' or '.join(meant)}?)"
+    return f"{what} among {', '.join(known)}"
 
 
 def _from_text(text: str, kind: Any) -> Any:

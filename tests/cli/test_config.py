@@ -43,7 +43,7 @@ def test_check_names_each_mistake_in_a_line(
     lines = capsys.readouterr().out.splitlines()
     for line, place in zip(lines, (5, 3, 2, 9, 11), strict=False):
         assert line.startswith(f"{bad}:{place}: ") and ": expected " in line and ", found " in line, lines
-    assert lines[0].partition("expected ")[2].startswith("a setting among mode, ")
+    assert lines[0].partition("expected ")[2].startswith("a setting of [run] (did you mean mode")
     assert f"({bad.parent}/pfl.ini" in lines[4]
     assert lines[5] == f"{bad}:7: [allocate] time: no longer a setting: it has no effect"
     assert lines[6] == "$TARAZU_RUN_MOOD: no setting of [run], passed over"

@@ -104,7 +104,7 @@ def test_one_job_is_switched_off_and_on_again(steady: Loop) -> None:
         assert job.wait_until(False) < OBEYED_S
         assert f"{step['run']} is stopped by its owner: a test" in steady.tarazu("status").stdout
         assert told["undo"] == f"tarazu enable --job {step['run'][:24]}"
-        assert "1 running job steps" in steady.tarazu("enable").stdout
+        assert "1 running job step\n" in steady.tarazu("enable").stdout
         assert job.wait_until(True) < OBEYED_S
         steady.tarazu("disable")
         assert job.wait_until(False) < OBEYED_S
