@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from tarazu import config
+from tarazu.cli.history.chosen import chosen
 from tarazu.cli.output import print_json, print_table
 from tarazu.errors import TarazuError
 from tarazu.model import ANY_RANK, JobStep
@@ -101,12 +102,10 @@ def _accuracy(runs: list[RunRecord], options: argparse.Namespace) -> int:
 
 
 def _runs(history: History, options: argparse.Namespace) -> list[RunRecord]:
-    named = [fs for fs, app in history.applications() if app == options.application]
-    if options.fs:
-        named = [fs for fs in named if fs == options.fs]
+    named = [fs for fs, _ in chosen(history, options.application, options.fs)]
     if len(named) != 1:
-        found = f"one on {', '.join(named)}: choose with --fs" if named else "none"
-        raise TarazuError(f"{options.application}: expected a history in {history.directory}, found {found}")
+        found = f"runs on {', '.join(named)}: choose with --fs"
+        raise TarazuError(f"{options.application}: expected runs on one file system, found {found}")
     runs = history.runs(named[0], options.application)
     if not runs:
         raise TarazuError(f"{options.application}: no run in {history.directory} can be read")

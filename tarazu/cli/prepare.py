@@ -35,7 +35,7 @@ from tarazu.daemons.changes.done import Done
 from tarazu.errors import BadInput, TarazuError
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
-from tarazu.names import one_line, quoted, shown
+from tarazu.names import did_you_mean, one_line, quoted, shown
 from tarazu.predict import RUNS
 from tarazu.prepare import directories
 from tarazu.prepare.choosing import DirectoryChoice, Expected, choose
@@ -291,7 +291,8 @@ def _forecasts(settings: config.Settings, application: str) -> list[tuple[str, l
     named = [fs for fs, app in history.applications() if app == application]
     if not named:
         where = f"{application}: expected a history in {history.directory}, or directories (--directory)"
-        raise TarazuError(f"{where}, found none")
+        meant = did_you_mean(application, {app for _, app in history.applications()})
+        raise TarazuError(f"{where}, found none{meant}")
     forecasts = []
     for fs_name in named:
         runs = history.runs(fs_name, application)[-RUNS:]

@@ -150,7 +150,7 @@ def test_one_step_on_two_file_systems_is_placed_on_both(two: Two) -> None:
     for fs_name in (FIRST, SECOND):
         assert len(two.json("predict", "both", "--fs", fs_name)["files"]) == FILES
     asked = two.tarazu("predict", "both")
-    assert asked.returncode != 0 and "one on lustre, scratch: choose with --fs" in asked.stderr
+    assert asked.returncode != 0 and "found runs on lustre, scratch: choose with --fs" in asked.stderr
     line = two.write("both", FIRST, SECOND)
     assert two.newest("both") == {FIRST: {"hit": FILES}, SECOND: {"hit": FILES}}
     for fs_name in (FIRST, SECOND):
