@@ -59,6 +59,8 @@ class Tarazu(PythonPackage):
         depends_on("py-numpy@1.25:", type=("build", "run"))
         depends_on("py-pyarrow@15:", type=("build", "run"))
     with when("+sim"):
+        depends_on("py-cffi@1.15:", type=("build", "run"))
+        depends_on("py-matplotlib@3.7:", type=("build", "run"))
         depends_on("py-networkx@3.1:", type=("build", "run"))
         depends_on("py-or-tools@9.8:", type=("build", "run"))
         depends_on("py-numpy@1.25:", type=("build", "run"))

@@ -27,7 +27,7 @@ LEFT_OUT = {
     "dask": "sweeps on an existing cluster: who has one has a Python environment for it",
     "whatif": "`tarazu whatif` from a clone: less than sim, which has it all",
     "parquet": "pyarrow is there: bursts needs it",
-    "viz": "matplotlib is there: darshan needs it",
+    "viz": "matplotlib is there: sim needs it",
     "tune": "trains the classifier, which nothing on a cluster does",
     "dev": "tests",
 }
