@@ -64,7 +64,8 @@ def _head(path: Path, run: RunRecord, placed: dict[int, int], known: int) -> lis
     lines = [
         f"{step.application} on {step.fs_name}, {human_time(run.start_s)}, {run.duration_s:.1f} s, "
         f"{counted(step.ranks, 'rank')}{job}",
-        f"run {path.stem}, {counted(len(run.files), 'file')}, {human_bytes(_bytes(run))}, from {run.source}, {run.mode} record"
+        f"run {path.stem}, {counted(len(run.files), 'file')}, {human_bytes(_bytes(run))}, "
+        f"from {run.source}, {run.mode} record"
         f", exit status {run.exit_status}{'' if run.complete else ', files may be missing'}",
     ]
     if step.numbers:
