@@ -102,7 +102,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--hops", type=Path, metavar="FILE", help="lines `CABINETS IO_NODES HOPS`, or Slurm's topology.conf"
     )
     parser.add_argument(
-        "--routes", choices=("nodes", "networks"), help="print options of lnet instead: docs/remapping.md"
+        "--routes", choices=("nodes", "networks"), help="print options of lnet instead: docs/bursts.md"
     )
 
 
