@@ -33,7 +33,7 @@ help:
 	@echo "make bench-sim     the simulator beside formulas, SimGrid, measured systems and the daemons (BENCH_ARGS='--only table-6')"
 	@echo "make bench-slow-osts  when a slow disk is seen, which healthy one is taken for slow, docs/benchmarks-daemons.md"
 	@echo "make bench-time    jobs' times beside Lustre's own, round robin, random and a bound: 340 cells, docs/benchmarks-placement.md"
-	@echo "make bench-tune    parameters that learn: situations, learners, council, levers, docs/tuning.md (BENCH_ARGS='--only online')"
+	@echo "make bench-tune    parameters that learn: situations, learners, council, levers, docs/tuning-study.md (BENCH_ARGS='--only online')"
 	@echo "make bench-bursts  spatial bursts: measures, mappings, node selection, Slurm's plugin, docs/bursts.md"
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
 	@echo "make sanitize the library under Address-, UndefinedBehaviour- and ThreadSanitizer and valgrind"

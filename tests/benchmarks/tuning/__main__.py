@@ -1,4 +1,4 @@
-"""What docs/tuning.md claims: `python -m tests.benchmarks.tuning [--only NAME...] [--short] [--json]`.
+"""What docs/tuning-study.md claims: `python -m tests.benchmarks.tuning [--only NAME...] [--short] [--json]`.
 
 Each module of this folder with a `measure(short)` is one. The exit status is 1 when a figure is beyond its limit.
 """
@@ -8,4 +8,4 @@ import sys
 from tests.benchmarks import suite
 
 if __name__ == "__main__":
-    sys.exit(suite.main("tuning", "make bench-tune", "Judge what docs/tuning.md claims."))
+    sys.exit(suite.main("tuning", "make bench-tune", "Judge what docs/tuning-study.md claims."))
