@@ -177,12 +177,6 @@ class FilePlacement(msgspec.Struct, frozen=True):
     osts: tuple[tuple[int, ...], ...]
 
 
-AS_GOOD = "Lustre's own allocator does as well"
-"""Why files are left to it that could be placed."""
-LEFT_TO_LUSTRE = "left to Lustre"
-"""Status of a plan of which nothing is placed, and nothing is wrong."""
-
-
 class Left(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why a file gets no OSTs and is left to Lustre's own allocator."""
 

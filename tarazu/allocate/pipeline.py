@@ -35,8 +35,9 @@ from tarazu.config import Weights
 from tarazu.config.sections import Allocate
 from tarazu.flows import Solver, solver_of
 from tarazu.layout.fitting import PRECISION
+from tarazu.left import AS_GOOD
 from tarazu.lustre import EOF
-from tarazu.model import AS_GOOD, Allocation, CreateRequest, FilePlacement, Left, SystemView
+from tarazu.model import Allocation, CreateRequest, FilePlacement, Left, SystemView
 from tarazu.units import KIB, MIB
 
 TRIAL_OBJECTS = 4

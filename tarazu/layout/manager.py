@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tarazu import lustre
+from tarazu import left, lustre
 from tarazu.config import LayoutSettings
 from tarazu.errors import LayoutError
 from tarazu.layout import stripe_count
@@ -138,7 +138,7 @@ class ConfigurationManager:
         self, forecast: Forecast, rule: PflRule | None, together: stripe_count.Choice | None
     ) -> LayoutChoice:
         if forecast.size_bytes < self._least:
-            return left_to_lustre(f"smaller than layout.min_size {exact_bytes(self._least)}")
+            return left_to_lustre(f"{left.SMALLER} {exact_bytes(self._least)}")
         try:
             if rule:
                 choice = self._from_rule(rule, forecast)
@@ -154,7 +154,7 @@ class ConfigurationManager:
         if choice.layout and not any(
             c.stripe_count for c in choice.layout.components[: choice.layout.covered(forecast.size_bytes)]
         ):
-            return left_to_lustre("all of it lies on the MDT (DoM)")
+            return left_to_lustre(left.ON_MDT)
         return choice
 
     def _from_rule(self, rule: PflRule, forecast: Forecast) -> LayoutChoice:
@@ -211,9 +211,7 @@ class ConfigurationManager:
         if available < 1:
             return no_ost(pool)
         if together is None:
-            return left_to_lustre(
-                "the default's stripes, all files together, are more than a plan holds; fewer balance worse"
-            )
+            return left_to_lustre(left.MORE_STRIPES)
         file = self._class(forecast)
         count, size = together.of.get(file) or striping(
             file, self._settled_count(default, available, file), self._own_bytes(0)
@@ -287,7 +285,7 @@ def lustres_own(default: Layout | None, targets: UsableOsts) -> Layout:
 
 
 def no_ost(pool: str) -> LayoutChoice:
-    return left_to_lustre(f"no usable OST in pool {pool}" if pool else "no usable OST")
+    return left_to_lustre(f"{left.NO_USABLE_OST} in pool {pool}" if pool else left.NO_USABLE_OST)
 
 
 def stripes_of(component: Component, available: int) -> int:

@@ -16,11 +16,9 @@ from tarazu.layout.manager import (
     left_to_lustre,
     lustres_own,
 )
+from tarazu.left import MORE_THAN_A_PLAN, NAMES_OSTS, OWN_DEFAULT
 from tarazu.model import Forecast, Layout
 from tarazu.plan.left_to_lustre import (
-    NAMES_OSTS,
-    OWN_DEFAULT,
-    TOO_MANY,
     default_layout,
     names_osts,
     within_a_request,
@@ -86,7 +84,7 @@ def configure(
     own = {d: None if isinstance(d, str) else lustres_own(d, targets) for d in by_default}
     choices = [chosen[place] for place in range(len(forecasts))]
     fits = within_a_request([choice.layout for choice in choices])
-    too_many = left_to_lustre(TOO_MANY)
+    too_many = left_to_lustre(MORE_THAN_A_PLAN)
     choices = [choice if fit else too_many for choice, fit in zip(choices, fits, strict=True)]
     stripes = Counter(c.stripes_because for c in choices if c.stripes_because).most_common(1)
     return Configured(

@@ -15,6 +15,7 @@ from tarazu.config import RunSettings
 from tarazu.config.taking_part import why_not_key
 from tarazu.errors import TarazuError
 from tarazu.layout.objects import asked_osts, explicit_components
+from tarazu.left import MIRRORED, NO_OSTS, UNKNOWN_KIND
 from tarazu.model import FilePlacement, Forecast, Layout
 from tarazu.store import placement_map
 from tarazu.store.rows import NewFile
@@ -22,18 +23,12 @@ from tarazu.wire.messages import MAX_COMPONENTS, MAX_LAYOUTS, MAX_STRIPES, LeftF
 
 log = logging.getLogger("tarazu.clientd")
 
-MIRRORED, UNKNOWN = "a mirrored default layout", "a default layout of an unknown kind"
-NAMES_OSTS = "a default layout that names its OSTs (lfs setstripe -i or -o)"
-"""Of directories below which nothing is placed."""
-OWN_DEFAULT = "a default layout of the directory's own (layout.foreign_defaults)"
-NO_OSTS = "mdsd gave it no OSTs"
-TOO_MANY = "more stripes or layouts than one plan may have"
 MOST_REASONS = 5
 """Told to the leader with one plan, the commonest ones."""
 
 
 def default_layout(blob: bytes) -> Layout | str | None:
-    """The layout in a directory's `lustre.lov`; None where there is none, MIRRORED or UNKNOWN for what is never
+    """The layout in a directory's `lustre.lov`; None where there is none, MIRRORED or UNKNOWN_KIND for what is never
     placed over.
     """
     if not blob:
@@ -42,7 +37,7 @@ def default_layout(blob: bytes) -> Layout | str | None:
         decoded = native.decode_lov(blob)
     except TarazuError as error:
         log.warning("a directory's default layout is not understood: %s", error)
-        return UNKNOWN
+        return UNKNOWN_KIND
     return MIRRORED if decoded.mirrors > 1 else decoded.layout()
 
 

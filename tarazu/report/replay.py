@@ -17,7 +17,8 @@ from tarazu.allocate.policy import Policy
 from tarazu.config import Settings, Weights
 from tarazu.errors import InfeasibleRequest, InsufficientResources, LayoutError
 from tarazu.layout.manager import FILE_SYSTEMS_OWN, UsableOsts, stripes_of, with_size
-from tarazu.model import AS_GOOD, CreateRequest, Forecast, Layout, SystemView
+from tarazu.left import AS_GOOD
+from tarazu.model import CreateRequest, Forecast, Layout, SystemView
 from tarazu.plan.configure import Directories, configure, layout_policy
 from tarazu.plan.left_to_lustre import default_layout
 from tarazu.predict import RUNS, aipa, rules

@@ -135,6 +135,7 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
     `runs`: of each file system that was used, one at least. Where several are mounted the line names those in use, and
     what is said of plans where it is of more than one.
     """
+    from tarazu.run import why as step_why
     from tarazu.trace.records import OUTCOMES
 
     used = [run.step.fs_name for run in runs]
@@ -169,6 +170,8 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
     if step.job.job_id:
         where += f"job={one_line(step.job.job_id).replace(' ', '_')} "
     run = runs[0]
+    if why := step_why.word(step, runs, stopped):
+        states.append(f"why={why!r}")
     if stopped or run.passed_over:
         states.append(f"stopped={stopped or 'on other nodes'!r}")
     if run.passed_over:  # a process that began after the stop opens no spool, and counts nothing

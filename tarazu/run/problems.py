@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec
 
+from tarazu.left import SETTINGS
+
 P = ParamSpec("P")
 MAX_PROBLEMS = 20
 MOST_LOG_BYTES = 4 << 20
@@ -65,7 +67,9 @@ def nobody_leads(state_dir: str, application: str, why: str) -> None:
     with contextlib.suppress(OSError, RuntimeError):  # nobody's home
         directory = Path(state_dir).expanduser()
         append_line(directory / "tarazu.log", f"{stamp} {application}: {why}")
-        append_line(directory / "jobs.log", f"{stamp} app={application} mode=none problem={why!r}")
+        append_line(
+            directory / "jobs.log", f"{stamp} app={application} mode=none why={SETTINGS!r} problem={why!r}"
+        )
 
 
 def append_line(path: Path, line: str) -> None:

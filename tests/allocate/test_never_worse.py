@@ -16,8 +16,9 @@ from tarazu.allocate.timing import Timing
 from tarazu.config import Weights
 from tarazu.config.sections import Allocate
 from tarazu.layout.objects import STREAM_SHARE
+from tarazu.left import AS_GOOD
 from tarazu.lustre import EOF
-from tarazu.model import AS_GOOD, Component, CreateRequest, Layout, Oss, SystemView
+from tarazu.model import Component, CreateRequest, Layout, Oss, SystemView
 from tarazu.ost_state import EXCLUDED, OstState, Verdict
 from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import Job

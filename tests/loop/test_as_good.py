@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tarazu.model import AS_GOOD, LEFT_TO_LUSTRE
+from tarazu.left import AS_GOOD, LEFT_TO_LUSTRE, NO_GAIN
 from tarazu.sim.testbed.processes import free_port
 from tarazu.units import MIB
 from tests.loop.conftest import make_loop
@@ -50,7 +50,7 @@ def osts_of(loop: Loop) -> list[tuple[int, ...]]:
 def test_what_gains_nothing_is_left_to_lustre(loop: Loop) -> None:
     line = run_twice(loop)
     assert f"plan={LEFT_TO_LUSTRE!r} because={AS_GOOD!r}" in line
-    assert "hit" not in line
+    assert "hit" not in line and f" why={NO_GAIN!r} " in line
     assert loop.json("db", "show", "--app", "job")["plan"]["status"] == LEFT_TO_LUSTRE
     (run,) = [r for r in loop.json("report", "--since", "1h")["runs"] if AS_GOOD in r["why"]]
     assert run["why"][AS_GOOD]["files"] == FILES

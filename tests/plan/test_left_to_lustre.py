@@ -7,9 +7,10 @@ import pytest
 from tarazu import native
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, UsableOsts
 from tarazu.layout.setstripe import format_layout, parse_layout
+from tarazu.left import MIRRORED, NAMES_OSTS, OWN_DEFAULT, UNKNOWN_KIND
 from tarazu.model import FileName, Forecast, Layout
 from tarazu.plan.configure import configure
-from tarazu.plan.left_to_lustre import MIRRORED, NAMES_OSTS, OWN_DEFAULT, UNKNOWN, default_layout
+from tarazu.plan.left_to_lustre import default_layout
 from tarazu.wire.local import DirectoryLayouts
 
 CAPTURED = Path(__file__).parents[1] / "data" / "lustre" / "layout"
@@ -38,7 +39,7 @@ def test_pools_and_dom_are_seen() -> None:
 
 @pytest.mark.parametrize(
     ("data", "why"),
-    [(blob("flr_mirror2"), MIRRORED), (b"\xd0\x0b\xd9\x0b" + bytes(60), UNKNOWN), (b"x", UNKNOWN)],
+    [(blob("flr_mirror2"), MIRRORED), (b"\xd0\x0b\xd9\x0b" + bytes(60), UNKNOWN_KIND), (b"x", UNKNOWN_KIND)],
 )
 def test_mirrors_and_the_unknown_are_never_placed_over(data: bytes, why: str) -> None:
     assert default_layout(data) == why

@@ -15,7 +15,8 @@ from tarazu.cli.report import moment
 from tarazu.daemons.mdsd.audit import Audit
 from tarazu.daemons.mdsd.health import HealthChange
 from tarazu.errors import BadInput
-from tarazu.model import AS_GOOD, JobStep, Ost, SystemView
+from tarazu.left import AS_GOOD
+from tarazu.model import JobStep, Ost, SystemView
 from tarazu.ost_state import OstState
 from tarazu.run import job_log
 from tarazu.trace.history import History

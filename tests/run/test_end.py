@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from tarazu.run import end
+from tarazu.left import AS_GOOD
+from tarazu.run import end, why
 from tests.trace.test_history import sample
 
 
@@ -30,6 +31,7 @@ def test_no_more_files_are_left_than_were_made() -> None:
     step: Any = SimpleNamespace(
         plans=[plan],
         fs_names=[run.step.fs_name],
+        schedules={},
         job=SimpleNamespace(job_id=""),
         site=SimpleNamespace(seen=""),
         directories=SimpleNamespace(map_here="/nowhere"),
@@ -38,3 +40,31 @@ def test_no_more_files_are_left_than_were_made() -> None:
     )
     line = end._summary_line(step, [run], [], "")
     assert "files=42" in line and "left=40 because='below layout.min_size (40), not forecast (4)'" in line
+    assert " why='not expected' " in line
+
+
+def test_the_line_says_in_a_word_why_files_were_left() -> None:
+    run = sample()
+    one = run.files[0]
+
+    def said(outcome: str, mode: str = "place", *, problem: str = "", stopped: str = "", **last: Any) -> str:
+        made = msgspec.structs.replace(run, files=(msgspec.structs.replace(one, outcome=outcome),) * 3)
+        plan: Any = SimpleNamespace(
+            step=run.step,
+            last=SimpleNamespace(**{"status": "planned", "reason": ""} | last) if last else None,
+            last_placed=None,
+            left=Counter(last.get("left", ())),
+        )
+        schedules = {run.step.fs_name: SimpleNamespace(problem=problem)}
+        return why.word(SimpleNamespace(plans=[plan], schedules=schedules, mode=mode), [made], stopped)  # type: ignore[arg-type]
+
+    assert said("hit") == ""
+    assert said("unmanaged", "observe") == "observing"
+    assert said("unmanaged") == "no forecast"
+    assert said("unmanaged", problem="Unavailable: clientd at /run/x: No such file") == "daemon silent"
+    assert said("unmanaged", status="unavailable", reason="no answer") == "daemon silent"
+    assert said("unmanaged", status="left to Lustre", reason=AS_GOOD) == "no gain"
+    assert said("miss", status="planned", left={"smaller than layout.min_size 64M": 2}) == "too small"
+    assert said("miss", status="planned", left={"smaller than layout.min_size 64M": 1}) == "not expected"
+    assert said("refused", status="planned") == "refused"
+    assert said("hit", stopped="stopped by /etc/tarazu/stop") == "disabled"

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tarazu import config, ranges
-from tarazu.cli.job import own
+from tarazu.cli.job import own, reasons
 from tarazu.cli.output import print_json, say, table_lines
 from tarazu.config import Settings
 from tarazu.daemons.asking import TIMEOUT_S
@@ -52,7 +52,7 @@ def execute(options: argparse.Namespace) -> int:
         print_json(job)
         return 0
     if not _known(job):
-        problem = job["problem"] and f"; {job['problem']}"
+        problem = "".join(f"; {text}" for text in (job["problem"], reasons.untouched(settings)) if text)
         meant = did_you_mean(name, own.applications(settings))
         raise TarazuError(f"{name}: expected a job of yours that tarazu led, found none{meant or problem}")
     if name != options.job:
@@ -169,6 +169,8 @@ def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line]) -> Iterator[s
         ]
         if notes:
             yield f"  {line.run}: {'; '.join(notes)}"
+        if said := reasons.sentence(line):
+            yield f"  {line.run}: {said}"
 
 
 def _plans(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -27,7 +27,8 @@ from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
-from tarazu.model import AS_GOOD, LEFT_TO_LUSTRE, FilePlacement, Forecast, JobStep, Layout
+from tarazu.left import AS_GOOD, LEFT_TO_LUSTRE
+from tarazu.model import FilePlacement, Forecast, JobStep, Layout
 from tarazu.plan.configure import Directories, layout_policy
 from tarazu.plan.left_to_lustre import as_the_site_wants, checked, commonest
 from tarazu.predict.waves import waves

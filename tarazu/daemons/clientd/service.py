@@ -41,7 +41,7 @@ from tarazu.daemons.secrets import check_option, with_password
 from tarazu.daemons.service import Service, Wakeup, installed_version, parser, serve
 from tarazu.daemons.shares import Share, Turns
 from tarazu.errors import Busy, ConfigError, StoreError, TarazuError, Unavailable, WireError
-from tarazu.model import LEFT_TO_LUSTRE
+from tarazu.left import LEFT_TO_LUSTRE
 from tarazu.store.stop import SiteWatch
 from tarazu.wire import local
 from tarazu.wire.messages import MAX_ID_CHARACTERS, MAX_NIDS_CHARACTERS, StepNodes, ViewReply

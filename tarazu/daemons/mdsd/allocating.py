@@ -35,7 +35,7 @@ from tarazu.daemons.mdsd.request_rate import RequestRate
 from tarazu.daemons.mdsd.system import System
 from tarazu.daemons.metrics.histogram import NUMBERS, Histogram
 from tarazu.flows import solver_of
-from tarazu.model import AS_GOOD, LEFT_TO_LUSTRE
+from tarazu.left import AS_GOOD, LEFT_TO_LUSTRE
 from tarazu.stats.gate import Gate
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply, AllocationRequest

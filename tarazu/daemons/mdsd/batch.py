@@ -19,7 +19,8 @@ from tarazu.allocate.records import packed
 from tarazu.config import Weights
 from tarazu.daemons.mdsd.allocation_requests import promises, reply_of, requests_of
 from tarazu.errors import InfeasibleRequest, InsufficientResources
-from tarazu.model import AS_GOOD, Allocation, FilePlacement, Left, SystemView
+from tarazu.left import AS_GOOD
+from tarazu.model import Allocation, FilePlacement, Left, SystemView
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply, AllocationRequest
 

@@ -18,6 +18,7 @@ import msgspec
 
 from tarazu.errors import TarazuError
 from tarazu.layout.objects import explicit_components
+from tarazu.left import LIBLUSTREAPI
 from tarazu.run.plan import llapi
 from tarazu.run.plan.asking import PlanQuestion
 from tarazu.run.plan.map_writer import MapWriter
@@ -158,7 +159,7 @@ class Plans:
             raise TarazuError(f"plan: expected OST indices that {fs.fs_name} has, found {unknown}")
         refused = {i: why for i, layout in enumerate(plan.layouts) if (why := llapi.refusal(layout))}
         files = tuple(f for f in plan.files if f.layout not in refused)
-        left = Counter(f"liblustreapi: {refused[f.layout]}" for f in plan.files if f.layout in refused)
+        left = Counter(f"{LIBLUSTREAPI}{refused[f.layout]}" for f in plan.files if f.layout in refused)
         there: set[int] = set()
         replaced: set[int] = set()
         if instead and plan.status not in NOT_NOW:

@@ -126,6 +126,26 @@ def test_as_text(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[6].startswith("plans and promises are not known here: clientd at ")
 
 
+def test_files_left_to_lustre_are_explained_in_a_sentence(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / "jobs.log").write_text(
+        f"2026-11-22T18:31:00 {RUN} app=ior mode=place job=4711 ranks=4 files=5 bytes=1 hit=2 miss=3 "
+        "why='no gain' record=light exit=0\n"
+    )
+    assert cli.main(["job", "show", "4711", "--config", str(home / "tarazu.toml")]) == 0
+    said = f"  {RUN}: 3 of 5 files left to Lustre: no gain: Lustre's own allocator does as well, by "
+    assert said in capsys.readouterr().out
+
+
+def test_a_job_that_nobody_led_says_what_keeps_tarazu_away(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TARAZU_DISABLE", "1")
+    assert cli.main(["job", "show", "1", "--config", str(home / "tarazu.toml")]) == 1
+    assert "; disabled: tarazu is switched off, by " in capsys.readouterr().err
+
+
 def test_a_job_that_nobody_knows_is_one_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["job", "show", "1", "--config", str(home / "tarazu.toml")]) == 1
     said = capsys.readouterr().err

@@ -16,8 +16,9 @@ from tarazu.daemons.mdsd import batch
 from tarazu.daemons.mdsd.allocation_requests import requests_of
 from tarazu.daemons.mdsd.batch import BatchPart, Placed, Refused, place, waves_of
 from tarazu.daemons.mdsd.request_rate import BURST, RequestRate
+from tarazu.left import AS_GOOD
 from tarazu.lustre import EOF
-from tarazu.model import AS_GOOD, Allocation, Component, CreateRequest, Layout, Left, Ost, SystemView
+from tarazu.model import Allocation, Component, CreateRequest, Layout, Left, Ost, SystemView
 from tarazu.sim.allocation.policies import make
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationRequest, FileSpec

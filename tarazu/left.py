@@ -1,0 +1,196 @@
+"""Why files are left to Lustre: every reason there is, in one word and in one sentence.
+
+`tarazu run` writes the word into the job's line, `tarazu job show` prints the sentence, docs/errors.md lists both. A
+reason comes from the placement library (an outcome, `trace.records.OUTCOMES`), from clientd or mdsd (the status of a
+plan), or with one file of a plan (a text, which begins with a key of TEXTS).
+"""
+
+from __future__ import annotations
+
+OBSERVING = "observing"
+ADVISING = "advising"
+DISABLED = "disabled"
+EXCLUDED = "excluded"
+NOT_LUSTRE = "not Lustre"
+NO_FORECAST = "no forecast"
+NOT_EXPECTED = "not expected"
+TOO_LATE = "too late"
+TOO_SMALL = "too small"
+OWN_LAYOUT = "own layout"
+NO_GAIN = "no gain"
+NO_ROOM = "no room"
+IMPOSSIBLE = "impossible"
+TOO_MANY = "too many"
+SILENT = "daemon silent"
+BUSY = "daemon busy"
+UNKNOWN = "file system unknown"
+REFUSED = "refused"
+OVERTAKEN = "overtaken"
+PARTLY = "partly"
+SETTINGS = "wrong settings"
+
+REASONS = {
+    OBSERVING: ("run.mode is observe: files are recorded, not placed", "set run.mode to place"),
+    ADVISING: (
+        "run.mode is advise: the plan is computed and stored, not applied",
+        "set run.mode to place",
+    ),
+    DISABLED: (
+        "tarazu is switched off, by the site, the job's owner or TARAZU_DISABLE",
+        "`tarazu enable`, `tarazu enable --site` as root, or unset TARAZU_DISABLE",
+    ),
+    EXCLUDED: (
+        "a setting (run.exclude…, run.include, run.only_…) excludes this user, program or file",
+        "ask the site; `tarazu config` shows the settings",
+    ),
+    NOT_LUSTRE: (
+        "no Lustre file system is mounted on this node",
+        "start the job where Lustre is mounted; `tarazu doctor` says what it sees",
+    ),
+    NO_FORECAST: (
+        "no earlier run of the application tells which files come, or the run wrote to a file system that its "
+        "last runs did not use",
+        "run it again: the first runs are recorded; `tarazu history predict APP`",
+    ),
+    NOT_EXPECTED: (
+        "the forecast does not name these files",
+        "`tarazu history predict APP --explain`",
+    ),
+    TOO_LATE: ("the files were created before their plan came", "raise run.wait_s"),
+    TOO_SMALL: (
+        "the files are smaller than layout.min_size, or fit on the MDT (DoM)",
+        "nothing: such files do not load an OST",
+    ),
+    OWN_LAYOUT: (
+        "the directory's default layout, or how the program opens the file (its own layout, its flags, a mode "
+        "without write permission), rules out another layout",
+        "`tarazu job explain FILE`; `lfs getstripe -d` of the directory; layout.foreign_defaults",
+    ),
+    NO_GAIN: (
+        "Lustre's own allocator does as well, by allocate.least_gain",
+        "nothing: OSTs are even without tarazu",
+    ),
+    NO_ROOM: (
+        "too few OSTs are usable or have room for the files now",
+        "`tarazu top`: full, sick and excluded OSTs; mdsd.user_share; the next plan is asked for by itself",
+    ),
+    IMPOSSIBLE: (
+        "the file system or the pool has too few OSTs, or too small ones, for the layout",
+        "`tarazu job explain FILE`; the stripe count, the pool",
+    ),
+    TOO_MANY: (
+        "one plan can hold no more stripes or layouts",
+        "fewer stripes per file (layout.stripe_count)",
+    ),
+    SILENT: (
+        "clientd or mdsd did not answer",
+        "`tarazu status`; `systemctl status tarazu-clientd`, on mdsd's node tarazu-mdsd",
+    ),
+    BUSY: (
+        "mdsd declined: it had too much to do, cannot write its ledger, or the user asks too often",
+        "`tarazu status`; the log of tarazu-mdsd says which",
+    ),
+    UNKNOWN: (
+        "no OSS reports this file system to mdsd",
+        "`tarazu status`; start tarazu-ossd on the OSSs",
+    ),
+    REFUSED: (
+        "Lustre or liblustreapi refused the layout; the files have the default one",
+        "`tarazu history show APP` has the error number of each file; `tarazu-ossd`'s pools and OSTs",
+    ),
+    OVERTAKEN: (
+        "another process had given the files a layout first, or they existed",
+        "nothing, or remove old files before the run",
+    ),
+    PARTLY: (
+        "the files are placed, but Lustre chose the OSTs of their later components",
+        "nothing; layout.lists says which components are placed",
+    ),
+    SETTINGS: ("the settings cannot be read", "`tarazu config check`"),
+}
+"""Word → (one sentence without a full stop, what to do)."""
+
+AS_GOOD = "Lustre's own allocator does as well"
+LEFT_TO_LUSTRE = "left to Lustre"
+"""Status of a plan of which nothing is placed, and nothing is wrong."""
+MIRRORED = "a mirrored default layout"
+UNKNOWN_KIND = "a default layout of an unknown kind"
+NAMES_OSTS = "a default layout that names its OSTs (lfs setstripe -i or -o)"
+"""Of directories below which nothing is placed."""
+OWN_DEFAULT = "a default layout of the directory's own (layout.foreign_defaults)"
+NO_OSTS = "mdsd gave it no OSTs"
+MORE_THAN_A_PLAN = "more stripes or layouts than one plan may have"
+SMALLER = "smaller than layout.min_size"
+ON_MDT = "all of it lies on the MDT (DoM)"
+NO_USABLE_OST = "no usable OST"
+MORE_STRIPES = "the default's stripes, all files together, are more than a plan holds; fewer balance worse"
+LIBLUSTREAPI = "liblustreapi: "
+
+TEXTS = {
+    AS_GOOD: NO_GAIN,
+    MIRRORED: OWN_LAYOUT,
+    UNKNOWN_KIND: OWN_LAYOUT,
+    NAMES_OSTS: OWN_LAYOUT,
+    OWN_DEFAULT: OWN_LAYOUT,
+    NO_OSTS: NO_ROOM,
+    MORE_THAN_A_PLAN: TOO_MANY,
+    SMALLER: TOO_SMALL,
+    ON_MDT: TOO_SMALL,
+    NO_USABLE_OST: NO_ROOM,
+    MORE_STRIPES: TOO_MANY,
+    LIBLUSTREAPI: REFUSED,
+    "the default layout": OWN_LAYOUT,  # layout.manager, layout.rules
+    "layout of rule": OWN_LAYOUT,
+    "run.": EXCLUDED,  # config.taking_part names the setting
+    "stopped by ": DISABLED,  # store.stop
+    "mdsd: no OSS has reported ": UNKNOWN,  # clientd's planner
+    "uid ": NO_ROOM,  # mdsd.user_share
+    "pool ": NO_ROOM,  # allocate.eligible, allocate.partly
+    "file system ": NO_ROOM,
+}
+"""How the text of a reason begins → its word."""
+
+OF_OUTCOME = {
+    "unmanaged": OBSERVING,
+    "hit": "",
+    "late": TOO_LATE,
+    "miss": NOT_EXPECTED,
+    "refused": REFUSED,
+    "advised": ADVISING,
+    "skipped": OWN_LAYOUT,
+    "raced": OVERTAKEN,
+    "partly": PARTLY,
+}
+"""Outcome of a create → why, as far as the placement library knows; empty: it is placed. In `unmanaged` and `miss` of
+mode `place` the plan knows better.
+"""
+OF_STATUS = {
+    "planned": NOT_EXPECTED,
+    "forecast": OBSERVING,
+    "nothing": NO_FORECAST,
+    LEFT_TO_LUSTRE: NO_GAIN,
+    "declined": BUSY,
+    "never": IMPOSSIBLE,
+    "later": NO_ROOM,
+    "unknown-fs": UNKNOWN,
+    "unavailable": SILENT,
+}
+"""Status of a plan (`wire.local.PlanReply`) → why files of it are left, where its reason does not tell."""
+
+
+def of_text(text: str) -> str:
+    """The word of a reason; empty where its text is no known one."""
+    return next((word for start, word in TEXTS.items() if text.startswith(start)), "")
+
+
+def of_plan(status: str, reason: str) -> str:
+    """The word of a plan as a whole."""
+    if status in ("never", "later", "unavailable", "unknown-fs"):
+        known = of_text(reason)
+        return known if known in (EXCLUDED, DISABLED, UNKNOWN) else OF_STATUS[status]
+    return of_text(reason) or OF_STATUS.get(status, SILENT)
+
+
+def sentence(word: str) -> str:
+    """The word and what it means; the word alone where it is another version's."""
+    return f"{word}: {REASONS[word][0]}" if word in REASONS else word
