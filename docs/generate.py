@@ -1,4 +1,4 @@
-"""Write the generated parts of the documentation: settings, metrics, tables as CSV, and whole pages of the site.
+"""Write the generated parts of the documentation: settings, metrics, errors, tables as CSV, and whole pages of the site.
 
 python docs/generate.py [NAME…]     all, or those of PAGES and WHOLE that are named
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import command_pages
+import error_table
 import file_index
 import metric_table
 import scenario_tables
@@ -22,6 +23,7 @@ HERE = Path(__file__).parent
 PARAMETERS = ("<!-- parameters: made by `make docs` -->", "<!-- end of parameters -->")
 SETTINGS = ("<!-- settings: made by `make docs` -->", "<!-- end of settings -->")
 METRICS = ("<!-- metrics: made by `make docs` -->", "<!-- end of metrics -->")
+ERRORS = ("<!-- errors: made by `make docs` -->", "<!-- end of errors -->")
 STRIPES = "default,OSTs,cases,better,worse,bound,bound of auto,highest,highest of auto,median gain"
 
 
@@ -43,6 +45,7 @@ PAGES: dict[str, tuple[Path, Callable[[str], str]]] = {
     "settings": (HERE / "settings.md", lambda text: between(text, SETTINGS, config.table())),
     "metrics": (HERE / "metrics.md", lambda text: between(text, METRICS, metric_table.table())),
     "sources": (HERE / "sources.md", lambda text: between(text, PARAMETERS, params.table())),
+    "errors": (HERE / "errors.md", lambda text: between(text, ERRORS, f"\n{error_table.table()}\n")),
     "keys": (HERE / "scenario-keys.csv", lambda _: scenario_tables.keys()),
     "columns": (HERE / "scenario-columns.csv", lambda _: scenario_tables.columns()),
     "stripes": (HERE / "stripe-counts.csv", stripes),

@@ -96,7 +96,7 @@ REASONS = {
     ),
     REFUSED: (
         "Lustre or liblustreapi refused the layout; the files have the default one",
-        "`tarazu history show APP` has the error number of each file; `tarazu-ossd`'s pools and OSTs",
+        "`tarazu history export APP` has each file's error number, in the column errno",
     ),
     OVERTAKEN: (
         "another process had given the files a layout first, or they existed",

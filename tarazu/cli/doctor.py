@@ -89,7 +89,8 @@ def _print(node: Node, findings: list[Finding], *, only_amiss: bool) -> None:
             continue
         if finding.topic != topic:
             topic = finding.topic
-            say(topic)
+            see = next((f.see for f in findings if f.topic == topic and f.see), "")
+            say(f"{topic} (problems: {see})" if see else topic)
         say(f"  {WORDS[finding.verdict]} {finding.check}: {finding.found}")
         if finding.verdict in ("warn", "fail") and finding.mend:
             say(f"          mend: {finding.mend}")

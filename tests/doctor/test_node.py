@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import sqlite3
@@ -15,7 +16,7 @@ from tarazu import config, native
 from tarazu.changes.change import Change
 from tarazu.changes.held import Held
 from tarazu.daemons.changes.store import Store
-from tarazu.doctor.examine import TOPICS, Topic, _guarded
+from tarazu.doctor.examine import TOPICS, Topic, _guarded, anchor, examine
 from tarazu.doctor.node import roles_of
 from tarazu.errors import ConfigError
 from tarazu.prepare import former
@@ -290,3 +291,15 @@ def test_the_page_names_each_topic() -> None:
     assert [row for row in rows if row in {topic.name for topic in TOPICS}] == [
         topic.name for topic in TOPICS
     ]
+
+
+def test_each_problem_leads_to_a_table_of_docs_errors() -> None:
+    page = (ROOT / "docs/errors.md").read_text()
+    headings = {line.removeprefix("### ") for line in page.splitlines() if line.startswith("### ")}
+    there = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    assert {anchor(topic) for topic in TOPICS} == there
+
+
+def test_what_is_well_has_no_link(tree: Tree) -> None:
+    for finding in examine(tree.node()):
+        assert finding.see.startswith("docs/errors.md#doctor-") == (finding.verdict in ("warn", "fail"))
