@@ -99,7 +99,7 @@ def _report(root: str, found: Survey, as_json: bool) -> None:
             time.sleep(wait_s)
     amiss = _amiss(root) if of_mds else {}
     if as_json:
-        of_mdt = {"mds": load, "amiss": amiss} if load else {}
+        of_mdt = {"mds": load, "problems": amiss} if load else {}
         print_json({**(msgspec.to_builtins(report) if report else {}), **of_mdt})
         return
     print(_who(found))

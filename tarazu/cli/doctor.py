@@ -1,9 +1,9 @@
 """Check this node: each thing that tarazu needs, what was found, and how to fix what is wrong.
 
-    tarazu doctor                  what this node is (OSS, MDS, mdsd's, launch node …) is found out
-    tarazu doctor --role launch    as that; several --role are possible
+    tarazu doctor                  the node's roles (OSS, MDS, mdsd's node, launch node …) are detected
+    tarazu doctor --role launch    check it as a launch node; several --role are possible
     tarazu doctor --root DIR       a copy of a node's /proc, /sys, /etc and /usr
-    tarazu doctor --amiss          only what warns or fails
+    tarazu doctor --problems       only what warns or fails
 
 It changes nothing. Without root it says what only root would see.
 
@@ -31,12 +31,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=tuple(ROLES),
-        help="look at the node as this one (default: found out)",
+        help="check the node as this (default: detected)",
     )
     parser.add_argument(
         "--root", metavar="DIR", type=Path, help="look at /proc, /sys, /etc and /usr below this directory"
     )
-    parser.add_argument("--amiss", action="store_true", help="only what warns or fails")
+    parser.add_argument("--problems", action="store_true", help="only checks that warn or fail")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
@@ -48,7 +48,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"roles": sorted(node.roles), "root": str(node.root), "findings": findings})
     else:
-        _print(node, findings, only_amiss=options.amiss)
+        _print(node, findings, only_problems=options.problems)
     return 1 if any(finding.verdict == "fail" for finding in findings) else 0
 
 
@@ -80,12 +80,12 @@ def node_of(file: str | None, root: Path | None = None, roles: list[str] | None 
     )
 
 
-def _print(node: Node, findings: list[Finding], *, only_amiss: bool) -> None:
+def _print(node: Node, findings: list[Finding], *, only_problems: bool) -> None:
     named = ", ".join(ROLES[role].partition(":")[0] for role in ROLES if role in node.roles)
-    say(f"this node is {named or 'nothing that tarazu knows of (--role says what it should be)'}")
+    say(f"this node: {named or 'no role that tarazu knows (choose one with --role)'}")
     topic = ""
     for finding in findings:
-        if only_amiss and finding.verdict not in ("warn", "fail"):
+        if only_problems and finding.verdict not in ("warn", "fail"):
             continue
         if finding.topic != topic:
             topic = finding.topic
@@ -96,8 +96,6 @@ def _print(node: Node, findings: list[Finding], *, only_amiss: bool) -> None:
             say(f"          mend: {finding.mend}")
     hidden = [f.check for f in findings if f.verdict == "skip" and f.mend == AS_ROOT]
     if hidden:
-        say(f"as root it would also see: {', '.join(dict.fromkeys(hidden))}")
+        say(f"only root can check: {', '.join(dict.fromkeys(hidden))}")
     counts = Counter(finding.verdict for finding in findings)
-    say(
-        f"{counts['ok']} ok, {counts['warn']} to look at, {counts['fail']} fail, {counts['skip']} not looked at"
-    )
+    say(f"{counts['ok']} ok, {counts['warn']} warn, {counts['fail']} fail, {counts['skip']} not checked")

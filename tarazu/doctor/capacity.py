@@ -46,20 +46,22 @@ def _space(name: str, directory: Path) -> Iterator[Finding]:
     except FileNotFoundError:
         return  # nothing of that daemon is on this node
     except PermissionError:
-        yield skip(name, f"{directory} is closed to this user", AS_ROOT)
+        yield skip(name, f"this user cannot read {directory}", AS_ROOT)
         return
     except OSError as error:
-        yield fail(name, f"{directory}: {error.strerror}", "mend or replace the file system")
+        yield fail(name, f"{directory}: {error.strerror}", "repair or replace the file system")
         return
     free, total = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
     if space.f_flag & os.ST_RDONLY:
-        yield fail(name, f"{directory} is on a file system that is read-only", "mount it writable")
+        yield fail(name, f"the file system of {directory} is read-only", "mount it writable")
     elif free < LEAST_BYTES and free < LEAST_SHARE * total:
         yield warn(
-            name, f"{human_bytes(free)} left for {directory}", "make room: what cannot be noted is not done"
+            name,
+            f"{human_bytes(free)} free for {directory}",
+            "free some space: without it the daemon stops changing things",
         )
     else:
-        yield ok(name, f"{directory}, {human_bytes(free)} left")
+        yield ok(name, f"{directory}, {human_bytes(free)} free")
 
 
 def _ledger(directory: Path) -> Iterator[Finding]:
@@ -67,32 +69,32 @@ def _ledger(directory: Path) -> Iterator[Finding]:
         damaged = sorted(path.name for path in directory.glob("damaged-*"))
         there = directory.is_dir()
     except PermissionError:
-        yield skip("ledger", f"{directory} is closed to this user", AS_ROOT)
+        yield skip("ledger", f"this user cannot read {directory}", AS_ROOT)
         return
     if damaged:
         yield warn(
             "ledger",
-            f"was damaged once: {', '.join(damaged)}",
-            "tarazu doctor ledger check; remove them when seen",
+            f"it was damaged; mdsd kept {', '.join(damaged)}",
+            "tarazu doctor ledger check; then remove these files",
         )
     kind = directories.file_system_type(directory) if there else ""
     if kind and kind not in directories.LOCAL_FILE_SYSTEMS:
         yield fail(
             "ledger",
-            f"{directory} on {kind}: it must outlive what it plans for",
-            "state.directory on a local disk",
+            f"{directory} on {kind}: the ledger must not be on a network file system",
+            "set state.directory to a local disk",
         )
 
 
 def _database(location: str) -> Iterator[Finding]:
     """Looked at without opening it for writing, nor creating it."""
     if "://" in location:
-        yield skip("clientd.database", "a server's: `tarazu history db` asks it")
+        yield skip("clientd.database", "on a database server: `tarazu history db` asks it")
         return
     path = Path(location)
     try:
         if not path.exists():
-            yield ok("clientd.database", f"{path} is not there yet: clientd makes it")
+            yield ok("clientd.database", f"{path} does not exist yet: clientd creates it")
             return
         connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)
         try:
@@ -104,20 +106,22 @@ def _database(location: str) -> Iterator[Finding]:
         yield skip("clientd.database", f"{path}: {error}", AS_ROOT)
         return
     except UNREADABLE as error:
-        yield fail("clientd.database", f"{path}: {error}", "move it away: clientd makes a new one")
+        yield fail("clientd.database", f"{path}: {error}", "move it away: clientd creates a new one")
         return
     if owner not in (0, schema.APPLICATION_ID):
-        yield fail("clientd.database", f"{path} is no interaction database", "name another file")
-    elif version > schema.VERSION:
-        text = f"{path} has schema {version}, and this tarazu knows {schema.VERSION}"
         yield fail(
-            "clientd.database", text, "upgrade, or name another file: an older tarazu does not touch it"
+            "clientd.database",
+            f"{path} is not an interaction database",
+            "set clientd.database to another file",
         )
+    elif version > schema.VERSION:
+        text = f"{path} has schema {version}; this tarazu knows {schema.VERSION}"
+        yield fail("clientd.database", text, "upgrade tarazu, or set clientd.database to another file")
     elif owner and version < schema.VERSION:
         yield warn(
             "clientd.database",
             f"{path} has schema {version}",
-            f"clientd brings it to {schema.VERSION} at its start",
+            f"clientd updates it to {schema.VERSION} when it starts",
         )
     else:
         yield ok("clientd.database", f"{path}, schema {version}")

@@ -47,12 +47,14 @@ def _existing(path: Path) -> Path:
 def _trouble(name: str, path: Path, *, in_home: bool) -> Finding | None:
     there = _existing(path)
     if not there.is_dir():
-        return fail(name, f"{there} is no directory", f"remove it, or set {name}")
+        return fail(name, f"{there} is not a directory", f"remove it, or set {name}")
     if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
-        return fail(name, f"{path} cannot be written by this user", f"rights of {there}, or set {name}")
+        return fail(name, f"this user cannot write {path}", f"change the rights of {there}, or set {name}")
     if not in_home and trusted.is_changeable(path):
-        text = f"{path}: others can change what lies there: nothing is recorded there"
-        return fail(name, text, f"`ls -ld` of it and what is above; set {name} to one's own")
+        text = f"{path}: other users can change its files, so nothing is recorded there"
+        return fail(
+            name, text, f"check it and the directories above with `ls -ld`, or set {name} to one of your own"
+        )
     return None
 
 
@@ -60,13 +62,15 @@ def _shared(node: Node, maps: Path) -> Finding:
     """Jobs of several nodes need their map on all of them."""
     kind = directories.file_system_type(_existing(maps))
     if not kind:
-        return skip("run.map_dir", f"{maps}: of which kind its file system is cannot be told")
+        return skip("run.map_dir", f"{maps}: the type of its file system is unknown")
     if kind not in directories.LOCAL_FILE_SYSTEMS:
-        return ok("run.map_dir", f"{maps} on {kind}, which other nodes see")
+        return ok("run.map_dir", f"{maps} on {kind}, which other nodes share")
     if node.settings.run.gather != "auto":
-        mend = "run.map_dir on a shared file system, or run.gather = 'auto'"
+        mend = "set run.map_dir to a shared file system, or run.gather = 'auto'"
         return fail(
-            "run.map_dir", f"{maps} on {kind}, which no other node sees: jobs of several run unplaced", mend
+            "run.map_dir",
+            f"{maps} on {kind}, which other nodes do not share: the files of jobs on several nodes are not placed",
+            mend,
         )
     return ok("run.map_dir", f"{maps} on {kind}: maps are sent to a job's other nodes (run.gather)")
 
@@ -75,21 +79,21 @@ def _spools(spools: Path) -> Iterator[Finding]:
     there = _existing(spools)
     kind = directories.file_system_type(there)
     if kind and kind not in directories.LOCAL_FILE_SYSTEMS:
-        mend = "run.spool_dir in the node's memory, such as /dev/shm/tarazu-{uid}"
+        mend = "set run.spool_dir to the node's memory, such as /dev/shm/tarazu-{uid}"
         yield fail("run.spool_dir", f"{spools} on {kind}: each process would write over the network", mend)
     elif kind not in MEMORY:
-        mend = "/dev/shm/tarazu-{uid} is in memory"
+        mend = "set run.spool_dir to /dev/shm/tarazu-{uid}, which is in memory"
         yield warn("run.spool_dir", f"{spools} on {kind or 'unknown'}: slower than memory", mend)
     space = os.statvfs(there)
     free = space.f_bavail * space.f_frsize
     if free < SPOOL_BYTES:
         yield warn(
             "run.spool_dir",
-            f"{human_bytes(free)} left on {there}",
-            "what does not fit is not recorded: make room",
+            f"{human_bytes(free)} free on {there}",
+            "free some space: files that do not fit are not recorded",
         )
     else:
-        yield ok("run.spool_dir", f"{spools} on {kind or 'unknown'}, {human_bytes(free)} left")
+        yield ok("run.spool_dir", f"{spools} on {kind or 'unknown'}, {human_bytes(free)} free")
 
 
 def _left(name: str, directory: Path) -> Iterator[Finding]:
@@ -100,5 +104,5 @@ def _left(name: str, directory: Path) -> Iterator[Finding]:
             if leftovers.is_left(opened):
                 left.append(step)
     if left:
-        text = f"{len(left)} of steps that were killed, such as {left[0]}"
+        text = f"files of {len(left)} killed steps, such as {left[0]}"
         yield warn(f"{name}: left", text, "the next `tarazu run` on this node removes them")

@@ -67,4 +67,4 @@ def _guarded(topic: Topic, node: Node) -> Iterator[Finding]:
         yield Finding(topic.name, "skip", f"{error.filename}: {error.strerror}", AS_ROOT)
     except Exception as error:
         text = f"the check itself failed: {type(error).__name__}: {error}"
-        yield warn(topic.name, text, "tell tarazu's developers; the other checks count")
+        yield warn(topic.name, text, "report this fault to tarazu's developers; the other checks are valid")

@@ -37,7 +37,7 @@ HELD = ("held", "stopped")
 
 def look(node: Node) -> Iterator[Finding]:
     findings = [*_libraries(node), *_files(node), *_units(node), *_noted(node), *_prepared(node)]
-    yield from findings or [ok("left behind", "nothing of former versions, nothing that is set and not kept")]
+    yield from findings or [ok("left behind", "nothing")]
 
 
 def _libraries(node: Node) -> Iterator[Finding]:
@@ -51,8 +51,8 @@ def _libraries(node: Node) -> Iterator[Finding]:
         except OSError:
             continue
         if not same:
-            mend = "install the same version on launch and compute nodes, or remove it"
-            yield fail("libtarazu.so", f"{path} is another than the one that `tarazu run` preloads", mend)
+            mend = "install the same version on launch and compute nodes, or remove the file"
+            yield fail("libtarazu.so", f"{path} is not the library that `tarazu run` preloads", mend)
 
 
 def _files(node: Node) -> Iterator[Finding]:
@@ -62,7 +62,7 @@ def _files(node: Node) -> Iterator[Finding]:
         except OSError:
             continue
         if left:
-            yield warn(directory, ", ".join(left), "compare with the present files, then remove")
+            yield warn(directory, ", ".join(left), "compare with the files in use, then remove")
 
 
 def _units(node: Node) -> Iterator[Finding]:
@@ -72,8 +72,8 @@ def _units(node: Node) -> Iterator[Finding]:
             if packaged.exists() and packaged.read_bytes() != path.read_bytes():
                 yield warn(
                     path.stem,
-                    f"{path} hides the package's unit",
-                    f"systemctl revert {path.stem}; or a drop-in",
+                    f"{path} replaces the package's unit",
+                    f"systemctl revert {path.stem}; put changes into a drop-in (systemctl edit)",
                 )
                 break
 
@@ -87,15 +87,15 @@ def _noted(node: Node) -> Iterator[Finding]:
         except OSError:
             continue
         if there and daemon not in running:
-            what = f"{' and '.join(there)}: names what tarazu has set here, and {daemon} does not run"
+            what = f"{' and '.join(there)}: lists what tarazu has set on this node, but {daemon} does not run"
             yield warn(f"{daemon} state", what, "tarazu change list; tarazu change undo --all")
         for path in (directory / name for name in HELD):
             try:
                 by = path.read_text(errors="replace")[:200].strip()
             except OSError:
                 continue
-            what = f"{path}: it sets nothing new here: {path.name} {by}".strip()
-            yield warn(f"{daemon} {path.name}", what, "tarazu change apply, once it may go on")
+            what = f"{path}: nothing new is set on this node: {path.name} {by}".strip()
+            yield warn(f"{daemon} {path.name}", what, "tarazu change apply, to let it set things again")
 
 
 def _prepared(node: Node) -> Iterator[Finding]:
@@ -105,11 +105,11 @@ def _prepared(node: Node) -> Iterator[Finding]:
     try:
         left, notes = unwanted(directory), former.notes(directory)
     except StoreError as error:
-        yield warn("prepare", str(error), f"look at it; then {mend}")
+        yield warn("prepare", str(error), f"check the file; then {mend}")
         return
     left += [s.path for path, note in notes.items() if not former.alive(path, note) for s in note.directories]
     if left:
-        yield warn("prepare", f"default layouts left by jobs that are gone: {', '.join(left[:4])}", mend)
+        yield warn("prepare", f"jobs that ended left default layouts: {', '.join(left[:4])}", mend)
 
 
 def _running(node: Node) -> set[str]:

@@ -32,10 +32,10 @@ def look(node: Node) -> Iterator[Finding]:
     if not seen.roles:
         if node.roles & {"oss", "mds", "client"}:
             yield fail(
-                "Lustre", f"none below {node.root}: no target, MDT or mount", "mount it, or give --role"
+                "Lustre", f"nothing below {node.root}: no OST, MDT or mount", "mount Lustre, or give --role"
             )
         else:
-            yield ok("Lustre", "none here, and none is needed")
+            yield ok("Lustre", "none here, none needed")
         return
     yield _version(seen.version)
     if node.roles & set(TOLD):
@@ -47,12 +47,12 @@ def look(node: Node) -> Iterator[Finding]:
 def _version(version: str) -> Finding:
     match = re.match(r"(\d+)\.(\d+)", version)
     if match is None:
-        return warn("version", "Lustre does not say it", "lctl get_param version")
+        return warn("version", "unknown: Lustre does not show it", "lctl get_param version")
     release = int(match[1]), int(match[2])
     if OLDEST <= release <= NEWEST:
         return ok("version", f"Lustre {version}")
     known = f"{'.'.join(map(str, OLDEST))} to {'.'.join(map(str, NEWEST))}"
-    mend = f"known are {known}; look at `tarazu doctor collect --dump` before you rely on it"
+    mend = f"tried are {known}; check `tarazu doctor collect --dump` before you rely on it"
     return (fail if release < OLDEST else warn)("version", f"Lustre {version}", mend)
 
 
@@ -73,12 +73,14 @@ def _sources(node: Node) -> Iterator[Finding]:
         mine = [(s.parameter, s.why) for s in node.survey.missing if served or s.parameter != HOST]
         closed = [parameter for parameter, why in mine if "ermission" in why]
         if not node.is_root and closed:
-            yield skip("statistics", f"not for this user: {_few(closed)}", AS_ROOT)
+            yield skip("statistics", f"this user cannot read {_few(closed)}", AS_ROOT)
         mine = [(parameter, why) for parameter, why in mine if node.is_root or "ermission" not in why]
-        missing, who = mine, "for whoever looks"
+        missing, who = mine, "by this user"
     if missing:
         names = _few([f"{parameter} ({why})" for parameter, why in missing])
-        yield fail("statistics", f"not read {who}: {names}", "tarazu doctor collect --dump says more")
+        yield fail(
+            "statistics", f"cannot be read {who}: {names}", "tarazu doctor collect --dump shows each file"
+        )
     else:
         read = sum(source.read for source in node.survey.sources)
         yield ok("statistics", f"{counted(read, 'file')} read {who}")
@@ -118,7 +120,7 @@ def _job_ids(node: Node) -> Iterator[Finding]:
     name = next((text.strip() for p in JOB_ID if (text := node.text(p.replace("_var", "_name")))), "")
     if wanted and name and name != wanted:
         mend = f"lctl set_param -P jobid_name='{wanted}', or bursts.job_ids = '{name}'"
-        yield fail("jobid_name", f"{name!r}, and bursts.job_ids is {wanted!r}", mend)
+        yield fail("jobid_name", f"{name!r}, but bursts.job_ids is {wanted!r}", mend)
 
 
 def _few(names: list[str]) -> str:

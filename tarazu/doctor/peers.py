@@ -36,8 +36,8 @@ def look(node: Node) -> Iterator[Finding]:
 
 def _of_loopback(node: Node, address: str, what: str) -> Finding | None:
     if is_local(address) and "mdsd" not in node.roles:
-        mend = "mdsd.statistics and mdsd.requests: the address of mdsd's node"
-        return fail(f"mdsd {what}", f"{address} is of this node's loopback, and mdsd is not here", mend)
+        mend = "set mdsd.statistics and mdsd.requests to the address of mdsd's node"
+        return fail(f"mdsd {what}", f"{address} is loopback, but mdsd does not run on this node", mend)
     return None
 
 
@@ -49,12 +49,12 @@ def _silent(address: str, what: str, whose: str = "mdsd") -> Finding:
         try:
             socket.create_connection((match[1], int(match[2])), CONNECT_S).close()
         except OSError as error:
-            mend = f"systemctl start tarazu-{whose} there; is a firewall between?"
+            mend = f"systemctl start tarazu-{whose} there; check the firewall"
             if isinstance(error, socket.gaierror):
-                mend = "a name that this node can look up: DNS, /etc/hosts"
+                mend = "use a name that this node can resolve (DNS, /etc/hosts)"
             return fail(name, f"{address}: {error.strerror or error}", mend)
-    mend = f"tarazu config keys list, on {whose}'s node: is this node's key admitted, is server.pub its own?"
-    return fail(name, f"{address} is reached, and does not admit this node's key", mend)
+    mend = f"tarazu config keys list on {whose}'s node: is this node's key admitted, and is server.pub here its own?"
+    return fail(name, f"{address} can be reached, but does not admit this node's key", mend)
 
 
 def _reports_to(node: Node, address: str, whose: str) -> Finding:
@@ -69,9 +69,9 @@ def _reports_to(node: Node, address: str, whose: str) -> Finding:
     except TarazuError as error:
         if not node.is_root and "ermission" in str(error):
             return skip(name, str(error), AS_ROOT)
-        return fail(name, str(error), "tarazu config keys create, and copy")
+        return fail(name, str(error), "tarazu config keys create, then copy the keys")
     if admitted:
-        return ok(name, f"{address} listens, and admits this node")
+        return ok(name, f"{address} listens and admits this node")
     return _silent(address, "statistics", whose)
 
 
@@ -92,7 +92,9 @@ def _status(node: Node) -> Iterator[Finding]:
             yield ok("clientd", f"answers on {node.settings.clientd.socket}")
             yield from _version("clientd", clientd)
     if why := mdsd.get("unavailable"):
-        yield fail("mdsd", str(why), "tarazu status says what clientd sees; tarazu doctor on mdsd's node")
+        yield fail(
+            "mdsd", str(why), "tarazu status shows what clientd sees; run tarazu doctor on mdsd's node"
+        )
         return
     yield ok("mdsd", f"answers, up {float(mdsd.get('uptime_s', 0)):.0f} s")
     yield from _version("mdsd", mdsd)
@@ -109,16 +111,16 @@ def _version(daemon: str, status: Mapping[str, Any]) -> Iterator[Finding]:
         return
     theirs = status.get("version", mine)
     if theirs != mine:
-        mend = "upgrade mdsd first, then the launch nodes; restart what was upgraded"
-        yield warn(f"{daemon} version", f"{theirs}, and here is {mine}", mend)
+        mend = "upgrade mdsd first, then the launch nodes; restart each daemon"
+        yield warn(f"{daemon} version", f"{theirs}; this node has {mine}", mend)
 
 
 def _clock(theirs_s: float, asked_s: float, took_s: float) -> Finding:
     """The answer was written some time between the question and now."""
     off_s = max(asked_s - theirs_s, theirs_s - asked_s - took_s, 0.0)
     if not off_s <= CLOCK_S:  # a peer may say nan
-        mend = "chrony or NTP on both nodes; placement does not depend on it, times in logs do"
-        return warn("clock", f"{off_s:.0f} s from mdsd's", mend)
+        mend = "run chrony or NTP on both nodes: times in logs differ (placement does not depend on them)"
+        return warn("clock", f"differs from mdsd's by {off_s:.0f} s", mend)
     return ok("clock", f"within {max(off_s, took_s):.1f} s of mdsd's")
 
 
@@ -126,24 +128,28 @@ def _health_of(mdsd: Mapping[str, Any]) -> Iterator[Finding]:
     osses = mdsd.get("osses", {})
     stale = sorted(name for name, oss in osses.items() if oss.get("stale"))
     if not osses:
-        yield warn("OSSs", "mdsd has heard none: it places nothing", "start tarazu-ossd on the OSSs")
+        yield warn("OSSs", "no OSS reports to mdsd: it places nothing", "start tarazu-ossd on the OSSs")
     elif stale:
         yield warn(
-            "OSSs", f"silent: {', '.join(stale[:8])}", "tarazu doctor there; journalctl -u tarazu-ossd"
+            "OSSs", f"silent: {', '.join(stale[:8])}", "run tarazu doctor there; journalctl -u tarazu-ossd"
         )
     else:
-        yield ok("OSSs", f"{len(osses)} heard")
+        yield ok("OSSs", f"{len(osses)} report")
     for name, oss in sorted(osses.items()):
         if oss.get("unreadable"):
             yield warn(
-                name, f"does not read {', '.join(oss['unreadable'])}", "tarazu doctor collect --dump, there"
+                name, f"cannot read {', '.join(oss['unreadable'])}", "run tarazu doctor collect --dump there"
             )
     yield from _osts(mdsd)
     ledger = mdsd.get("ledger", {})
     if ledger.get("trouble"):
-        yield fail("ledger", str(ledger["trouble"]), "space and rights of the ledger, in state.directory")
+        yield fail("ledger", str(ledger["trouble"]), "check the space and rights of state.directory")
     if not mdsd.get("gate", {}).get("open", True):
-        yield warn("gate", f"closed: {mdsd['gate'].get('why_closed')}", "mdsd.cpu_limit, mdsd.memory_limit")
+        yield warn(
+            "gate",
+            f"closed: {mdsd['gate'].get('why_closed')}",
+            "lower the load of the node, or raise mdsd.cpu_limit or mdsd.memory_limit",
+        )
 
 
 def _osts(mdsd: Mapping[str, Any]) -> Iterator[Finding]:
@@ -155,9 +161,13 @@ def _osts(mdsd: Mapping[str, Any]) -> Iterator[Finding]:
     amiss = sorted((t for t in targets if t.verdict.amiss), key=lambda t: (-t.verdict.weight, t.name))
     if amiss:
         named = ", ".join(f"{t.name} {t.verdict}" for t in amiss[:8]) + ", …" * (len(amiss) > 8)
-        yield warn("OSTs", f"{len(amiss)} of {len(targets)} amiss: {named}", "tarazu top --amiss says why")
+        yield warn(
+            "OSTs",
+            f"{len(amiss)} of {len(targets)} have a problem: {named}",
+            "tarazu top --problems shows why",
+        )
     elif targets:
-        yield ok("OSTs", f"{len(targets)} well")
+        yield ok("OSTs", f"{len(targets)}, no problem")
 
 
 def _pair(node: Node, told: Mapping[str, Any]) -> Iterator[Finding]:
@@ -165,11 +175,15 @@ def _pair(node: Node, told: Mapping[str, Any]) -> Iterator[Finding]:
     if len(node.settings.requests()) < 2:
         return
     roles = {address: each.get("role", "unavailable") for address, each in told.get("mdsds", {}).items()}
-    said = ", ".join(f"{address} {role}" for address, role in roles.items()) or "neither told"
+    said = ", ".join(f"{address} {role}" for address, role in roles.items()) or "neither answers"
     active = sum(role == "active" for role in roles.values())
     if active != 1:
-        yield fail("two mdsds", f"{said}: expected one that is active", "journalctl -u tarazu-mdsd on both")
+        yield fail("two mdsds", f"{said}: expected one to be active", "journalctl -u tarazu-mdsd on both")
     elif "unavailable" in roles.values():
-        yield fail("two mdsds", f"{said}: there is no second one", "start it; is mdsd.replication reached?")
+        yield fail(
+            "two mdsds",
+            f"{said}: the other does not answer",
+            "start it; check that it can be reached at mdsd.replication",
+        )
     else:
         yield ok("two mdsds", said)

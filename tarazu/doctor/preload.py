@@ -38,14 +38,16 @@ def _file(library: Path) -> Iterator[Finding]:
     """Every user's programs must be able to map it."""
     if " " in str(library) or ":" in str(library):
         yield fail(
-            "libtarazu.so", f"{library}: LD_PRELOAD takes no path with space or colon", "install it elsewhere"
+            "libtarazu.so",
+            f"{library}: LD_PRELOAD takes no path with a space or a colon",
+            "install it under another path",
         )
     for path in (library, *library.parents):
         mode = path.stat().st_mode
         if not mode & (stat.S_IROTH if path == library else stat.S_IXOTH):
             yield fail(
                 "libtarazu.so",
-                f"{path}, mode {stat.S_IMODE(mode):04o}: users cannot reach it",
+                f"{path}, mode {stat.S_IMODE(mode):04o}: other users cannot load it",
                 f"chmod o+rX {path}",
             )
             return
@@ -82,7 +84,8 @@ def _loads(library: Path) -> Iterator[Finding]:
             return
         if done.returncode or done.stderr or library.name not in done.stdout:
             said = (
-                " ".join(done.stderr.split())[:200] or f"exit status {done.returncode}, and it is not mapped"
+                " ".join(done.stderr.split())[:200]
+                or f"exit status {done.returncode}, and the library is not mapped"
             )
             mend = (
                 "the loader's message says why: another architecture, an older libc, or a mount with noexec"
@@ -97,15 +100,15 @@ def _recorded(spool: Path) -> Finding:
     try:
         keys = [c.key for path in sorted(spool.rglob("*.tzs")) for s in read_spools(path) for c in s.creates]
     except TarazuError as error:
-        mend = "library and commands are of different versions: install both anew"
-        return fail("recorder", f"what it writes cannot be read here: {error}", mend)
+        mend = "library and commands are of different versions: install both again"
+        return fail("recorder", f"this version cannot read what the library writes: {error}", mend)
     if not any(key.endswith("file") for key in keys):
         return fail(
             "recorder",
-            "the file that a program made was not recorded",
-            "is $TARAZU_DISABLE or a stop file set?",
+            "a program created a file, and the library did not record it",
+            "check $TARAZU_DISABLE and run.stop_file",
         )
-    return ok("recorder", "what a program made was recorded, and can be read here")
+    return ok("recorder", "it records a program's files, and this version reads them")
 
 
 def _others(node: Node) -> Iterator[Finding]:
@@ -113,23 +116,23 @@ def _others(node: Node) -> Iterator[Finding]:
     if preloads:
         yield warn(
             "/etc/ld.so.preload",
-            f"{', '.join(preloads)}: also in every program",
-            "tarazu works beside it; who is it?",
+            f"{', '.join(preloads)}: loaded into every program too",
+            "tarazu works beside it; check that the site wants it",
         )
     if node.environ.get("TARAZU_DISABLE", "0") not in ("", "0"):
-        yield warn(
-            "TARAZU_DISABLE", "is set: programs run without tarazu", "unset it, where that is not meant"
-        )
+        yield warn("TARAZU_DISABLE", "is set: programs run without tarazu", "unset it, unless that is wanted")
     before = node.environ.get("LD_PRELOAD", "")
     if "libtarazu.so" in before:
-        text = "libtarazu.so is in this shell's: it belongs into a job step's own programs only"
+        text = "libtarazu.so is set in this shell, and is loaded into every program"
         yield warn(
             "LD_PRELOAD", text, "unset LD_PRELOAD; `tarazu run` sets it for the program that it starts"
         )
     missing = [path for path in before.replace(":", " ").split() if "/" in path and not os.path.exists(path)]
     if missing:
         yield warn(
-            "LD_PRELOAD", f"names {', '.join(missing)}, which is not there", "unset it in the site's profile"
+            "LD_PRELOAD",
+            f"names {', '.join(missing)}, which does not exist",
+            "remove it from the site's profile",
         )
 
 
@@ -139,7 +142,7 @@ def _launchers(node: Node) -> Iterator[Finding]:
         path = shutil.which(name, path=node.environ.get("PATH"))
         if path is not None and (why := _secure(path)):
             text = f"{path} {why}: its programs run without the library (ld.so(8), secure-execution mode)"
-            yield warn(name, text, "install it without that, or launch by another program")
+            yield warn(name, text, "install it without that, or use another launcher")
 
 
 def _secure(path: str) -> str:
@@ -162,6 +165,6 @@ def _llapi(node: Node) -> Finding:
             ctypes.CDLL("liblustreapi.so")
         except OSError as error:
             return fail(
-                "llapi", f"liblustreapi.so: {error}", "install lustre-client, or run.apply = 'direct'"
+                "llapi", f"liblustreapi.so: {error}", "install lustre-client, or set run.apply = 'direct'"
             )
     return ok("llapi", "liblustreapi loads")

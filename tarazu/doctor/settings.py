@@ -17,7 +17,9 @@ def look(node: Node) -> Iterator[Finding]:
     for wrong in node.mistakes:
         yield fail(wrong.where, f"expected {wrong.expected}, found {wrong.found!r}", "tarazu config check")
     if not node.mistakes:
-        yield ok("settings", f"{', '.join(map(str, node.files)) or 'no file: the defaults'}, no mistake")
+        yield ok(
+            "settings", f"{', '.join(map(str, node.files)) or 'no file, the defaults apply'}: no mistake"
+        )
     if "launch" in node.roles:
         yield from _of_clientd(node)
     for where in node.former:
@@ -34,8 +36,8 @@ def look(node: Node) -> Iterator[Finding]:
         if left:
             yield warn(
                 str(directory),
-                f"not read, for they end otherwise than .toml: {', '.join(left)}",
-                "remove them",
+                f"not read, because the names do not end in .toml: {', '.join(left)}",
+                "remove or rename them",
             )
 
 
@@ -44,7 +46,7 @@ def _of_clientd(node: Node) -> Iterator[Finding]:
     path = node.settings.layout.pfl_file
     if path and not Path(path).exists():
         yield fail(
-            "layout.pfl_file", f"{path} is not there: clientd does not start", "copy it to launch nodes"
+            "layout.pfl_file", f"{path} does not exist: clientd does not start", "copy it to the launch nodes"
         )
 
 
@@ -54,10 +56,10 @@ def _of_file(file: Path) -> Iterator[Finding]:
     except OSError:
         return
     if mode & 0o022 or (owner != 0 and str(file).startswith("/etc/")):
-        text = f"mode {stat.S_IMODE(mode):04o}, of uid {owner}: others than root can change it"
+        text = f"mode {stat.S_IMODE(mode):04o}, owner uid {owner}: users other than root can change it"
         yield fail(str(file), text, f"chown root {file}; chmod 644 {file}")
     elif not mode & 0o004:
-        text = f"mode {stat.S_IMODE(mode):04o}: `tarazu run` of users, and the daemons, cannot read it"
+        text = f"mode {stat.S_IMODE(mode):04o}: users and daemons cannot read it"
         yield fail(str(file), text, f"chmod 644 {file}")
 
 
@@ -69,20 +71,20 @@ def look_at_stop_file(node: Node) -> Iterator[Finding]:
     if not path:
         yield warn(
             STOP_FILE,
-            "none: `tarazu disable --site` cannot switch jobs off",
-            "name a path that all nodes see",
+            "not set: `tarazu disable --site` does not work",
+            "set it to a path that all nodes share",
         )
         return
     stopped = site_stop(path)
     if stopped:
         since = human_time(stopped.since_s, "%Y-%m-%d %H:%M")
         yield warn(
-            STOP_FILE, f"the site is {stopped}, since {since}: no job is placed", "tarazu enable --site"
+            STOP_FILE, f"the site is {stopped}, since {since}: no files are placed", "tarazu enable --site"
         )
     elif os.path.lexists(path):
-        mend = f"remove it, or: tarazu disable --site (as root); {Path(path).parent} must be root's too"
+        mend = f"remove it, or run tarazu disable --site as root; {Path(path).parent} must belong to root too"
         yield fail(
-            STOP_FILE, f"{path} is there and does not count: others than root could have put it there", mend
+            STOP_FILE, f"{path} exists but is ignored: users other than root could have created it", mend
         )
     else:
         yield from _of_stop_directory(Path(path).parent, path)
@@ -92,14 +94,14 @@ def _of_stop_directory(directory: Path, path: str) -> Iterator[Finding]:
     try:
         status = directory.stat()
     except FileNotFoundError:
-        yield ok(STOP_FILE, f"{path} is not there (nor is its directory): nothing is stopped")
+        yield ok(STOP_FILE, f"{path} does not exist, nor does its directory: nothing is stopped")
         return
     if status.st_uid != 0 or status.st_mode & 0o022:
         mode = stat.S_IMODE(status.st_mode)
         yield fail(
             STOP_FILE,
-            f"{directory} is uid {status.st_uid}'s, mode {mode:04o}: a stop file there would not count",
+            f"{directory} belongs to uid {status.st_uid}, mode {mode:04o}: a stop file in it would be ignored",
             f"chown root {directory}; chmod go-w {directory}",
         )
     else:
-        yield ok(STOP_FILE, f"{path} is not there: nothing is stopped")
+        yield ok(STOP_FILE, f"{path} does not exist: nothing is stopped")

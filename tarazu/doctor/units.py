@@ -35,7 +35,7 @@ def wanted(node: Node) -> list[str]:
 def look(node: Node) -> Iterator[Finding]:
     units = wanted(node)
     if any(DAEMON_USER in values(node, unit, "User") for unit in units) and node.daemon_ids is None:
-        yield fail(f"user {DAEMON_USER}", "there is none", "systemd-sysusers")
+        yield fail(f"user {DAEMON_USER}", "does not exist", "systemd-sysusers")
     for unit in units:
         yield from _unit(node, unit)
     yield from _tools(node, units)
@@ -52,25 +52,25 @@ def _tools(node: Node, units: list[str]) -> Iterator[Finding]:
             unit in units
             and shutil.which(program, path=f"{SYSTEM_PATH}:{node.environ.get('PATH', '')}") is None
         ):
-            yield fail(program, f"it is not found, and {unit} calls it", "install Lustre's tools")
+            yield fail(program, f"not found; {unit} calls it", "install Lustre's tools")
 
 
 def _unit(node: Node, unit: str) -> Iterator[Finding]:
     if unit_file(node, unit) is None:
         yield fail(
             unit,
-            "its unit is not installed",
-            "install tarazu's package, or the unit as the operator guide says",
+            "the unit is not installed",
+            "install tarazu's package, or the unit (operator guide)",
         )
         return
     if missing := _missing_program(node, unit):
         yield fail(
-            unit, f"starts {missing}, which is not there", "systemctl edit: its full path as ExecStart"
+            unit, f"starts {missing}, which does not exist", "systemctl edit: set ExecStart to the full path"
         )
     if not os.path.lexists(node.path(f"{WANTS}/{unit}.service")):
-        yield warn(unit, "not enabled: it does not start with the node", f"systemctl enable {unit}")
+        yield warn(unit, "not enabled: it does not start when the node boots", f"systemctl enable {unit}")
     if not node.has_systemd:
-        yield skip(unit, "installed; whether it runs cannot be seen: no systemd here")
+        yield skip(unit, "installed; no systemd here to tell whether it runs")
         return
     state = _systemctl(node, "is-active", unit)
     if state == "active":
@@ -94,15 +94,15 @@ def _process(node: Node, unit: str, pid: str) -> Iterator[Finding]:
     status = node.process(pid, "status")
     effective = next((line.split()[1] for line in status.splitlines() if line.startswith("CapEff:")), "")
     if effective and unit in ("tarazu-ossd", "tarazu-mdsd") and not int(effective, 16) & READ_SEARCH:
-        mend = "AmbientCapabilities=CAP_DAC_READ_SEARCH in its unit, then restart"
-        yield fail(f"{unit} capabilities", "without CAP_DAC_READ_SEARCH: debugfs is closed to it", mend)
+        mend = "set AmbientCapabilities=CAP_DAC_READ_SEARCH in the unit, then restart"
+        yield fail(f"{unit} capabilities", "no CAP_DAC_READ_SEARCH: it cannot read debugfs", mend)
     limits = node.process(pid, "limits")
     files = next((line.split()[3] for line in limits.splitlines() if line.startswith("Max open files")), "")
     if unit == "tarazu-mdsd" and files.isdecimal() and int(files) < 4096:
         yield warn(
             f"{unit} open files",
-            f"{files}: a connection for each OSS and client",
-            "LimitNOFILE=65536 in its unit",
+            f"{files}: too few for a connection to each OSS and client",
+            "set LimitNOFILE=65536 in the unit",
         )
 
 

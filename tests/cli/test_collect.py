@@ -62,7 +62,7 @@ def test_what_mdsd_would_see(
     assert status == 0 and "scratch-OST0002: full: prealloc_status ENOSPC" in out.splitlines()
     assert "scratch-MDT0000: " in out and not caplog.messages, "nothing of an OSS is missed here"
     status, out = collect(capsys, root, "--json")
-    assert json.loads(out)["amiss"]["scratch-OST0002"] == "full: prealloc_status ENOSPC"
+    assert json.loads(out)["problems"]["scratch-OST0002"] == "full: prealloc_status ENOSPC"
 
 
 def test_bytes_that_could_not_be_read_are_not_zero(

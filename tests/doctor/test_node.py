@@ -86,7 +86,7 @@ def test_job_ids_that_servers_do_not_get(tree: Tree) -> None:
 def test_units_that_are_missing_not_enabled_or_start_nothing(tree: Tree) -> None:
     assert "not installed" in tree.look("units", "oss")["tarazu-ossd"].found
     tree.write("usr/lib/systemd/system/tarazu-ossd.service", UNIT)
-    assert "not there" in tree.look("units", "oss")["tarazu-ossd"].found
+    assert "does not exist" in tree.look("units", "oss")["tarazu-ossd"].found
     tree.write("usr/bin/tarazu-ossd", "", 0o755)
     found = tree.look("units", "oss")["tarazu-ossd"]
     assert (found.verdict, found.found[:11]) == ("warn", "not enabled")
@@ -153,7 +153,7 @@ def test_the_stop_file(tree: Tree) -> None:
     found = tree.look("stop file")["run.stop_file"]
     assert found.verdict == "warn" and "disks are replaced" in found.found
     path.chmod(0o666)
-    assert "does not count" in tree.look("stop file")["run.stop_file"].found
+    assert "is ignored" in tree.look("stop file")["run.stop_file"].found
     path.unlink()
     path.parent.chmod(0o777)
     assert tree.look("stop file")["run.stop_file"].verdict == "fail"
@@ -225,7 +225,7 @@ def test_a_ledger_that_was_damaged_and_databases_that_are_none(tree: Tree) -> No
     (ledger / "damaged-1").touch()
     assert tree.look("space and limits", "mdsd")["ledger"].verdict == "warn"
     path = Path(tree.settings.clientd.database)
-    assert "not there yet" in tree.look("space and limits", "launch")["clientd.database"].found
+    assert "does not exist yet" in tree.look("space and limits", "launch")["clientd.database"].found
     path.write_text("no database at all, but text of some length" * 10)
     assert tree.look("space and limits", "launch")["clientd.database"].verdict == "fail"
     for owner, version, verdict in (
@@ -253,7 +253,7 @@ def test_a_full_disk_is_named(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> No
         found = os.statvfs_result((*full, flags, 255))
         monkeypatch.setattr(os, "statvfs", lambda _, found=found: found)
         assert tree.look("space and limits", "mdsd")["tarazu-mdsd state"].verdict == verdict
-    assert "left on" in tree.look("directories", "launch")["run.spool_dir"].found
+    assert "free on" in tree.look("directories", "launch")["run.spool_dir"].found
 
     def broken(_: object) -> None:
         raise OSError(5, "Input/output error")

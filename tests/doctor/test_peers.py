@@ -31,7 +31,7 @@ def test_real_daemons_their_keys_and_their_clocks(
     tree.put("clientd", socket=str(tree.directory / "none.sock"))
     found = tree.look("peers", "oss", "mdsd", status=status_of(tree.settings))
     assert verdicts(found)["mdsd statistics"] == verdicts(found)["mdsd"] == verdicts(found)["clock"] == "ok"
-    assert "none" in found["OSSs"].found and "mdsd version" not in found
+    assert "no OSS" in found["OSSs"].found and "mdsd version" not in found
     assert site.wait_status(lambda status: status)["requests"]["refused"] == told["requests"]["refused"]
     # Another site's key: reached, not admitted.
     tree.with_keys("oss.key", "client.key")
@@ -47,9 +47,9 @@ def test_real_daemons_their_keys_and_their_clocks(
     tree.write("usr/bin/tarazu-mdsd", "", 0o755)
     assert main(["doctor", "--config", str(site.config), "--root", str(tree.root), "--role", "mdsd"]) == 0
     assert " 0 fail, " in capsys.readouterr().out.splitlines()[-1]
-    assert main(["doctor", "--config", str(site.config), "--root", str(site.mds_root), "--amiss"]) == 1
+    assert main(["doctor", "--config", str(site.config), "--root", str(site.mds_root), "--problems"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert "mdsd" in lines[0] and "  FAIL  tarazu-mdsd: its unit is not installed" in lines
+    assert "mdsd" in lines[0] and "  FAIL  tarazu-mdsd: the unit is not installed" in lines
 
 
 def test_nobody_there_and_addresses_of_loopback(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_what_the_daemons_tell_of_themselves(tree: Tree) -> None:
     assert tree.look("peers", "launch", "mdsd", status=status)["clock"].verdict == "warn"
     status["clientd"] = {"unavailable": "no socket"}
     found = tree.look("peers", "launch", "mdsd", status=status)
-    assert found["clientd"].verdict == "fail" and "none" in found["OSSs"].found
+    assert found["clientd"].verdict == "fail" and "no OSS" in found["OSSs"].found
     status["mdsd"] = {"unavailable": "silent"}
     assert tree.look("peers", "launch", "mdsd", status=status)["mdsd"].verdict == "fail"
 

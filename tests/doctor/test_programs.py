@@ -37,12 +37,12 @@ def test_a_library_that_cannot_be_loaded_or_reached(tree: Tree, monkeypatch: pyt
     shutil.copy(REAL, closed)
     closed.chmod(0o700)
     use(monkeypatch, closed / "libtarazu.so")
-    assert "users cannot reach it" in tree.look("preload", "launch")["libtarazu.so"].found
+    assert "other users cannot load it" in tree.look("preload", "launch")["libtarazu.so"].found
     spaced = tree.root / "a b"
     spaced.mkdir()
     shutil.copy(REAL, spaced)
     use(monkeypatch, spaced / "libtarazu.so")
-    assert "space or colon" in tree.look("preload", "launch")["libtarazu.so"].found
+    assert "a space or a colon" in tree.look("preload", "launch")["libtarazu.so"].found
 
 
 def test_a_library_that_records_nothing_is_found(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_directories_that_are_not(tree: Tree) -> None:
     found = tree.look("directories", "launch")
     assert found["run.state_dir"].verdict == "fail"
     assert found["run.map_dir: left"].verdict == "warn" and left.is_dir()
-    assert found["run.map_dir"].verdict == "fail" and "no other node sees" in found["run.map_dir"].found
+    assert found["run.map_dir"].verdict == "fail" and "other nodes do not share" in found["run.map_dir"].found
     assert found["run.spool_dir"].verdict == "warn" and "slower than memory" in found["run.spool_dir"].found
 
 
@@ -123,4 +123,4 @@ def test_directories_of_others(tree: Tree) -> None:
     assert "nothing is recorded there" in tree.look("directories", "launch")["run.map_dir"].found
     with as_nobody(tree.directory):
         found = tree.look("directories", "launch")["run.state_dir"]
-    assert found.verdict == "fail" and "cannot be written" in found.found
+    assert found.verdict == "fail" and "this user cannot write" in found.found

@@ -3,7 +3,7 @@
     tarazu top                     on a terminal: keys sort, fold and filter (`?` lists them), q ends it
     tarazu top --once              once, as text; also without a terminal
     tarazu top --once --fold oss --sort write
-    tarazu top --amiss --filter 'scratch used>90'
+    tarazu top --problems --filter 'scratch used>90'
 
 Figures are from each server's last report, so up to `ossd.interval_s` old. With thousands of OSTs each place of the
 strips at the top shows the worst of some neighbours. `tarazu status` says more of the daemons; `tarazu change drain`
@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="WORDS",
         help="lines that have all these words: oss3 sick, used>90, pool=flash",
     )
-    add("--amiss", action="store_true", help="only what is neither ok nor busy")
+    add("--problems", action="store_true", help="only OSTs and OSSs with a problem: neither ok nor busy")
     add("--json", action="store_true", help="all servers and OSTs once, as JSON")
 
 
@@ -63,7 +63,7 @@ def execute(options: argparse.Namespace) -> int:
         fold=options.fold,
         fs_name=options.filesystem,
         filter=options.filter,
-        amiss=options.amiss,
+        amiss=options.problems,
     )
     if options.json:
         print_json(overview_of(settings))

@@ -27,7 +27,7 @@ HELP = """\
 sort    v verdict, worst first   t target   s OSS   u used   m promised
         w write   r read   l ms/IO   e speed   g age   R the other way round
 fold    c a line for each OST, OSS, file system, pool in turn
-show    a only what is amiss   f the next file system   / filter   Esc no filter
+show    a only problems   f the next file system   / filter   Esc no filter
         words that all must hold: oss3 sick   OST00   pool=flash   used>90
 move    Up Down j k   PageUp PageDown Ctrl-U Ctrl-D   Home End
 else    p pause   space look at once   ? this help   q quit

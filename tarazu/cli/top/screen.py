@@ -35,7 +35,7 @@ STYLE = {
 }
 LEAST_COLUMNS, LEAST_LINES = 40, 8
 STRIPS_FROM_LINES = 16
-KEYS = "? help  q quit  v t s u m r w l e g sort  c fold  a amiss  f file system  / filter  p pause"
+KEYS = "? help  q quit  v t s u m r w l e g sort  c fold  a bad  f file system  / filter  p pause"
 
 
 class Span(NamedTuple):
@@ -258,7 +258,7 @@ def _foot(choice: TopChoice, first: int, visible: int, found: int) -> Line:
     if choice.typing is not None:
         return [Span(f"filter: {choice.typing}_", "title"), Span("  Enter: take it   Esc: as before", "dim")]
     here = f"{first + 1}-{first + visible} of {found}" if visible else f"0 of {found}"
-    only = "  only what is amiss" if choice.amiss else ""
+    only = "  only problems" if choice.amiss else ""
     return [Span(f"{here}{only}  ", "head"), Span(KEYS, "dim")]
 
 

@@ -51,7 +51,7 @@ def test_as_text_where_the_output_is_no_terminal(site: Site, capsys: Capture) ->
     lines = text.splitlines()
     assert [line.split()[0] for line in lines[-5:]] == [f"lustre-OST000{n}" for n in range(5)]
     assert lines[-4].split()[2] == "excluded" and "·x···" in text
-    assert top(site, capsys, "--once", "--amiss")[1].splitlines()[-1].startswith("lustre-OST0001")
+    assert top(site, capsys, "--once", "--problems")[1].splitlines()[-1].startswith("lustre-OST0001")
 
 
 def test_ascii_where_the_output_takes_no_more(
