@@ -64,9 +64,7 @@ class Program:
     def call(self, arguments: tuple[str, ...]) -> ProgramOutput:
         """Raises CannotRun, Silent."""
         if not self._command:
-            raise CannotRun(
-                f"{self._name}: expected a program, and words before its own, found {self._given!r}"
-            )
+            raise CannotRun(f"{self._name}: expected a command, found {self._given!r}")
         words = f"{self._name} {shlex.join(arguments)}"
         if self._stuck is not None:
             if self._stuck.poll() is None:

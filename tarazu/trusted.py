@@ -101,7 +101,7 @@ def remove(path: Name, directory: int) -> None:
 
 class _Changeable(TarazuError):
     def __init__(self, path: Name) -> None:
-        super().__init__(f"{os.fspath(path)}: expected a directory that nobody else can change")
+        super().__init__(f"{os.fspath(path)}: expected a directory that no other user can change")
 
 
 def _walk(path: str, make: bool) -> int:

@@ -19,7 +19,7 @@ HARD = {
     "exclusions": "excluded targets that would get files",
     "pools": "targets outside their pool that would get files",
     "quota": "bytes beyond a quota",
-    "space": "targets too full for what is to come",
+    "space": "targets too full for the files expected",
 }
 SOFT = ("time", "evenness", "changes")
 """The usual order. time: of jobs, or how much longer than at best; evenness: of load or space; changes: how many."""
@@ -28,7 +28,7 @@ SAME = 0.005
 
 
 class CannotMend(msgspec.Struct, frozen=True):
-    """Something is amiss and no change within the limits mends it."""
+    """There is a problem, and no change within the limits solves it."""
 
     lever: str
     target: str
@@ -53,7 +53,7 @@ def refusal(change: Change, order: Sequence[str] = SOFT) -> str:
         if name == "changes":
             continue
         return f"{name} would be worse: {score.before:.3g} now, {score.after:.3g} after it"
-    return "it gives nothing"
+    return "it gains nothing"
 
 
 def ranked(changes: Iterable[Change], order: Sequence[str] = SOFT) -> list[Change]:

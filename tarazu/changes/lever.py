@@ -14,7 +14,7 @@ from tarazu.errors import Unavailable
 class Lever(ABC):
     """One lever on one node. All but `name`, `same` and `between` may take as long as the program that sets it.
 
-    Raises Unavailable where something is not to be had or not to be set now, BadInput for a value that is none or that
+    Raises Unavailable where something cannot be read or set now, BadInput for a value that is not valid or that
     is refused for good. `steps`: values that have been set or were going to be, the last one newest.
     """
 
@@ -25,7 +25,7 @@ class Lever(ABC):
     """Each part by itself is somebody's; else somebody else's change of one part makes all of the target his."""
 
     seen_by: ClassVar[str] = ""
-    """The measure by which it is told what a change gave that promised nothing; empty: it is not told."""
+    """The measure of the effect of a change that promised no gain; empty: it is not measured."""
 
     rests: ClassVar[bool] = False
     """While the site is stopped it stays held, as `back` says then; else it is taken back."""

@@ -77,7 +77,7 @@ def print_look(look: Look, failed: str = "", *, applied: bool = False, stopped: 
     if stopped:
         print(f"  nothing is changed now: {stopped}")
     if look.cannot_mend:
-        print(f"  cannot be mended: {look.cannot_mend.why}")
+        print(f"  nothing within the limits helps: {look.cannot_mend.why}")
     if look.round.nothing and not look.theirs:
         return
     osts = [(c.ost, "leaves", c.why) for c in look.round.remove]
@@ -90,8 +90,8 @@ def print_look(look: Look, failed: str = "", *, applied: bool = False, stopped: 
     if look.commands:
         print("\n".join(f"  {'done: ' if applied else ''}{command}" for command in look.commands))
     elif look.exists and not look.members:
-        print("  it has no OSTs: files of its directories go to any")
+        print("  the pool has no OSTs: files of its directories go to any OST")
     elif look.theirs:
         print("  what somebody else has changed stays so until tarazu change pool --apply")
     elif not osts and not look.round.nothing and not stopped:
-        print("  as it should be" if look.exists else "  no OST is well: it is not made")
+        print("  as it should be" if look.exists else "  no OST without a problem: the pool is not created")

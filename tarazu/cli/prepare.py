@@ -64,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         {
             "--advise": "print what would be set (the default)",
             "--apply": "set it, run the program, take it back",
-            "--undo": "take back what jobs that are gone have left",
+            "--undo": "take back what ended jobs left",
         },
     )
     parser.add_argument(
@@ -76,7 +76,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--lists", action="store_true",
-        help="also name lists of OSTs; files are refused there when one of them goes away meanwhile",
+        help="also name lists of OSTs; creating files fails there if one of them goes away meanwhile",
     )  # fmt: skip
     parser.add_argument(
         "words", nargs=argparse.REMAINDER, action=_Words, metavar="APP -- PROGRAM",
@@ -214,7 +214,7 @@ def _undo(layouts: Layouts, as_json: bool) -> int:
         return 0
     undo.tell(undone)
     for directory, who in running:
-        print(f"{shown(directory)}: {who} still runs, takes back its own")
+        print(f"{shown(directory)}: {who} still runs and will take it back")
     return 0
 
 

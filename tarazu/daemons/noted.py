@@ -35,7 +35,7 @@ class Noted:
     """One node's directory. Only with the lock is anything read or written that matters."""
 
     daemon = "daemon"
-    """What a second one is told that the first one is."""
+    """Name of the first one in a second one's error."""
     command = "tarazu"
     """The command that holds with `--undo`, and lets go with `--apply`."""
 
@@ -128,12 +128,12 @@ class Noted:
         try:
             with self._opened() as here, open(trusted.open_file(here / name), "rb") as file:
                 if os.fstat(file.fileno()).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                    raise OSError(errno.EPERM, "others can write it")
+                    raise OSError(errno.EPERM, "other users can write it")
                 return msgspec.json.decode(file.read(), type=kind)
         except FileNotFoundError:
             return None
         except OSError as error:
-            why = error.strerror or "a link, or another one's"
+            why = error.strerror or "a link, or another user's"
             raise StoreError(str(path), "a readable file of this user's", why) from None
         except MALFORMED as error:
             raise StoreError(str(path), what, str(error)) from None
@@ -175,6 +175,6 @@ def _lock(descriptor: int, directory: Path, wait_s: float) -> None:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise Unavailable(
-                    f"{directory}/lock: expected it to be free within {wait_s:g} s, found it held"
+                    f"{directory}/lock: expected to get the lock within {wait_s:g} s, found it taken"
                 ) from None
             time.sleep(0.02)

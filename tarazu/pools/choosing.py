@@ -24,7 +24,7 @@ from tarazu.units import counted
 
 HOUR_S = 3600.0
 LEAVE_S = 30.0
-"""So long an OST is seen amiss before it leaves."""
+"""An OST has a problem for so long before it leaves."""
 WELL_S = 600.0
 MOST = 4
 QUORUM = 0.75
@@ -39,7 +39,7 @@ class Memory(msgspec.Struct, frozen=True):
     left_s: float = 0.0
     """When it left the pool last."""
     amiss_s: float = 0.0
-    """When it was last seen amiss."""
+    """When it last had a problem."""
     since_s: float = 0.0
     """From when on it has been, without a break; 0: it is not."""
     changes_s: tuple[float, ...] = ()
@@ -164,9 +164,9 @@ def _waits(now_s: float, leave_s: float | None, of: Memory) -> str:
     if len(recent) >= 2:
         return f"changed twice in the last hour: in {_minutes(recent[-2] + HOUR_S - now_s)}"
     if leave_s is not None:
-        return f"amiss for less than {leave_s:g} s" if of.since_s + leave_s > now_s else ""
+        return f"in trouble for less than {leave_s:g} s" if of.since_s + leave_s > now_s else ""
     wait_s = max(of.amiss_s + WELL_S if of.amiss_s else 0.0, of.left_s + HOUR_S if of.left_s else 0.0) - now_s
-    return f"well; comes back in {_minutes(wait_s)} if it stays so" if wait_s > 0 else ""
+    return f"no problem any more; comes back in {_minutes(wait_s)} if it stays so" if wait_s > 0 else ""
 
 
 def _minutes(seconds: float) -> str:

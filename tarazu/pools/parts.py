@@ -12,7 +12,7 @@ IN, OUT = "in", "out"
 
 
 def parts_of(found: Collection[int] | None, asked: Collection[str] = ()) -> tuple[Part, ...]:
-    """`found`: who is in it, None where there is no such pool; `asked`: parts that are told even if they are out."""
+    """`found`: who is in it, None where there is no such pool; `asked`: parts that are listed even if they are out."""
     inside = {str(index) for index in found or ()}
     osts = sorted({*inside, *asked} - {POOL}, key=int)
     pool = Part(POOL, NONE if found is None else EXISTS)

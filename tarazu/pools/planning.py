@@ -18,9 +18,9 @@ from tarazu.pools.parts import EXISTS, IN, OUT, POOL, osts_in, parts_of, values_
 from tarazu.ranges import fold
 
 LEVER = "pool"
-GONE = "somebody else has removed it: tarazu change pool --apply makes it"
+GONE = "somebody else has removed it: tarazu change pool --apply creates it again"
 SLOWEST = 10.0
-"""So many times as long at most does a job count to take on an OST that is amiss."""
+"""So many times as long at most does a job count to take on an OST with a problem."""
 TROUBLE_S = 3600.0
 """So long an OST that is dead or silent may be failing over; after that it is away, and others may come back."""
 

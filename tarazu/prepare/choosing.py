@@ -2,7 +2,7 @@
 
 pool    the site keeps a pool of good OSTs (`tarazu change pool`): their usual layout, in that pool. Lustre
         goes on choosing among its OSTs, and no file is refused
-start   a start index, so that the stripes come to lie on a run of OSTs of which none is amiss: Lustre passes by one
+start   a start index, so that the stripes fall on a run of OSTs without a problem: Lustre passes by one
         that refuses later, and no file is refused. All files of the directory begin on the same OST, so they are
         striped over several, and it is done only where that takes less time than Lustre's own choice among all OSTs
 list    the same with a list of OSTs, wherever they lie. When one of them goes away, Lustre refuses new files there:
@@ -51,7 +51,7 @@ class DirectoryChoice(msgspec.Struct, frozen=True):
     osts: tuple[tuple[int, ...], ...] = ()
     """Of each component: its list, its start index alone, or nothing."""
     stuck: bool = False
-    """Something is amiss, and no layout keeps files from it."""
+    """An OST has a problem, and no layout keeps files off it."""
 
 
 def choose(
@@ -67,7 +67,7 @@ def choose(
     (empty: there is none). `lists`: lists of OSTs may be named, too.
     """
     if any(c.extension_bytes for c in base.components):
-        return DirectoryChoice(None, "files there extend themselves by what is free: Lustre chooses")
+        return DirectoryChoice(None, "the layout there is self-extending (SEL): Lustre chooses")
     amiss = {t.index: t.verdict for t in targets if t.verdict in AVOIDED | UNKNOWN}
     free = [number for number, c in enumerate(base.components) if c.pattern != "mdt" and not c.pool]
     if not free:
@@ -82,14 +82,14 @@ def choose(
         layout = msgspec.structs.replace(base, components=tuple(parts))
         return DirectoryChoice("pool", f"{pool} has {len(usable) - len(inside)} good OSTs", layout)
     if not amiss:
-        return DirectoryChoice(None, "no OST is amiss: Lustre's own choice is as good")
+        return DirectoryChoice(None, "no OST has a problem: Lustre's own choice is as good")
     if len(free) < len(base.components):
         return DirectoryChoice(
             None, "a part of the layout is on the MDT or in a pool, and there is no pool of good OSTs"
         )
     if expected.files > 1 and expected.size_bytes < 2 * SMALL_STRIPE * expected.files:
         return DirectoryChoice(
-            None, "small files would all lie on one OST: only a pool of good OSTs spreads them"
+            None, "all small files would be on one OST: only a pool of good OSTs spreads them"
         )
     return _narrowed(base, expected, targets, amiss, lists=lists)
 
@@ -103,8 +103,8 @@ def _narrowed(
     names = ", ".join(f"OST {index} {amiss[index]}" for index in sorted(amiss)[:5])
     names += " …" if len(amiss) > 5 else ""
     if not run and (not lists or len(good) < wanted):
-        more = "" if lists else "; a list of OSTs would do (--lists), a pool of good ones is better"
-        return DirectoryChoice(None, f"too few OSTs in a row are well ({names}){more}", stuck=True)
+        more = "" if lists else "; a list of OSTs would help (--lists), a pool of good ones is better"
+        return DirectoryChoice(None, f"too few OSTs in a row without a problem ({names}){more}", stuck=True)
     method: Method = "start" if run else "list"
     chosen = run or tuple(t.index for t in sorted(good, key=lambda t: -t.avail_bytes)[:wanted])
     share = expected.size_bytes / max(1, widths[-1])
@@ -157,7 +157,7 @@ def _width(component: Component, expected: Expected, good: int) -> int:
 
 
 def _run(good: Sequence[int], there: set[int], wanted: int) -> tuple[int, ...]:
-    """The first OSTs in a row, indices that do not exist apart, of which none is amiss."""
+    """The first OSTs in a row, apart from missing indices, without a problem."""
     row: list[int] = []
     well = set(good)
     for index in sorted(there):

@@ -30,7 +30,7 @@ def test_what_differs_too_little_is_the_same() -> None:
 
 
 def test_what_gives_nothing_is_not_made() -> None:
-    assert refusal(change(Score("time", 1.0, 1.0), Score("changes", 0, 3))) == "it gives nothing"
+    assert refusal(change(Score("time", 1.0, 1.0), Score("changes", 0, 3))) == "it gains nothing"
     assert not refusal(change(Score("time", 1.0, 1.0), Score("dead", 1, 0), Score("changes", 0, 1)))
 
 

@@ -303,7 +303,7 @@ def test_what_was_in_force_before_comes_back_and_what_somebody_edits_stays(run: 
     assert found and found.how == "his"
     path.write_text("{")
     status, _, err = run("--apply", "--mapping", "folded")
-    assert status == 1 and "it could not be restored; remove it" in err and path.read_text() == "{"
+    assert status == 1 and "this file could not be restored; remove it" in err and path.read_text() == "{"
 
 
 def test_what_a_version_before_has_written_and_held_is_undone(run: Run, tmp_path: Path) -> None:

@@ -489,7 +489,7 @@ CASES = (
     ),
     Case("mode that was ordered", ("tarazu.daemons.ordered:ordered",), _ordered, ordered.ordered),
     Case(
-        "notes of pools, of a version before",
+        "notes of pools, of an earlier version",
         ("tarazu.daemons.noted:Noted.read",),
         _pool,
         lambda p: pools.PoolStore(p.parent).load(),

@@ -86,14 +86,14 @@ def test_lists_are_named_only_where_the_user_says_so() -> None:
 
 
 def test_nothing_is_done_that_would_not_pay() -> None:
-    assert "no OST is amiss" in choose(PLAIN, MANY, targets(8), "", []).why
+    assert "no OST has a problem" in choose(PLAIN, MANY, targets(8), "", []).why
     slower = choose(PLAIN, MANY, targets(64, 0.5, _3="sick"), "", [])
     assert slower.why == "8 good OSTs would take 4.0 times as long as all of them with the slow one"
     assert "small files" in choose(PLAIN, Expected(1000, 1000 * MIB), targets(8, _3="sick"), "", []).why
     big = choose(PLAIN, Expected(64, 4000 * GIB), targets(16, _3="sick"), "", [])
     assert "too little room" in big.why
     extends = Layout((Component(0, EOF, MIB, 1, extension_bytes=64 * MIB),))
-    assert "extend themselves" in choose(extends, MANY, targets(8, _3="sick"), "good", [1]).why
+    assert "self-extending" in choose(extends, MANY, targets(8, _3="sick"), "good", [1]).why
 
 
 VERDICTS = st.lists(
@@ -167,7 +167,7 @@ def test_that_no_layout_keeps_files_from_what_is_amiss_is_listed_while_the_job_r
 
 def test_one_that_is_drained_and_slow_by_it_is_avoided_all_the_same() -> None:
     seen = targets(8, _3="slow")
-    assert "no OST is amiss" in words(choose(PLAIN, MANY, seen, "good", []))
+    assert "no OST has a problem" in words(choose(PLAIN, MANY, seen, "good", []))
     drained = judge(msgspec.structs.replace(seen[3], degraded=True, relative_speed=0.6))
     seen[3] = msgspec.structs.replace(seen[3], relative_speed=0.1, state=drained)
     assert "OST 3" in choose(PLAIN, MANY, seen, "good", []).why

@@ -21,7 +21,9 @@ from tarazu.daemons.changes.done import Done
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", nargs="?", default="", metavar="ID", help="as `tarazu change list` shows it")
-    parser.add_argument("--reason", default="tarazu change apply", metavar="TEXT", help="stands in the trail")
+    parser.add_argument(
+        "--reason", default="tarazu change apply", metavar="TEXT", help="is kept in the trail"
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
     by_option(parser)
 
@@ -36,7 +38,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.json:
         print_json({"id": one.id, "set": [c.id for c in done.set], "why_not": [f.why for f in done.wrong]})
     elif not say_done(done):
-        say(f"{one.id}: nothing is to be set: it is so already")
+        say(f"{one.id}: nothing to set: it has these values already")
     return int(bool(done.wrong))
 
 

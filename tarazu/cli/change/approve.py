@@ -3,7 +3,7 @@
     sudo tarazu change approve 3f9a --reason "as agreed on Monday"
 
 Who approves is the person who called sudo, or --by. With `changes.second_person` two different people have to; what
-both say stands in the trail.
+both say is kept in the trail.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tarazu.errors import BadInput
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="as `tarazu change list` shows it")
-    parser.add_argument("--reason", required=True, metavar="TEXT", help="stands in the trail")
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="is kept in the trail")
     parser.add_argument("--json", action="store_true", help="as JSON")
     by_option(parser)
 
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     settings, by = config.load(options.config), name_of(options)
     if not options.reason.strip():
-        raise BadInput("--reason", "why, in some words", options.reason)
+        raise BadInput("--reason", "why, in a few words", options.reason)
     one = here.found(here.listed(settings), options.id)
     why = by_hand.approve(settings, one, by, options.reason)
     if options.json:

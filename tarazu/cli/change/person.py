@@ -19,7 +19,7 @@ def name_of(options: argparse.Namespace) -> str:
     """Raises BadInput where it is not known who root is."""
     name = " ".join((options.by or login()).split())
     if name in ("", "root"):
-        raise BadInput("--by", "the name of a person, for root is everybody", name or None)
+        raise BadInput("--by", "a person's name, because root may be anybody", name or None)
     return name
 
 

@@ -17,7 +17,7 @@ from tarazu.errors import Unavailable
 from tarazu.names import shown
 from tarazu.units import human_time
 
-NOT_YOURS = "what is set on this node is another user's: with sudo"
+NOT_YOURS = "what is set on this node belongs to another user: use sudo"
 ALIKE = 4
 """So many changes that differ in their target alone stand in one entry."""
 STATE = 14

@@ -22,6 +22,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
-    stopped = "makes nothing new; what is set stays"
+    stopped = "makes no new changes; what is set stays"
     outcomes = by_hand.stop(settings, options.by or login())
     return rows.say_each(settings, outcomes, stopped, stopped, as_json=options.json)

@@ -49,7 +49,7 @@ def execute(options: argparse.Namespace) -> int:
             raise
         settings, wrong = config.Settings(), str(error)
         if not options.json:
-            say(f"{wrong}; the usual directories are looked at")
+            say(f"{wrong}; looking in the usual directories")
     by = options.by or login()
     with _watching() as watch:
         if options.all:
@@ -72,14 +72,18 @@ def execute(options: argparse.Namespace) -> int:
     for each in done:  # last, so that nobody has to look for it above
         _say_failed(each)
     if not done:
-        where = "these directories know of nothing" if wrong else "tarazu has never set anything on this node"
+        where = "these directories list no changes" if wrong else "tarazu has never set anything on this node"
         print(f"nothing to restore: {where}")
     if others and options.all:
-        say(f"not looked at, for they are another user's: {', '.join(others)}; with sudo they are")
+        say(f"skipped, because another user owns them: {', '.join(others)}; use sudo")
     if not options.all and done and not failed:
         print("not made again until `tarazu change apply`")
     if options.all and done:
-        print("still set, or not held: see above" if failed else "all is held until `tarazu change apply`")
+        print(
+            "still set, or not stopped: see above"
+            if failed
+            else "nothing is set again until `tarazu change apply`"
+        )
     return int(failed)
 
 
@@ -159,9 +163,9 @@ def _say_failed(each: by_hand.Undone) -> None:
         if still:
             alike.setdefault((still.change.lever, why), []).append(still)
         else:
-            say(f"{each.agent}: what is set is not known: {why}")
+            say(f"{each.agent}: cannot tell what is set: {why}")
             if f"/{CHANGES}: " in why:
-                say("  what was there: tarazu change log; once it is so again, remove that file")
+                say("  see tarazu change log for the earlier values; once they are back, remove that file")
     for (lever, why), of in alike.items():
         for still in of[:MOST]:
             say(f"STILL SET: {_named(still)}: {why}")

@@ -119,8 +119,8 @@ class Agent:
         of: Callable[[Held], bool] = lambda held: True,
         wait_s: float = LOCK_S,
     ) -> Done:
-        """One round. `why`: what is told of what is taken back because it is in the plan no more; `of`: which held
-        changes this plan speaks of.
+        """One round. `why`: the reason given for what is taken back because the plan no longer has it; `of`: the held
+        changes that this plan covers.
 
         Raises StoreError or Unavailable when the notes are not to be had: then nothing is set.
         """
@@ -291,7 +291,7 @@ class Agent:
         weight: float = 1.0,
         wait_s: float = LOCK_S,
     ) -> Done:
-        """What a lever's measures are now, each round: what changes gave is told by them. What made things worse is
+        """What a lever's measures are now, each round: they give the effect of changes. What made things worse is
         taken back. An empty target: the measures are those of all of the lever's that have none of their own.
         `weight`: of this round, in the mean of its hour.
         """
@@ -310,7 +310,7 @@ class Agent:
         try:
             return self._look_back(now_s, wait_s)
         except TarazuError as error:
-            self._said.warning(f"{error}: what changes gave is looked at later", "look back")
+            self._said.warning(f"{error}: the effect of changes is measured later", "look back")
             return Done()
 
     def _look_back(self, now_s: float, wait_s: float) -> Done:
@@ -388,11 +388,11 @@ def words_of_veto(veto: Veto) -> str:
 
 def words_of(gave: Gave) -> str:
     """`time: promised 1.8 -> 1.1, was 1.7, is 1.2 over 5 hours: better`."""
-    promised = f"{gave.measure}: nothing promised"
+    promised = f"{gave.measure}: no gain promised"
     if gave.promised_before is not None and gave.promised_after is not None:
         promised = f"{gave.measure}: promised {gave.promised_before:.3g} -> {gave.promised_after:.3g}"
     if not gave.hours or gave.verdict == "not known yet":
-        return f"{promised}; not known yet what came of it"
+        return f"{promised}; result not known yet"
     return f"{promised}, was {gave.before:.3g}, is {gave.after:.3g} over {gave.hours} hours: {gave.verdict}"
 
 

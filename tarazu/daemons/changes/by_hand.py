@@ -200,7 +200,7 @@ def _undo(each: NodeAgent, of: Of, words: str, not_held: str, watch: Watch) -> U
         if held.theirs and held.key not in failed and not why:
             left.append(held)
         else:
-            still.append((held, failed.get(held.key) or why or "it is still noted"))
+            still.append((held, failed.get(held.key) or why or "it is still in the notes"))
     parts_left = [held for held in done.left if held.key not in {one.key for one in left}]
     return Undone(each.name, each.unit, done.restored, (*left, *parts_left), tuple(still), not_held)
 
@@ -265,7 +265,7 @@ def _agent(settings: config.Settings, one: Listed) -> NodeAgent:
 
 def _made(each: NodeAgent) -> Agent:
     if each.agent is None:
-        raise BadInput(each.name, "an agent that can be asked", each.why_not)
+        raise BadInput(each.name, "a daemon or command of tarazu that keeps notes on this node", each.why_not)
     return each.agent
 
 
@@ -277,7 +277,7 @@ def _change(agent: Agent, one: Listed) -> Change:
     for held in agent.store.held_changes.values():
         if held.id == one.id:
             return held.change
-    raise Unavailable(f"{one.id}: it is proposed no more")
+    raise Unavailable(f"{one.id}: no longer proposed")
 
 
 def _tell(each: NodeAgent, what: What, why: str, by: str) -> None:

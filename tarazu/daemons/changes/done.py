@@ -12,7 +12,7 @@ from tarazu.errors import Unavailable
 
 
 class Refused(Unavailable):
-    """A change that is not made: a goal that it would worsen, a limit, a moment that is no good."""
+    """A change that is not made: it would worsen a goal, a limit is reached, or now is not the time."""
 
     def __init__(self, text: str, *, waits: bool) -> None:
         super().__init__(text)

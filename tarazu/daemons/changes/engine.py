@@ -107,11 +107,10 @@ class Engine:
         for_good: bool = False,
         reasons: Mapping[Key, str] = MappingProxyType({}),
     ) -> Done:
-        """Make targets what is wanted; others that are held are taken back, those of `of` only; `why` is told of them,
-        or `reasons` of some. `anew`: what failed is tried at once, and what somebody else has set is no longer left to
-        him. `asker`: one of several who may want the same target: it stays as the first of them wants it until all of
-        them `leave`. `for_good`: nothing rests, whether the site is stopped or not: its stop file,
-        which may hang, is not looked for.
+        """Set targets to what is wanted, and take back other changes, those of `of` only. `why`: the reason given, for
+        some of them `reasons`. `anew`: try at once what failed, and set again what somebody else has set. `asker`:
+        one of several that may want the same target: it stays as the first wants it until all of them `leave`.
+        `for_good`: nothing rests, also while the site is stopped: its stop file, which may hang, is not read.
 
         Raises StoreError or Unavailable when the notes are not to be had: then nothing is set. What goes wrong with
         one target is in the answer, and keeps no other.
@@ -334,7 +333,7 @@ class Engine:
             time.monotonic(),
         )
         if lever is None:
-            raise BadInput(change.lever, f"one of {', '.join(self.levers) or 'no levers here'}")
+            raise BadInput(change.lever, f"one of {', '.join(self.levers) or 'no lever on this node'}")
         lever.check(change.target, change.wanted)
         if held and self._is_his(held):
             return Done()
@@ -462,7 +461,7 @@ class Engine:
         lever = self.levers.get(held.change.lever)
         if lever is None:
             raise Unavailable(
-                f"not on this node now, or of another version; stays noted: {text_of(held.before)} was there"
+                f"not on this node now, or of another version; kept in the notes: it was {text_of(held.before)}"
             )
         now = time.monotonic()
         if self._is_his(held) or (rests and held.resting and now < self._look_at.get(held.key, 0.0)):
@@ -503,7 +502,7 @@ class Engine:
             self.store.note_all({**self.store.held_changes, **restoring}.values())
 
     def _expire(self, held: Held) -> Done:
-        why = f"it was to last {held.change.lasts_s:g} s"
+        why = f"its time is over: it was set for {held.change.lasts_s:g} s"
         self._event("expired", None, held, why=why)
         return self._restore(held, why)
 
@@ -547,7 +546,11 @@ class Engine:
         found = {part.name: part.value for part in theirs}
         left = msgspec.structs.replace(held, theirs={**held.theirs, **found})
         self._event(
-            "left", None, held, found=found, why="somebody else has set it: his until it is applied anew"
+            "left",
+            None,
+            held,
+            found=found,
+            why="somebody else has set it: left alone until it is applied again",
         )
         self._later(held.key, held.change.wanted, left)
         return left, Done(left=(left,))
@@ -571,7 +574,7 @@ class Engine:
         try:
             self.store.flush()
         except StoreError as error:
-            self._say(f"{error}: this round's changes stay noted as they were", "notes")
+            self._say(f"{error}: the notes of this round's changes stay as they were", "notes")
             for key, wish in due.items():
                 self._tries.failed(key, wish, time.monotonic())
                 self._failed[key] = Done(failed=(Failure(key, str(error)),))

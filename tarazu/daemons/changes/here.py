@@ -182,7 +182,7 @@ def _status(place: str) -> os.stat_result | None:
 
 
 def listed(settings: config.Settings, only: str = "") -> list[ListedAgent]:
-    """All agents, or one, with all that they have; what cannot be read is told in `problem`."""
+    """All agents, or one, with all that they have; `problem` says what cannot be read."""
     return [_listed(each, settings) for each in agents_of(settings) if only in ("", each.name)]
 
 
@@ -272,7 +272,7 @@ def _why_not(proposal: Proposal, mode: str, decisions: Decisions, settings: conf
         return f"taken back by {veto.by} until tarazu change apply"
     if proposal.state == "proposed" and mode == "advise":
         missing = unapproved(proposal.change.id, decisions, settings, time.time())
-        return missing or "it is approved: in the next round"
+        return missing or "approved: set in the next round"
     return proposal.why_not
 
 
@@ -306,7 +306,7 @@ def now_of(settings: config.Settings, one: Listed) -> Now:
     """Raises TarazuError where it is not to be had now."""
     each = next(each for each in agents_of(settings) if each.name == one.agent)
     if each.agent is None:
-        raise BadInput(one.agent, "an agent that can be asked", each.why_not)
+        raise BadInput(one.agent, "a daemon or command of tarazu that keeps notes on this node", each.why_not)
     lever: Lever | None = each.agent.engine.levers.get(one.lever)
     if lever is None:
         raise BadInput(one.lever, "a lever of this node", "none now")
@@ -332,8 +332,8 @@ def found(agents: list[ListedAgent], id: str) -> Listed:
         c for c in all_ if id and c.id.startswith(id)
     ]
     if len({(change.agent, change.id) for change in fitting}) != 1:
-        none = "none that you may read: with sudo?" if any(agent.is_others for agent in agents) else "none"
-        count = f"{len(fitting)} that begin so" if fitting else none
+        none = "none that you may read (try sudo)" if any(agent.is_others for agent in agents) else "none"
+        count = f"{len(fitting)} that begin with it" if fitting else none
         raise BadInput(id, "the ID of one change that `tarazu change list` shows on this node", count)
     return fitting[0]
 

@@ -50,7 +50,9 @@ class Lnetctl:
     def _call(self, arguments: tuple[str, ...]) -> str:
         """What it printed."""
         if time.monotonic() < self._silent_until:
-            raise Unavailable(f"lnetctl {' '.join(arguments)}: not called: the call before had no answer")
+            raise Unavailable(
+                f"lnetctl {' '.join(arguments)}: not called, because the last call got no answer"
+            )
         self._turn()
         try:
             answer = self.program.call(arguments)

@@ -103,7 +103,7 @@ class Decisions(msgspec.Struct, frozen=True):
 
 class Store(Noted):
     def __init__(self, directory: str | Path, daemon: str = "agent", command: str = "tarazu change") -> None:
-        """`daemon`: what a second one is told that the first one is; `command`: whose `--undo` holds."""
+        """`daemon`: the name of the first one in a second one's error; `command`: whose `--undo` holds."""
         super().__init__(directory)
         self.daemon, self.command = daemon, command
         self.held_changes: dict[Key, Held] = {}

@@ -48,7 +48,7 @@ class Trail:
             finally:
                 os.close(descriptor)
         except (OSError, ValueError) as error:  # also a name that is no UTF-8
-            self._said.warning(f"{self.path}: lines of the trail are lost: {error}", "trail")
+            self._said.warning(f"{self.path}: lines of the trail were lost: {error}", "trail")
 
 
 def read(path: Path, most: int | None) -> Iterator[Event]:

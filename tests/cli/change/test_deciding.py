@@ -16,7 +16,7 @@ def test_what_is_approved_is_made_in_the_next_round(node: ClientNode) -> None:
     node.follow("advise")
     status, out, _ = node("approve", RPCS.id[:5], "--reason", "as agreed")
     assert (status, out) == (0, f"{RPCS.id} is approved by anna\n") and node.now() == "8"
-    assert "it is approved: in the next round" in node("list")[1]
+    assert "approved: set in the next round" in node("list")[1]
     node.follow("advise")
     assert node.now() == "16" and "max_read_ahead_mb proposed" in node.list()
     assert "approved max_rpcs_in_flight: 16: as agreed (by anna)" in node("log")[1]
@@ -41,7 +41,7 @@ def test_root_says_who_it_is(node: ClientNode, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("SUDO_USER", who)
     node.follow("advise")
     status, _, error = node("approve", RPCS.id, "--reason", "x")
-    assert status == 2 and "--by: expected the name of a person" in error
+    assert status == 2 and "--by: expected a person's name" in error
     assert node("approve", RPCS.id, "--reason", "x", "--by", "Bea \x1b[31m")[0] == 0
     assert "\\x1b[31m" in node("log")[1]
 

@@ -107,7 +107,7 @@ def test_a_target_that_has_moved_stays_noted(server: Server) -> None:
     server.apply(ost(0))
     place = server.path(ZERO).parent
     place.rename(server.root / "elsewhere")
-    assert "not on this node now" in server.undo().still_set[0][1] and server.notes.exists()
+    assert "not on this node at the moment" in server.undo().still_set[0][1] and server.notes.exists()
     (server.root / "elsewhere").rename(place)
     assert server.undo().restored and server.now()[ZERO] == "0"
 
@@ -117,7 +117,7 @@ def test_one_that_was_away_at_a_look_could_not_be_undone_any_more(server: Server
     server.apply(ost(0))
     place.rename(server.root / "elsewhere")
     server.drains().engine.make([wish("drain", "1", ZERO)], "a test")
-    assert "not on this node now" in server.undo().still_set[0][1]
+    assert "not on this node at the moment" in server.undo().still_set[0][1]
     place.mkdir()
     server.path(ZERO).write_text("0\n")  # mounted anew: another device
     assert not server.undo().still_set and not server.notes.exists() and server.now()[ZERO] == "0"
@@ -203,7 +203,7 @@ def test_the_announcers_rounds_leave_drained_osts_until_they_end(server: Server)
 
     def announcer(ahead_s: float) -> Done:
         agent = server.agent(clock=lambda: time.time() + ahead_s)
-        return agent.follow(Plan(), "observe", "no council speaks", of=learns)
+        return agent.follow(Plan(), "observe", "no council answers", of=learns)
 
     assert not any(announcer(0.0)) and not any(announcer(6 * 86400.0)) and server.now()[TEN] == "1"
     assert len(announcer(8 * 86400.0).restored) == 2 and server.now()[TEN] == "0"
@@ -219,7 +219,7 @@ def test_drained_osts_have_nothing_to_do_with_undo_of_what_learns(server: Server
     assert agent_of(server.settings).store.held
     assert server.apply(ost(0)).set and server.now()[ZERO] == "1"
     server.agent().follow(Plan(), "observe", "held", of=learns)
-    server.agent(stopped=lambda: "stopped").follow(Plan(), "observe", "no council speaks", of=learns)
+    server.agent(stopped=lambda: "stopped").follow(Plan(), "observe", "no council answers", of=learns)
     assert server.now()[ZERO] == "1"
     assert server.undo().restored
 

@@ -128,7 +128,7 @@ def test_what_promised_nothing_is_measured_and_another_value_may_be_tried(site: 
     site.hours(8, 3.0)
     assert site.case.now() == before
     (worse,) = [each for each in site.events() if each.event == "worse"]
-    assert "nothing promised, was" in worse.why
+    assert "no gain promised, was" in worse.why
     assert not site.agent.follow(site.plan, "apply", "").set
     other = site.case.wishes()[1][1]
     assert other.key == change.key and site.agent.follow(Plan((other,)), "apply", "").set

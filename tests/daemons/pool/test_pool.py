@@ -468,9 +468,9 @@ def test_what_the_command_says_is_true(site: Site, capsys: pytest.CaptureFixture
     shown = said(keeper)
     assert "somebody else has put it out" in shown and "stays so until tarazu change pool --apply" in shown
     site.lctl("pool_remove", *range(1, 8))
-    assert "it has no OSTs: files of its directories go to any" in said(keeper)
+    assert "the pool has no OSTs: files of its directories go to any OST" in said(keeper)
     site.lctl("pool_destroy")
-    assert "somebody else has removed it: tarazu change pool --apply makes it" in said(keeper)
+    assert "somebody else has removed it: tarazu change pool --apply creates it again" in said(keeper)
     keeper.undo()
     shown = said(keeper)
     assert "nothing is changed now: held by tarazu change pool --undo" in shown
@@ -578,7 +578,7 @@ def test_apply_by_hand_beside_a_keeper_forgets_its_waits_too(site: Site) -> None
 
 
 def former(existed: bool, before: list[int], members: list[int], theirs: dict[str, str]) -> dict[str, object]:
-    """As a version before this one noted it."""
+    """As an earlier version noted it."""
     return {
         "format": 1,
         "pools": {

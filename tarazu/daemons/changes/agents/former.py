@@ -14,7 +14,7 @@ from tarazu.durable import boot_id
 from tarazu.errors import StoreError
 
 NAME, FORMAT = "levers.json", 1
-ASKED_BY = "a version before this one"
+ASKED_BY = "an earlier version"
 
 
 class _Before(msgspec.Struct, frozen=True):

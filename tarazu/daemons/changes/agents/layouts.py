@@ -79,7 +79,7 @@ class Layouts:
         """(directory, words) each, after what jobs that are gone have left. `cannot`: directory → why its files cannot
         be kept from what is amiss. Raises StoreError, Unavailable.
         """
-        self.clean("its job is gone")
+        self.clean("its job has ended")
         if not (wanted or cannot):
             return Done()
         self._rotate()

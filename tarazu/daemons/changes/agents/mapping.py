@@ -41,7 +41,9 @@ class MappingStore(Store):
         target, parts = str(self.path), MappingLever().read(str(self.path))
         wanted = {part.name: part.value for part in parts if part.value}
         if wanted:
-            change = Change(lever=MappingLever.name, target=target, wanted=wanted, why="of a version before")
+            change = Change(
+                lever=MappingLever.name, target=target, wanted=wanted, why="of an earlier version"
+            )
             self.held_changes[change.key] = Held(change, (Part(target, ""),), (wanted,), lasting=True)
 
     def note_all(self, changes: Iterable[Held]) -> None:

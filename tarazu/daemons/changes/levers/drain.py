@@ -53,7 +53,7 @@ class DrainLever(Lever):
         _check_before(held.change.target, held.before)
         if not parts:
             # Its target runs on another server now, and may come back: as it was drained, by our own doing.
-            raise Unavailable(f"{held.change.target}: not on this node now")
+            raise Unavailable(f"{held.change.target}: not on this node at the moment")
         return super().back(held, parts, for_good=for_good)
 
 

@@ -40,7 +40,7 @@ class MappingLever(Lever):
         super().may_change(target, parts)
         for part in parts:
             if part.value.startswith(NONE_OF_OURS):
-                raise Unavailable(f"{part.value}: it could not be restored; remove it")
+                raise Unavailable(f"{part.value}: this file could not be restored; remove it")
 
     def set(self, target: str, wanted: Mapping[str, str]) -> None:
         if value := wanted[target]:

@@ -41,7 +41,7 @@ class NodesLever(Lever):
     def read(self, target: str, parts: Collection[str] = ()) -> tuple[Part, ...]:
         id = self.job(target)
         if not id:
-            raise Unavailable("its job is not in the queue yet")
+            raise Unavailable("the job is not in the queue yet")
         try:
             text = self.slurm.job(id)
         except BadInput as error:
@@ -63,7 +63,7 @@ class NodesLever(Lever):
         words = self._words.get(target, {})
         unset = all(words.get(name) == "(null)" for name in _UNSET) and words.get("Contiguous") == "0"
         if not parts or not unset or _OWN & set(words):
-            raise Unavailable("it does not wait, or says itself which nodes it wants")
+            raise Unavailable("the job is not waiting, or names its nodes itself")
 
     def set(self, target: str, wanted: Mapping[str, str]) -> None:
         self.slurm.update(self.job(target), **wanted)

@@ -48,7 +48,7 @@ class RoutersLever(Lever):
     def may_change(self, target: str, parts: Sequence[Part]) -> None:
         super().may_change(target, parts)
         if any(part.value for part in parts):
-            raise Unavailable(f"{target}: somebody has set it since LNet was loaded anew")
+            raise Unavailable(f"{target}: somebody has set it since LNet was loaded again")
         if other := self._rules().in_the_way(udsp.parsed(target)):
             where = f"idx {other.idx}: --dst {other.dst} --rte {other.rte}"
             raise Unavailable(f"another rule ({where}) is for some of the same nodes")
@@ -63,7 +63,7 @@ class RoutersLever(Lever):
             self.lnetctl.delete(idx)
             if self._rules().index_of(rule) is not None:  # somebody changed the rules since our look
                 went = before.went(self._rules())
-                raise Unavailable(f"lnetctl udsp del --idx {idx}: expected {rule} to go; what went is {went}")
+                raise Unavailable(f"lnetctl udsp del --idx {idx}: expected to delete {rule}, deleted {went}")
 
     def commands(self, target: str, wanted: Mapping[str, str], parts: Sequence[Part]) -> list[str]:
         rule = udsp.parsed(target)
