@@ -97,7 +97,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     one = verb(
         "show",
-        "what is there, or what follows from it for a job",
+        "the benchmarks in the file, or what they say of a job",
         "Without LOG: the benchmarks. With LOG: the bandwidth curve that follows from them for each job, with its\n"
         "spread, and which benchmarks stood in for its phases.",
     )
@@ -126,7 +126,7 @@ def _planning_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--repetitions", type=whole(1), default=3, metavar="N", help="of each (default: 3)")
     parser.add_argument("--most", type=whole(1), default=20, metavar="N", help="runs at most (default: 20)")
-    parser.add_argument("--by", choices=("bytes", "time"), default="bytes", help="what is to be stood for")
+    parser.add_argument("--by", choices=("bytes", "time"), default="bytes", help="what the runs must cover")
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -311,7 +311,7 @@ def _say(found: IorPlan, by: str) -> None:
     count = sum(len(run.resources) for run in found.runs)
     print(f"# {count} IOR runs; benchmarks that are there stand for {found.there:.1%} of the {by}")
     if found.left > 0.0005:
-        print(f"# {found.left:.1%} are left for which nothing stands (--most)")
+        print(f"# {found.left:.1%} are not covered (--most)")
 
 
 def _text(pattern: BenchmarkPattern) -> str:

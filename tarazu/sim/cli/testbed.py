@@ -69,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         return added
 
     _add_up(command("up", _up, "make a testbed; start its servers and tarazu's daemons"))
-    down = command("down", _down, "stop a testbed and remove it; does nothing when there is none")
+    down = command("down", _down, "stop a testbed and remove it; does nothing if it does not exist")
     down.add_argument("--keep", action="store_true", help="leave the files")
     status = command("status", _status, "what it is and which of its processes run")
     usage = command("usage", _usage, "bytes per OST and OSS, from the files' actual layouts")

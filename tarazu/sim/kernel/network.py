@@ -203,7 +203,7 @@ class Network:
                 if self._streams[n]
             ]
             raise TarazuError(
-                f"simulation: {int(self._flows.count.sum())} flows stand still for ever from {self.env.now:g} s on: "
+                f"simulation: {int(self._flows.count.sum())} flows never finish from {self.env.now:g} s on: "
                 f"no capacity on {', '.join(dead[:5])}{' ...' if len(dead) > 5 else ''}"
             ) from None
 

@@ -136,7 +136,7 @@ class Simulation:
         lost = [j for j in np.flatnonzero(osts.speed == 0).tolist() if osts.waiting(j, streams)]
         names = ", ".join(a.name for a in waited if a in self.cluster.running)
         where = f"for OST {ranges.fold(lost)}, which is lost" if lost else "for nothing that will come"
-        return f"simulation: from {self.now:.6g} s on nothing goes on: job {names} waits {where}"
+        return f"simulation: from {self.now:.6g} s on nothing can continue: job {names} waits {where}"
 
     def _counts(self) -> tuple[Floats, ...]:
         """(written, read, busy, operations under way times how long they were) of each OST up to now."""

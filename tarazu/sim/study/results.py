@@ -74,8 +74,8 @@ class ScenarioRow(msgspec.Struct, frozen=True):
     ost_cost_bound: Annotated[float, Meta(description="no placement can have a lower OST cost")] = 0.0
     fill_max: Annotated[float, Meta(description="used share of the fullest OST at the end")] = 0.0
     fill_mean: Annotated[float, Meta(description="used share of all OSTs at the end")] = 0.0
-    events: Annotated[int, Meta(description="times at which bandwidth was shared anew")] = 0
-    stand_in: Annotated[str, Meta(description="workloads that stand for data that is not to be had")] = ""
+    events: Annotated[int, Meta(description="times at which bandwidth was shared again")] = 0
+    stand_in: Annotated[str, Meta(description="workloads that stand in for data that is not available")] = ""
     assumed: Annotated[str, Meta(description="what was taken for true where a log says nothing")] = ""
     jobs: Annotated[tuple[JobOutcome, ...], Meta(description="each job's times, bytes and OST cost")] = ()
     ost_placed_bytes: Annotated[

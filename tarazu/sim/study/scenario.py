@@ -97,7 +97,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     )
     seeds: Annotated[int | tuple[int, ...], Meta(description="so many seeds from 0, or these")] = 5
     resolution_s: Annotated[
-        NotNegative, Meta(description="share bandwidth anew at most once per so many seconds; 0: exactly")
+        NotNegative, Meta(description="seconds between two shares of bandwidth at least; 0: exact")
     ] = 0.0
     per_ost: Annotated[
         bool, Meta(description="keep what each OST held and when it was done, in every row")

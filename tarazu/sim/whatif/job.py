@@ -122,7 +122,7 @@ def jobs(log: DarshanLog, assumed: Layout | None = None) -> LoggedJobs:
         if mount is None and layout and len(lustre) <= 1:
             where = lustre[0] if lustre else ""
         elif mount is None and layout:
-            lost["that cannot be told apart: several Lustre file systems, names are missing"] += record[
+            lost["whose file system is unknown: there are several, and the log has no names"] += record[
                 "written_bytes"
             ]
             continue

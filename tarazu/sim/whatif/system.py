@@ -82,7 +82,7 @@ def _notes(job: LoggedJob, indices: Sequence[int], seen: Array, found: dict[int,
     gone = [i for i in job.osts if found and i not in found]
     if gone:
         notes.append(
-            f"OSTs of the log that the file system has no more: {ranges.fold(sorted(gone))}; they get nothing"
+            f"OSTs of the log that the file system no longer has: {ranges.fold(sorted(gone))}; they get no files"
         )
     unseen = [i for i, rate in zip(indices, seen.tolist(), strict=True) if np.isnan(rate)]
     if unseen and len(unseen) < len(indices):

@@ -66,7 +66,7 @@ def test_a_link_without_capacity_holds_flows_until_it_has_some(network: Network)
 def test_a_network_that_can_never_go_on_says_so(network: Network) -> None:
     dead = network.link(0.0, "OST 3")
     event = network.start([dead], None, 1.0)
-    with pytest.raises(TarazuError, match=r"1 flows stand still for ever from 0 s on: no capacity on OST 3"):
+    with pytest.raises(TarazuError, match=r"1 flows never finish from 0 s on: no capacity on OST 3"):
         network.run(event)
 
 

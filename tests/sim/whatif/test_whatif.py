@@ -172,7 +172,7 @@ def test_a_view_brings_the_other_osts_and_one_that_is_gone_gets_nothing(
     log = job(tmp_path / "log.darshan", [GIB] * 8, [[n % 4] for n in range(8)], ends=[11.0] * 8)
     of = answer(capsys, log, "--view", view)
     assert of["osts"] == 6
-    assert any("has no more: 0; they get nothing" in note for note in of["notes"])
+    assert any("no longer has: 0; they get no files" in note for note in of["notes"])
     assert any("the speed of 2 OSTs is not known" in note for note in of["notes"])
     assert of["rows"][0]["bytes"]["tarazu"] == 0 < of["rows"][0]["bytes"]["as logged"]
     assert all(row["bytes"]["tarazu"] for row in of["rows"][1:])

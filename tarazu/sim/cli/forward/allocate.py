@@ -48,7 +48,7 @@ MOST_EVENTS = 300_000
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("jobs", nargs="?", type=Path, metavar="JOBS.toml", help="jobs and resources")
-    parser.add_argument("--example", action="store_true", help="print a commented JOBS.toml and do no more")
+    parser.add_argument("--example", action="store_true", help="print a commented JOBS.toml and stop")
     parser.add_argument(
         "--policy", default=OURS, metavar="NAME", help=f"whose answer is shown job by job (default: {OURS})"
     )
