@@ -1,4 +1,4 @@
-"""The nouns of tarazu. Frozen structs, units in the names; every other room speaks in these."""
+"""The nouns of tarazu. Frozen structs, units in the names; every other room uses them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     """No report for longer than the view trusts."""
     pools: tuple[str, ...] = ()
     health: str = ""
-    """Why no object should be made here now (`dead: CONNECTING`), as the MDS says; empty: nothing is amiss."""
+    """Why no object should be made here now (`dead: CONNECTING`), as the MDS says; empty: no problem."""
     state: OstState | None = None
     """mdsd's verdict; None: of an earlier mdsd, or where none has judged."""
 
@@ -105,7 +105,7 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def sick(self) -> bool:
-        """Slow enough to be avoided, whatever else is amiss."""
+        """Slow enough to be avoided, whatever other problem it has."""
         return self.relative_speed is not None and self.relative_speed < SICK
 
     @property

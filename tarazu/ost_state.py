@@ -4,7 +4,7 @@ mdsd judges each OST (`judge`) and sends the verdict in `Ost.state`; whoever dec
 
 dead         the MDS has lost its connection, or is not ready to make objects there
 silent       no report from its server for `mdsd.stale_after_s`
-impossible   its server reports values that cannot be, and they are passed over
+impossible   its server reports impossible values, which are ignored
 refusing     the MDS makes no objects there, or its server does not
 full         no space or no inodes are left
 excluded     `mdsd.exclude` names it
@@ -84,7 +84,7 @@ UNKNOWN = frozenset({Verdict.SILENT, Verdict.IMPOSSIBLE})
 AVOIDED = UNUSABLE | {Verdict.SICK, Verdict.DEGRADED, Verdict.NEARLY_FULL, Verdict.EXCLUDED}
 """A pool of good OSTs, and default layouts, do without these."""
 TOLD = UNUSABLE | {Verdict.SICK, Verdict.SILENT}
-"""Job steps with promises there are told of these."""
+"""Job steps with promises there get news of these."""
 
 
 class OstState(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -95,8 +95,8 @@ class OstState(msgspec.Struct, frozen=True, omit_defaults=True):
     since_s: float = 0.0
     """Unix time; 0: not known."""
     source: str = ""
-    """Who says so: `mds` (its connection to the OST), `oss` (the server's report), `mdsd` (its settings, or nothing
-    heard), or what the times of I/Os were taken from (`brw_stats`, `diskstats`: see `tarazu.stats.service`)."""
+    """Who says so: `mds` (its connection to the OST), `oss` (the server's report), `mdsd` (its settings, or no
+    report), or what the times of I/Os were taken from (`brw_stats`, `diskstats`: see `tarazu.stats.service`)."""
 
     def __str__(self) -> str:
         return f"{self.verdict}: {self.why}" if self.why else self.verdict
@@ -108,7 +108,7 @@ class OstState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 WELL = OstState()
 EXCLUDED = OstState(Verdict.EXCLUDED, "mdsd.exclude", source="mdsd")
-IMPOSSIBLE = OstState(Verdict.IMPOSSIBLE, "its server reports values that cannot be", source="mdsd")
+IMPOSSIBLE = OstState(Verdict.IMPOSSIBLE, "its server reports impossible values", source="mdsd")
 
 
 class Facts(Protocol):

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 OPEN = math.inf
-"""Release time of a file whose close was not told."""
+"""Release time of a file whose close was not reported."""
 GONE = -math.inf
 """That of a file that promises nothing any more."""
 MAX_ENDED = 10_000
@@ -52,7 +52,7 @@ def pack(files: Iterable[Mapping[int, int]]) -> Stripes:
 
 
 class Dead(NamedTuple):
-    """A job step that was not heard of for too long."""
+    """A job step that has not reported for too long."""
 
     id: str
     fs_name: str
@@ -140,7 +140,7 @@ class Ledger:
     ) -> None:
         """Enter an allocation: bytes by OST index for each file. The same id again changes nothing.
 
-        `alive_s` above 0: it dies when not `heard` for so long after `now`.
+        `alive_s` above 0: it counts as dead when it has not reported (`heard`) for so long after `now`.
         """
         if id in self:
             return
@@ -170,7 +170,7 @@ class Ledger:
         deaths: int,
         now: float,
     ) -> None:
-        """Enter a promise as it was in another ledger, as one that is alive and was heard of now."""
+        """Enter a promise as it was in another ledger, as one whose step has reported just now."""
         if id in self:
             return
         left = sum(at != GONE for at in release_s)
@@ -212,7 +212,7 @@ class Ledger:
         return tuple(self._dead)
 
     def stands(self, id: str) -> bool:
-        """True while this allocation has a promise left and its step lives."""
+        """True while this allocation has a promise left and its step is alive."""
         return id in self._promises and id not in self._dead
 
     def standing_on(self, fs_name: str, osts: Iterable[int], id: str = "") -> list[str]:
@@ -307,7 +307,7 @@ class Ledger:
         return entry.dead
 
     def revive(self, id: str, now: float) -> None:
-        """A job step that had died speaks again: what it has open is promised again."""
+        """A job step that counted as dead reports again: its open files are promised again."""
         entry = self._promises.get(id)
         if entry is None or not entry.dead:
             return
@@ -318,7 +318,7 @@ class Ledger:
         heapq.heappush(self._silences, (entry.heard_s + entry.alive_s, id))
 
     def hear_all(self, now: float) -> None:
-        """Every job step that is not dead counts as heard of now: nobody listened before."""
+        """Every job step that is not dead counts as having reported just now: nobody listened before."""
         self._paused_s = 0.0
         self._silences = []
         for id, entry in self._promises.items():
@@ -328,9 +328,9 @@ class Ledger:
         heapq.heapify(self._silences)
 
     def silent(self, now: float, excused: Callable[[str], bool] | None = None) -> list[str]:
-        """Job steps that were not heard of for too long, in the order of their silence: they are to `die`.
+        """Job steps that have not reported for too long, the longest first: they are to `die`.
 
-        One that is `excused` counts as heard of.
+        One that is `excused` counts as having reported.
         """
         steps: dict[str, None] = {}
         clock = now - self._paused_s
@@ -365,7 +365,7 @@ class Ledger:
         return dead
 
     def revoke(self, id: str) -> None:
-        """The promise was never told to anybody: it is as if it had not been made."""
+        """The promise reached nobody: it is as if it had not been made."""
         self.ended(id)
         self._ended.pop(id, None)
 
@@ -395,7 +395,7 @@ class Ledger:
         return left
 
     def heard_s(self, id: str) -> float:
-        """When this job step was heard of last; minus infinity for one without a promise."""
+        """When this job step reported last; minus infinity for one without a promise."""
         entry = self._promises.get(id)
         return entry.heard_s + self._paused_s if entry else -math.inf
 
@@ -447,7 +447,7 @@ class Ledger:
         return dict(self._written.get(fs_name, {}))
 
     def _open(self, entry: Promise) -> Iterator[tuple[int, int]]:
-        """Where the stripes of files lie whose close was not told: (first, end), neighbours as one."""
+        """The stripes of files whose close was not reported: (first, end), neighbours as one."""
         starts = entry.stripes.starts
         if entry.left == len(entry.release_s) and not entry.closing:
             yield 0, starts[-1]

@@ -67,7 +67,7 @@ class Problem:
     view: SystemView
     requests: Sequence[CreateRequest]
     osts: tuple[Ost, ...]
-    """Usable OSTs; every other array speaks of positions in it."""
+    """Usable OSTs; every other array holds positions in it."""
     oss: Array
     """(n,) server of each OST, numbered by first appearance."""
     oss_names: list[str]

@@ -89,7 +89,7 @@ class Died(msgspec.Struct, frozen=True, array_like=True, tag="died"):
 
 
 class Heard(msgspec.Struct, frozen=True, array_like=True, tag="heard"):
-    """A job step that had died speaks again."""
+    """A job step that counted as dead reports again."""
 
     id: str
     at_s: float

@@ -16,9 +16,7 @@ import msgspec
 from tarazu.cli.output import print_json
 from tarazu.errors import Unavailable
 
-UNKNOWABLE = (
-    "System calls made by the program's own assembly cannot be found out: compare with a recorded run."
-)
+UNKNOWABLE = "System calls in the program's own assembly cannot be detected: compare with a recorded run."
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

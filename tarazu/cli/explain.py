@@ -27,7 +27,7 @@ from tarazu.wire import local
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", nargs="?", help="a file on Lustre, whether it exists already or not")
+    parser.add_argument("path", nargs="?", help="a file on Lustre; it need not exist")
     parser.add_argument("--costs", action="store_true", help="show the cost terms of every OST")
     parser.add_argument("--fs", default="", help="with --costs: which file system, where there are several")
     parser.add_argument(
@@ -53,7 +53,7 @@ def execute(options: argparse.Namespace) -> int:
     except Unavailable as error:
         problem = str(error)
     except TarazuError:
-        problem = "no plan of yours in the interaction database expected it"
+        problem = "no plan of yours in the interaction database names it"
     actual = actual_layout(options.path)
     if options.json:
         print_json(
@@ -114,7 +114,7 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
     )
     print(f"  forecast: {human_bytes(forecast.size_bytes)} by {forecast.method}, {rank}, name {name.key}")
     if row.layout is None:
-        print(f"  left to Lustre: {row.left_because or 'by an older version, which did not keep why'}")
+        print(f"  left to Lustre: {row.left_because or 'by an older version, which did not record why'}")
         return
     print(f"  planned layout: {format_layout(row.layout, row.placement.osts if row.placement else ())}")
     if row.left_because:
@@ -144,7 +144,7 @@ def _costs(options: argparse.Namespace) -> int:
         return 0
     print(f"{view.fs_name}: level = fill + promise + degraded; rate = speed x latency x OSS load;")
     print(
-        "speed = that of its I/Os over its peers', by the source in the last column; 1 level = the time of a"
+        "speed = of its I/Os relative to its peers, by the source in the last column; 1 level = the time of a"
     )
     print("balanced OST; share = what an even job would put there, over the mean.")
     print_table(

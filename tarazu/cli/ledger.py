@@ -48,7 +48,7 @@ def execute(options: argparse.Namespace) -> int:
         for damage in ledger["damages"]:
             print(damage)
         if ledger["cut_off"]:
-            print(f"{ledger['cut_off']}: a last write that was cut off, or goes on just now")
+            print(f"{ledger['cut_off']}: the last write is incomplete, or still going on")
         verdict = "can be read as a whole" if not ledger["damages"] else "is damaged"
         print(
             f"{directory}: {counted(ledger['records'], 'record')}: the ledger {verdict}; digest {ledger['digest'][:16]}"

@@ -98,7 +98,7 @@ class Terminal(io.TextIOBase):
 
 
 def say(text: str) -> None:
-    """One line of text, whatever the names in it hold; for what peers and other users have told."""
+    """One line of text, whatever the names in it contain; for text of peers and other users."""
     print(shown(text))
 
 

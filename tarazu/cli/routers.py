@@ -62,7 +62,7 @@ def execute(options: argparse.Namespace) -> int:
         return 0
     rows.say_changes(agents)
     if problem:
-        say(f"what mdsd plans is not known here: {problem}")
+        say(f"cannot tell what mdsd plans: {problem}")
     else:
         _print_planned(planned, options.advise)
     return 0
@@ -101,7 +101,7 @@ def _print_planned(found: Mapping[str, Any], rules: bool) -> None:
                     job["routers"] or "-",
                     figure(job["slowdown"], ".2f"),
                     figure(job["alike"], ".2f"),
-                    job["why"] or ("" if job["known"] else "nothing is known of its I/O"),
+                    job["why"] or ("" if job["known"] else "its I/O is unknown"),
                 )
                 for job in found["jobs"]
             ],
@@ -122,7 +122,7 @@ def _print_planned(found: Mapping[str, Any], rules: bool) -> None:
 def _print_rules(found: Mapping[str, Any]) -> None:
     servers: dict[tuple[str, ...], list[str]] = {}
     if any("rules" not in oss for oss in found["osses"].values()):
-        print("\nrules, which name the nodes of all jobs, are for root to see")
+        print("\nonly root sees the rules, which name the nodes of all jobs")
         return
     for name, oss in found["osses"].items():
         servers.setdefault(tuple(oss["rules"]), []).append(name)

@@ -47,7 +47,7 @@ def burst_lines(status: Mapping[str, Any], now_s: float | None = None) -> list[s
         f"{human_bytes(history['bytes'])} of traffic"
     ]
     if slurm["problem"]:
-        lines.append(f"  jobs are not known: {slurm['problem']}")
+        lines.append(f"  jobs unknown: {slurm['problem']}")
     if history["trouble"]:
         lines.append(f"  not kept: {history['trouble']}")
     if history["lost_rows"]:
@@ -62,7 +62,7 @@ def change_lines(settings: config.Settings) -> list[str]:
         counts = Counter(one.state for one in each.changes)
         words = [f"{count} {state}" for state, count in sorted(counts.items())]
         words += [f"nothing is set here: {each.held}"] if each.held else []
-        words += [f"not all is known: {each.problem}"] if each.problem else []
+        words += [f"incomplete: {each.problem}"] if each.problem else []
         if words and not each.is_others:
             lines.append(f"changes here, {each.name}: {', '.join(words)} (tarazu change list)")
     return lines

@@ -94,7 +94,7 @@ def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
         say(f"this node: {settings.tune.mode} (tune.mode){_wrong(settings)}")
     rows.say_changes(agents)
     if problem:
-        say(f"what the council decides is not known here: {problem}")
+        say(f"cannot tell what the council decides: {problem}")
         return 0
     try:
         _print_council(council)
@@ -104,7 +104,7 @@ def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
                 say(line)
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise Unavailable(
-            f"what the council tells: expected it as this version of tarazu does, found another: "
+            f"the council's answer: expected this version's form, found another: "
             f"{type(error).__name__} {error}; tarazu change tune --json shows it"
         ) from None
     return 0
@@ -250,7 +250,7 @@ def council_lines(settings: config.Settings) -> list[str]:
             if council := council_here(settings):
                 return [f"this node has a council of parameters that learn: {council.mode} ({council.why})"]
     except TarazuError as error:
-        return [f"parameters that learn: what the council decides is not known: {error}"]
+        return [f"parameters that learn: cannot tell what the council decides: {error}"]
     return []
 
 

@@ -37,7 +37,7 @@ class Whole(NamedTuple):
 
 
 def status_of(settings: Settings) -> Mapping[str, Any]:
-    """What clientd says of itself (`clientd`), and of what it was told by mdsd (`mdsd`, `mdsds`). On a node without
+    """clientd's status (`clientd`), and that of mdsd as clientd has it (`mdsd`, `mdsds`). On a node without
     clientd mdsd is asked directly, and `clientd` is `{"unavailable": why}`. Raises Unavailable when neither answers.
     """
     try:

@@ -206,8 +206,8 @@ class Service:
             try:
                 self.claimed = claim()
             except TarazuError as error:
-                said.warning(f"{error}: this one {nothing}, and looks again", "claim")
-                self.manager.status(f"{nothing}: its state cannot be had")
+                said.warning(f"{error}: this one {nothing}, and tries again", "claim")
+                self.manager.status(f"{nothing}: its state cannot be opened")
                 return False
         return True
 

@@ -59,7 +59,7 @@ class ServiceManager:
         self._tell("STOPPING=1")
 
     def status(self, text: str) -> None:
-        """What `systemctl status` shows; told when it has changed."""
+        """What `systemctl status` shows; sent when it has changed."""
         if text != self._status:
             self._tell(*self._changed(text))
 
@@ -91,7 +91,7 @@ class ServiceManager:
         try:
             self._socket.sendto("\n".join(lines).encode(), self._address)
         except OSError as error:
-            log.debug("the service manager is not told %s: %s", lines[0], error)
+            log.debug("cannot report %s to systemd: %s", lines[0], error)
 
     def close(self) -> None:
         if self._socket is not None:

@@ -56,7 +56,7 @@ def targets(
     usual_bytes_per_s: float = 500e6,
 ) -> Targets:
     """own_pools: pools that say nothing of an OST's kind, such as the one of good OSTs that tarazu keeps. Where an OST
-    of a kind is in one, those outside take nothing: they are amiss, and Lustre refuses them to files of that pool.
+    of a kind is in one, those outside take nothing: they have a problem, and Lustre refuses them to files of that pool.
     pool: objects are moved to its OSTs only; BadInput where it has none. usual_bytes_per_s: where no speed is known.
     """
     osts = view.osts

@@ -39,9 +39,9 @@ MOST_STRIPES = 300_000
 FIRST_RUN = "first run: nothing to forecast from"
 NOT_FORECAST = "not forecast: no earlier run had such a name"
 EXISTED = "was there before the run"
-NEVER_CLOSED = "never closed: its size is not known"
+NEVER_CLOSED = "never closed: its size is unknown"
 OUTGROWN = "grew into a component that was not forecast"
-NO_VIEW = "which OSTs there are is not known"
+NO_VIEW = "the file system's OSTs are unknown"
 
 Layouts = Callable[[FileRecord], tuple[Layout, tuple[tuple[int, ...], ...]] | None]
 """Where a file really lay; None: not known."""

@@ -29,7 +29,7 @@ MOST_LOOKED = 2_000
 """Files of one report whose layouts are read from the file system."""
 WORTH = 1.02
 """Below, a run gains nothing to speak of."""
-BALANCED = "balanced already: no placement to speak of is faster"
+BALANCED = "balanced already: no other placement is notably faster"
 Progress = Callable[[str], None]
 Views = Callable[[str], tuple[SystemView | None, str]]
 """File system → its view, and what that rests on."""

@@ -104,7 +104,7 @@ LOCAL_FILE_SYSTEMS = frozenset(
 
 
 def file_system_type(path: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> str:
-    """Type of the file system of the deepest part of `path` that exists; empty when it cannot be told."""
+    """Type of the file system of the deepest part of `path` that exists; empty when it is unknown."""
     path = path.resolve()
     while not path.exists() and path != path.parent:
         path = path.parent

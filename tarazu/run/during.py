@@ -1,5 +1,5 @@
-"""While the program of a job step runs, each in a thread of its own: its spools are looked at; clientd is told that the
-step lives and which of its placed files were closed, and tells when OSTs that its plans name have changed.
+"""While the program of a job step runs, each in a thread of its own: it follows the spools; it reports to clientd
+that the step is alive and which of its placed files were closed, and learns when OSTs of its plans have changed.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def _keep_looking(step: Step, watch: SpoolWatch) -> None:
         step.problems.guard(_look, step, watch)
         if watch.full and not full:
             step.problems.log(
-                "too many files to follow: what is created and closed from now on is seen at the end"
+                "too many files to follow: from now on new and closed files are seen at the end of the step"
             )
         if any(plans.promises.news for plans in step.plans):
             step.news.set()
 
 
 def _look(step: Step, watch: SpoolWatch) -> None:
-    """What was closed is told; the run so far may be planned from."""
+    """Note what was closed; the run so far may be planned from."""
     seen = watch.look()
     for fs_name, schedule in step.schedules.items():
         schedule.plans.promises.note(seen.files, everywhere=seen.everywhere)
@@ -50,7 +50,7 @@ def _look(step: Step, watch: SpoolWatch) -> None:
 
 
 def _keep_telling(step: Step) -> None:
-    """Tell clientd that the step lives, and what is news; nothing else that is slow may delay it."""
+    """Report to clientd that the step is alive, and what is new; nothing else that is slow may delay it."""
     alive_s = step.settings.run.alive_s
     backoff = Backoff(min(1.0, alive_s / 4), alive_s / 2)
     tell_at = time.monotonic() + min(alive_s, step.settings.predict.look_s or alive_s)

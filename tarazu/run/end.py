@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def finish(step: Step, status: int, started_s: float) -> None:
-    """What came of the step is gathered, remembered and told. `started_s`: by the clock."""
+    """Gather, remember and report what came of the step. `started_s`: by the clock."""
     if step.nodes and step.nodes.ids:
         with contextlib.suppress(TarazuError):  # else silence ends it
             step.reports.nodes_ended(step.nodes.ids)
@@ -102,7 +102,7 @@ def _parse(
 
 
 def _without_map(run: RunRecord) -> RunRecord:
-    """A run on a file system of which no map ever held a file: nothing there was late or amiss."""
+    """A run on a file system of which no map ever held a file: no file there was late or a miss."""
     never = ("late", "miss")
     files = [msgspec.structs.replace(f, outcome="unmanaged") if f.outcome in never else f for f in run.files]
     return msgspec.structs.replace(run, files=tuple(files))

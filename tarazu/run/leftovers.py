@@ -1,4 +1,4 @@
-"""Directories of job steps that killed leaders left behind, told from those that are in use.
+"""Directories of job steps that killed leaders left behind, apart from those in use.
 
 A step's directory holds a lease: a file on which its leader keeps a lock (flock) as long as it lives, and whose time it
 renews. A lock says for certain who lives in this kernel, whatever container or PID namespace he is in; a lease of
@@ -101,7 +101,7 @@ def sweep(*places: Path, in_home: bool = False) -> list[Path]:
 
 
 def is_left(directory: Path) -> bool:
-    """False also where it cannot be told. Raises OSError when the directory is gone."""
+    """False also where that is unknown. Raises OSError when the directory is gone."""
     lease = _lease(directory)
     if lease == "held" or any(_is_open(path) for path in directory.glob("*.tzs")):
         return False

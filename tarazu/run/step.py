@@ -146,7 +146,7 @@ class Step:
 
     @functools.cached_property
     def reports(self) -> StepReports:
-        """What clientd is told at the end, or by a later step."""
+        """Reports to clientd at the end, or by a later step."""
         from tarazu.run.plan.reports import StepReports
 
         return StepReports(self.state_dir / "reports", self.settings.clientd.socket, self.run_id)

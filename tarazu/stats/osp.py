@@ -38,7 +38,7 @@ _SWITCHES = {
     "lod.*.target_obd": "inactive",
     "osp.*.active": "inactive",
 }
-"""Parameter → what is amiss where it is 0, or says so."""
+"""Parameter → the problem where it is 0, or says so."""
 _BEGINNING = 128
 """Bytes of a file that are read: `state` goes on with up to 16 lines of history."""
 
@@ -47,7 +47,7 @@ Target = tuple[str, int]
 
 
 class TargetTrouble(NamedTuple):
-    """What is amiss, at one moment. Targets of which nothing could be read are in none."""
+    """The problems, at one moment. Targets of which nothing could be read are in none."""
 
     known: frozenset[Target]
     """Whose `state` was read: of these it is known that they are well, or not."""
@@ -87,7 +87,7 @@ def parse_target_obd(text: str) -> list[tuple[Target, bool]]:
 
 
 class Osps:
-    """The connections of the MDTs on this node. Elsewhere there are none, and nothing is ever amiss."""
+    """The connections of the MDTs on this node. Elsewhere there are none, and no problems."""
 
     def __init__(self, root: str | Path = "/") -> None:
         self._root = root
@@ -96,7 +96,7 @@ class Osps:
         """Parameter → files; those of `lod` tell of many targets each."""
         self._turn = 0
         self._said: dict[str, dict[Target, str]] = {}
-        """What was amiss by the others when they were read last."""
+        """The problems that the others showed when they were read last."""
         self._listed_s: float | None = None
 
     def look(self) -> TargetTrouble:

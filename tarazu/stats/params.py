@@ -1,4 +1,4 @@
-"""Where each Lustre parameter lives, for all versions from 2.12 to 2.17 and for ldiskfs and ZFS, in one table.
+"""Where each Lustre parameter is, for all versions from 2.12 to 2.17 and for ldiskfs and ZFS, in one table.
 
 A parameter moved between procfs, sysfs and debugfs over the versions; every reader asks here, below any root,
 and parses by content. debugfs is readable by root only. The places were read in Lustre's source at 2.12.9, 2.15.7,

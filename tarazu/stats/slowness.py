@@ -41,7 +41,7 @@ MOST_WELL = 2.0
 SLOW = 0.9 * SICK
 """What is called slow is no faster, until it is called well."""
 KEPT = 3
-"""Newest intervals by which a slow OST's speed is told."""
+"""Newest intervals that give a slow OST's speed."""
 
 
 class Shown(NamedTuple):

@@ -156,7 +156,7 @@ class History:
     def each(
         self, fs_name: str, application: str, problem: Callable[[TraceError], None]
     ) -> Iterator[tuple[Path, RunRecord]]:
-        """Runs one after another, oldest first, each with its file; what cannot be used is told to `problem`."""
+        """Runs one after another, oldest first, each with its file; what cannot be used is passed to `problem`."""
         from tarazu.trace.runfile import read_run
 
         for path in self.paths(fs_name, application):

@@ -528,7 +528,7 @@ class Council:
         }
         if values and kept and self.mode == "apply":
             self.decision = Decision(
-                kept, max(0, file.generation) + 1, "as decided before the council began anew"
+                kept, max(0, file.generation) + 1, "as decided before the council restarted"
             )
         return tuple(left)
 

@@ -120,7 +120,7 @@ def encode(message: ToCouncil | FromCouncil) -> bytes:
 
 
 def to_council(data: bytes, peer: str = "announcer") -> ToCouncil:
-    """Raises WireError for anything else than what a council is told."""
+    """Raises WireError for anything but an announcer's report."""
     message: ToCouncil = _decoded(_to_council, data, peer, "what an announcer says")
     return message
 

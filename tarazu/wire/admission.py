@@ -137,7 +137,7 @@ class Admitted:
             other = admitted.setdefault((one.role, one.public), one)
             if other is not one:
                 # Which of their lists is meant? Neither: a key that is meant to be limited must not become free.
-                self._said.warning(f"{one.name}.pub is the key of {other.name}.pub: it may speak for nobody")
+                self._said.warning(f"{one.name}.pub is the key of {other.name}.pub: neither is admitted")
                 admitted[one.role, one.public] = other._replace(uids=NONE, targets=())
         if admitted != self._admitted:
             self._admitted = admitted

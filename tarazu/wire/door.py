@@ -231,7 +231,7 @@ class Door:
         for fd, unread in self._unread.look(readers, self._unread_of_each).items():
             if connection := self.connections.get(fd):
                 self._said.warning(
-                    f"{connection.address}: its connection is ended: expected messages with an end, and no more than"
+                    f"{connection.address}: connection closed: expected complete messages, and no more than"
                     f" can be read, found {unread} unread bytes",
                     f"endless {connection.address}",
                 )
@@ -336,7 +336,7 @@ class Door:
         counts.turned_away += 1
         of_all = f"{len(self.connections)} of {self.limit} in all"
         if room:
-            of_all += ", and more is said than can be read"
+            of_all += "; it sends faster than can be read"
         self._said.warning(
             f"{address}: turned away, with {self._per_address[address]} connections, {of_all}",
             f"crowd {address}",

@@ -50,7 +50,7 @@ MAX_NIDS_CHARACTERS = 64 << 10
 """Of the folded NIDs of one job step's nodes."""
 MAX_ROUTERS = 1_000
 MAX_RULES = 4_096
-"""Of which one OSS tells, and which it is told to have."""
+"""That one OSS reports, and that it is to have."""
 MAX_POINTS = 4_096
 """Of one bandwidth curve."""
 
@@ -342,8 +342,8 @@ class StepAlive(msgspec.Struct, frozen=True, tag="step-alive", omit_defaults=Tru
 
 
 class TargetsChanged(Answer, frozen=True, tag="targets", omit_defaults=True):
-    """mdsd by itself, to the clientd that spoke last for these allocations: OSTs on which they stand are not what they
-    were. Repeated until a TargetsTold says that their leaders have heard it.
+    """From mdsd, unasked, to the clientd that last reported on these allocations: the health of their OSTs has
+    changed. Repeated until a TargetsTold says that their leaders have got it.
     """
 
     message_id: Id
@@ -356,7 +356,7 @@ class TargetsChanged(Answer, frozen=True, tag="targets", omit_defaults=True):
 
 
 class TargetsTold(msgspec.Struct, frozen=True, tag="targets-told", omit_defaults=True):
-    """The leaders of these allocations have heard all TargetsChanged up to this generation."""
+    """The leaders of these allocations have got all TargetsChanged up to this generation."""
 
     ids: Annotated[tuple[Id, ...], msgspec.Meta(max_length=MAX_TOLD_IDS)]
     message_id: Id
@@ -462,7 +462,7 @@ class RouterRules(Answer, frozen=True, tag="rules", omit_defaults=True):
     """Equal rules have equal ones, also of another mdsd; not 0."""
     mode: Literal["observe", "advise", "apply", "learning"]
     """mdsd's own `forwarding.routers`: observe: an empty list; advise: what would be set; apply: set them, where the
-    OSS's own setting agrees. learning: mdsd has just begun and has not heard of all running jobs: what is set stays.
+    OSS's own setting agrees. learning: mdsd has just started and does not know all running jobs: what is set stays.
     """
     rules: Rules = ()
     protocol: int = PROTOCOL

@@ -25,7 +25,7 @@ from tarazu.ost_state import (
 
 
 class Server(msgspec.Struct, frozen=True):
-    """An OSS as it was last heard."""
+    """An OSS as it last reported."""
 
     name: str
     age_s: float
@@ -70,7 +70,7 @@ class Target(msgspec.Struct, frozen=True):
     excluded: bool = False
     """`mdsd.exclude` names it."""
     health: str = ""
-    """What running steps were told: dead, refusing, full, silent, sick; empty: nothing."""
+    """The news that running steps got: dead, refusing, full, silent, sick; empty: none."""
     why: str = ""
     since_s: float | None = None
     """Unix time."""

@@ -58,7 +58,7 @@ class Handed(msgspec.Struct, frozen=True, array_like=True):
     id: Name
     records: tuple[bytes, ...]
     heard_s: float
-    """When its job step was heard of last, on the sender's ledger's clock: mdsds of earlier versions decide by it."""
+    """When its job step reported last, on the sender's ledger's clock: mdsds of earlier versions decide by it."""
 
 
 class Follow(msgspec.Struct, frozen=True, tag="follow", omit_defaults=True):

@@ -1,4 +1,4 @@
-"""Who is at the other end, what he may say, and what was heard of him: shared by all ends of a connection."""
+"""The peer at the other end, what it may do, and what it sent: shared by all ends of a connection."""
 
 from __future__ import annotations
 

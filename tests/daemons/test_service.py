@@ -248,7 +248,7 @@ def test_of_two_on_a_node_the_second_one_waits_and_says_so_once(
 
         assert alone(first) and alone(first) and not alone(second) and not alone(second)
         [line] = caplog.messages
-        assert line.startswith(f"{tmp_path}/state: another one: this one sets nothing, and looks again")
+        assert line.startswith(f"{tmp_path}/state: another one: this one sets nothing, and tries again")
         first.close()
         assert alone(second)
         second.close()

@@ -198,7 +198,7 @@ def test_the_real_daemons_set_rules_and_take_them_back(routed: Testbed, rules: R
 
     rules.end("a")
     patiently(lambda: not rules.set_now())
-    rules.said(": mdsd names it no more")
+    rules.said(": mdsd no longer plans it")
     assert moved(routed) == (67, 67)
 
     rules.tell("b")

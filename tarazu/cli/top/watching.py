@@ -173,8 +173,8 @@ class Watching:
                 self.newest, self.problem = self._ask(), ""
             except TarazuError as error:
                 self.problem = str(error)
-            except Exception as error:  # an answer that is none must not end the asking unseen
-                self.problem = f"an answer that is none: {error!r}"
+            except Exception as error:  # an invalid answer must not end the questions unnoticed
+                self.problem = f"an invalid answer: {error!r}"
             if self._over:
                 return
             self._changed()

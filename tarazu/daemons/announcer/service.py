@@ -93,7 +93,7 @@ class Announcer(Service):
         self.start = secrets.randbits(62)
         self.sequence = 0
         self.observed = 0
-        """Intervals with I/O that were told."""
+        """Intervals with I/O that were reported."""
         self.unsent = 0
         self.samples = Histogram(SECONDS)
         self.sampler = Sampler(config.root(), self.kind)
@@ -161,7 +161,7 @@ class Announcer(Service):
         return self._try(lambda: engine.take_back(why, of=learns, wait_s=wait_s, anew=whatever))
 
     def _tick(self, now: float) -> None:
-        """Every interval: silence is noticed, what is due is set or restored; then the council is told."""
+        """Every interval: notice a silent council, set or restore what is due, then report to the council."""
         self._held = self.agent.engine.stopped
         if self.alone(self.agent.store.claim, "sets nothing", self._said):
             if not self._trusted and now >= self._look_at:
@@ -170,7 +170,7 @@ class Announcer(Service):
             followed = self.following.council
             if self.following.is_silent(now):
                 self._said.warning(
-                    f"the council {followed} is silent for {exchange.SILENT_S:g} s: what was there is restored",
+                    f"{followed} does not answer for {exchange.SILENT_S:g} s: the earlier values are restored",
                     "silent",
                 )
                 self._follow(now)
@@ -187,7 +187,7 @@ class Announcer(Service):
             self._tell(observation, now)
 
     def _measure(self, seen: Observation) -> None:
-        """By which it is told later what each lever gave, or a drained OST: seconds a GiB."""
+        """Measures the effect of each lever, or of a drained OST: seconds a GiB."""
         if not seen.is_crowded:
             return
         size = seen.bytes / GIB
@@ -232,7 +232,7 @@ class Announcer(Service):
 
     def _heard(self, said: object, now: float) -> None:
         if isinstance(said, Refused):
-            self._said.warning(f"the council does not listen to this node: {said.why}", "refused")
+            self._said.warning(f"the council refuses this node's reports: {said.why}", "refused")
             return
         if not isinstance(said, Decided):
             return
@@ -300,7 +300,7 @@ class Announcer(Service):
 
     def _why(self, decided: Decided, mode: Mode) -> str:
         if not decided.council:
-            return "no council speaks"
+            return "no council answers"
         if self.mode != "apply":
             return self._held or f"tune.mode is {self.options.mode}"
         if mode != "apply":

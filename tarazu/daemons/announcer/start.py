@@ -26,7 +26,7 @@ NAME = "tarazu-announcer"
 
 def command_line() -> argparse.ArgumentParser:
     """Its options."""
-    options = parser(NAME, "Tell the council what this node sees of its I/O, and do what it decides.")
+    options = parser(NAME, "Report this node's I/O to the council, and set what it decides.")
     options.add_argument("--name", default="", help="name of this node (default: host name)")
     options.add_argument(
         "--kind", choices=("oss", "router", "client"), help="default: what Lustre shows here"
@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         try:
             return Announcer(settings, wakeup, chosen.kind, chosen.name)
         except TarazuError as error:
-            restore_left(settings, f"tarazu-announcer cannot begin: {error}")
+            restore_left(settings, f"tarazu-announcer cannot start: {error}")
             raise
 
     return serve(NAME, chosen, read, make)
@@ -67,7 +67,7 @@ def restore_left(settings: config.Settings, why: str) -> None:
         finally:
             os.close(claim)
     except TarazuError as error:
-        log.warning("what a former run left is not restored: %s", error)
+        log.warning("the changes of an earlier run cannot be restored: %s", error)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ class _Connection:
 
 class Answering:
     def __init__(self, path: str, answer: AnswerTo, privileged: Callable[[int], bool]) -> None:
-        """`privileged`: whether a uid is Slurm's. Raises ConfigError where nobody can be heard at `path`."""
+        """`privileged`: whether a uid is Slurm's. Raises ConfigError where no socket can listen at `path`."""
         self.path = Path(path)
         self.took = Histogram(SECONDS)
         """From the whole question to the answer."""

@@ -142,7 +142,7 @@ class Batch:
                 listed = self._slurm.ended(self.since_s)
             except TarazuError as error:
                 self._sacct_at = time.monotonic() + WITHOUT_S
-                log.info("%s: jobs are learned from squeue alone", error)
+                log.info("%s: jobs are taken from squeue alone", error)
             else:
                 self.since_s = now - OVERLAP_S
                 self._tell(SlurmAnswer(now, listed, False))

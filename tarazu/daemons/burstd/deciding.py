@@ -101,7 +101,7 @@ def expected(
     if not character.all_rank.expected:
         return None, "one node does its I/O"
     if optimizable is None:
-        return None, "how much it communicates is not known"
+        return None, "how much it communicates is unknown"
     return None, "it communicates more than it reads and writes"
 
 
@@ -120,11 +120,11 @@ def decide(
     if asked.waits:
         return Decision((), "it does not start now")
     if time.monotonic() - site.view.seen > STALE_S:
-        return Decision((), "what Slurm's nodes do is not known")
+        return Decision((), "the state of Slurm's nodes is unknown")
     name = asked.partition or site.view.default
     partition = site.view.partitions.get(name)
     if partition is None:
-        return Decision((), "its partition is not known")
+        return Decision((), "its partition is unknown")
     if partition.kinds != 1:
         # Whether all that a job asks for can be had on the nodes chosen only Slurm knows: it would refuse the job.
         return Decision((), f"its partition has {partition.kinds} kinds of nodes")

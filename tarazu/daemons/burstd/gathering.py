@@ -10,11 +10,11 @@ import numpy as np
 from tarazu.forwarding.traffic.traffic import UNKNOWN, Bytes, Traffic
 
 MAX_NODES = 200_000
-"""Names that are told apart; the bytes of further ones are those of `OTHERS`."""
+"""Distinct names; the bytes of further ones count for `OTHERS`."""
 SLACK = 2
 """Intervals after this one may begin: clocks of senders differ a little."""
 KEPT_NAMES = MAX_NODES // 2
-"""With more of them those go that nothing was heard of for a while."""
+"""With more of them, those that have not reported for a while are dropped."""
 OTHERS = "(others)"
 MAX_OPEN = 1024
 """Intervals that are not complete: a report's bytes of before are in the first of them."""

@@ -62,7 +62,7 @@ class Jobs:
         except (*UNREADABLE, StoreError) as error:
             if read_only or isinstance(error, sqlite3.OperationalError):
                 raise StoreError(str(path), "a file of jobs", str(error)) from None
-            log.error("%s: set aside: %s; jobs are learned anew", path, error)
+            log.error("%s: set aside: %s; the list of jobs starts again empty", path, error)
             for name in (path, f"{path}-wal", f"{path}-shm"):
                 with contextlib.suppress(FileNotFoundError):
                     Path(name).rename(f"{name}.unreadable")

@@ -175,7 +175,7 @@ class Keeping:
         failed = {failure.key: failure.why for failure in done.failed if failure.key in keys}
         return [
             *(Tended(each, "taken back", why) for each in done.restored),
-            *(Tended(each, "left", "its user has named others since") for each in done.left),
+            *(Tended(each, "left", "its user has named other nodes since") for each in done.left),
             *(Tended(held[key], "not taken back", text) for key, text in failed.items() if key in held),
         ]
 

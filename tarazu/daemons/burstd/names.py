@@ -24,7 +24,7 @@ class Names:
         self._of: Mapping[str, str] = {}
         self._by_address: Mapping[str, str] = {}
         self._seen: dict[str, str] = {}
-        """NID as it was told → host; emptied when more hosts are known."""
+        """NID as reported → host; emptied when more hosts are known."""
 
     def host(self, nid: str) -> str:
         """`n001`; the NID itself where it is not known whose it is."""

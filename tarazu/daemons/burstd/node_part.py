@@ -55,7 +55,7 @@ LEAVE_S = 10.0
 """At the end, for what is to be taken back; what is not is noted."""
 MACHINE_S = 600.0
 REMEMBERED = 1000
-"""Applications of which it is told what was done."""
+"""Applications listed in the status."""
 MOST_OF_USER = 20
 """Notes of jobs that were not seen yet, where the user asks himself."""
 PREFER_AT_ONCE = 20
@@ -145,7 +145,7 @@ class NodeSelection:
         try:
             order = ordered.ordered(self._mode_path)
         except TarazuError as error:
-            self._said.warning(f"{error}: taken for observe", "mode")
+            self._said.warning(f"{error}: mode observe is used", "mode")
             return "observe", str(error)
         if order:
             return order.mode, order.reason
@@ -193,7 +193,7 @@ class NodeSelection:
         if unwanted:
             decision = Decision((), unwanted)
         elif site is None:
-            decision = Decision((), self.problem or "Slurm's nodes are not known yet")
+            decision = Decision((), self.problem or "Slurm's nodes are not yet known")
         else:
             seen = site.view.seen - SUBMITTED_S
             self._taken = {name: at for name, at in self._taken.items() if at > max(seen, now - TAKEN_S)}
@@ -212,7 +212,7 @@ class NodeSelection:
         if mode == "apply" and not self.may_update:
             mode, record.why = (
                 "observe",
-                "who cannot take nodes back asks for none: burstd is not Slurm's user",
+                "no nodes are asked for, because burstd cannot take them back: it does not run as Slurm's user",
             )
         if mode == "apply" and (why := self.keeping.no_new()):
             mode, record.why = "observe", why
@@ -333,7 +333,9 @@ class NodeSelection:
             elif by_topology:
                 machine = machine_file.parse(topology, "scontrol show topology")
             else:
-                raise Unavailable("where nodes stand is not known: neither bursts.machine nor topology/tree")
+                raise Unavailable(
+                    "the place of nodes is unknown: set bursts.machine, or use Slurm's topology/tree"
+                )
             # What is computed for the first time takes long: not while somebody waits.
             choose(machine, np.ones(len(machine.nodes), np.bool_), Wish(2, (1.0, 1.0)))
             kept = self._machine = (now, machine, by_topology)
@@ -402,7 +404,7 @@ def _asking(uid: int) -> str:
     """The name of a user who asks; in the thread that also answers Slurm. Raises Unavailable."""
     name = users.name_at_once(uid)
     if name is None:
-        raise Unavailable(f"the directory of users does not say at once who uid {uid} is: ask again")
+        raise Unavailable(f"the name of uid {uid} is not known yet: ask again")
     return name or str(uid)
 
 

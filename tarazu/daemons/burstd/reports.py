@@ -35,7 +35,7 @@ class _Sender(NamedTuple):
     sequence: int
     interval_s: float
     at_s: float
-    """When it was heard last (Unix time)."""
+    """When it reported last (Unix time)."""
 
 
 class Reports:

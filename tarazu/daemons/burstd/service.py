@@ -51,7 +51,7 @@ LOOK_S = 0.5
 """So often at least each part has its turn."""
 STATUS_S = 5.0
 SAVE_S = 60.0
-"""A kill loses what came since the last writing, and intervals of which OSSs had not told yet."""
+"""A kill loses what came since the last write, and intervals that OSSs had not reported yet."""
 
 
 class LoopPart(Protocol):
@@ -281,7 +281,7 @@ class BurstService(Service):
 def command_line() -> argparse.ArgumentParser:
     """Its options."""
     options = parser(
-        NAME, "Keep what each compute node moved, and answer Slurm which nodes a job should get."
+        NAME, "Record the traffic of each compute node, and tell Slurm which nodes a job should get."
     )
     options.add_argument(
         "--listen", metavar="ADDRESS", help="instead of bursts.statistics: tcp://slurm1:5775"

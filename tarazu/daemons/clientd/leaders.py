@@ -44,7 +44,7 @@ class Leaders:
     def __init__(self) -> None:
         self.room = Share(MAX_WAITING)
         self.told = 0
-        """News that leaders have heard."""
+        """News that leaders have acknowledged."""
         self._waiting: set[_WaitingLeader] = set()
         self._lock = threading.Lock()
         self._swept = 0.0
@@ -69,7 +69,7 @@ class Leaders:
             self._waiting.add(waiting)
 
     def tell(self, news: TargetsChanged) -> tuple[str, ...]:
-        """Answer those whom it concerns; the allocations whose leaders have heard it."""
+        """Answer the leaders that it concerns; the allocations whose leaders have received it."""
         ids = frozenset(news.ids)
         with self._lock:
             leaders = [w for w in self._waiting if w.fs_name == news.fs_name and not ids.isdisjoint(w.ids)]

@@ -1,4 +1,4 @@
-"""What clientd tells mdsd of where steps run: of each step the newest word, until mdsd has acknowledged it.
+"""What clientd reports to mdsd of where steps run: the newest report of each step, until mdsd has acknowledged it.
 
 Part of `Notices`, under its lock; what speaks with mdsd is called by its thread alone.
 """
@@ -75,7 +75,7 @@ class NodeNotices:
             mdsd.submit(msgspec.structs.replace(word.message, message_id=word.open))
 
     def acknowledged(self, message_id: str, now: float) -> bool:
-        """mdsd has heard it; False when this is no message of ours."""
+        """mdsd has acknowledged it; False when this is no message of ours."""
         word = self._open.pop(message_id, None)
         if word is None:
             return False

@@ -41,9 +41,9 @@ MAX_FILES_A_MESSAGE = 10_000
 MAX_OPEN = 32
 """Messages without an answer at a time: a mdsd that was away is not drowned when it comes back."""
 MAX_FILES = 1_000_000
-"""Closed files that wait to be told, of all users."""
+"""Closed files still to be reported, of all users."""
 MAX_ALLOCATIONS = 20_000
-"""Of which something waits to be told, of all users."""
+"""Allocations with something still to be reported, of all users."""
 LONGEST_GATHERING_S = 1.0
 """Signs of life wait for others at most this long, and at most a quarter of their interval."""
 MAX_ALIVE = 100_000
@@ -55,7 +55,7 @@ LOOK_S = 0.2
 
 @dataclass(eq=False)
 class _Pending:
-    """What is to be told of one allocation: on its way, or in its user's queue."""
+    """What is to be reported of one allocation: on its way, or in its user's queue."""
 
     uid: int
     id: str
@@ -202,7 +202,7 @@ class Notices:
             try:
                 self._tell()
             except TarazuError as error:
-                log.warning("mdsd is told nothing: %s", error)
+                log.warning("cannot report to mdsd: %s", error)
             except Exception:
                 log.exception("telling mdsd failed")
             with self._lock:
@@ -228,7 +228,7 @@ class Notices:
             transport.close()
 
     def _pass_on(self, mdsd: Requester, news: TargetsChanged) -> None:
-        """mdsd says it again unless it is told that a leader has heard it."""
+        """mdsd repeats it until a leader has acknowledged it."""
         if heard := self._pass_news(news):
             mdsd.submit(TargetsTold(heard, uuid.uuid4().hex, news.generation))
 
@@ -347,7 +347,9 @@ class Notices:
             self._drop(pending)
         if late:
             self.counts["given_up"] += len(late)
-            log.warning("mdsd does not answer: the promises of %d allocations end by themselves", len(late))
+            log.warning(
+                "mdsd does not answer: the promises of %d allocations end when they expire", len(late)
+            )
             gone = set(map(id, late))
             kept = {uid: deque(p for p in queue if id(p) not in gone) for uid, queue in self._ready.items()}
             self._ready = {uid: queue for uid, queue in kept.items() if queue}

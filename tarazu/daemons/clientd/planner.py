@@ -98,7 +98,7 @@ class Planner:
     ) -> local.PlanReply:
         """Forecast the step's files, store them, have them placed. Never raises for want of a peer or a forecast.
 
-        `descriptors`: of the histories, oldest first; `note` is told of problems with them; `large`: they are.
+        `descriptors`: of the histories, oldest first; `note` is called with problems with them; `large`: they are.
         """
         step = msgspec.structs.replace(request.step, uid=uid)
         if request.attempt and request.place:
@@ -182,7 +182,7 @@ class Planner:
                 f"as auto: {found.curve or 'neither forwarding.benchmarks nor forwarding.curves is set'}",
             )
         if not counts:
-            return policy, "as auto: mdsd does not answer, or is of a version that counts no stripes"
+            return policy, "as auto: mdsd does not answer, or its version cannot choose stripe counts"
         wanted = CountRequest(
             uuid.uuid4().hex,
             request_id,

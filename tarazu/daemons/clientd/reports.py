@@ -32,7 +32,7 @@ MAX_REPORTS = 256
 WORKERS = 3
 """A user has one at most: a descriptor that never gives what it promises holds up nobody else."""
 ENDED_S = 5.0
-"""mdsd is told first what was closed, but not that the step has ended later than this."""
+"""mdsd first gets what was closed; the report that the step has ended comes no later than this."""
 MAX_ATTEMPTS = 10
 FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 60.0

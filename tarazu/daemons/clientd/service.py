@@ -141,7 +141,7 @@ class Clientd(Service):
         from tarazu.daemons.metrics.families import counter, counters, gauge, histogram
 
         counts, notices = dict(self.counts), self.notices
-        yield gauge("clientd_ready", "1 once forecasts can be made.", self.planner.ready.is_set())
+        yield gauge("clientd_ready", "1 once clientd can forecast.", self.planner.ready.is_set())
         yield gauge("clientd_stopped", "1 while the site's stop file is there.", bool(self.site.why))
         yield counters(
             "clientd_requests",
@@ -154,7 +154,7 @@ class Clientd(Service):
         )
         yield counter(
             "clientd_conversations_turned_away",
-            "Conversations for which there was no room.",
+            "Conversations refused for lack of room.",
             counts["turned_away"],
         )
         yield gauge("clientd_conversations", "Open conversations.", self.conversations.used.total())
@@ -206,7 +206,7 @@ class Clientd(Service):
         except BlockingIOError:
             return
         except OSError as error:
-            log.warning("a conversation cannot begin: %s", error)
+            log.warning("cannot start a conversation: %s", error)
             time.sleep(0.1)  # out of descriptors: the next one would fail at once too
             return
         uid = local.peer_uid(connection)
@@ -224,7 +224,7 @@ class Clientd(Service):
         try:
             threading.Thread(target=self._converse, args=(channel, uid), daemon=True).start()
         except RuntimeError as error:
-            log.warning("a conversation cannot begin: %s", error)
+            log.warning("cannot start a conversation: %s", error)
             self._turn_away(channel)
             channel.close()
             self.conversations.give(uid)

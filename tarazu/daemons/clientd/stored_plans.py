@@ -38,15 +38,17 @@ class StoredPlans:
         except Damaged as error:
             aside = sqlite.set_aside(database)
             log.error(
-                "%s; it is kept as %s, and a new one is begun: plans in it cannot be explained", error, aside
+                "%s; renamed to %s; a new database is started: earlier plans cannot be explained",
+                error,
+                aside,
             )
             sqlite.check(database)
 
     def closed(
         self, report: local.StepReport, run: RunRecord, uid: int
     ) -> Iterator[dict[str, list[tuple[int, int]]]]:
-        """What mdsd is to be told of the allocations of each plan, whose step ended with it: (index in the
-        request, real size) of its closed files. Nothing is written. Raises WireError as `ended`.
+        """The closed files of each plan's allocations, for the report to mdsd, once its step has ended: (index in the
+        request, real size). Nothing is written. Raises WireError as `ended`.
         """
         with open_database(self.database) as database:
             for plan_id in self._plans_of(database, report, uid):

@@ -1,6 +1,6 @@
-"""Whose announcer a council listens to, and how much.
+"""Which announcers a council accepts reports from, and how many.
 
-A connection speaks for one node, a node by one connection at a time; another group's are refused. What comes again, or
+A connection stands for one node, a node has one connection at a time; another group's are refused. What comes again, or
 late, or too often, is not learned. What a node says is a voice among many, and never more: see docs/security.md.
 """
 
@@ -70,7 +70,7 @@ class CouncilNodes:
             return f"expected the key of role {ROLES[message.kind]} for a node of kind {message.kind}, found {role}"
         of_route = self._hosts.get(peer.route)
         if of_route is not None and of_route != message.host:
-            return f"expected one node on one connection, found {message.host} beside {of_route}"
+            return f"expected one node on one connection, found {message.host} and {of_route}"
         known = self.of.get(message.host)
         if known is None:
             return self._add(peer, message, now)

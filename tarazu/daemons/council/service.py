@@ -55,14 +55,14 @@ log = logging.getLogger("tarazu.council")
 
 NAME = "tarazu-council"
 AT_ONCE, BATCH_S = 1024, 0.02
-"""So many messages, or so long, then those are answered: of a crowd that speaks at once most get one answer."""
+"""After so many messages, or so long, those are answered: of many that report at once most get one answer."""
 LOOK_S = 1.0
 """So often it is looked which mode was ordered, and who is silent."""
 STATUS_S = 5.0
 SAVE_S = 5.0
 """So much learning a crash costs at most."""
 WHY_CHARACTERS = 500
-"""Of what is told: who gave a reason may have written more."""
+"""Characters of a reason in the status: people may have written more."""
 ASKED_S = 0.02
 """Between two answers to who asks how it is, all together: they may be long. Who has none asks again."""
 TELL_AGAIN_S, SHARE = 0.2, 0.02
@@ -142,11 +142,11 @@ class CouncilService(Service):
             left = self.council.restore(data, values=age_s < exchange.SILENT_S)
         except TarazuError as error:
             self.kept.set_aside()
-            log.error("%s: set aside as unreadable.json; learning begins anew", error)
+            log.error("%s: renamed to unreadable.json; learning starts from nothing", error)
             return
         for text in left:
-            log.warning("not used any more: what was learned of %s", text)
-        log.info("goes on from what was learned %.0f s ago", age_s)
+            log.warning("no longer used: what was learned of %s", text)
+        log.info("continues from what was learned %.0f s ago", age_s)
 
     def _mode(self) -> Mode:
         """What was ordered, or the setting; `observe` while the site is stopped, or nobody knows what was ordered."""
@@ -156,7 +156,7 @@ class CouncilService(Service):
         try:
             ordered = self.kept.ordered()
         except TarazuError as error:
-            self._said.warning(f"{error}: taken for observe", "mode")
+            self._said.warning(f"{error}: mode observe is used", "mode")
             self.why_mode = str(error)
             return "observe"
         if ordered is not None:
@@ -212,7 +212,9 @@ class CouncilService(Service):
         if why:
             self.refused += 1
             who = f"{message.host} at {peer.name}"
-            self._said.warning(f"{who} is not listened to: {why}", f"{peer.name} {peer.key} {why[:24]}")
+            self._said.warning(
+                f"the reports of {who} are refused: {why}", f"{peer.name} {peer.key} {why[:24]}"
+            )
             self.end.send(peer.route, encode(Refused(message.message_id, why)))
             return False
         if self.nodes.take(message, now):
@@ -220,15 +222,17 @@ class CouncilService(Service):
                 self._said.warning(f"{message.host}: {message.problem}", f"{message.host} {message.problem}")
             why = self.council.receive(message.host, message.observation, message.in_force, now, message.mode)
             if why:
-                self._said.warning(f"{message.host} saw what cannot be: {why}", f"impossible {message.host}")
+                self._said.warning(
+                    f"{message.host} reports impossible values: {why}", f"impossible {message.host}"
+                )
         return True
 
     def _gone(self, route: bytes) -> bool:
-        """Whether an announcer that speaks no more has hung up. One that is there hears what it knows."""
+        """Whether a silent announcer has disconnected. One that is there only gets what it has already."""
         return not self.end.send(route, self._decided(""))
 
     def _decide(self, now: float, answered: Collection[bytes] = ()) -> None:
-        """All are told when it changes, but those that are about to be answered."""
+        """It is sent to all when it changes, except to those that are about to be answered."""
         decision = self.council.decide(now)
         if decision is not self._decision:
             self._tell_all(decision, now, answered)
@@ -285,7 +289,7 @@ class CouncilService(Service):
             status = self._how(now, time.time())
             self.writer.write(self.kept.write_status, lambda: msgspec.json.encode(status) + b"\n")
         if self.writer.trouble and self.writer.trouble != self._trouble:
-            self._said.warning(f"what was learned is not kept: {self.writer.trouble}")
+            self._said.warning(f"what was learned cannot be written: {self.writer.trouble}")
         self._trouble = self.writer.trouble
         self.manager.status(f"{counted(len(self.nodes), 'node')}, {self.council.active} with I/O; {mode}")
 

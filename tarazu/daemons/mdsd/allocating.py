@@ -47,7 +47,7 @@ KEEP_REPLY_S = 600.0
 """A reply is kept at least this long for a request that is resent."""
 KEEP_REPLY_MOST_S = 86_400.0
 BUSY_S = 1.0
-"""Computing for longer is told to who asks how mdsd is: a job need not wait for its turn."""
+"""mdsd's status shows computing for longer: a job need not wait for its turn."""
 
 LOOK_UP_S = 5.0
 """For all names of a list: mdsd answers nobody meanwhile."""
@@ -231,7 +231,7 @@ class Allocating:
         return self.running.parts.get(id) if self.running else None
 
     def withdraw(self) -> None:
-        """The ledger cannot be written: what was promised and not told yet is declined, and so is what waits."""
+        """The ledger cannot be written: promises that were not sent yet are declined, and so are waiting requests."""
         for id in self._outbox.withdraw():
             self._book.note(Revoked(id))
             log.warning("allocation %s: declined: %s", id, self._book.trouble)
@@ -239,7 +239,7 @@ class Allocating:
             self._refuse(pending, "declined", self._book.trouble, keep=False)
 
     def begin_again(self) -> None:
-        """What was promised but not told was taken back, and what is being allocated may be too much now."""
+        """Promises that were not sent were taken back, and what is being allocated may be too much now."""
         self._outbox.clear()
         if self.running:
             parts, self.running = self.running.parts, None
@@ -363,7 +363,7 @@ class Allocating:
                 )
             )
             self.promised.append((request.id, request.fs_name))
-        why = "the ledger cannot be written: this promise would not outlive a restart"
+        why = "the ledger cannot be written: a restart would lose this promise"
         otherwise = messages.encode(AllocationReply(request.id, "declined", why))
         self._tell(pending, placed.reply, placed.data, self._book.sequence, otherwise)
 

@@ -45,7 +45,7 @@ class Audit:
         )
 
     def health(self, change: HealthChange, allocations: int) -> None:
-        """An OST is not what it was; `allocations` have promises there, whose leaders are told."""
+        """The health of an OST changed; the leaders of the `allocations` with promises there get the news."""
         (fs_name, index), before, now = change
         self._file.line(
             {

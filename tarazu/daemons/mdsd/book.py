@@ -106,7 +106,7 @@ class Book:
     def open(cls, directory: str | Path, clock: LedgerClock | None = None) -> Book:
         """The book kept in this directory, which is made if need be.
 
-        Every living job step counts as heard of now. Raises StoreError when it cannot be used at all.
+        Every living job step counts as having reported just now. Raises StoreError when it cannot be used at all.
         """
         clock = clock or LedgerClock()
         book = cls(clock, Journal(Path(directory)))
@@ -182,7 +182,7 @@ class Book:
         return _encoder.encode((self.sequence, [self.clock.mark(), *self.state()]))
 
     def restore(self, data: bytes) -> None:
-        """Be as the book was of which this is the `snapshot`; every living step counts as heard of now.
+        """Be as the book was of which this is the `snapshot`; every living step counts as having reported just now.
 
         Raises msgspec.DecodeError or ValueError for what is no snapshot; the book is as it was then.
         """
@@ -259,9 +259,12 @@ class Book:
                 # A snapshot was not finished.
                 self.limit_bytes = 0
             if content.torn:
-                log.warning("%s: the last write was cut off: what was not answered is gone", content.torn)
+                log.warning(
+                    "%s: the last write was incomplete; requests that were not answered are lost",
+                    content.torn,
+                )
             for damage in self.damages:
-                log.error("%s; what can be read before and behind it counts", damage)
+                log.error("%s; the records before and after it are used", damage)
             if self.damages:
                 # A number that was never given: so no new file has the name of an old one.
                 self.sequence += 1

@@ -44,7 +44,7 @@ class _Step:
     heard: float
     alive_s: float
     count: int = 0
-    """What it was told last; 0: nothing yet."""
+    """The last answer; 0: none yet."""
 
 
 @dataclass

@@ -151,7 +151,7 @@ class Health:
         self._records: dict[Target, _Record] = {}
         """Of what is not well, or was not a moment ago."""
         self._reported: dict[str, dict[Target, OstState]] = {}
-        """By the servers' own reports, of each file system: what running steps are told of."""
+        """By the servers' own reports, of each file system: what running steps get news of."""
         self._lesser: dict[str, dict[Target, OstState]] = {}
         """What they are not."""
         self._unsure = False
@@ -282,7 +282,7 @@ class Health:
         }
 
     def status(self, fs_name: str) -> dict[str, dict[str, object]]:
-        """For people: OST index → what running steps were told, why, since when (Unix time)."""
+        """For people: OST index → the news that running steps got, why, since when (Unix time)."""
         return {
             str(index): {"health": str(of.verdict), "why": of.why, "since_s": of.since_s}
             for (fs, index), of in sorted((target, r.counts) for target, r in self._records.items())
@@ -291,7 +291,7 @@ class Health:
 
 
 def word(state: OstState) -> str:
-    """As running steps are told; empty: well."""
+    """As running steps get it; empty: no problem."""
     return "" if state.well else state.verdict
 
 

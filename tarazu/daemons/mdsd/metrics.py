@@ -24,7 +24,7 @@ SERVER = ("component", "target")
 
 _OF_OST = (
     ("size_bytes", "Capacity of the OST."),
-    ("used_ratio", "Share of its space that is used."),
+    ("used_ratio", "Share of its space in use."),
     ("available_bytes", "Space that users may still take, as the OST reports it."),
     ("promised_bytes", "Promised to running job steps and not yet written."),
     ("usable", "1 while new objects may be created on the OST; if 0, tarazu_target_unusable says why."),

@@ -56,7 +56,7 @@ class Outbox:
             self._reply(answer.id, answer.data)
 
     def clear(self) -> None:
-        """What waits is not told: whoever asked asks again."""
+        """Waiting answers are not sent: whoever asked asks again."""
         self._waiting.clear()
         self._peers.clear()
 

@@ -1,4 +1,4 @@
-"""What a peer may say by its key: for which users a client speaks, which targets a server reports.
+"""What a peer may do by its key: for which users a client may ask, which targets a server may report.
 
 The lists lie beside the keys (`tarazu.wire.admission`). Without keys everybody may say everything. Besides, whoever
 it comes from: an id belongs to the user who asked with it first.
@@ -58,19 +58,21 @@ class Rights:
         if self._may_ask_for(peer, message.uid):
             return True
         self._refuse(
-            peer, f"the key {peer.key} told of nodes of uid {message.uid}, for whom it may not speak"
+            peer, f"the key {peer.key} reported nodes of uid {message.uid}, which its list does not allow"
         )
         return False
 
     def heeded(self, peer: Peer, notice: Notice) -> Notice | None:
-        """The notice, as far as this peer may give it; None for one that is none of its business."""
+        """The notice, as far as this peer may give it; None for one that it may not give."""
         ids = notice.ids if isinstance(notice, StepAlive | TargetsTold) else (notice.id,)
         if peer.admission is None or (peer.admission.uids is None and not self.uids_required):
             return notice
         own = tuple(id for id in ids if self._is_own(peer, id))
         if len(own) == len(ids):
             return notice
-        self._refuse(peer, f"the key {peer.key} told of an allocation whose user it may not speak for")
+        self._refuse(
+            peer, f"the key {peer.key} reported on an allocation of a user that its list does not allow"
+        )
         if not isinstance(notice, StepAlive | TargetsTold) or not own:
             return None
         return msgspec.structs.replace(notice, ids=own)

@@ -81,7 +81,7 @@ LONGEST_WAIT_S = 1.0
 LISTENING_S = 0.2
 """While steps live: a wait is no longer."""
 PAUSE_S = 0.1
-"""A turn of the loop that takes so much longer than its wait is a time in which nobody was heard."""
+"""A turn of the loop that takes so much longer than its wait is a time in which no message was read."""
 LONG_PAUSE_S, HEARD_AGAIN_S = 1.0, 3.0
 """So long after such a pause nobody counts as silent: what was not acknowledged is said again."""
 MOST_TRACEBACKS = 20
@@ -334,7 +334,7 @@ class Mdsd(Service):
         self._questions[question.message_id] = time.monotonic()
 
     def _look_at_health(self, now: float) -> None:
-        """Running steps are told what has changed on the OSTs that they were promised."""
+        """Running steps get the news of the OSTs that they were promised."""
         promised = bool(len(self.book.ledger))
         by_fs: dict[str, list[HealthChange]] = {}
         for change in self.health.update(self.system.reported, now, promised=promised):
@@ -386,7 +386,7 @@ class Mdsd(Service):
     def _hear(self, id: str) -> None:
         self.counting.hear((id,), time.monotonic())
         if self.book.hear(id, self.clock.now()):
-            log.info("job step of %s speaks again: what it has open is promised again", id)
+            log.info("job step of %s reports again: its open files are promised again", id)
             for fs_name in self.system.views.fs_names():
                 self.news.promised(id, fs_name, self.health.avoided(fs_name))
 

@@ -113,7 +113,7 @@ class System:
         return fs_name not in self.views.fs_names() or time.monotonic() - self._newcomer_at < QUIET_S
 
     def young(self) -> bool:
-        """True after the start, for as long as a server may be silent that lives."""
+        """True after the start, for as long as a running server may be silent."""
         return time.monotonic() - self._started < self.views.stale_after_s
 
     def interval_s(self) -> float:

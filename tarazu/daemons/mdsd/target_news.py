@@ -1,8 +1,8 @@
-"""Who is told that the health of a target has changed: the clientds of the running steps that have promises there.
+"""Who gets the news that the health of a target has changed: clientds of the running steps that have promises there.
 
-A step's clientd is the one whose connection last spoke for it. It is told until it says that the step's leader has
-heard it (`TargetsTold`), more and more rarely; a step of which nobody has spoken yet (mdsd or clientd has been
-restarted) with its next sign of life. What is told is what is so now: two changes before an answer are one.
+A step's clientd is the one whose connection last reported on it. It gets the news until it says that the step's leader
+has got it (`TargetsTold`), more and more rarely; a step without a report yet (mdsd or clientd has been restarted) gets
+it with its next sign of life. The news is the present state: two changes before an answer are one.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class TargetNews:
         """What an earlier mdsd said has others: an answer to that is none to ours."""
 
     def __len__(self) -> int:
-        """Allocations whose leader is still to be told."""
+        """Allocations whose leader has not got the news."""
         return len(self._untold)
 
     def heard(self, ids: Iterable[str], peer: Peer, now: float) -> None:
-        """This connection speaks for these allocations."""
+        """This connection reports on these allocations."""
         for id in ids:
             if self._promises.stands(id):
                 anew = self._peers.get(id) != peer
@@ -74,7 +74,7 @@ class TargetNews:
         return len(allocations)
 
     def promised(self, id: str, fs_name: str, amiss: Mapping[int, str]) -> None:
-        """An allocation was made from a view that may be older than what is amiss now."""
+        """An allocation was made from a view that may be older than the problems of now."""
         if amiss and self._promises.standing_on(fs_name, amiss, id):
             self._generation += 1
             self._note(id, fs_name, amiss)
@@ -84,7 +84,7 @@ class TargetNews:
         self._untold[id] = _Untold(fs_name, {**(known.osts if known else {}), **osts}, self._generation)
 
     def told(self, ids: Iterable[str], generation: int) -> None:
-        """Their leaders have heard all up to this generation."""
+        """Their leaders have got all news up to this generation."""
         if generation >> 32 != self._generation >> 32:
             return
         for id in ids:

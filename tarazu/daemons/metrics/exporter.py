@@ -1,4 +1,4 @@
-"""How Prometheus comes by figures of a daemon: an HTTP server beside its loop, and questions between the two.
+"""How Prometheus gets the figures of a daemon: an HTTP server beside its loop, and questions between the two.
 
 The loop owns the state. A thread of the server that makes the text asks the loop for a part (`Ask`) and gets it
 between two turns of the loop, one part a turn: a scrape holds the daemon up no longer than its largest part.

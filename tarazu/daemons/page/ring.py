@@ -85,7 +85,7 @@ class Ring:
                 raise  # the disk is full, or another one has it: what it holds is good
             except UNREADABLE as error:
                 aside = file.with_name(f"{file.name}.unreadable")
-                log.error("%s: %s: put aside as %s, and begun anew", file, error, aside.name)
+                log.error("%s: %s: renamed to %s; starting a new one", file, error, aside.name)
                 file.replace(aside)
                 for beside in ("-wal", "-shm", "-journal"):
                     file.with_name(file.name + beside).unlink(missing_ok=True)

@@ -2,8 +2,8 @@
 
 Follows: mdsd, asked every `INTERVAL_S` with the OSS's key for the rules of the jobs that run now. Publishes
 nothing. Sets rules only where `forwarding.routers` is `apply`, here and at mdsd; with `advise` it says what it would
-set. A rule is taken back when mdsd names it no more (its job has ended), when its routers are down, when mdsd is silent
-for `SILENT_INTERVALS`, while the site is stopped, when this program starts (after a crash) or ends, and by
+set. A rule is taken back when mdsd no longer plans it (its job has ended), when its routers are down, when mdsd is
+silent for `SILENT_INTERVALS`, while the site is stopped, when this program starts (after a crash) or ends, and by
 `tarazu change routers --undo`. One that somebody else has deleted is left to him. When lnetctl fails it says so once
 and tries again, later each time. Of two on one server the second one waits. A process
 of its own, with rights of its own: the statistics, which `tarazu-ossd` publishes, wait for nothing here.
@@ -82,7 +82,7 @@ class RulesService(Service):
         self.heard_at = time.monotonic()
         self.asked = ""
         """Id of the question that has no answer yet."""
-        self._why = "mdsd names it no more"
+        self._why = "mdsd no longer plans it"
         """Why a rule goes that is wanted no more."""
         self._trusted = False
         """What a former run left has been taken back."""
@@ -98,7 +98,7 @@ class RulesService(Service):
         self.every(lambda: STOP_S, self._look_at_stop)
         asks = f"asks {self.requester.servers} every {self.interval_s:g} s"
         log.info(
-            "%s, routers: %s; %s", self.oss, self.mode, "asks nobody" if self.mode == "observe" else asks
+            "%s, routers: %s; %s", self.oss, self.mode, "asks no mdsd" if self.mode == "observe" else asks
         )
 
     @property
@@ -172,7 +172,7 @@ class RulesService(Service):
         rules = self._understood(reply.rules) if reply.mode != "observe" else ()
         changed = (rules, reply.mode) != (self.wanted, self._mdsds)
         self.wanted, self.generation, self._mdsds = rules, reply.generation, reply.mode
-        self._why = "mdsd names it no more" if reply.mode == "apply" else f"mdsd's mode is {reply.mode}"
+        self._why = "mdsd no longer plans it" if reply.mode == "apply" else f"mdsd's mode is {reply.mode}"
         if changed:
             self._follow()
 

@@ -131,7 +131,7 @@ def _read(
         while selector.get_map():
             left_s = ends_at - time.monotonic()
             if left_s <= 0:
-                return "no end within the time that is given", errors
+                return "not finished in time", errors
             if limits.unwanted():
                 return "given up at a signal", errors
             for key, _ in selector.select(min(left_s, _LOOK_S)):

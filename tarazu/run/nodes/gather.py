@@ -119,9 +119,9 @@ def gather(
         frames.close()
     heard = {a.node: a for a in sorted(frames.answers, key=lambda a: a.kind != "here")}
     if not problem and frames.damaged:
-        problem = f"damaged on their way from {folded(frames.damaged)}"
+        problem = f"damaged in transfer from {folded(frames.damaged)}"
     if not problem and (failed := [a.node for a in frames.answers if a.kind == "failed"]):
-        problem = f"no room to pack them, or their place is somebody else's, on {folded(failed)}"
+        problem = f"no room to pack them, or their directory belongs to another user, on {folded(failed)}"
     return FromNodes(problem, [a for a in heard.values() if a.kind != "here"])
 
 

@@ -34,9 +34,9 @@ class NodeTelling:
     def __init__(
         self, settings: Settings, job_id: str, over: threading.Event, site: SiteWatch, problems: Problems
     ) -> None:
-        """`job_id`: the batch system's; `over`: the program has ended; while `site` sees a stop nothing is told."""
+        """`job_id`: the batch system's; `over`: the program has ended; while `site` sees a stop nothing is reported."""
         self.ids: dict[str, str] = {}
-        """File system → the id under which clientd was told of it."""
+        """File system → the id under which clientd knows it."""
         self._settings, self._job_id = settings, job_id
         self._over, self._site, self._problems = over, site, problems
 
@@ -51,7 +51,7 @@ class NodeTelling:
                 return
             nids = ""
         told: dict[str, tuple[StepProfile | None, float]] = {}
-        """File system → what was told last, and when it is to be told again."""
+        """File system → the last report, and when to repeat it."""
         failures = 0
         while not self._over.is_set():
             for fs_name, profile in profiles().items():

@@ -16,7 +16,7 @@ from tarazu.model import ANY_RANK
 from tarazu.wire import local
 
 UNSEEN, OPEN = -2, -1
-"""Instead of a size: not created yet; created, and not told as closed."""
+"""Instead of a size: not created yet; created, and not reported as closed."""
 
 
 class StepPromise:
@@ -35,7 +35,7 @@ class StepPromise:
 
     @property
     def over(self) -> bool:
-        """True when every file was told as closed."""
+        """True when every file was reported as closed."""
         return all(size >= 0 for size in self._sizes)
 
     def unseen(self) -> Iterator[int]:
@@ -81,7 +81,7 @@ class StepPromises:
         """Of the allocations that still stand."""
         self._settings = settings
         self._closes: dict[str, dict[int, int]] = {}
-        """What clientd is to be told: request id → index → size in bytes."""
+        """To be reported to clientd: request id → index → size in bytes."""
         self._lock = threading.Lock()
 
     def add(
@@ -140,11 +140,11 @@ class StepPromises:
 
     @property
     def news(self) -> bool:
-        """True when clientd is to be told of closed files."""
+        """True when closed files are to be reported to clientd."""
         return bool(self._closes)
 
     def progress(self) -> local.StepProgress | None:
-        """What clientd is to be told now; None when nothing is promised. Forgets what it returns."""
+        """The next report to clientd; None when nothing is promised. Forgets what it returns."""
         now = time.monotonic()
         closed: dict[str, tuple[tuple[int, int], ...]] = {}
         with self._lock:
@@ -167,7 +167,7 @@ class StepPromises:
         return local.StepProgress(standing, self._settings.run.alive_s, closed)
 
     def untold(self, progress: local.StepProgress) -> None:
-        """It did not reach clientd: it is told again, unless there is something newer to tell."""
+        """It did not reach clientd: it is reported again, unless there is something newer."""
         with self._lock:
             for request_id, files in progress.closed.items():
                 self._closes[request_id] = {**dict(files), **self._closes.get(request_id, {})}

@@ -256,7 +256,7 @@ def test_what_was_wrong_for_a_moment_is_not_said_for_ever(
     pair.begin("mds1")
     pair.until(lambda: pair.client.in_force in VALUES)
     with pair.announcer.agent.store.locked():
-        pair.until(lambda: "found it held" in pair.announcer.problem)
+        pair.until(lambda: "found it taken" in pair.announcer.problem)
     pair.until(lambda: not pair.announcer.problem)
 
 
@@ -345,7 +345,7 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
     on_disk = here.here(settings)
     assert on_disk is not None and not on_disk.unread and on_disk.status["group"] == "g"
     group.until(lambda: all_in((BEFORE,)), *clients)
-    assert "is silent for 2 s" in group.log("login2")
+    assert "does not answer for 2 s" in group.log("login2")
     council = group.council()
     group.until(lambda: all_in(VALUES), *clients)
     assert "goes on from what was learned" in group.log("council")

@@ -114,7 +114,7 @@ def test_who_is_refused_is_told_and_it_is_said_once(
     for sequence in (1, 2):
         said = site.hear(end, observed(sequence=sequence, **own))
         assert isinstance(said, Refused) and said.why.startswith(why)
-    lines = [r.getMessage() for r in caplog.records if "is not listened to" in r.getMessage()]
+    lines = [r.getMessage() for r in caplog.records if "are refused: " in r.getMessage()]
     assert len(lines) == 1 and why in lines[0] and council.refused == 2 and not council.council.hosts
 
 

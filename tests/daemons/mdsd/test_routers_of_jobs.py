@@ -120,7 +120,7 @@ def test_who_may_speak_for_nodes(routed: Routed, tmp_path: Path) -> None:
     found = patiently(lambda: (new := routed.rules().rules) != (rule,) and new)
     assert "10.77.0.[31-32]@tcp1" in {r.dst for r in found}
     assert {r.dst for r in found} <= {"10.77.0.[31-32]@tcp1", "10.77.0.[35-40]@tcp1"}
-    assert "2 of 4 nodes are another user's too" in site.log("mdsd")
+    assert "2 of 4 nodes also belong to another user" in site.log("mdsd")
 
 
 def test_a_leaders_word_comes_by_clientd(routed: Routed, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_the_leaders_word_counts_as_far_as_the_scheduler_agrees(tmp_path: Path) 
         "",
     ]
     assert [one.why for one in found] == [
-        "1 of 3 nodes are not those of its job",
+        "1 of 3 nodes do not belong to its job",
         "",
         "the scheduler knows no running job 4 of uid 1000",
         "the scheduler knows no running job 9 of uid 0",

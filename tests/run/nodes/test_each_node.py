@@ -29,7 +29,7 @@ def test_a_node_that_does_not_answer_delays_nobody_for_long(tmp_path: Path) -> N
     started = time.monotonic()
     problem, lines = run(stubborn, seconds=0.5)
     assert time.monotonic() - started < 0.5 + each_node.STOP_S + 10
-    assert problem == "launch: no end within the time that is given" and lines == [b"begun"]
+    assert problem == "launch: not finished in time" and lines == [b"begun"]
 
 
 def test_what_a_launcher_says_is_limited_and_its_own_words_are_kept(tmp_path: Path) -> None:

@@ -117,18 +117,16 @@ class Forecasts:
                 except OSError as error:
                     self._stop()
                     if attempt == 2 or descriptor is None:
-                        raise ForecastFailed(f"forecasts: no process can be had: {error}") from None
+                        raise ForecastFailed(f"forecasts: cannot start a process: {error}") from None
 
     def _running(self) -> socket.socket:
         """The socket to the server, which is started if it is not there."""
         if self._control is not None and self._server is not None and self._server.poll() is None:
             return self._control
         if self._closed:
-            raise ForecastFailed("forecasts: clientd ends")
+            raise ForecastFailed("forecasts: clientd is stopping")
         if self._server is not None:
-            log.warning(
-                "the server of forecasts has ended with %s; a new one is started", self._server.poll()
-            )
+            log.warning("the forecast server ended with %s; starting a new one", self._server.poll())
         self._stop()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
@@ -160,7 +158,7 @@ class Forecasts:
         if word != READY:
             self._stop()
             raise ForecastFailed(
-                f"forecasts: expected their server to be ready, found {word.decode() or 'its end'}"
+                f"forecasts: expected the forecast server to be ready, found {word.decode() or 'its end'}"
             )
         self.ready.set()
         return ours
@@ -222,7 +220,7 @@ class ForecastConversation:
             if time.monotonic() - begin >= self._seconds:
                 why = f"the forecast took longer than {self._seconds:g} s"
             elif isinstance(error, WireError):
-                why = f"the forecast's process answers nonsense: {error}"
+                why = f"the forecast process gave an invalid answer: {error}"
             else:
-                why = "the forecast's process has ended: out of memory, or a fault"
+                why = "the forecast process ended: out of memory, or a fault"
             raise ForecastFailed(why) from None

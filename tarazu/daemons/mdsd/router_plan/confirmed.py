@@ -22,11 +22,11 @@ class Confirmed(NamedTuple):
     step: RoutedStep
     nodes: frozenset[Nid]
     why: str
-    """Why not all that its leader told of counts; empty where it does."""
+    """Why some of the nodes that its leader reported do not count; empty where all do."""
 
 
 def by_scheduler(steps: Sequence[RoutedStep], jobs: Mapping[str, JobNodes], known: Hosts) -> list[Confirmed]:
-    """The leader's word as far as the scheduler agrees; where it told of no nodes, the scheduler's."""
+    """The leader's nodes as far as the scheduler agrees; where it reported none, the scheduler's."""
     known.look()
     confirmed = []
     unfolded: dict[str, tuple[frozenset[Nid] | None, frozenset[tuple[int, ...]]]] = {}

@@ -1,4 +1,4 @@
-"""Which job steps run on which nodes, as their leaders say: soft state, told again and again, within bounds.
+"""Which job steps run on which nodes, as their leaders report: soft state, reported again and again, within bounds.
 
 A step ends with its StepEnded, or when nothing was heard of it for twice as long as its leader promised to speak.
 """
@@ -61,11 +61,11 @@ class Nodes:
         return len(self._steps)
 
     def steps(self) -> tuple[RoutedStep, ...]:
-        """In the order in which they were first told."""
+        """In the order of their first reports."""
         return tuple(self._steps.values())
 
     def owner(self, id: str) -> int | None:
-        """The user who told of this step first; None for one that is not known."""
+        """The user who reported this step first; None for an unknown step."""
         step = self._steps.get(id)
         return step.uid if step else None
 

@@ -224,7 +224,7 @@ class RouterPlan:
         """Once a second."""
         for step in self.nodes.pass_time(now):
             log.info(
-                "job step %s on %s is silent: it has no routers of its own any more",
+                "job step %s on %s stopped reporting: it loses its routers",
                 step.job_id,
                 step.fs_name,
             )

@@ -95,7 +95,7 @@ class Pair:
         self._told = False
         self._said_once = SaidOnce(log)
         self._highest = book.alone.term
-        """Term that was heard of."""
+        """Latest known term."""
         self._t = 0.0
         """Seconds that we listened."""
         self._monotonic = monotonic
@@ -237,7 +237,7 @@ class Pair:
                 self._step_down()
         elif here.leaving:
             if self.following.complete and self.book.sequence >= here.sequence:
-                gives_way = f"gives way: {here.problem}" if here.problem else "ends"
+                gives_way = f"steps down: {here.problem}" if here.problem else "ends"
                 self._become_active(f"the active mdsd {gives_way}")
         elif here.term < self.book.alone.term and own_term(self.book.alone.term, self.second):
             self._become_active("the other mdsd is active in an older term")
@@ -345,7 +345,7 @@ class Pair:
 
     def _begin_feed(self) -> None:
         """The other one asked for all: what it hands over comes first."""
-        self._part("the other mdsd begins anew")
+        self._part("the other mdsd starts again from nothing")
         self._joining = None
         try:
             take_over(self.book, self._asked)
