@@ -1,4 +1,4 @@
-"""Write the generated parts of the documentation: settings, metrics, errors, tables as CSV, and whole pages of the site.
+"""Write the generated parts of the documentation: settings, metrics, errors, tables as CSV; whole pages of the site.
 
 python docs/generate.py [NAME…]     all, or those of PAGES and WHOLE that are named
 """
