@@ -163,7 +163,7 @@ COMMANDS = (
         ("TarazuError",),
         ("cli/", "report/"),
         "tarazu history show ior",
-        {"tarazu.toml": '[run]\nhistory_dir = "history"\n'},
+        {},
         "No such application, run, job or plan, or it is another user's.",
         "`tarazu history list`; run the program by `tarazu run` first.",
     ),

@@ -94,6 +94,8 @@ def example(family: Family) -> tuple[str, int]:
         if family.around:
             stack.enter_context(family.around())
         said, status = _caught(family.raises) if family.raises else _run(shlex.split(family.command))
+        # The command stands beside it.
+        said = re.sub(r"^tarazu[a-z -]*: ", "", said)
         return said.replace(f"{directory}/", "").replace(directory, "/"), status
 
 

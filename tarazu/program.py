@@ -84,6 +84,10 @@ class Program:
                 env=environ,
                 pass_fds=() if self.lock is None else (self.lock,),
             )
+        except FileNotFoundError:
+            raise CannotRun(
+                f"{self._command[0]}: expected this program in {PATH} or PATH, found none"
+            ) from None
         except (OSError, ValueError) as error:
             raise CannotRun(f"{self._command[0]}: {error}") from None
         try:
