@@ -27,7 +27,7 @@ static inline uint64_t tz_about_now_s(void)
     return (uint64_t)t.tv_sec;
 }
 
-/* The same for how long something takes: nobody sets this clock. */
+/* The same for durations: this clock is never set. */
 static inline uint64_t tz_about_steady_ns(void)
 {
     return tz_clock_ns(CLOCK_MONOTONIC_COARSE);

@@ -21,7 +21,7 @@ enum tz_symbol {
 
 extern void *tz_real_table[TZ_SYM_COUNT];
 
-/* Never NULL: a symbol that nobody behind us has becomes a function that fails with ENOSYS. */
+/* Never NULL: a symbol that no later library has becomes a function that fails with ENOSYS. */
 void *tz_resolve(enum tz_symbol symbol);
 
 static inline void *tz_real_symbol(enum tz_symbol symbol)

@@ -1,11 +1,11 @@
-/* Layouts that are asked for: as a placement map has them, as lustre.lov, and against what a file has. */
+/* Planned layouts: as in a placement map, as lustre.lov, and compared with a file's layout. */
 #pragma once
 
 #include "tz.h"
 
 #include "lustre.h"
 
-/* A component of a layout that is asked for: the 64 bytes of the placement map. */
+/* A component of a planned layout: the 64 bytes of the placement map. */
 struct tz_component {
     uint64_t start, end;
     uint32_t stripe_size;
@@ -50,6 +50,6 @@ enum tz_lov_verdict {
     TZ_LOV_OTHER, /* the file has a layout of someone else */
 };
 
-/* Compares what a file has with what was asked; `late` is the first component (not entry) that is late. */
+/* Compares a file's layout with the planned one; `late` is the first component (not entry) that is late. */
 enum tz_lov_verdict tz_lov_compare(const void *blob, size_t length, const struct tz_layout *layout,
                                    const uint16_t *osts, enum tz_request_lists lists, uint16_t *late);

@@ -1,4 +1,4 @@
-/* Opening a map: who may have written it, and the mapping itself. */
+/* Opening a map: check its owner, and map it. */
 #pragma once
 
 #include "core/map.h"

@@ -1,4 +1,4 @@
-/* What a file has of what was asked for it. */
+/* Compares a file's layout with the planned one. */
 #pragma once
 
 #include "place/create.h"
@@ -13,7 +13,7 @@ enum tz_standing {
 };
 
 /*
- * Reads the file's layout, compares it with what was asked, sets the outcome (a hit, or somebody else's layout) and
+ * Reads the file's layout, compares it with what was asked, sets the outcome (a hit, or another process's layout) and
  * says which component is late. The outcome stays where there is no layout to be read.
  */
 enum tz_standing tz_examine(struct tz_create *create, const struct tz_plan *plan, enum tz_request_lists lists, int fd);

@@ -12,7 +12,7 @@ int tz_layout_missing(int fd);
 /* Into the scratch. */
 int tz_layout_read(int fd, struct tz_create *create);
 
-/* Makes the objects of late components, where nobody writes. */
+/* Creates the objects of late components, before anything is written. */
 int tz_layout_instantiate(int fd, const struct tz_layout *layout);
 
 /* The components from number `from` on, added behind those that the file has, or in place of those without objects. */

@@ -1,4 +1,4 @@
-/* Which directories are Lustre's, and what kind of file system others lie on. No server is asked. */
+/* Which directories are on Lustre, and on what kind of file system others are. Asks no server. */
 #pragma once
 
 #include "tz.h"

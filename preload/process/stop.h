@@ -1,4 +1,4 @@
-/* "Off means off": whether this process is to leave everything alone, asked at every managed open. */
+/* Whether tarazu is switched off for this process: checked at every managed open. */
 #pragma once
 
 #include "process/control.h"

@@ -1,4 +1,4 @@
-/* Directories that nobody but root and this user can change, whoever else works on the node. */
+/* Directories that only root and this user can change. */
 #pragma once
 
 #include "tz.h"
