@@ -51,7 +51,7 @@ class Verdict(StrEnum):
 
     @property
     def amiss(self) -> bool:
-        """Worth a look: what is not goes on everywhere, all the time."""
+        """Worth a look; other states are usual, everywhere and at all times."""
         return self.weight > Verdict.BUSY.weight
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The course of writing: who writes where at each moment, until the last byte is there.
+"""The course of writing: which process writes where at each moment, until the last byte is written.
 
 Each process writes its file, or its part of a file that several write, from the beginning to the end. Whoever is done
 with a progressive component goes on with the next, whatever the others do. OSTs and servers' links are shared fairly:

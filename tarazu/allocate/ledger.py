@@ -27,7 +27,7 @@ MAX_ENDED = 10_000
 """Ids remembered after their end, so that one which is sent again late is not entered again."""
 MAX_DEAD = 1_000
 MAX_DEAD_STRIPES = 1_000_000
-"""What is kept of steps that died, for the case that they speak again; the oldest go first."""
+"""Kept of dead steps, in case they report again; the oldest are dropped first."""
 
 
 class Stripes(NamedTuple):

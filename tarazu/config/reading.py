@@ -60,7 +60,7 @@ def load(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] 
 
 
 def examine(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] | None = None) -> Examined:
-    """As `load`, but goes on behind each mistake."""
+    """As `load`, but continues after each mistake."""
     environ = os.environ if environ is None else environ
     reader = _SettingsReader()
     try:

@@ -30,7 +30,7 @@ class ServiceManager:
     """
 
     def __init__(self, environ: MutableMapping[str, str] = os.environ) -> None:
-        """Takes its variables out of `environ`: what this daemon starts must not speak for it."""
+        """Takes its variables out of `environ`: programs that this daemon starts must not use them."""
         address = environ.pop("NOTIFY_SOCKET", "")
         usecs, pid = environ.pop("WATCHDOG_USEC", ""), environ.pop("WATCHDOG_PID", "")
         self._address = "\0" + address[1:] if address.startswith("@") else address

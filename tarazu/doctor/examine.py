@@ -1,4 +1,4 @@
-"""Run the checks, topic by topic. What a check itself stumbles over is a finding too."""
+"""Run the checks, topic by topic. An error in a check is a finding too."""
 
 from __future__ import annotations
 

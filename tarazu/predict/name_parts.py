@@ -26,7 +26,7 @@ _PATTERNS = {
 }
 _MOST_TOKENS = 2
 _LONGEST_KEY = 512
-"""Beyond, each field takes the first text that fits: trying all of them would take for ever on some names."""
+"""Beyond, each field takes the first text that fits: trying all of them would take too long on some names."""
 
 
 class NameParts(msgspec.Struct, frozen=True):

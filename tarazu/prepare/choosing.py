@@ -1,7 +1,7 @@
 """Which default layout a directory should have for one job; changes nothing.
 
 pool    the site keeps a pool of good OSTs (`tarazu change pool`): their usual layout, in that pool. Lustre
-        goes on choosing among its OSTs, and no file is refused
+        still chooses among its OSTs, and no file is refused
 start   a start index, so that the stripes fall on a run of OSTs without a problem: Lustre passes by one
         that refuses later, and no file is refused. All files of the directory begin on the same OST, so they are
         striped over several, and it is done only where that takes less time than Lustre's own choice among all OSTs

@@ -28,7 +28,7 @@ from tarazu.wire.local import DirectoryLayouts
 MOST_LOOKED = 2_000
 """Files of one report whose layouts are read from the file system."""
 WORTH = 1.02
-"""Below, a run gains nothing to speak of."""
+"""Below, a run gains nothing worth mentioning."""
 BALANCED = "balanced already: no other placement is notably faster"
 Progress = Callable[[str], None]
 Views = Callable[[str], tuple[SystemView | None, str]]

@@ -32,7 +32,7 @@ class Problems:
         self._over = over
 
     def guard(self, work: Callable[P, object], *args: P.args, **named: P.kwargs) -> bool:
-        """Do what must not raise: a failure is noted, the program goes on; False then."""
+        """Do what must not raise: a failure is noted, the program continues; False then."""
         try:
             work(*args, **named)
         except Exception as error:

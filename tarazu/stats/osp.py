@@ -1,4 +1,4 @@
-"""How the MDS's own connections to the OSTs are, now: `osp.*.state`, `prealloc_status`, `max_create_count`, `active`,
+"""The state of the MDS's own connections to the OSTs: `osp.*.state`, `prealloc_status`, `max_create_count`, `active`,
 and `lod.*.target_obd`.
 
 For as long as precreated objects last the MDS goes on creating on the OSTs of a server that is gone, while `active`

@@ -1,4 +1,4 @@
-"""OSTs on which nothing ends, until their peers have been heard: what stops many disks at once is no disk of its own.
+"""OSTs on which no I/O ends, held back until their peers have reported: what stops many disks is not a slow disk.
 
 Reports of one interval come one after another. When all storage stands still, those of the first server say so before
 the others'; when it goes on, those of the last ones still say so. So a wait is told when half of the other OSTs have

@@ -136,7 +136,7 @@ class Journal:
             os.fsync(fd)
 
     def roll(self, base: int) -> None:
-        """Begin a new log behind record `base`. Raises OSError; the old one goes on then."""
+        """Begin a new log behind record `base`. Raises OSError; then the old one stays in use."""
         path = self.directory / f"log-{base:020}"
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:

@@ -17,7 +17,7 @@ from tarazu.store.schema import MYSQL, TABLES, VERSION, migration, statements
 
 CONNECT_S = 10
 ANSWER_S = 60
-"""For each answer: a server that is cut off must not hold a conversation for ever."""
+"""For each answer: a server that is cut off must not hold up a conversation without end."""
 LOCK_WAIT_S = 10
 BATCH = 5000
 """Rows handed to PyMySQL at once."""

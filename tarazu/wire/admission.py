@@ -52,7 +52,7 @@ class Admission(NamedTuple):
     """Patterns of target names; None: there is no list."""
 
     def may_ask_for(self, uid: int, required: bool = False) -> bool:
-        """`required`: without a list there is nobody that it may speak for."""
+        """`required`: without a list it may ask for nobody."""
         if self.uids is None:
             return not required
         return any(first <= uid <= last for first, last in self.uids)

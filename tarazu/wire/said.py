@@ -6,7 +6,7 @@ import logging
 import time
 
 AGAIN_S = 3600.0
-"""What goes on for so long is said again."""
+"""A message that repeats is logged again after this time."""
 REMEMBERED = 1024
 LINES = 100
 """In AGAIN_S; whatever more there would have been to say is counted."""

@@ -1,6 +1,6 @@
-"""tarazu-announcer: tells the council what one node sees of its I/O, and does what it decides.
+"""tarazu-announcer: reports one node's I/O to the council, and sets what it decides.
 
 service    the loop
-following  whose decisions count: one council's, the newest, and not for ever
+following  which decisions count: the newest of one council, for a limited time
 kind       what this node is: an OSS, an LNet router, a client
 """

@@ -110,7 +110,7 @@ class Announcer(Service):
         self._sent_at = float("-inf")
         self._look_at = 0.0
         self._failing = False
-        """The notes are not to be had."""
+        """The notes cannot be opened."""
         self._acted: tuple[object, ...] = ()
         self._wanted: dict[str, str] = {}
         self._changes: deque[float] = deque(maxlen=CHANGES)

@@ -1,4 +1,4 @@
-"""What is kept: traffic and jobs on disk, and what applications' last jobs were like; by a thread beside the loop.
+"""Traffic and jobs on disk, and what applications' last jobs were like; kept by a thread beside the loop.
 
 Traffic is put on disk each `SAVE_S`. What jobs moved is then added up from the files, `LAG_S` behind: by then Slurm has
 said which jobs ran. It stops while Slurm is silent, so that a node's bytes are not taken for those of a job that has

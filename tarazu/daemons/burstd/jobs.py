@@ -185,7 +185,7 @@ class Jobs:
                 self._db.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (UNTIL, until_s))
 
     def without_moved(self, before_s: float) -> list[Job]:
-        """Those that began before then and of which nothing is noted: they were learned of late. One that ended in the
+        """Those that began before then and of which nothing is noted: they became known late. One that ended in the
         second in which it began moved nothing.
         """
         return self._jobs(

@@ -129,7 +129,7 @@ class Reports:
         return True
 
     def complete_s(self, now_s: float | None = None) -> float:
-        """Intervals that ended by then are complete, as far as those report that reported of late."""
+        """Intervals that ended by then are complete, as far as those that reported lately still report."""
         now_s = time.time() if now_s is None else now_s
         self._look(now_s)
         longest_s = 0.0

@@ -17,7 +17,7 @@ from tarazu.durable import boot_id
 SUBMITTED_S = 20.0
 """So long after it was asked about a job is in the queue at the latest: a wrapper asks before it submits."""
 CANNOT = ("ReqNodeNotAvail", "Nodes_required_for_job_are")
-"""How Slurm's reasons begin where a job's nodes cannot be had: a reservation is to come, or they are down."""
+"""How Slurm's reasons begin where a job's nodes are not available: a reservation is to come, or they are down."""
 GONE_S = 60.0
 """A job that is not in the queue so long after its nodes were noted has ended, or was never submitted."""
 PREFERS_S = 30 * 86400.0

@@ -122,7 +122,7 @@ class Agent:
         """One round. `why`: the reason given for what is taken back because the plan no longer has it; `of`: the held
         changes that this plan covers.
 
-        Raises StoreError or Unavailable when the notes are not to be had: then nothing is set.
+        Raises StoreError or Unavailable when the notes cannot be opened: then nothing is set.
         """
         unread = ""
         spoken_of = {change.key for change in plan.changes}

@@ -1,4 +1,4 @@
-"""Makes targets what is wanted, takes back what is ours, and leaves alone what is somebody else's.
+"""Sets targets to what is wanted, takes back tarazu's own changes, and leaves alone those of others.
 
 What was there is noted on disk (`store`) before anything is set; to restore needs no space there. What is set is read
 back; what fails midway is taken back at once. Somebody else's change wins: it stays after an undo, and is named. What
@@ -112,7 +112,7 @@ class Engine:
         one of several that may want the same target: it stays as the first wants it until all of them `leave`.
         `for_good`: nothing rests, also while the site is stopped: its stop file, which may hang, is not read.
 
-        Raises StoreError or Unavailable when the notes are not to be had: then nothing is set. What goes wrong with
+        Raises StoreError or Unavailable when the notes cannot be opened: then nothing is set. What goes wrong with
         one target is in the answer, and keeps no other.
         """
         with self._alone(wait_s):

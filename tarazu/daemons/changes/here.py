@@ -303,7 +303,7 @@ class Now(NamedTuple):
 
 
 def now_of(settings: config.Settings, one: Listed) -> Now:
-    """Raises TarazuError where it is not to be had now."""
+    """Raises TarazuError where it is not available now."""
     each = next(each for each in agents_of(settings) if each.name == one.agent)
     if each.agent is None:
         raise BadInput(one.agent, "a daemon or command of tarazu that keeps notes on this node", each.why_not)

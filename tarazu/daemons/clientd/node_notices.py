@@ -1,6 +1,6 @@
 """What clientd reports to mdsd of where steps run: the newest report of each step, until mdsd has acknowledged it.
 
-Part of `Notices`, under its lock; what speaks with mdsd is called by its thread alone.
+Part of `Notices`, under its lock; only its thread talks to mdsd.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Here(NamedTuple):
     learned: list[dict[str, Any]]
     """`Council.explain()`'s rows, of what was written last."""
     unread: str
-    """Why they are not to be had."""
+    """Why they are not available."""
     status: dict[str, Any]
     """As the daemon wrote it last (`written_s`); empty: it never has."""
 

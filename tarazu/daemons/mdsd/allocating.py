@@ -165,7 +165,7 @@ class Allocating:
 
     def take_over(self, settings: Settings) -> None:
         """Settings that were read again; raises ConfigError, and changes nothing, for an audit log that cannot be
-        written or a solver that is not installed. What is being allocated goes on by the former ones."""
+        written or a solver that is not installed. Running allocations keep the former ones."""
         solver_of(settings.allocate.solver)
         self.audit = Audit(settings.mdsd.audit_log)
         self._limits.share = settings.mdsd.user_share

@@ -64,7 +64,7 @@ class Ask:
 
 
 class Exporter:
-    """A daemon's metrics at an address; "": nowhere. What goes wrong is a line in the log, and the daemon goes on."""
+    """A daemon's metrics at an address; "": nowhere. A problem is a line in the log, and the daemon continues."""
 
     def __init__(
         self, address: str, wake: Callable[[], None], families: Callable[[Ask], Iterable[Metric]]

@@ -1,4 +1,4 @@
-"""tarazu-ossd: tells mdsd how one OSS and its OSTs are.
+"""tarazu-ossd: reports the state of one OSS and its OSTs to mdsd.
 
 Publishes: an `OssReport` every `ossd.interval_s` (60 s in the paper) to `mdsd.statistics`, and the last one
 again as soon as mdsd comes (back), so that a restarted mdsd need not wait for an interval. Follows:

@@ -137,7 +137,7 @@ def encode(benchmarks: Benchmarks) -> str:
 
 @contextlib.contextmanager
 def changing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Nobody else changes the file meanwhile who comes by this way, too. Raises BadInput."""
+    """Others that use this function cannot change the file meanwhile. Raises BadInput."""
     folder = Path(path).absolute().parent
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -62,7 +62,7 @@ def mappings(
     most_rules: int = 1,
     progress: Progress = lambda what, share: None,
 ) -> dict[str, Numbers]:
-    """Of these names, those that can be had: what learns needs a history, what is folded needs NIDs."""
+    """Those of these names that are available: what learns needs a history, what is folded needs NIDs."""
     nodes, count = len(site.machine.nodes), len(site.machine.io_nodes)
     of = units_in(site.addresses, count, most_rules) if site.addresses else None
     by_name: dict[str, Numbers] = {}

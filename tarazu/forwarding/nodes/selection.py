@@ -48,7 +48,7 @@ class SelectionOptions(msgspec.Struct, frozen=True):
     per_io_node: int = PER_IO_NODE
     """As many of the job's nodes an I/O node at least, on average."""
     even_out: bool = False
-    """Also where there are no more I/O nodes to be had than by Slurm's own choice: as many, if the busiest of them then
+    """Also where no more I/O nodes are available than by Slurm's own choice: as many, if the busiest of them then
     carries at least a tenth less. The paper leaves such jobs to Slurm."""
     fit: str = "tree"
     """Which of Slurm's own choices is the one to better: `tree` (topology/tree) or `consecutive`."""

@@ -57,7 +57,7 @@ class PlanSchedule:
     first: threading.Event = field(default_factory=threading.Event)
     """The first plan came, or there is none."""
     problem: str = ""
-    """Why the newest plan was not to be had."""
+    """Why the newest plan did not come."""
     _busy: bool = False
     """clientd had no room a moment ago: a plan may still come in time."""
     _to_plan: threading.Event = field(default_factory=threading.Event)

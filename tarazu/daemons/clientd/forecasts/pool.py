@@ -60,7 +60,7 @@ class ForecastFailed(TarazuError):
 
 
 class Forecasts:
-    """The server and what goes on in its processes; used by any thread."""
+    """The forecast server and its processes; used by any thread."""
 
     def __init__(self) -> None:
         self.seconds, self.memory_bytes = LONGEST_S, MOST_BYTES

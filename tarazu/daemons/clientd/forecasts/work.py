@@ -132,7 +132,7 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
 def limited(
     look: Callable[[], tuple[StepProfile | None, str]], left_s: float
 ) -> tuple[StepProfile | None, str]:
-    """What `look` finds, or why it does not: the forecast goes on in any case, and with time enough to be told."""
+    """What `look` finds, or why it finds nothing: the forecast continues in any case, with time enough to answer."""
 
     def too_long(number: int, frame: object) -> None:
         raise TimeoutError

@@ -1,6 +1,6 @@
 """Which job steps run on which nodes, as their leaders report: soft state, reported again and again, within bounds.
 
-A step ends with its StepEnded, or when nothing was heard of it for twice as long as its leader promised to speak.
+A step ends with its StepEnded, or when its leader has not reported for twice as long as its leader promised to speak.
 """
 
 from __future__ import annotations

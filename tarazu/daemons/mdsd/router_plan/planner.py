@@ -1,4 +1,4 @@
-"""Which routers each running job gets, and the rules that OSSs are told. Nodes without one of a job's have those of
+"""Which routers each running job gets, and the rules that OSSs get. Nodes without one of a job's have those of
 the site's mapping (`mapped`), where there is one.
 
 Follows: `StepNodes` of leaders, `RulesRequest`s of OSSs, which say what routers there are. All of it is soft state: a
