@@ -54,7 +54,7 @@ def test_a_user_sees_his_own_jobs_and_nobodys_nodes(capsys: pytest.CaptureFixtur
     routers._print_planned(of_user(PLAN, 1001), rules=True)
     shown = capsys.readouterr().out
     assert "j1001" in shown and "j1000" not in shown and "10.7.0" not in shown
-    assert "are for root to see" in shown
+    assert "only root sees the rules" in shown
 
 
 def test_notes_that_cannot_be_read_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,5 +70,5 @@ def test_notes_that_cannot_be_read_are_said(tmp_path: Path, capsys: pytest.Captu
     said = capsys.readouterr().out
     assert (
         f"routers: not shown, or not all: {notes}/changes.json" in said
-        and "what mdsd plans is not known" in said
+        and "cannot tell what mdsd plans" in said
     )

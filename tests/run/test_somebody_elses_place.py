@@ -37,7 +37,7 @@ def test_a_leader_whose_place_is_somebody_elses_records_beside_it(shared_node: S
     assert "/a," in shared_node.history() and "forged" not in shared_node.history()
     assert shared_node.in_home() == shared_node.before and not shared_node.beside()
     log = (shared_node.state / "tarazu.log").read_text()
-    assert "nobody else can change: spools lie in" in log
+    assert "no other user can change: spools lie in" in log
     assert len(lines(shared_node)) == 1
 
 

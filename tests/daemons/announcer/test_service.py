@@ -338,7 +338,7 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
     group.until(lambda: "left by a former run" in group.log("login1"), *clients)
     group.until(lambda: all_in(VALUES), *clients)
 
-    # A council that is killed is silent: all is restored; the next one goes on from what was learned.
+    # A council that is killed is silent: all is restored; the next one continues from what was learned.
     settings = group.settings()
     group.until(lambda: (found := here.here(settings)) and found.learned, *clients)
     group.kill(council)
@@ -348,7 +348,7 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
     assert "does not answer for 2 s" in group.log("login2")
     council = group.council()
     group.until(lambda: all_in(VALUES), *clients)
-    assert "goes on from what was learned" in group.log("council")
+    assert "continues from what was learned" in group.log("council")
     seen = {(row["pattern"], row["value"]): row["seen"] for row in group.status()["learned"]}
     assert all(seen[row["pattern"], row["value"]] >= row["seen"] for row in on_disk.learned)
 

@@ -49,7 +49,7 @@ def character(**traits: Any) -> ApplicationCharacter:
         (character(intensive=NO), {}, {}, "not data-intensive"),
         (character(all_rank=NO), {}, {}, "one node does its I/O"),
         (character(low_communication=NO), {}, {}, "communicates more"),
-        (character(low_communication=None), {}, {}, "is not known"),
+        (character(low_communication=None), {}, {}, "is unknown"),
         (EVEN, {}, {"waits": True}, "does not start now"),
         (EVEN, {"age_s": 61.0}, {}, "the state of Slurm's nodes is unknown"),
         (EVEN, {}, {"partition": "other"}, "its partition is unknown"),

@@ -146,7 +146,7 @@ def test_one_that_falls_over_fails_its_own_plan_only(forecasts: Forecasts, histo
     with forecasts.process(1000) as other:
         neighbour = newest(server_of(forecasts))
         with (
-            pytest.raises(ForecastFailed, match="process has ended"),
+            pytest.raises(ForecastFailed, match="forecast process ended"),
             forecasts.process(1001) as forecast,
         ):
             os.kill(newest(server_of(forecasts), neighbour), signal.SIGSEGV)
@@ -168,7 +168,7 @@ def test_one_that_needs_too_much_memory_says_so(
 
 def test_a_server_that_is_killed_is_started_again(forecasts: Forecasts, history: int) -> None:
     before = server_of(forecasts)
-    with pytest.raises(ForecastFailed, match="process has ended"), forecasts.process(1000) as forecast:
+    with pytest.raises(ForecastFailed, match="forecast process ended"), forecasts.process(1000) as forecast:
         pid = newest(before)
         os.kill(before, signal.SIGKILL)
         forecast.find(JOB, [history])
@@ -219,7 +219,7 @@ def test_what_a_taken_over_process_answers_is_checked(answer: bytes, history: in
     with contextlib.closing(Pipe(theirs)) as end, contextlib.closing(Pipe(ours)) as pipe:
         thread = threading.Thread(target=lambda: (end.receive_body(), end.send_body(answer)))
         thread.start()
-        with pytest.raises(ForecastFailed, match="answers nonsense"):
+        with pytest.raises(ForecastFailed, match="gave an invalid answer"):
             ForecastConversation(pipe, PATIENCE_S).find(JOB, [history])
         thread.join()
     with pytest.raises(WireError):

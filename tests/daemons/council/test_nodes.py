@@ -60,7 +60,7 @@ def test_who_is(nodes: CouncilNodes, kind: str, role: str) -> None:
 
 def test_one_connection_speaks_for_one_node(nodes: CouncilNodes) -> None:
     assert nodes.refusal(peer(), observed("oss1"), 0.0, here) == ""
-    assert "found oss2 beside oss1" in nodes.refusal(peer(), observed("oss2"), 0.0, here)
+    assert "found oss2 and oss1" in nodes.refusal(peer(), observed("oss2"), 0.0, here)
 
 
 def test_of_two_announcers_of_one_name_the_first_keeps_it_while_it_is_there(nodes: CouncilNodes) -> None:

@@ -145,7 +145,7 @@ def test_knowledge_that_is_none_is_set_aside(site: Site, caplog: pytest.LogCaptu
     (knowledge / "knowledge.json").write_bytes(b'{"format": 1, "half')
     council = site.council()
     assert (knowledge / "unreadable.json").exists() and not (knowledge / "knowledge.json").exists()
-    assert [r for r in caplog.records if r.levelno == logging.ERROR and "set aside" in r.getMessage()]
+    assert [r for r in caplog.records if r.levelno == logging.ERROR and "renamed to" in r.getMessage()]
     council._save()
     site.end_of(council)
     assert (knowledge / "knowledge.json").exists()
@@ -162,7 +162,7 @@ def test_what_was_learned_for_other_values_is_not_taken_for_these(
     council._save()
     site.end_of(council)
     site.council(levers=["max_rpcs_in_flight=4|32"])
-    assert "not used any more: what was learned of max_rpcs_in_flight" in caplog.text
+    assert "no longer used: what was learned of max_rpcs_in_flight" in caplog.text
 
 
 def test_an_order_counts_at_once_and_one_that_cannot_be_read_is_observe(site: Site) -> None:

@@ -191,7 +191,7 @@ def test_top_status_and_doctor_show_it(seen: Overview, mdsd: Mdsd) -> None:
     (finding,) = peers._osts(mdsd.status())
     for index in (5, 13, 14, 12, 15, 4, 11, 6):  # the gravest eight
         assert f"{FS}-OST{index:04x} {EXPECTED[index]}" in finding.found
-    assert finding.verdict == "warn" and finding.found.startswith("15 of 16 amiss")
+    assert finding.verdict == "warn" and finding.found.startswith("15 of 16 have a problem")
 
 
 def test_the_page_shows_it(seen: Overview) -> None:

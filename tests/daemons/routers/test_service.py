@@ -331,7 +331,7 @@ def test_who_deletes_the_wrong_rule_says_what_went(make: Make, server: Server, t
     wrapper.chmod(0o755)
     call_instead(service, Lnetctl(str(wrapper)))
     done = service.agent.engine.take_back("a test")
-    assert "what went is ('tcp', '', '', 0)" in done.failed[0].why
+    assert "deleted ('tcp', '', '', 0)" in done.failed[0].why
     call_instead(service, Lnetctl(server.command))
     assert service.agent.engine.take_back("a test", anew=True).restored and A not in server.rules()
 
