@@ -135,7 +135,7 @@ COMMANDS = (
         "Any other input is not valid",
         ("BadInput",),
         EVERYWHERE,
-        "tarazu sim forward allocate jobs.toml",
+        "tarazu sim forward allocate nowhere.toml",
         {},
         "A file is missing, closed to the user or of another form; a NID, a list of OSTs, a CSV column.",
         "The message says what was expected, and where.",
