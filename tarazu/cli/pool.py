@@ -68,7 +68,7 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def print_look(look: Look, failed: str = "", *, applied: bool = False, stopped: str = "") -> None:
-    print(f"{look.pool}: " + (counted(len(look.members), "OST") if look.exists else "there is none yet"))
+    print(f"{look.pool}: " + (counted(len(look.members), "OST") if look.exists else "it does not exist yet"))
     if failed:
         print(f"  failed: {failed}")
         return

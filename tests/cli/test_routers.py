@@ -45,7 +45,7 @@ def test_root_sees_every_job_and_the_rules_of_each_server_once(capsys: pytest.Ca
     assert (
         "3 steps told, 1 with routers of their own; asked by 2 OSSs, 2 rules set; scheduler: squeue" in shown
     )
-    assert "j1000" in shown and "1.02" in shown and "nothing is known of its I/O" in shown
+    assert "j1000" in shown and "1.02" in shown and "its I/O is unknown" in shown
     assert shown.count("lnetctl udsp add --dst 10.7.0.[1-4]@tcp1 --rte 10.0.0.1@tcp") == 1
     assert "# on oss1, oss2:" in shown
 

@@ -84,7 +84,7 @@ def _of_servers(overview: Overview, top: str) -> Iterator[Problem]:
             since_s = overview.taken_s - s.age_s
             dead = sum(t.oss == s.name and t.verdict is Verdict.DEAD for t in overview.targets)
             also = f", and {count(dead, 'OST')} of it dead" if dead else ""
-            note = "if it is up at all; tarazu doctor --amiss there says more"
+            note = "if it is up at all; tarazu doctor --problems there says more"
             command = "systemctl restart tarazu-ossd"
             yield Problem(join(what, " is silent", also), "no report", since_s, s.name, command, note, s.name)
         else:
@@ -135,7 +135,7 @@ def mend(t: Target, targets: Sequence[Target] = ()) -> tuple[str, str, str]:
         case Verdict.DEAD:
             return "the MDS", f"lctl get_param {osp}.import", f"says why; is it mounted on {t.oss}?"
         case Verdict.SILENT:
-            return t.oss, "tarazu doctor --amiss", "says why"
+            return t.oss, "tarazu doctor --problems", "says why"
         case Verdict.IMPOSSIBLE:
             return t.oss, "tarazu doctor collect --dump", "shows them"
         case Verdict.REFUSING if t.no_create:

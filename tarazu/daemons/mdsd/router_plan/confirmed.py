@@ -44,7 +44,7 @@ def by_scheduler(steps: Sequence[RoutedStep], jobs: Mapping[str, JobNodes], know
         else:
             nodes = frozenset(nid for nid in step.told if nid.address in addresses)
         strange = len(step.told - nodes)
-        why = f"{strange} of {counted(len(step.told), 'node')} are not those of its job" if strange else ""
+        why = f"{strange} of {counted(len(step.told), 'node')} do not belong to its job" if strange else ""
         confirmed.append(Confirmed(step, nodes, why))
     return confirmed
 
@@ -69,6 +69,6 @@ def by_leaders(steps: Sequence[RoutedStep]) -> list[Confirmed]:
     confirmed = []
     for step in steps:
         strange = len(step.told & disputed)
-        why = f"{strange} of {counted(len(step.told), 'node')} are another user's too" if strange else ""
+        why = f"{strange} of {counted(len(step.told), 'node')} also belong to another user" if strange else ""
         confirmed.append(Confirmed(step, step.told - disputed, why))
     return confirmed
