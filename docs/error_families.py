@@ -60,8 +60,18 @@ def _busy() -> Iterator[None]:
         thread.join(10)
 
 
-def _without(module: str) -> Callable[[], AbstractContextManager[object]]:
-    return lambda: mock.patch.dict(sys.modules, {module: None})
+def _without(package: str, user: str) -> Callable[[], AbstractContextManager[object]]:
+    """As where `package` is not installed, also when its `user` has been imported before."""
+
+    @contextlib.contextmanager
+    def missing() -> Iterator[None]:
+        with mock.patch.dict(sys.modules):
+            for name in [name for name in sys.modules if name == user or name.startswith(f"{package}.")]:
+                del sys.modules[name]
+            sys.modules[package] = None  # type: ignore[assignment]
+            yield
+
+    return missing
 
 
 @contextlib.contextmanager
@@ -175,7 +185,7 @@ COMMANDS = (
         {},
         "An optional Python package is missing.",
         "Install what the message names ([packages](packages.md)).",
-        _without("elftools"),
+        _without("elftools", "tarazu.escapes"),
     ),
     Family(
         "A daemon has no room now",
