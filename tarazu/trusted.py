@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,11 +91,20 @@ def remove(path: Name, directory: int) -> None:
     with contextlib.suppress(OSError):
         for entry in os.scandir(here):
             if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(here / entry.name, ignore_errors=True)
+                _remove_directory(here / entry.name)
             else:
                 with contextlib.suppress(OSError):
                     os.unlink(here / entry.name)
         os.rmdir(path)
+
+
+def _remove_directory(path: Path) -> None:
+    try:
+        os.rmdir(path)
+    except OSError:
+        from shutil import rmtree  # slow to import, and most are empty
+
+        rmtree(path, ignore_errors=True)
 
 
 class _Changeable(TarazuError):

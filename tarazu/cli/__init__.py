@@ -6,19 +6,22 @@ is called, so that `tarazu run` starts quickly. Those of the simulator lie with 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import gc
 import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from tarazu.cli.output import Terminal, common_options
-from tarazu.cli.parser import Parser
 from tarazu.errors import BadInput, TarazuError
 from tarazu.names import shown
+
+if TYPE_CHECKING:
+    import argparse
+
+    from tarazu.cli.parser import Parser
 
 COMMANDS = {
     "run": ("tarazu.cli.run", "run a program or a parallel job; record it, and place its files"),
@@ -164,7 +167,6 @@ COMMANDS = {
     "sim testbed": ("tarazu.sim.cli.testbed", "an emulated Lustre on this machine, for trying and testing"),
 }
 """A command's words → (its module, one line of help). A group that does nothing has a module for its text, or none."""
-Parser.commands = COMMANDS
 ANALYSIS = ("tarazu.sim.", "tarazu.cli.bursts", "tarazu.cli.rebalance")
 """Commands whose modules, or what they need, are a part that not every node has: the package tarazu-analysis."""
 PAPER_VIEW = "tarazu.sim.cli.paper_view"
@@ -211,9 +213,13 @@ ABOUT = "balance I/O on Lustre, from the application's open() to the disk"
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point: returns the exit status; bad input is one line on standard error and status 2."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None and words[:1] == ["run"]:
+        gc.disable()  # until the program is started: modules are no garbage, and to look for some takes a while
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="surrogateescape")  # names need not be UTF-8: they come out as they are
         if sys.stdout.isatty():
+            from tarazu.cli.output import Terminal
+
             sys.stdout = Terminal(sys.stdout)
     try:
         status = _dispatch(words)
@@ -252,9 +258,14 @@ def _dispatch(words: list[str]) -> int:
         words = [*FORMER[words[0]].split(), *words[1:]]
     if words[0] not in COMMANDS:
         names = ", ".join(below(""))
-        meant = Parser.likely(words[0], "tarazu", below(""))
+        meant = _parser().likely(words[0], "tarazu", below(""))
         print(shown(f"tarazu: expected a command among {names}, found {words[0]!r}{meant}"), file=sys.stderr)
         return 2
+    if words[0] == "run":
+        from tarazu.cli import run
+
+        if asked := run.plainly(words[1:]):
+            return guarded(lambda: run.execute(asked), "tarazu run", debug=asked.debug)
     try:
         parser = command(words[0], words[1:])
         options = parser.parse_args(words[1:])
@@ -270,12 +281,24 @@ def _dispatch(words: list[str]) -> int:
         return BadInput.exit_status
 
 
+def _parser() -> type[Parser]:
+    """Imported when a command line is no plain `tarazu run`, which has no time for it."""
+    from tarazu.cli.parser import Parser
+
+    Parser.commands = COMMANDS
+    return Parser
+
+
 def command(name: str, words: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """A command's parser with its verbs', of the empty one that of all; `words`: only these verbs are wanted whole.
 
     Only modules of what is wanted are imported.
     """
-    parser = Parser(
+    import argparse
+
+    from tarazu.cli.output import common_options
+
+    parser = _parser()(
         prog=f"tarazu {name}".strip(),
         description=description(name),
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -287,6 +310,10 @@ def command(name: str, words: Sequence[str] | None = None) -> argparse.ArgumentP
 
 
 def _fill(parser: argparse.ArgumentParser, name: str, words: Sequence[str] | None) -> None:
+    import argparse
+
+    from tarazu.cli.output import common_options
+
     module_name = COMMANDS[name][0] if name else ""
     module: Any = importlib.import_module(module_name) if module_name else None
     if hasattr(module, "configure"):

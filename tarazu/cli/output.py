@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import math
 import sys
 import time
@@ -104,6 +103,8 @@ def say(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output; structs become objects."""
+    import json  # rarely needed, and slow to import
+
     print(json.dumps(msgspec.to_builtins(value, order="deterministic"), indent=2))
 
 

@@ -10,12 +10,58 @@ As one of several ranks (`mpirun -np 4 tarazu run app`) it only runs the program
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
+from typing import TYPE_CHECKING, NamedTuple
 
 from tarazu import config
 from tarazu.errors import BadInput
+
+if TYPE_CHECKING:
+    import argparse
+
+MODES = ("observe", "advise", "place")
+
+
+class Asked(NamedTuple):
+    """What a command line asks for, as its parser says it."""
+
+    command: list[str]
+    app: str = ""
+    mode: str = ""
+    root: str = ""
+    config: str | None = None
+    debug: bool = False
+
+
+def plainly(words: list[str]) -> Asked | None:
+    """Of a command line that is written in full, what its parser would say; None: the parser has to look.
+
+    To import argparse and to make a parser takes as long as Python's own start, and each job step waits for it.
+    """
+    given: dict[str, str] = {}
+    debug = False
+    at = 0
+    while at < len(words):
+        word = words[at]
+        if word == "--" or not word.startswith("-"):
+            if given.get("mode", MODES[0]) not in MODES:
+                return None
+            return Asked(words[at:], debug=debug, **given)  # type: ignore[arg-type]
+        name, equals, value = word.partition("=")
+        at += 1
+        if word == "--debug":
+            debug = True
+            continue
+        if name not in ("--app", "--mode", "--root", "--config"):
+            return None
+        if not equals:
+            if at == len(words) or words[at].startswith("-"):
+                return None
+            value = words[at]
+            at += 1
+        given[name[2:]] = value
+    return None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,14 +70,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mode",
         default="",
-        choices=["observe", "advise", "place"],
+        choices=MODES,
         help="default: run.mode of the configuration",
     )
-    parser.add_argument("--root", default="", help=argparse.SUPPRESS)
-    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="PROGRAM [ARGS…]")
+    from argparse import REMAINDER, SUPPRESS
+
+    parser.add_argument("--root", default="", help=SUPPRESS)
+    parser.add_argument("command", nargs=REMAINDER, metavar="PROGRAM [ARGS…]")
 
 
-def execute(options: argparse.Namespace) -> int:
+def execute(options: Asked | argparse.Namespace) -> int:
     argv = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not argv:
         raise BadInput("command line", "a program to run", "none")
@@ -54,7 +102,7 @@ def execute(options: argparse.Namespace) -> int:
     return _lead(argv, settings, options)
 
 
-def _tell_why_nobody_leads(argv: list[str], error: Exception, options: argparse.Namespace) -> None:
+def _tell_why_nobody_leads(argv: list[str], error: Exception, options: Asked | argparse.Namespace) -> None:
     """Where its owner looks: the job's line and `tarazu.log`; with --debug on standard error too."""
     from tarazu.names import one_line
     from tarazu.run.problems import nobody_leads
@@ -88,7 +136,7 @@ def left_alone(run: config.RunSettings) -> str:
     return why_not(run, Who(uid, user_of(run, uid), project, partition))
 
 
-def _lead(argv: list[str], settings: config.Settings, options: argparse.Namespace) -> int:
+def _lead(argv: list[str], settings: config.Settings, options: Asked | argparse.Namespace) -> int:
     from tarazu.run import program
     from tarazu.run.leader import lead
     from tarazu.run.step import Step

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 import textwrap
 from typing import Any
@@ -22,6 +21,8 @@ def toml(value: Any) -> str:
     """A value as the configuration file takes it."""
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(toml, value))}]"
+    import json  # slow to import, and a job's start writes no TOML
+
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 from pathlib import Path
 
 from tarazu import trusted
@@ -94,7 +93,7 @@ def place(run: RunSettings) -> str:
 
 def here(path: str) -> str:
     """The same on this node."""
-    return path.replace("%h", socket.gethostname())
+    return path.replace("%h", os.uname().nodename)
 
 
 LOCAL_FILE_SYSTEMS = frozenset(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import calendar
 import contextlib
-import json
 import re
 import time
 from collections import Counter
@@ -156,6 +155,8 @@ def _unquoted(value: str) -> str:
     inner = value[start + 1 : -1]
     if value[start] == '"':
         with contextlib.suppress(ValueError):
+            import json
+
             inner = str(json.loads(f'"{inner}"'))
     return value[:start] + inner.replace("\\'", "'")
 

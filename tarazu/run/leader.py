@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import time
 from collections.abc import Mapping
 
@@ -38,6 +39,7 @@ def lead(step: Step) -> int:
         end.give_back(step, step.schedules)
         end.remove(step)
         raise
+    gc.enable()
     step.others.program = program
     if step.mode == "observe":
         step.problems.in_background(_plan_later, step)

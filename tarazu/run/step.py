@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import socket
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -59,7 +58,7 @@ class Step:
             raise TarazuError("no Lustre file system is mounted on this node")
         self.job = job_step.identify(argv, environ, fs_name=mounts[0].fs_name, app=app)
         stamp = time.strftime("%Y%m%dT%H%M%S")
-        self.run_id = f"{stamp}-{os.getpid()}-{os.urandom(3).hex()}-{socket.gethostname()}"
+        self.run_id = f"{stamp}-{os.getpid()}-{os.urandom(3).hex()}-{os.uname().nodename}"
         self.record_mode = "full"
         self.history = History(Path(settings.run.history_dir).expanduser())
         self.state_dir = Path(settings.run.state_dir).expanduser()
@@ -139,7 +138,7 @@ class Step:
             self.mode,
             job.ranks,
             job.nodes,
-            socket.gethostname(),
+            os.uname().nodename,
             os.getpid(),
             job.start_s,
         )

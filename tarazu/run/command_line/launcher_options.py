@@ -7,8 +7,9 @@ of the tools that stand between a launcher and its program.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
 
 import msgspec
@@ -55,10 +56,18 @@ def _set(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-def _dialect(values: str = "", flags: str = "", twice: str = "", **others: object) -> LauncherSyntax:
-    counts = dict.fromkeys(values.split(), 1) | dict.fromkeys(twice.split(), 2)
-    fields = {k: _set(v) if isinstance(v, str) else v for k, v in others.items()}
-    return msgspec.convert({"values": counts, "flags": _set(flags), **fields}, LauncherSyntax)
+def _dialect(
+    values: str = "", flags: str = "", twice: str = "", **others: object
+) -> Callable[[], LauncherSyntax]:
+    """What makes it: a command line needs one or two of them all, and to make all takes longer than to read it."""
+
+    @functools.cache
+    def make() -> LauncherSyntax:
+        counts = dict.fromkeys(values.split(), 1) | dict.fromkeys(twice.split(), 2)
+        fields = {k: _set(v) if isinstance(v, str) else v for k, v in others.items()}
+        return msgspec.convert({"values": counts, "flags": _set(flags), **fields}, LauncherSyntax)
+
+    return make
 
 
 MPI = _dialect(
@@ -108,7 +117,7 @@ MPI = _dialect(
     """,
 )
 
-_DIALECTS: dict[str, LauncherSyntax] = {
+_DIALECTS: dict[str, Callable[[], LauncherSyntax]] = {
     "srun yhrun": _dialect(
         values="""
         A account accel-bind acctg-freq bb bbf bcast-exclude b begin D chdir cluster-constraint M clusters comment C
@@ -139,7 +148,9 @@ _DIALECTS: dict[str, LauncherSyntax] = {
         reach="jobid het-group pack-group M clusters",
     ),
     "mpirun mpiexec orterun prterun prun oshrun shmemrun": MPI,
-    "mpiexecjl": msgspec.structs.replace(MPI, values={**MPI.values, "project": 1}),
+    "mpiexecjl": functools.cache(
+        lambda: msgspec.structs.replace(MPI(), values={**MPI().values, "project": 1})
+    ),
     "horovodrun": _dialect(
         values="""
         np num-proc H hosts hostfile p ssh-port i ssh-identity-file network-interfaces network-interface
@@ -240,7 +251,7 @@ _DIALECTS: dict[str, LauncherSyntax] = {
         assignments=True,
     ),
     "nice": _dialect(values="n adjustment", flags="0 1 2 3 4 5 6 7 8 9"),
-    "nohup": LauncherSyntax(),
+    "nohup": _dialect(),
     "setsid": _dialect(flags="c ctty f fork w wait"),
     "time": _dialect(values="f format o output", flags="a append p portability q quiet v verbose"),
     "timeout": _dialect(
@@ -270,7 +281,7 @@ _DIALECTS: dict[str, LauncherSyntax] = {
     ),
     "likwid-pin": _dialect(values="c C s d V", flags="S L q i p m v"),
     "unbuffer": _dialect(flags="p"),
-    "catchsegv tacc_affinity task_affinity": LauncherSyntax(),
+    "catchsegv tacc_affinity task_affinity": _dialect(),
     "chpst sudo": _dialect(
         values="u user g group U p C T D R h host r role t type", flags="E n H b k S A i s preserve-env"
     ),
@@ -289,7 +300,7 @@ _DIALECTS: dict[str, LauncherSyntax] = {
         values="o output e l library n indent p s u x a align A D debug F config w where",
         flags="f S c C demangle i L no-signals r t tt ttt T b",
     ),
-    "valgrind": LauncherSyntax(flags=_set("v q d h verbose quiet")),
+    "valgrind": _dialect(flags="v q d h verbose quiet"),
     "gdb cuda-gdb": _dialect(
         values="""
         ex eval-command x command ix init-command iex init-eval-command d directory s symbols se e exec c core p
@@ -387,8 +398,8 @@ _DIALECTS: dict[str, LauncherSyntax] = {
     ),
 }
 
-DIALECTS: Mapping[str, LauncherSyntax] = {
-    name: dialect for names, dialect in _DIALECTS.items() for name in names.split()
+DIALECTS: Mapping[str, Callable[[], LauncherSyntax]] = {
+    name: make for names, make in _DIALECTS.items() for name in names.split()
 }
 
 _VERSIONED = re.compile(r"(mpirun|mpiexec|orterun|prterun)[._-][\w.+-]+$")
@@ -401,9 +412,12 @@ def dialect(command: str) -> LauncherSyntax | None:
     user's own program, whatever its name (`./time`), but for what starts ranks.
     """
     name = PurePath(command).name
-    syntax = DIALECTS.get(name)
-    if syntax is not None and not syntax.parallel and "/" in command and not command.startswith("/"):
+    make = DIALECTS.get(name)
+    if make is None:
+        versioned = _VERSIONED.match(name)
+        make = DIALECTS.get(versioned.group(1)) if versioned else None
+        return make() if make else None
+    syntax = make()
+    if not syntax.parallel and "/" in command and not command.startswith("/"):
         return None
-    if syntax is None and (versioned := _VERSIONED.match(name)):
-        syntax = DIALECTS.get(versioned.group(1))
     return syntax

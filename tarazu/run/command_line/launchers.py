@@ -6,7 +6,6 @@ What is not known of an option is guessed: a word behind it that can be run is t
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 
@@ -77,7 +76,7 @@ def parse(argv: Sequence[str]) -> CommandLine:
 
 def is_mpi(name: str) -> bool:
     """True for the basename of an MPI library's own launcher: mpirun, mpiexec.hydra, prterun …"""
-    return dialect(name) is MPI
+    return dialect(name) is MPI()
 
 
 def _spans(argv: Sequence[str], start: int, end: int, reads: LauncherSyntax) -> list[tuple[int, int]]:
@@ -183,7 +182,14 @@ def _guess(argv: Sequence[str], position: int, end: int) -> int:
     if position + 2 >= end:
         return 0
     word = argv[position + 1]
-    return int(not word.startswith("-") and shutil.which(word) is None)
+    return int(not word.startswith("-") and which(word) is None)
+
+
+def which(program: str, path: str | None = None) -> str | None:
+    """As `shutil.which`, which is slow to import: most command lines do not need it."""
+    from shutil import which
+
+    return which(program, path=path)
 
 
 def _is_host_option(option: Option, reads: LauncherSyntax) -> bool:
@@ -279,7 +285,7 @@ def open_mpi_forwarded(
 
 def _in_files(launcher: str, environ: Mapping[str, str]) -> dict[str, str]:
     """What the user's or the site's parameter file says of variables; the first that says anything counts."""
-    program = Path(shutil.which(launcher, path=environ.get("PATH")) or "/usr/bin/mpirun")
+    program = Path(which(launcher, environ.get("PATH")) or "/usr/bin/mpirun")
     prefix = Path(environ.get("OPAL_PREFIX") or program.resolve().parent.parent)
     files = [
         Path(environ.get("HOME", "/")) / ".openmpi" / "mca-params.conf",

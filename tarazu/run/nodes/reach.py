@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import socket
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -30,7 +28,7 @@ _OTHER_HOST_FILES = ("HYDRA_HOST_FILE", "OMPI_MCA_orte_default_hostfile", "PE_HO
 def each_node(argv: Sequence[str], environ: Mapping[str, str]) -> EachNode | None:
     """How other nodes of the step that `argv` is can be reached; None: it has none, or nobody knows how."""
     count, names = environment.slurm_nodes(environ)
-    if count > 1 and shutil.which("srun"):
+    if count > 1 and launchers.which("srun"):
         size = (f"--nodes={count}", f"--ntasks={count}", "--ntasks-per-node=1")
         # --overlap: beside a step that holds all CPUs; before Slurm 20.11 that needed no option.
         return EachNode(
@@ -59,7 +57,7 @@ def each_node(argv: Sequence[str], environ: Mapping[str, str]) -> EachNode | Non
             case "hydra":
                 words += ["-f", batch_file] if batch_file else []
                 return EachNode((launcher, *words, "-ppn", "1", "-n", str(len(hosts))), hosts)
-    if environ.get("PBS_NODEFILE") and shutil.which("pbsdsh"):
+    if environ.get("PBS_NODEFILE") and launchers.which("pbsdsh"):
         # What it starts has the job's own output for its streams.
         return EachNode(("pbsdsh", "--"), hosts, answers=False)
     return None
@@ -73,12 +71,12 @@ def hosts(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
         return (names,)
     line = launchers.parse(argv)
     named = _named_hosts([option for part in line.host_options for option in part])
-    return named or _batch_hosts(environ)[0] or (socket.gethostname(),)
+    return named or _batch_hosts(environ)[0] or (os.uname().nodename,)
 
 
 def flavor(launcher: str) -> str:
     """`openmpi`, `hydra` (MPICH, MVAPICH, Intel MPI) or empty, as the launcher says of itself."""
-    if not shutil.which(launcher):
+    if not launchers.which(launcher):
         return ""
     try:
         done = subprocess.run(
@@ -136,5 +134,5 @@ def _hosts_of_rank_file(path: str) -> list[str]:
 
 def elsewhere(hosts: Sequence[str]) -> list[str]:
     """Those that are other nodes than this."""
-    here = {"localhost", "127.0.0.1", "::1", socket.gethostname().partition(".")[0]}
+    here = {"localhost", "127.0.0.1", "::1", os.uname().nodename.partition(".")[0]}
     return [host for host in hosts if host not in here and host.partition(".")[0] not in here]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -52,6 +51,8 @@ class PlanQuestion(NamedTuple):
 
     def from_run(self, run_so_far: RunRecord, **details: int) -> tuple[local.PlanReply, client.FileSystem]:
         """The plan of the next steps of this run, from itself. Raises TarazuError."""
+        import tempfile  # slow to import, and only runs that go on for long need it
+
         with tempfile.TemporaryFile() as file:
             file.write(encode_run(run_so_far))
             file.flush()

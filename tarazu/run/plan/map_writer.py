@@ -10,7 +10,6 @@ import contextlib
 import itertools
 import os
 import posixpath
-import secrets
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
@@ -37,7 +36,7 @@ class MapWriter:
         """Of the map that was announced last; 0 while there is none."""
         self._parts: dict[str, _MapPart] = {}
         """File system → what the current map holds of it."""
-        self._hash_key = secrets.token_bytes(16)
+        self._hash_key = os.urandom(16)
         self._shared: set[tuple[str, str]] = set()
         """(file system, directory below its root) of every shared file that a map held."""
         self._lock = threading.Lock()
