@@ -32,7 +32,7 @@ from tarazu.wire.messages import (
     ViewReply,
     ViewRequest,
 )
-from tarazu.wire.requester import Requester
+from tarazu.wire.requester import Requester, listener
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Servers
@@ -41,6 +41,8 @@ ALLOCATION_S = 30.0
 """What mdsd gets to answer an allocation request before the job runs unplaced."""
 ANSWER_S = 3.0
 """And for everything else."""
+REACH_S = 0.5
+"""Where nobody listens within this, people are told so at once."""
 COUNT_S = 1.0
 """And for a number of stripes: whoever has none gets on without."""
 SILENT_S = 2.0
@@ -119,7 +121,7 @@ class Questions:
     def status(self, promises: Sequence[str] = ()) -> dict[str, Any]:
         """mdsd's own status, for people, and what it promises still of these allocations. Raises as `view`."""
         with self.connection() as mdsd:
-            return self._ask(mdsd, self._status_request(promises), StatusReply).status
+            return self._ask(mdsd, self._status_request(promises), StatusReply, REACH_S).status
 
     def _status_request(self, promises: Sequence[str]) -> StatusRequest:
         return StatusRequest(uuid.uuid4().hex, self._pools(), tuple(promises[-MAX_TOLD_IDS:]))
@@ -148,21 +150,37 @@ class Questions:
             asked = {address: transport.requester(address) for address in self.servers.addresses}
             for requester in asked.values():
                 requester.submit(self._status_request(promises))
-            deadline = time.monotonic() + ANSWER_S
-            while len(answers) < len(asked) and time.monotonic() < deadline:
-                for address in asked.keys() - answers.keys():
+            begin = time.monotonic()
+            while (waited_s := time.monotonic() - begin) < ANSWER_S:
+                left = [
+                    address
+                    for address, requester in asked.items()
+                    if address not in answers and (waited_s < REACH_S or requester.reached)
+                ]
+                if not left:
+                    break
+                for address in left:
                     if isinstance(answer := asked[address].receive(0.02), StatusReply):
                         answers[address] = answer.status
+            reached = {address for address, requester in asked.items() if requester.reached}
         finally:
             transport.close()
-        silent = f"expected an answer within {ANSWER_S:g} s, found none"
-        return {a: answers.get(a, {"unavailable": f"{a}: {silent}"}) for a in self.servers.addresses}
+        for address in self.servers.addresses:
+            expected = f"an answer within {ANSWER_S:g} s" if address in reached else listener(REACH_S)
+            answers.setdefault(address, {"unavailable": f"{address}: expected {expected}, found none"})
+        return answers
 
-    def _ask(self, mdsd: Requester, question: ViewRequest | StatusRequest, kind: type[Answer]) -> Answer:
+    def _ask(
+        self,
+        mdsd: Requester,
+        question: ViewRequest | StatusRequest,
+        kind: type[Answer],
+        reach_s: float | None = None,
+    ) -> Answer:
         if time.monotonic() < self._silent_until:
             raise Unavailable(f"{self.servers}: expected an answer, found none a moment ago")
         try:
-            return _of_kind(mdsd.request(question, ANSWER_S), kind)
+            return _of_kind(mdsd.request(question, ANSWER_S, reach_s), kind)
         except Unavailable:
             self._silent_until = time.monotonic() + SILENT_S
             raise

@@ -123,6 +123,8 @@ class End:
         self._options = options
         self.dropping = False
         """The rest of a message that has too many parts."""
+        self.reached = False
+        """Of a connecting end: somebody has listened at its address."""
         self._retry_at: float | None = None
         self.reader = Reader()
         self._open()
@@ -133,7 +135,7 @@ class End:
             self.socket.setsockopt(option, value)
         if "[" in self.address:
             self.socket.ipv6 = True
-        self.monitor: Socket = self._monitor(EVENTS if self.admits else _REFUSED)
+        self.monitor: Socket = self._monitor(EVENTS if self.admits else _REFUSED | zmq.EVENT_CONNECTED)
         curve = self.transport.curve
         try:
             if self.admits:
@@ -200,6 +202,9 @@ class End:
             return
         while can_read(self.monitor):
             event = recv_monitor_message(self.monitor)["event"]
+            if event == zmq.EVENT_CONNECTED:
+                self.reached = True
+                continue
             self.counts.refused += 1
             if self.counts.refused == 1:
                 log.warning("%s refused our key, or has another than ours of it; trying again", self.address)

@@ -32,6 +32,11 @@ ASK_AGAIN_S = 0.25
 """When neither of two mdsds is the active one (yet)."""
 
 
+def listener(reach_s: float) -> str:
+    """What was expected where nobody listens."""
+    return f"an mdsd that listens there within {reach_s:g} s"
+
+
 @dataclass
 class _Open:
     """A request without an answer."""
@@ -143,23 +148,35 @@ class Requester:
         self.servers.first = server
         self._heard_s = time.monotonic()
 
-    def request(self, message: Request, timeout_s: float) -> Reply:
-        """Ask and wait. Raises Unavailable when no answer came within `timeout_s`.
+    @property
+    def reached(self) -> bool:
+        """Somebody listens at one of the addresses, or has listened there."""
+        return any(end.reached for end in self._ends.values())
+
+    def request(self, message: Request, timeout_s: float, reach_s: float | None = None) -> Reply:
+        """Ask and wait. Raises Unavailable when no answer came within `timeout_s`, or when within `reach_s` nobody
+        listens at any of the addresses.
 
         Replies to other open requests that arrive meanwhile are kept for `receive`. Raises WireError as `submit`.
         """
         wanted = request_id(message)
         self.submit(message)
-        deadline = time.monotonic() + timeout_s
-        while (left_s := deadline - time.monotonic()) > 0:
+        begin = time.monotonic()
+        expected = f"an answer within {timeout_s:g} s"
+        while (left_s := begin + timeout_s - time.monotonic()) > 0:
+            if reach_s is not None and not self.reached:
+                left_s = begin + reach_s - time.monotonic()
+                if left_s <= 0:
+                    expected = listener(reach_s)
+                    break
             reply = self._receive(left_s)
             if reply is None:
-                break
+                continue
             if request_id(reply) == wanted:
                 return reply
             self._early.append(reply)
         self.forget(wanted)
-        raise Unavailable(f"{self.servers}: expected an answer within {timeout_s:g} s, found none")
+        raise Unavailable(f"{self.servers}: expected {expected}, found none")
 
     def _resend(self) -> float:
         """Send whatever is due; seconds until the next is."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tarazu import config
 from tarazu.config import Settings
+from tarazu.daemons import questions
 from tarazu.daemons.asking import status_of
 from tarazu.errors import Unavailable
 
@@ -20,3 +24,58 @@ def test_where_neither_answers_both_are_named(tmp_path: Path) -> None:
         Unavailable, match=r"nobody: No such file.*; and mdsd: tcp://192.*expected CURVE keys"
     ):
         status_of(settings)
+
+
+def _settings(directory: Path, requests: str, standby: str = "") -> Settings:
+    settings = config.override(Settings(), "clientd", socket=str(directory / "nobody"))
+    settings = config.override(settings, "keys", directory=str(directory / "keys"))
+    settings = config.override(settings, "mdsd", requests=f"tcp://{requests}")
+    return config.override(settings, "standby", requests=standby and f"tcp://{standby}")
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()
+    return f"{host}:{port}"
+
+
+@pytest.fixture
+def free() -> str:
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as once:
+        return _address(once)
+
+
+@pytest.fixture
+def listening() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener
+
+
+def test_without_daemons_nobody_waits_three_seconds(tmp_path: Path, free: str) -> None:
+    begin = time.monotonic()
+    with pytest.raises(Unavailable, match=r"; and mdsd: .*expected an mdsd that listens there within 0\.5 s"):
+        status_of(_settings(tmp_path, free))
+    assert time.monotonic() - begin < questions.ANSWER_S / 2
+
+
+def test_without_either_mdsd_nobody_waits_three_seconds(tmp_path: Path, free: str) -> None:
+    begin = time.monotonic()
+    answers = questions.Questions(
+        _settings(tmp_path, free, free.replace("127.0.0.1", "127.0.0.2"))
+    ).statuses()
+    assert time.monotonic() - begin < questions.ANSWER_S / 2
+    assert all("listens there within 0.5 s" in answer["unavailable"] for answer in answers.values())
+    assert len(answers) == 2
+
+
+def test_an_mdsd_that_listens_gets_its_time_to_answer(
+    tmp_path: Path, free: str, listening: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(questions, "ANSWER_S", 1.0)
+    begin = time.monotonic()
+    with pytest.raises(Unavailable, match="expected an answer within 1 s"):
+        status_of(_settings(tmp_path, _address(listening)))
+    assert time.monotonic() - begin >= 1.0
+    answers = questions.Questions(_settings(tmp_path, _address(listening), free)).statuses()
+    said = {address.removeprefix("tcp://"): answer["unavailable"] for address, answer in answers.items()}
+    assert "an answer within 1 s" in said[_address(listening)] and "listens there" in said[free]
