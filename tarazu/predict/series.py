@@ -6,15 +6,14 @@ fitted once.
 
 from __future__ import annotations
 
-import importlib
 import math
 import time
-import warnings
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import msgspec
+
+from tarazu.predict import arma
 
 MODELS = ("arima", "last", "mean", "drift")
 
@@ -105,55 +104,13 @@ class SeriesModel:
         fits = [_white(shape, z, d, constant, steps)]
         orders = [(1, 0), (0, 1)] + ([(2, 0), (1, 1)] if len(z) >= 10 else [])
         started = time.perf_counter()
-        library = self._library() if self._fitting_s < LONGEST_FITTING_S else None
-        for p, q in orders if library is not None else ():
+        for p, q in orders if self._fitting_s < LONGEST_FITTING_S else ():
             if len(z) - (p + q + constant + 1) - 1 > 0:
-                fit = self._candidate(library, shape, z, (p, d, q), constant, steps)
-                if fit is not None:
-                    fits.append(fit)
+                fits.append(_candidate(shape, z, (p, d, q), constant, steps))
         if self._fitting_s < LONGEST_FITTING_S <= self._fitting_s + time.perf_counter() - started:
             self._warn(f"more than {LONGEST_FITTING_S:g} s of fits: further series get simpler models")
         self._fitting_s += time.perf_counter() - started
         return tuple(fits)
-
-    def _candidate(
-        self,
-        library: Any,
-        shape: Sequence[float],
-        z: list[float],
-        order: tuple[int, int, int],
-        constant: bool,
-        steps: int,
-    ) -> _Fit | None:
-        """Fit p and q on the differenced series; None when the fit fails or does not converge."""
-        p, d, q = order
-        label = _label(order, constant)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                model = library.ARIMA(z, order=(p, 0, q), trend="c" if constant else "n")
-                result = model.fit(method_kwargs={"maxiter": 60})
-                values = [float(v) for v in result.forecast(steps)]
-                likelihood = float(result.llf)
-                converged = bool(result.mle_retvals.get("converged", True))
-            except Exception as error:  # numpy, scipy and statsmodels raise what they like
-                self._warn(f"{label} failed: {type(error).__name__}")
-                return None
-        if not converged or not all(map(math.isfinite, [*values, likelihood])):
-            self._warn(f"{label} did not converge")
-            return None
-        aicc = _aicc(likelihood, len(z), p + q + constant + 1)
-        return _Fit(label, aicc, _integrate(values, shape, d))
-
-    def _library(self) -> Any:
-        """statsmodels, imported at first use; None (and a warning) where it is not installed."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return importlib.import_module("statsmodels.tsa.arima.model")
-        except ImportError:
-            self._warn("statsmodels is not installed: only ARIMA(0,d,0) is considered")
-            return None
 
     def _warn(self, text: str) -> None:
         if text not in self.warnings:
@@ -216,10 +173,20 @@ def _integrate(values: Sequence[float], shape: Sequence[float], d: int) -> tuple
     return tuple(result)
 
 
+def _candidate(
+    shape: Sequence[float], z: Sequence[float], order: tuple[int, int, int], constant: bool, steps: int
+) -> _Fit:
+    """Fit p and q on the differenced series `z`."""
+    p, d, q = order
+    fitted = arma.fit(z, p, q, constant, steps)
+    aicc = _aicc(fitted.likelihood, len(z), p + q + constant + 1)
+    return _Fit(_label(order, constant), aicc, _integrate(fitted.values, shape, d))
+
+
 def _white(shape: Sequence[float], z: Sequence[float], d: int, constant: bool, steps: int) -> _Fit:
     """ARIMA(0,d,0), in closed form."""
     mean = sum(z) / len(z) if constant else 0.0
-    variance = max(sum((v - mean) ** 2 for v in z) / len(z), 1e-8)
+    variance = max(sum((v - mean) ** 2 for v in z) / len(z), arma.LEAST_VARIANCE)
     likelihood = -0.5 * len(z) * (math.log(2 * math.pi * variance) + 1)
     aicc = _aicc(likelihood, len(z), 1 + constant)
     return _Fit(_label((0, d, 0), constant), aicc, _integrate([mean] * steps, shape, d))

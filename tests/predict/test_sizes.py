@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import builtins
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -217,36 +215,6 @@ def test_baselines(build: Build, model: str) -> None:
     history = runs_of(build, [10 * MIB, 20 * MIB, 60 * MIB])
     expected = {"last": 60, "mean": 30, "drift": 85}[model]
     assert only_size(history, history[0].step, model=model) == expected * MIB
-
-
-def test_without_statsmodels_forecasts_are_made_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def refuse(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.startswith("statsmodels"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    for name in [m for m in sys.modules if m.startswith("statsmodels")]:
-        monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    model = SeriesModel()
-    estimate = model.ahead([10.0, 14, 11, 16, 12, 17])
-    assert estimate.method == "arima" and "ARIMA(0," in estimate.detail
-    assert model.warnings == ["statsmodels is not installed: only ARIMA(0,d,0) is considered"]
-
-
-def test_fits_that_fail_fall_back_and_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken:
-        class ARIMA:
-            def __init__(self, *_: Any, **__: Any) -> None:
-                raise ValueError("LU decomposition error.")
-
-    monkeypatch.setattr(SeriesModel, "_library", lambda self: Broken)
-    model = SeriesModel()
-    estimate = model.ahead([10.0, 14, 11, 16, 12, 17, 13])
-    assert math.isfinite(estimate.values[0]) and "ARIMA(0," in estimate.detail
-    assert any("failed: ValueError" in w for w in model.warnings)
 
 
 def test_unknown_models_are_refused() -> None:

@@ -25,10 +25,6 @@ LOOK_S = 0.5
 
 
 def main(descriptor: int) -> int:
-    # pandas does without it; with it comes a thread, and who forks has one only.
-    sys.modules["pyarrow"] = None  # type: ignore[assignment]
-    import statsmodels.tsa.arima.model  # noqa: F401
-
     from tarazu.daemons.clientd.forecasts import work  # noqa: F401
     from tarazu.daemons.clientd.forecasts.frames import READY
 
