@@ -71,6 +71,7 @@ COMMANDS = {
         "tarazu.cli.ledger",
         "mdsd's ledger on disk: what is promised, and whether it can be read",
     ),
+    "init": ("tarazu.cli.init", "set this node up: settings, keys, the way to mdsd, and what is missing"),
     "config": ("tarazu.cli.config", "the settings in force, a file to start from, mistakes in one; keys"),
     "config keys": ("tarazu.cli.keys", "create, list and revoke the keys that authenticate the daemons"),
     "change": (
@@ -173,7 +174,7 @@ PAPER_VIEW = "tarazu.sim.cli.paper_view"
 """What prints `history db show --paper`: the paper's tables are a study's matter."""
 GROUPS = {
     "your jobs": ("run", "job", "history", "whatif"),
-    "the system": ("status", "top", "doctor", "config"),
+    "the system": ("status", "top", "doctor", "init", "config"),
     "what can be changed": ("change", "disable", "enable"),
     "studies": ("demo", "sim"),
 }
