@@ -1,5 +1,5 @@
-"""The interpreter that runs this, copied so that it works from any place: its standard library without what no program
-of ours uses, and the shared libraries that it needs beyond glibc.
+"""The interpreter that runs this, copied so that it works from any place: its standard library, compiled, without what
+no program of ours uses, and the shared libraries that it needs beyond glibc.
 
 Its own libraries are found by DT_RPATH with $ORIGIN: before LD_LIBRARY_PATH, which a user's modules set for other
 programs, and which is neither read nor changed for what it starts.
@@ -18,10 +18,11 @@ import elf_files
 LEFT_OUT = {
     "test", "tests", "idlelib", "tkinter", "turtledemo", "lib2to3", "ensurepip", "pydoc_data", "site-packages",
     "dist-packages", "EXTERNALLY-MANAGED", "distutils", "venv", "turtle.py", "__phello__", "msilib",
+    "sitecustomize.py", "xmlrpc", "mailbox.py", "imaplib.py", "nntplib.py", "telnetlib.py", "cgi.py", "pickletools.py",
 }  # fmt: skip
 MODULES_LEFT_OUT = (
     "_tkinter", "_test", "_ctypes_test", "_xxtestfuzz", "xxlimited", "_gdbm", "_dbm", "nis", "readline", "_crypt",
-    "ossaudiodev",
+    "ossaudiodev", "_codecs_", "audioop",
 )  # fmt: skip
 
 
@@ -33,6 +34,7 @@ def copy(root: Path) -> Path:
     shutil.copy2(Path(sys.base_prefix) / "bin" / version, python)
     library = root / "lib" / version
     shutil.copytree(sysconfig.get_path("stdlib"), library, ignore=_left_out)
+    _keep_compiled(library)
     runtime = [python, *(library / "lib-dynload").glob("*.so")]
     _add_libraries(root, runtime)
     for path in [*runtime, *(root / "lib").glob("lib*.so*")]:
@@ -41,6 +43,19 @@ def copy(root: Path) -> Path:
         subprocess.run(["strip", "--strip-unneeded", path], check=True)
         subprocess.run(["patchelf", "--force-rpath", "--set-rpath", origin, path], check=True)
     return _site_packages(root)
+
+
+def _keep_compiled(library: Path) -> None:
+    """Of the standard library what Python runs: half of its size is text that nobody reads there."""
+    for path in library.rglob("__pycache__"):
+        shutil.rmtree(path)
+    # -b: beside the text, where Python takes it for the module itself.
+    subprocess.run(
+        [sys.executable, "-I", "-m", "compileall", "-qq", "-b", "-s", library, library], check=False
+    )
+    for path in library.rglob("*.py"):
+        if path.with_suffix(".pyc").exists():
+            path.unlink()
 
 
 def _left_out(directory: str, names: list[str]) -> set[str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import contents
 import roots
 import tree
 
 BASE = "tarazu.daemons.ossd.service tarazu.daemons.announcer.service tarazu.daemons.council.service prometheus_client"
-MAIN = "tarazu.daemons.mdsd.service tarazu.daemons.clientd.service ortools.graph.python.min_cost_flow "
-MAIN += "ortools.sat.python.cp_model networkx statsmodels.tsa.arima.model cffi pymysql tarazu.native"
+MAIN = "tarazu.daemons.mdsd.service tarazu.daemons.clientd.service tarazu.predict.aipa networkx cffi pymysql "
+MAIN += "tarazu.native"
+SOLVER = "ortools.graph.python.min_cost_flow ortools.sat.python.cp_model"
 ANALYSIS = "tarazu.daemons.burstd.service pyarrow.parquet simpy scipy.stats tarazu.trace.darshan.records"
 NATIVE = "; from tarazu.native import library_path, template; library_path('libtarazu.so')"
 
@@ -38,7 +40,7 @@ def _tarball(dist: Path, work: Path) -> None:
     assert said == f"tarazu {tree.VERSION}\n", said
     roots.inside(root, "/opt/elsewhere/bin/tarazu-ossd", "--help")
     python = "/opt/elsewhere/lib/tarazu/bin/python3"
-    roots.inside(root, *_imports(python, f"{BASE} {MAIN} {ANALYSIS}", NATIVE))
+    roots.inside(root, *_imports(python, f"{BASE} {MAIN} {SOLVER} {ANALYSIS}", NATIVE))
     subprocess.run(["rm", "-rf", root], check=True)
 
 
@@ -50,6 +52,7 @@ def _rpms(dist: Path, work: Path) -> None:
     steps = (
         (("tarazu-oss",), BASE, ""),
         (("tarazu-preload", "tarazu"), MAIN, NATIVE),
+        (("tarazu-solver",), SOLVER, ""),
         (("tarazu-analysis",), ANALYSIS, ""),
     )
     for names, modules, more in steps:
@@ -67,7 +70,7 @@ def _rpms(dist: Path, work: Path) -> None:
         roots.inside(root, *_imports(python, modules, more))
         assert roots.inside(root, "/usr/bin/tarazu", "--version") == f"tarazu {tree.VERSION}\n"
     _rpm(root, "-V", "--nodeps", "tarazu-oss", "tarazu")
-    _rpm(root, "-e", "--nodeps", "tarazu-analysis", "tarazu", "tarazu-oss", "tarazu-preload")
+    _rpm(root, "-e", "--nodeps", *(package.name for package in reversed(contents.PACKAGES)))
     more = {path for path in roots.listing(root) - before if "tarazu" in path}
     assert not more, sorted(more)[:20]
     subprocess.run(["rm", "-rf", root], check=True)

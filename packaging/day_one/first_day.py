@@ -78,9 +78,8 @@ def _expect(what: object, text: str) -> None:
 
 def _install(there: Machine) -> None:
     _step("install", "dpkg -i; nothing is enabled or started")
-    there.run(
-        "cd packages && dpkg -i tarazu-preload_*.deb tarazu-oss_*.deb tarazu_*.deb tarazu-analysis_*.deb"
-    )
+    names = " ".join(f"{package.name}_*.deb" for package in contents.PACKAGES)
+    there.run(f"cd packages && dpkg -i {names}")
     units = there.run("systemctl list-unit-files --no-legend 'tarazu*'").splitlines()
     _expect(
         len(units) >= 7 and all(line.split()[1] == "disabled" for line in units), f"units, disabled: {units}"
