@@ -112,8 +112,17 @@ def _write(there: Machine, path: str, text: str) -> None:
 
 
 def _keys_and_settings(there: Machine) -> None:
-    _step("keys", "tarazu config keys create")
-    there.run("tarazu config keys create && chown -R tarazu: /etc/tarazu/keys && tarazu config keys list")
+    _step("init", "tarazu init: settings, keys, the next command")
+    init = "tarazu init --role mdsd --mdsd 127.0.0.1"
+    said = there.run(init)
+    _expect(
+        said.endswith("next:      systemctl enable --now tarazu-mdsd\n"), f"the next command, found {said}"
+    )
+    _expect(
+        there.run(f"{init} && stat -c %U /etc/tarazu/keys/server.key").endswith("\ntarazu\n"),
+        "keys of tarazu's",
+    )
+    there.run("tarazu config keys list")
     _step("settings", "conf.d, tarazu config check")
     _write(there, "/etc/tarazu/conf.d/site.toml", SITE.replace("interval_s", "intervall_s"))
     wrong = there.run("tarazu config check", fails=True)
@@ -222,8 +231,43 @@ def _rotate(there: Machine) -> None:
     _expect(_allocated(there) == 1, "one allocation in the new audit log")
 
 
+OVER = "/var/tmp/over"
+"""What a job that runs over the upgrade waits for, and has said."""
+LONG = f'echo one >"$TESTBED_MOUNT/over.1"; while ! test -e {OVER}.go; do sleep 0.2; done; '
+LONG += 'echo two >"$TESTBED_MOUNT/over.2"'
+
+
+def _begin_long_job(there: Machine) -> None:
+    """Goes on in the background, with the library of the version that is there now."""
+    led = f"tarazu run --app over -- sh -c '{LONG}'"
+    there.run(f"{AS_CLIENT} ({led}; echo $? >{OVER}.status) >{OVER}.said 2>&1 </dev/null &", user=USER)
+    _wait(there, "grep -l /usr/lib/tarazu/libtarazu.so /proc/[0-9]*/maps", "a job with the library")
+
+
+def _end_long_job(there: Machine) -> None:
+    gone = "grep -l 'libtarazu.so (deleted)' /proc/[0-9]*/maps"
+    _wait(there, gone, "a job with the library of before, whose file is gone")
+    there.run(f"touch {OVER}.go")
+    _wait(there, f"cat {OVER}.status", "the end of the job that ran over the upgrade")
+    said = there.run(f"cat {OVER}.status {OVER}.said")
+    _expect(said == "0\n", f"status 0 and no word of the job that ran over the upgrade, found {said}")
+    run = there.run(f"{AS_CLIENT} tarazu history show over --json", user=USER)
+    _expect(json.loads(run)["files"] == 2, f"both of its files in the history, found {run}")
+    there.run(f"rm -f {OVER}.*")
+
+
+def _wait(there: Machine, command: str, text: str) -> None:
+    for _ in range(100):
+        with contextlib.suppress(Failed):
+            there.run(command)
+            return
+        time.sleep(0.2)
+    raise SystemExit(f"day-one: expected {text}")
+
+
 def _upgrade(there: Machine) -> None:
     _step("upgrade", "what runs is started anew, what does not run is not; the administrator's settings stay")
+    _begin_long_job(there)
     old = [_pid(there, name) for name in SERVICES]
     there.run("echo '# ours' >>/etc/tarazu/tarazu.toml; cd packages && dpkg -i *.deb")
     new = [_pid(there, name) for name in SERVICES]
@@ -233,6 +277,8 @@ def _upgrade(there: Machine) -> None:
         there.run("systemctl is-active tarazu-burstd || :").strip() == "inactive", "tarazu-burstd not started"
     )
     _expect(_usable(there) == 6, "6 OSTs in `tarazu status`")
+    _step("upgrade", "a job that ran meanwhile kept its library, and is in the history")
+    _end_long_job(there)
 
 
 def _uninstall(there: Machine) -> None:
