@@ -8,16 +8,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from tarazu.errors import BadInput
 
 _OSC = re.compile(r"(?P<fs>.+)-OST(?P<index>[0-9a-fA-F]{4})-osc-[^-]+$")
 
 
-@dataclass(frozen=True)
-class Mount:
+class Mount(msgspec.Struct, frozen=True):
     """One Lustre mount: `path` is where it is seen, `subdirectory` what of the file system it shows."""
 
     path: str
@@ -25,15 +25,14 @@ class Mount:
     subdirectory: str = ""
 
 
-@dataclass(frozen=True)
-class FileSystem:
+class FileSystem(msgspec.Struct, frozen=True):
     """The OSTs of one file system, from the client's own device list."""
 
     fs_name: str
     osts: frozenset[int]
     """Indices that exist."""
     active: frozenset[int]
-    pools: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    pools: Mapping[str, frozenset[int]] = {}
     stripe_count: int = 0
     """Of files below no default layout, as this client knows it (`lov.*.stripecount`); −1: every OST; 0: unknown."""
     stripe_size_bytes: int = 0

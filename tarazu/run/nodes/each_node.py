@@ -24,7 +24,7 @@ STOP_S = 1.0
 """For a launcher that is told to stop, before it is killed."""
 
 _LOOK_S = 0.2
-_DISTURBING = re.compile(
+_DISTURBING = (
     r"(TARAZU_|LD_PRELOAD$|HYDRA_PREPEND|I_MPI_(PREPEND|OUTFILE|ERRFILE)"
     r"|SLURM_(LABELIO|STD(IN|OUT|ERR)MODE|UNBUFFEREDIO|OPEN_MODE|TASK_PROLOG|TASK_EPILOG|PROLOG|EPILOG|EXPORT_ENV"
     r"|DISTRIBUTION|HINT|CPU_BIND|MEM_BIND|EXCLUSIVE|EXACT|WHOLE|THREADS_PER_CORE|CPUS_PER_TASK|NTASKS|NPROCS"
@@ -65,7 +65,7 @@ def quiet(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment without the user's settings for the program's own run, and without tarazu's; nor does the site's
     task prolog record what runs with it.
     """
-    return {k: v for k, v in environ.items() if not _DISTURBING.match(k)} | {"TARAZU_DISABLE": "1"}
+    return {k: v for k, v in environ.items() if not re.match(_DISTURBING, k)} | {"TARAZU_DISABLE": "1"}
 
 
 def run(
