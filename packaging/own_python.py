@@ -34,7 +34,7 @@ def copy(root: Path) -> Path:
     shutil.copy2(Path(sys.base_prefix) / "bin" / version, python)
     library = root / "lib" / version
     shutil.copytree(sysconfig.get_path("stdlib"), library, ignore=_left_out)
-    _keep_compiled(library)
+    _keep_compiled(root, library)
     runtime = [python, *(library / "lib-dynload").glob("*.so")]
     _add_libraries(root, runtime)
     for path in [*runtime, *(root / "lib").glob("lib*.so*")]:
@@ -45,14 +45,28 @@ def copy(root: Path) -> Path:
     return _site_packages(root)
 
 
-def _keep_compiled(library: Path) -> None:
+def _keep_compiled(root: Path, library: Path) -> None:
     """Of the standard library what Python runs: half of its size is text that nobody reads there."""
     for path in library.rglob("__pycache__"):
         shutil.rmtree(path)
-    # -b: beside the text, where Python takes it for the module itself.
-    subprocess.run(
-        [sys.executable, "-I", "-m", "compileall", "-qq", "-b", "-s", library, library], check=False
-    )
+    # -b: beside the text, where Python takes it for the module itself. By content, as reproducible.settle does it.
+    command = [
+        sys.executable,
+        "-I",
+        "-B",
+        "-m",
+        "compileall",
+        "-b",
+        "-f",
+        "-qq",
+        "-s",
+        root,
+        "-p",
+        "/usr/lib/tarazu",
+    ]
+    command += ["--invalidation-mode", "unchecked-hash", library]
+    # Some modules are for other versions of Python: 1 is no failure.
+    subprocess.run(command, check=False, env={"PYTHONHASHSEED": "0"})
     for path in library.rglob("*.py"):
         if path.with_suffix(".pyc").exists():
             path.unlink()

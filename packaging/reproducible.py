@@ -26,10 +26,10 @@ def compiler_flags(*folders: Path) -> dict[str, str]:
 
 
 def settle(prefix: Path, root: Path, site_packages: Path) -> None:
-    """Python's compiled modules are made anew, by content instead of by time; nothing is newer than the epoch; lists of
-    files name none of the environment that they were copied from.
+    """Compiled modules whose text is there are made anew, by content instead of by time; nothing is newer than the
+    epoch; lists of files name none of the environment that they were copied from.
     """
-    for path in root.rglob("*.pyc"):
+    for path in root.rglob("__pycache__/*.pyc"):
         path.unlink()
     python = (root / "bin" / "python3", "-I", "-B")
     command = [*python, "-m", "compileall", *"-f -q -j 0 -p /usr --invalidation-mode unchecked-hash".split()]
