@@ -41,7 +41,9 @@ def solver_of(setting: str) -> Solver:
     """`allocate.solver`. Raises ConfigError where it is not installed here."""
     if setting == "ortools" and not has_ortools():
         raise ConfigError(
-            "allocate.solver", "auto, networkx, or the package ortools (tarazu[scale])", setting
+            "allocate.solver",
+            "auto, networkx, or OR-tools (the package tarazu-solver, or tarazu[scale])",
+            setting,
         )
     return cast(Solver, setting)
 
@@ -60,7 +62,7 @@ def min_cost_flow(
             _said.append(len(tails))
             log.warning(
                 "a network of %d arcs is solved by networkx, which takes longer than OR-tools the larger it is: "
-                "install tarazu[scale]",
+                "install the package tarazu-solver, or tarazu[scale]",
                 len(tails),
             )
     run = _networkx if solver == "networkx" else _ortools

@@ -150,7 +150,7 @@ def test_a_large_network_without_ortools_is_said_once(monkeypatch, caplog) -> No
             flows.min_cost_flow(*large)
         flows.min_cost_flow(*small, "networkx")
     (said,) = caplog.messages
-    assert f"network of {len(large[0])} arcs" in said and "install tarazu[scale]" in said
+    assert f"network of {len(large[0])} arcs" in said and "tarazu-solver" in said
 
 
 @pytest.mark.usefixtures("without_ortools")
