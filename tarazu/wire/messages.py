@@ -15,6 +15,7 @@ a status is for people.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
@@ -553,7 +554,12 @@ Message = OssReport | NodeReport | Request | Reply
 _MAP = 0x80
 """What a msgpack map of up to 15 fields begins with: this and their number."""
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Message)
+
+
+@functools.cache
+def _decoder() -> msgspec.msgpack.Decoder[Message]:
+    """Made by who gets messages: a leader, which starts at once, imports this for what it sends clientd."""
+    return msgspec.msgpack.Decoder(Message)
 
 
 def encode(message: Message) -> bytes:
@@ -571,7 +577,7 @@ def stamped(reply: bytes, term: int) -> bytes:
 def decode(data: bytes, peer: str = "peer") -> Message:
     """Raises WireError for anything that is not a message of this protocol version."""
     try:
-        message: Message = _decoder.decode(data)
+        message = _decoder().decode(data)
     except MALFORMED as error:
         # ValueError: text that is no UTF-8.
         raise WireError(peer, "a tarazu message", str(error)) from None
