@@ -59,7 +59,7 @@ def pyplot() -> Any:
     try:
         import matplotlib as mpl
     except ImportError:
-        raise Unavailable("pictures: expected matplotlib (pip install 'tarazu[viz]'), found none") from None
+        raise Unavailable("pictures: expected matplotlib (pip install matplotlib), found none") from None
     mpl.use("Agg")
     from matplotlib import pyplot as found
 

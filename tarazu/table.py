@@ -194,7 +194,7 @@ def parquet() -> tuple[Any, Any]:
         import pyarrow
         from pyarrow import parquet as found
     except ImportError as error:
-        raise Unavailable(f"Parquet: expected pyarrow (pip install 'tarazu[parquet]'): {error}") from None
+        raise Unavailable(f"Parquet: expected pyarrow (pip install pyarrow): {error}") from None
     return pyarrow, found
 
 

@@ -28,9 +28,7 @@ def execute(options: argparse.Namespace) -> int:
     try:
         from tarazu.escapes import ESCAPES, MAY, NOTE, check
     except ModuleNotFoundError as error:
-        raise Unavailable(
-            f"expected pyelftools (pip install 'tarazu[client]'), found no {error.name}"
-        ) from None
+        raise Unavailable(f"expected pyelftools (pip install pyelftools), found no {error.name}") from None
     report = check(options.program, os.environ)
     status = 1 if report.escapes else 0
     if options.json:

@@ -220,7 +220,7 @@ def test_a_node_without_pyelftools_is_told_in_one_line(
     monkeypatch.setitem(sys.modules, "elftools", None)
     assert main(["job", "check-app", "dd"]) == 1
     assert capsys.readouterr().err == (
-        "tarazu job check-app: expected pyelftools (pip install 'tarazu[client]'), found no elftools.elf\n"
+        "tarazu job check-app: expected pyelftools (pip install pyelftools), found no elftools.elf\n"
     )
 
 

@@ -69,7 +69,7 @@ def execute(options: argparse.Namespace) -> int:
     missing = [name for name in ("numpy", "pyarrow") if importlib.util.find_spec(name) is None]
     if missing:
         raise Unavailable(
-            f"tarazu change bursts import: {' and '.join(missing)} not installed (tarazu[bursts])"
+            f"tarazu change bursts import: {' and '.join(missing)} not installed (package tarazu-analysis)"
         )
     settings = config.load(options.config)
     directory = options.directory or Path(settings.state.burstd)

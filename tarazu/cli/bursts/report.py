@@ -2,7 +2,7 @@
 
     tarazu change bursts report                        the last seven days of what tarazu-burstd keeps
     tarazu change bursts report --days 1 --json        one day, as JSON
-    tarazu change bursts report --out DIR              also a page with pictures (by tarazu[viz]), JSON, CSV
+    tarazu change bursts report --out DIR              also a page with pictures (by matplotlib), JSON, CSV
     tarazu change bursts report --from 2026-11-15 --to 2026-11-18 --traffic DIR --jobs sacct.txt --machine machine.txt
                                                 of files, wherever they come from
 
@@ -58,7 +58,9 @@ def execute(options: argparse.Namespace) -> int:
         import numpy  # noqa: F401
         import pyarrow  # noqa: F401
     except ImportError as error:
-        raise Unavailable(f"expected numpy and pyarrow (pip install 'tarazu[bursts]'): {error}") from None
+        raise Unavailable(
+            f"expected pyarrow (package tarazu-analysis, or pip install pyarrow): {error}"
+        ) from None
     from tarazu.cli.bursts import report_files, report_text
     from tarazu.forwarding.bursts.report import report
 

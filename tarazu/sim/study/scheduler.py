@@ -28,9 +28,7 @@ def connect(address: str) -> Any:
     try:
         import distributed
     except ImportError:
-        raise Unavailable(
-            "--scheduler: expected distributed (pip install 'tarazu[dask]'), found none"
-        ) from None
+        raise Unavailable("--scheduler: expected distributed (pip install distributed), found none") from None
     # Asked before a Client is made: one whose peer is no scheduler is never done, not even with closing.
     _ask(address)
     try:

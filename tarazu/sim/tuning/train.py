@@ -128,7 +128,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.streams < LEAST:
         parser.error(f"--streams: expected at least {LEAST}, found {options.streams}")
     if find_spec("sklearn") is None:
-        parser.error("needs scikit-learn: pip install 'tarazu[tune]'")
+        parser.error("expected scikit-learn (pip install scikit-learn), found none")
     print(f"streams of requests: {options.streams} to train on, {HELD_OUT} held out", file=sys.stderr)
     seen = examples(options.streams, streams.TRAIN, SEED)
     held_out = examples(HELD_OUT, streams.HELD_OUT, HELD_OUT_SEED)

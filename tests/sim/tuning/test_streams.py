@@ -66,7 +66,7 @@ def test_what_nothing_can_be_learned_from_is_refused_in_a_line(
     monkeypatch.setattr(train, "find_spec", lambda name: None)
     with pytest.raises(SystemExit):
         train.main([])
-    assert "pip install 'tarazu[tune]'" in capsys.readouterr().err
+    assert "pip install scikit-learn" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_is_refused_in_a_line(
