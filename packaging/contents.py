@@ -9,6 +9,8 @@ ROOT = PurePosixPath("lib/tarazu")
 """Own Python, libraries and programs, below the prefix (/usr, or where the tarball was unpacked)."""
 PRELOAD = ROOT / "libtarazu.so"
 """What jobs preload: a path that no version changes, the same on launch and compute nodes."""
+PAGES = PurePosixPath("share/doc/tarazu/docs")
+"""The documentation; beside it README.md, whose links lead there."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,8 @@ def package_of(path: PurePosixPath, python_packages: dict[str, str]) -> str:
         return python_packages.get(inside.parts[0], BASE)
     if path == PurePosixPath("lib/tmpfiles.d/tarazu.conf"):
         return "tarazu-preload"
+    if path.parent == PAGES:
+        return "tarazu"
     if path.parent == PurePosixPath("share/man/man8"):
         return of_program.get(path.name.split(".")[0], BASE)
     return BASE

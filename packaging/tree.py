@@ -141,8 +141,11 @@ def _add_system_files(prefix: Path) -> None:
     files[UNITS / "tarazu.sysusers"] = PurePosixPath("lib/sysusers.d/tarazu.conf")
     files[UNITS / "tarazu.tmpfiles"] = PurePosixPath("lib/tmpfiles.d/tarazu.conf")
     files[UNITS / "tarazu.logrotate"] = PurePosixPath("share/tarazu/logrotate")
-    for name in ("LICENSE", "README.md", "CHANGELOG.md"):
+    for name in ("LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"):
         files[SOURCE / name] = PurePosixPath("share/doc/tarazu", name)
+    for path in (SOURCE / "docs").iterdir():
+        if path.suffix in (".md", ".svg", ".png", ".csv"):
+            files[path] = contents.PAGES / path.name
     for folder in ("slurm", "grafana"):
         for path in (SOURCE / "tarazu" / "daemons" / folder).iterdir():
             if path.is_file() and path.suffix != ".py":

@@ -81,6 +81,8 @@ def test_a_unit_lies_in_the_package_of_the_program_that_it_starts(unit: str) -> 
         ("lib/tarazu/lib/python3.11/site-packages/ortools/init.py", "tarazu"),
         ("lib/tarazu/lib/python3.11/dist-packages/ortools/init.py", "tarazu"),
         ("share/man/man8/tarazu-burstd.8.gz", "tarazu-analysis"),
+        ("share/doc/tarazu/README.md", "tarazu-oss"),
+        ("share/doc/tarazu/docs/changes.md", "tarazu"),
     ],
 )
 def test_where_a_file_belongs(path: str, package: str) -> None:
