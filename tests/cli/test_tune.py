@@ -118,8 +118,10 @@ def test_undo_on_a_node_holds_until_apply_there(tune: Tune, node: Path) -> None:
     status, out, _ = tune("--undo", mode="apply")
     assert status == 0 and "nothing to restore" in out and "nothing is set again until" in out
     assert "held by tarazu change tune --undo" in tune(mode="apply")[1]
-    assert "parameters goes on" in tune("--apply", mode="apply")[1]
-    assert "parameters was not stopped" in tune("--apply", mode="apply")[1]
+    assert (
+        "parameters: goes on (before: held by tarazu change tune --undo" in tune("--apply", mode="apply")[1]
+    )
+    assert "parameters: was not stopped" in tune("--apply", mode="apply")[1]
     found: dict[str, Any] = json.loads(tune("--json", mode="apply")[1])
     assert found["changes"] == [] and [each["held"] for each in found["agents"]] == [""]
     assert "tune.council is empty" in found["problem"]

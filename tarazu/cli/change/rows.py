@@ -93,7 +93,7 @@ def say_each(
         if text.startswith("failed: "):
             say(f"{name}: {text}")
         else:
-            say(f"{name} {done}: {text}" if text else f"{name} {nothing}")
+            say(f"{name}: {done} (before: {text})" if text else f"{name}: {nothing}")
     if not count and here.agents_of(settings):
         raise Unavailable(NOT_YOURS)
     if as_json:

@@ -86,7 +86,7 @@ def test_stop_makes_nothing_new_and_leaves_what_is_set(node: ClientNode) -> None
     node.follow("apply")
     assert node.now() == "16" and "max_read_ahead_mb waits" in node.list()
     assert "stopped by tarazu change stop" in node("apply", READ_AHEAD.id)[2]
-    assert "goes on: stopped by tarazu change stop" in node("apply")[1]
+    assert "goes on (before: stopped by tarazu change stop" in node("apply")[1]
     node.follow("apply")
     assert "max_read_ahead_mb set" in node.list()
     assert "was not stopped" in node("apply")[1]
