@@ -4,7 +4,7 @@ tarazu disable                         your running job steps, all of them
 tarazu disable --job RUN               one of them, as `tarazu status` and jobs.log name it, or the first part of that
 tarazu disable --site --reason TEXT    every job of the site, new ones too: writes run.stop_file, which must be root's
 
-Nodes that see run.stop_file also restore the parameters that tarazu has set there (`tarazu change tune`).
+Nodes that see run.stop_file also take back what levers have set there; drained OSTs stay so (`tarazu change drain`).
 `tarazu enable`, with the same options, undoes it: files are recorded and placed again. What lies where stays there.
 """
 
@@ -55,7 +55,9 @@ def execute(options: argparse.Namespace) -> int:
         if options.json:
             print_json({"site": done._asdict(), "undo": "tarazu enable --site"})
         else:
-            print(f"{done}\nWhat runs on nodes that see this file obeys within a second.")
+            print(
+                f"{done}\nWhat runs on nodes that see this file obeys within seconds; drained OSTs stay drained."
+            )
             print("undo: tarazu enable --site")
         return 0
     chosen = select(running(settings.run, options.directory), options.job)
