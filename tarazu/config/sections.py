@@ -261,8 +261,8 @@ class Forwarding:
     )
     routers: str = setting(
         "observe",
-        "LNet routers of jobs: observe: nothing; advise: show what would be set; apply: set it, on OSSs "
-        "that also say apply",
+        "LNet routers of jobs: observe: nothing; advise: set what people approve; apply: set all, on "
+        "OSSs that also say apply",
         one_of("observe", "advise", "apply"),
     )
     nids: str = setting(
@@ -284,8 +284,8 @@ class Forwarding:
 class Tune:
     mode: str = setting(
         "observe",
-        "parameters that learn: observe: watch and learn; advise: also say what would be set; apply: set "
-        "it, on nodes that also say apply",
+        "parameters that learn: observe: watch and learn; advise: set what people approve; apply: set "
+        "all, on nodes that also say apply",
         one_of("observe", "advise", "apply"),
     )
     council: str = setting(
@@ -410,7 +410,7 @@ class RunSettings:
 class Pool:
     mode: str = setting(
         "observe",
-        "tarazu-pool: observe: look; advise: also log what would be changed; apply: change it",
+        "tarazu-pool: observe: look; advise: change what people approve; apply: change all",
         one_of("observe", "advise", "apply"),
     )
     name: str = setting(
