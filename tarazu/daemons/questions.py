@@ -178,7 +178,7 @@ class Questions:
         reach_s: float | None = None,
     ) -> Answer:
         if time.monotonic() < self._silent_until:
-            raise Unavailable(f"{self.servers}: expected an answer, found none a moment ago")
+            raise Unavailable(f"{self.servers}: expected an answer from mdsd, found none a moment ago")
         try:
             return _of_kind(mdsd.request(question, ANSWER_S, reach_s), kind)
         except Unavailable:
