@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, ClassVar, NoReturn
 
 from tarazu.names import did_you_mean, near, shown
@@ -18,6 +18,20 @@ class Parser(argparse.ArgumentParser):
 
     commands: ClassVar[Collection[str]] = ()
     """All of tarazu's, with their verbs."""
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """What is behind `--` is the command, also where options stand before it: argparse refuses that."""
+        words = list(sys.argv[1:] if args is None else args)
+        command: list[str] = []
+        if "--" in words and any(of.dest == "command" and of.nargs == "*" for of in self._actions):
+            at = words.index("--")
+            words, command = words[:at], words[at + 1 :]
+        found, unknown = super().parse_known_args(words, namespace)
+        if command:
+            found.command = command
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         """End with status 2."""

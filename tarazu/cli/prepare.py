@@ -111,7 +111,7 @@ def execute(options: argparse.Namespace) -> int:
     if options.undo:
         return _undo(Layouts(config.load(options.config)), options.json)
     if options.apply and not argv:
-        raise BadInput("command line", "a program to run after --", "none")
+        raise BadInput("command line", "a program to run after --, found none")
     if not options.apply:
         return _print(_prepared(config.load(options.config), options), options.json)
     try:

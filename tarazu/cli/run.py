@@ -82,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: Asked | argparse.Namespace) -> int:
     argv = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not argv:
-        raise BadInput("command line", "a program to run", "none")
+        raise BadInput("command line", "a program to run, found none")
     from tarazu.run import program
     from tarazu.run.command_line import job_step
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tarazu.cli import main
@@ -24,6 +26,7 @@ from tarazu.cli import main
     ("job map /nope", "expected one of show; found '/nope'"),
     ("change undo", "tarazu change undo: expected IDs, or --lever NAME, or --all"),
     ("zzzz", "found 'zzzz'"),
+    ("run", "tarazu run: command line: expected a program to run, found none"),
 ])  # fmt: skip
 def test_a_mistyped_word_is_one_line_that_says_what_was_meant(
     words: str, said: str, capsys: pytest.CaptureFixture[str]
@@ -53,3 +56,13 @@ def test_help_and_version_are_found_where_people_look(
             assert not ended.code
         said.append(capsys.readouterr().out)
     assert said[0] == said[1] and said[0]
+
+
+def test_a_command_line_behind_two_dashes_may_follow_an_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`history predict ior --explain -- srun ./ior -b 4g`: unrecognized arguments: -- srun …"""
+    monkeypatch.setenv("TARAZU_RUN_STATE_DIR", str(tmp_path))
+    for words in ("ior --explain -- srun --fs x", "--explain ior -- srun --fs x", "ior -- srun --fs x"):
+        assert main(["history", "predict", *words.split()]) == 1
+        assert "ior: expected runs in" in capsys.readouterr().err
