@@ -129,7 +129,8 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
         print(f"  no OSTs: {plan.reason}")
     if row.outcome:
         size = "size unknown" if row.actual_bytes is None else human_bytes(row.actual_bytes)
-        print(f"  outcome: {row.outcome} (found: {row.found}), {size}")
+        by = f" (found: {row.found})" if row.found != "no" else ""
+        print(f"  outcome: {row.outcome}{by}, {size}")
 
 
 def _costs(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from tarazu.config import Settings
 from tarazu.errors import TarazuError
 from tarazu.stats import client
 from tarazu.store.stop import site_stop
+from tarazu.trace.records import OUTCOMES
 
 
 def sentence(line: Line) -> str:
@@ -20,7 +21,13 @@ def sentence(line: Line) -> str:
     if not word or (files and files <= hits):
         return ""
     of = f"{files - hits} of {files} files left to Lustre" if files else "left to Lustre"
-    return f"{of}: {left.sentence(word)}"
+    return f"{of}{'' if _of_all(line) else ', mostly'}: {left.sentence(word)}"
+
+
+def _of_all(line: Line) -> bool:
+    """Whether the word can be that of every file that was left, not only of most."""
+    others = [line.said[name] for name in OUTCOMES if name != "hit" and name in line.said]
+    return len(others) <= 1 and line.said.get("left") in (None, *others)
 
 
 def untouched(settings: Settings) -> str:
