@@ -173,7 +173,7 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
     if why := step_why.word(step, runs, stopped):
         states.append(f"why={why!r}")
     if stopped or run.passed_over:
-        states.append(f"stopped={stopped or 'on other nodes'!r}")
+        states.append(f"stopped={stopped or 'for a while'!r}")
     if run.passed_over:  # a process that began after the stop opens no spool, and counts nothing
         states.append(f"passed_over={run.passed_over}")
     text = (

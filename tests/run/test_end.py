@@ -39,8 +39,12 @@ def test_no_more_files_are_left_than_were_made() -> None:
         mode="place",
     )
     line = end._summary_line(step, [run], [], "")
+    assert " stopped=" not in line
     assert "files=42" in line and "left=40 because='below layout.min_size (40), not forecast (4)'" in line
     assert " why='not expected' " in line
+    # It was enabled again: whether on this node or another, nobody knows at the end.
+    line = end._summary_line(step, [msgspec.structs.replace(run, passed_over=3)], [], "")
+    assert " stopped='for a while' passed_over=3 " in line
 
 
 def test_the_line_says_in_a_word_why_files_were_left() -> None:
