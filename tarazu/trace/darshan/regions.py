@@ -98,8 +98,11 @@ class Regions(msgspec.Struct, frozen=True):
 def open_regions(where: str) -> Iterator[Regions]:
     """Open a log, close it at the end. Raises TraceError, one line, for what is no Darshan log or is cut off."""
     try:
-        if not stat.S_ISREG(os.stat(where).st_mode):
-            raise TraceError(where, "a Darshan log", "no regular file")
+        mode = os.stat(where).st_mode
+        if not stat.S_ISREG(mode):
+            raise TraceError(
+                where, "a Darshan log", "a directory" if stat.S_ISDIR(mode) else "no regular file"
+            )
         with open(where, "rb") as file:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
@@ -129,7 +132,8 @@ def _header(where: str, content: mmap.mmap) -> Regions:
     job_end = min((start for start, _ in maps if start), default=len(content))
     for start, length in [(form.size, job_end - form.size), *(of for of in maps if of[1])]:
         if not form.size <= start < start + length <= len(content):
-            text = f"bytes {start} to {start + length} of {len(content)}"
+            cut = f"one that is cut off: {len(content)} bytes of at least {start + length}"
+            text = cut if form.size <= start and length else f"a region from byte {start} to {start + length}"
             raise TraceError(where, "a Darshan log that is whole", text)
     later = {name for format_, names in _LATER.items() if version < format_ for name in names}
     known = [name for name in MODULES if name not in later]

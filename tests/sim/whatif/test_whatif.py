@@ -213,11 +213,13 @@ def test_a_bad_log_among_many_is_named_and_the_rest_is_compared(capsys: Capture,
     good = job(tmp_path / "good.darshan", [GIB] * 4, [[0], [1], [2], [0]], ends=[12.0] * 4)
     bad = tmp_path / "bad.darshan"
     bad.write_bytes(good.read_bytes()[:-9])
+    size = bad.stat().st_size
     assert main(["whatif", str(bad), str(good)]) == 2
     out, err = capsys.readouterr()
     assert "bad.darshan: cannot be compared: expected a Darshan log that is whole" in out
     assert "total of 1" in out
     assert err.count("\n") == 1 and "bad.darshan: expected a Darshan log that is whole" in err
+    assert f"found 'one that is cut off: {size} bytes of at least {size + 9}'" in err
     assert main(["whatif", str(bad), str(good), "--json"]) == 2
     first, second = json.loads(capsys.readouterr().out)
     assert "whole" in first["error"] and first["file_systems"] == []
@@ -302,3 +304,8 @@ def test_writes_that_end_before_they_begin_give_no_times(tmp_path: Path, capsys:
     path = job(tmp_path / "x.darshan", [MIB] * 4, [[0], [1], [2], [3]], ends=[5.0] * 4)
     assert main(["whatif", str(path)]) == 0
     assert "a write that ends before it begins" in capsys.readouterr().out
+
+
+def test_a_directory_is_called_one(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["whatif", str(tmp_path)]) == 2
+    assert "expected a Darshan log, found 'a directory'" in capsys.readouterr().err
