@@ -3,7 +3,7 @@
 tarazu whatif --example                       a real job on a Lustre with one slow OST; the log is in the package
 tarazu whatif LOG.darshan
 tarazu whatif LOG.darshan --picture osts.svg
-tarazu whatif *.darshan                       a line for each, and the total
+tarazu whatif *.darshan                       a sentence for each, and the total
 tarazu whatif LOG.darshan --osts 64           a log without Lustre records, as if on a Lustre of 64 OSTs
 tarazu status --json > fs.json; tarazu whatif LOG.darshan --view fs.json
 
@@ -109,7 +109,7 @@ def execute(options: argparse.Namespace) -> int:
                             osts=options.osts,
                             view=view,
                             layout=settings.layout,
-                            progress=lambda text, log=answer.log: progress(f"{log}: {text}"),  # type: ignore[misc]
+                            progress=lambda text, log=answer.log: progress(f"{log}: trying {text}"),  # type: ignore[misc]
                         )
                     )
                 except TarazuError as error:
@@ -350,9 +350,9 @@ def _print_many(answers: Sequence[Answer], picture: str) -> None:
         if answer.error:
             say(f"{name}: cannot be compared: {str(answer.error).removeprefix(f'{answer.log}: ')}")
         elif not answer.results:
-            say(answer.sentences[0])
+            say(answer.sentences[0].replace(answer.log, name, 1))
         for of in answer.results:
-            say(f"{name}: {words.short(of)}")
+            say(f"{name}: {words.answer(of)[0]}")
     if picture:
         say(picture)
     _print_total(answers)
@@ -377,7 +377,17 @@ def _print_total(answers: Sequence[Answer]) -> None:
     rows.append((f"total of {len(rows)}", "", *(seconds(value) for value in total.values())))
     print()
     print_table(
-        ("log", "bytes", "OST time s: as it was", "Lustre", "tarazu", "bound", "run s", "at least s"), rows
+        (
+            "log",
+            "bytes",
+            "OST time s: as it was",
+            "Lustre",
+            "tarazu",
+            "bound",
+            "run s",
+            "with tarazu at least s",
+        ),
+        rows,
     )
 
 

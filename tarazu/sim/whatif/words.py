@@ -52,23 +52,18 @@ def answer(of: WhatIf) -> list[str]:
             *_more_stripes(of, before_s),
         ]
     lines = [
-        f"{name}: would have finished writing in {after_s / before_s:.2g} of the time at best "
-        f"({seconds(after_s)} s instead of {seconds(before_s)} s), because {_why(of)}.",
+        f"{name}: writing would have taken {seconds(after_s)} s instead of {seconds(before_s)} s at best "
+        f"({of.gain_s / before_s:.0%} less), because {_why(of)}.",
     ]
     if of.least_run_s is None:
         lines.append("How long the run took is not in the log.")
     else:
         least_s = max(of.least_run_s, after_s)
         lines.append(
-            f"The run, {seconds(of.run_time_s)} s, would have taken {seconds(least_s)} s or more: "
+            f"The whole run would have taken {seconds(least_s)} s or more instead of {seconds(of.run_time_s)} s: "
             "what is not writing stays as it was."
         )
     return [*lines, *_more_stripes(of, after_s)]
-
-
-def short(of: WhatIf) -> str:
-    """The answer in a few words, where there are many."""
-    return answer(of)[0].partition(" at best ")[0].rstrip(".")
 
 
 def slow(of: WhatIf) -> list[OstRow]:
@@ -95,9 +90,13 @@ def _why(of: WhatIf) -> str:
         by = f"{times[0]:.0f}" if times[0] == times[-1] else f"{times[0]:.0f} to {times[-1]:.0f}"
         osts, were = ("OST", "was") if len(rows) == 1 else ("OSTs", "were")
         return f"{osts} {which} {were} {by} times slower than the rest"
-    full = max(of.rows, key=lambda row: row.bytes.get(AS_LOGGED, 0))
     if of.actual.ost_cost.median > EVEN:
-        return f"OST {full.ost} got {of.actual.ost_cost.median:.2g} times its share of the bytes"
+        most = max(row.bytes.get(AS_LOGGED, 0) for row in of.rows)
+        full = [row.ost for row in of.rows if row.bytes.get(AS_LOGGED, 0) >= (1 - WORTH) * most]
+        which, their = (
+            (f"OST {full[0]}", "its") if len(full) == 1 else (f"{len(full)} of {of.osts} OSTs", "their")
+        )
+        return f"{which} got {of.actual.ost_cost.median:.2g} times {their} share of the bytes"
     return f"OST {of.actual.slowest_ost} took longest, and others would have been faster"
 
 
@@ -120,8 +119,8 @@ def _more_stripes(of: WhatIf, beside_s: float) -> list[str]:
     best = min(of.wider, key=time_s, default=None)
     if best is None or time_s(best) > MORE_STRIPES * beside_s:
         return []
-    takes = f"with stripe count {best.stripe_count} writing takes {seconds(time_s(best))} s"
-    return [f"More stripes would have helped: {takes}."]
+    took = f"with stripe count {best.stripe_count} writing would have taken {seconds(time_s(best))} s"
+    return [f"More stripes would have helped: {took}."]
 
 
 def _as_if(of: WhatIf) -> str:
@@ -131,8 +130,9 @@ def _as_if(of: WhatIf) -> str:
     if ours.ost_cost is None or lustre.ost_cost is None:
         return f"its files cannot be placed on {counted(of.osts, 'OST')}: {ours.why_not or lustre.why_not}"
     return (
-        f"on {counted(of.osts, 'OST')} Lustre's allocator would put {lustre.ost_cost.median:.2f} times the mean on the "
-        f"fullest, tarazu {ours.ost_cost.median:.2f} times; no times, because the log does not say where its files lay"
+        f"on {counted(of.osts, 'OST')} the fullest would get {ours.ost_cost.median:.2f} times its share of the bytes "
+        f"from tarazu, {lustre.ost_cost.median:.2f} times from Lustre's allocator; times cannot be said, because the "
+        "log does not say where its files lay"
     )
 
 
@@ -144,8 +144,8 @@ def _by_evenness(of: WhatIf) -> str:
         return f"Its files cannot be placed on the OSTs that are known: {ours.why_not or lustre.why_not}."
     there = f", it was {of.actual.ost_cost.median:.2f} times" if of.actual and of.actual.ost_cost else ""
     return (
-        f"On {counted(of.osts, 'OST')} the fullest would get {ours.ost_cost.median:.2f} times the mean from tarazu, "
-        f"{lustre.ost_cost.median:.2f} times from Lustre's allocator{there}."
+        f"On {counted(of.osts, 'OST')} the fullest would get {ours.ost_cost.median:.2f} times its share of the bytes "
+        f"from tarazu, {lustre.ost_cost.median:.2f} times from Lustre's allocator{there}."
     )
 
 
