@@ -97,8 +97,8 @@ class LoggedJobs(NamedTuple):
     """What is to be said of the log as a whole."""
     elsewhere: dict[str, int]
     """Type of file system → bytes written to it, which are in no job; the empty one: not known."""
-    without_records: bool
-    """No Lustre records: with `assumed` files may be placed."""
+    need_assumed: bool
+    """Nothing was on Lustre: with `assumed` the files are taken as if they had been."""
 
 
 def jobs(log: DarshanLog, assumed: Layout | None = None) -> LoggedJobs:
@@ -111,7 +111,8 @@ def jobs(log: DarshanLog, assumed: Layout | None = None) -> LoggedJobs:
     elsewhere: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     lustre = [m.path for m in log.mounts if m.kind == "lustre"]
-    as_if = assumed is not None and bool(log.gap("no-lustre")) and not lustre
+    anywhere = bool(log.gap("no-lustre")) and not lustre
+    as_if = assumed is not None and anywhere
     taken: Counter[str] = Counter()
     for record in accesses:
         name = log.names.get(record["record"], "")
@@ -148,7 +149,8 @@ def jobs(log: DarshanLog, assumed: Layout | None = None) -> LoggedJobs:
         notes.append(f"{human_bytes(size)} were written to {kind or UNNAMED}, no Lustre")
     if not made and not +elsewhere:
         notes[:0] = [gap.text for gap in log.gaps if gap.kind in ("no-io", "no-bytes")]
-    return LoggedJobs(made, notes, dict((+elsewhere).most_common()), bool(log.gap("no-lustre")))
+    need = anywhere and assumed is None and not set(+elsewhere) <= IN_MEMORY
+    return LoggedJobs(made, notes, dict((+elsewhere).most_common()), need)
 
 
 def _by_record(log: DarshanLog) -> list[dict[str, Any]]:

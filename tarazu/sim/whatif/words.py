@@ -152,8 +152,8 @@ def _by_evenness(of: WhatIf) -> str:
 def _nothing_to_compare(of: WhatIf) -> str:
     if of.files and not of.new_files:
         return "would have gained nothing, because all its files were there before, and only new files can be placed"
-    if of.osts == 1 and not of.why_no_figures:
-        return "cannot be compared, because its log names one OST (--osts N or --view FILE says which others there are)"
+    if of.osts == 1 and of.why_no_figures in ("", NO_RECORDS):
+        return "cannot be compared, because only one OST is known (--osts N or --view FILE says which others there are)"
     hint = " (--osts N compares it on a Lustre of N OSTs)" if of.why_no_figures == NO_RECORDS else ""
     return f"cannot be compared, because {of.why_no_figures or 'which OSTs there are is not known'}{hint}"
 
@@ -163,5 +163,5 @@ def nothing(path: str, logged: LoggedJobs) -> str:
     if not logged.elsewhere:
         return f"{path}: wrote nothing, as far as its log counts."
     where = ", ".join(f"{human_bytes(size)} to {kind or UNNAMED}" for kind, size in logged.elsewhere.items())
-    hint = "; --osts N compares it as if on a Lustre of N OSTs" if logged.without_records else ""
+    hint = "; --osts N compares it as if on a Lustre of N OSTs" if logged.need_assumed else ""
     return f"{path}: wrote nothing to Lustre ({where}){hint}."

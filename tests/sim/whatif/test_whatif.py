@@ -221,6 +221,20 @@ def test_of_several_logs_each_says_why(capsys: Capture, tmp_path: Path) -> None:
     assert second.startswith("ckpt_fpp_n8_s8.darshan: wrote nothing to Lustre")
 
 
+def test_the_option_that_was_given_is_not_asked_for(capsys: Capture, tmp_path: Path) -> None:
+    log = DATA / "traces" / "ckpt_fpp_n8_s8.darshan"
+    said = whatif(capsys, log, "--osts", 1, status=1).splitlines()[0]
+    assert said.startswith("ckpt: cannot be compared, because only one OST is known")
+    beside = job(
+        tmp_path / "beside.darshan", [GIB], [], ends=[11.0], directory="/home",
+        mounts=(("/lustre", "lustre"), ("/home", "nfs")),
+    )  # fmt: skip
+    for words in ([], ["--osts", 8]):
+        assert "--osts" not in whatif(capsys, beside, *words, status=1), (
+            "it would stay as it is: no Lustre's file"
+        )
+
+
 def test_all_that_got_most_are_counted_not_the_first_named(capsys: Capture, tmp_path: Path) -> None:
     log = job(
         tmp_path / "log.darshan", [GIB] * 8, [[n % 4] for n in range(8)], starts=[10.0] * 4 + [30.0] * 4,
