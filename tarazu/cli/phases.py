@@ -19,7 +19,8 @@ from pathlib import Path
 import msgspec
 
 from tarazu.cli.output import Progress, print_json, print_table
-from tarazu.errors import BadInput
+from tarazu.errors import BadInput, TarazuError
+from tarazu.names import shown
 from tarazu.table import write_csv
 from tarazu.trace.load_phases import Loaded, load
 from tarazu.trace.phases.combine import DISTANCE_S
@@ -58,19 +59,26 @@ def execute(options: argparse.Namespace) -> int:
         raise BadInput("--threshold", "0 or more, and less than 1", options.threshold)
     if not 0 <= options.distance < float("inf"):
         raise BadInput("--distance", "0 seconds or more", options.distance)
-    logs = []
+    logs, bad = [], []
     with Progress() as progress:
         for number, path in enumerate(options.logs, 1):
             progress(f"{number} of {len(options.logs)}: {path}")
-            logs.append(
-                load(
-                    path,
-                    threshold=options.threshold,
-                    distance_s=options.distance,
-                    api=options.api,
-                    under=os.path.abspath(options.under) if options.under else "",
+            try:
+                logs.append(
+                    load(
+                        path,
+                        threshold=options.threshold,
+                        distance_s=options.distance,
+                        api=options.api,
+                        under=os.path.abspath(options.under) if options.under else "",
+                    )
                 )
-            )
+            except TarazuError as error:
+                bad.append(error)
+    for problem in bad:
+        print(shown(f"tarazu history phases: {problem}"), file=sys.stderr)
+    if not logs:
+        return BadInput.exit_status
     if options.json:
         print_json([msgspec.structs.asdict(one) for one in logs])
     elif options.csv:
@@ -81,7 +89,7 @@ def execute(options: argparse.Namespace) -> int:
         for one in logs:
             for note in one.notes:
                 print(f"{Path(one.path).name}: {note}", file=sys.stderr)
-    return 0
+    return BadInput.exit_status if bad else 0
 
 
 def _rows(one: Loaded) -> list[tuple[object, ...]]:

@@ -101,3 +101,13 @@ def test_what_is_none_of_these_is_one_line(tmp_path: Path, capsys: pytest.Captur
     path.write_bytes(b"not a log")
     assert main(["phases", str(path)]) == 2
     assert "expected a Darshan log" in capsys.readouterr().err
+
+
+def test_one_bad_log_among_many_does_not_hide_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = TRACES / "series_haccfpp_0_p100k.darshan"
+    assert main(["phases", str(tmp_path), str(good)]) == 2
+    out, err = capsys.readouterr()
+    assert out.count("hacc_io") == 2
+    assert err.count("\n") == 1 and f"{tmp_path}: expected a Darshan log" in err
