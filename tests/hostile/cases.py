@@ -544,7 +544,11 @@ CASES = (
     Case("imbalance over time", ("tarazu.daemons.page.ring:Ring._open",), _ring, _use_ring, 100),
     Case(
         "results on the page",
-        ("tarazu.daemons.page.results:Results._bytes", "tarazu.daemons.page.results:_content"),
+        (
+            "tarazu.daemons.page.results:Results._bytes",
+            "tarazu.daemons.page.results:_content",
+            "tarazu.daemons.page.results:is_trail",
+        ),
         _results,
         lambda p: Results(str(p.parent)).all(),
     ),

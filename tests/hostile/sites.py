@@ -29,7 +29,7 @@ CALLS = frozenset(
     }
 )
 DECODERS = frozenset({"msgspec.json.Decoder", "msgspec.msgpack.Decoder"})
-"""What is made of these at the top of a module and called there is looked for by its name."""
+"""What is made of these at the top of a module, or returned by a function there, is looked for by its name."""
 WRITES = ("O_WRONLY", "O_CREAT", "O_DIRECTORY", "O_PATH")
 """Flags of a descriptor that nothing is read from."""
 
@@ -54,6 +54,12 @@ def _of_module(path: Path) -> set[str]:
         if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Call)
         if _dotted(node.value.func) in DECODERS
         for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    }
+    decoders |= {
+        f"{node.name}()"
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and isinstance(made := node.body[-1], ast.Return)
+        if isinstance(made.value, ast.Call) and _dotted(made.value.func) in DECODERS
     }
     found: set[str] = set()
 

@@ -21,6 +21,7 @@ OWN = "comes with the package"
 PART = "bytes that a reader above has checked"
 NOTHING = "nothing is parsed: a lock, a copy, a digest, or any text is one"
 LEFT = {
+    "tarazu.cli.init:_settings": NOTHING,
     "tarazu.config.files:value": "a word of the command line or environment",
     "tarazu.daemons.mdsd.book:Book.restore": MESSAGE,
     "tarazu.daemons.mdsd.book:Book.take": MESSAGE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -69,7 +70,8 @@ class Cluster:
 
     def outcomes(self, app: str) -> list[dict[str, int]]:
         """Of each run, oldest first."""
-        return [run["outcomes"] for run in self.loop.json("history", "list", app)]
+        done = self.loop.tarazu("history", "list", app, "--json")
+        return [run["outcomes"] for run in json.loads(done.stdout)] if done.returncode == 0 else []
 
 
 def led(app: str) -> list[str]:

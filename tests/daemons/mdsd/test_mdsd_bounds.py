@@ -194,7 +194,7 @@ def test_a_step_that_died_loses_its_promises_and_one_that_is_heard_does_not(
     # It was only slow: what it has open counts again.
     client.request(StepAlive(("dies",), "again"), PATIENCE_S)
     assert promised(site.status()) == 48 * MIB
-    assert "speaks again" in site.log("mdsd")
+    assert "reports again" in site.log("mdsd")
 
 
 def test_closed_files_of_a_step_that_died_stay_promised_until_reports_can_show_them(site: Site) -> None:

@@ -170,7 +170,7 @@ def test_writes_wait_for_a_lost_ost_and_new_files_avoid_it() -> None:
 
 def test_a_simulation_in_which_nothing_goes_on_says_so() -> None:
     simulation = Simulation(SPEC, failures=[Failure(3, 1.0, 0.0)])
-    with pytest.raises(StandsStill, match="nothing goes on: job fpp waits for OST 3, which is lost"):
+    with pytest.raises(StandsStill, match="nothing can continue: job fpp waits for OST 3, which is lost"):
         simulation.run([Job(per_process(1, GIB, *WRITERS), "-c 8 -S 1M")])
 
 
