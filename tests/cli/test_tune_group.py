@@ -56,7 +56,7 @@ def test_an_administrator_orders_looks_and_undoes(
     assert client.in_force == BEFORE and "nothing new is set: held" in tune("node1")
     group.until(lambda: group.status()["nodes"]["node1"]["mode"] == "observe", client)
     assert client.in_force == BEFORE
-    assert "parameters goes on" in tune("node1", "--apply")
+    assert "parameters: goes on" in tune("node1", "--apply")
     group.until(lambda: client.in_force != BEFORE, client)
     assert "it was apply" in tune("council", "--undo")
     group.until(lambda: client.in_force == BEFORE, client)
