@@ -35,9 +35,12 @@ _session: list[Session] = []
 
 @pytest.fixture(autouse=True)
 def environ_stays() -> Iterator[None]:
-    """What a test, or a daemon's --root in this process, puts into the environment ends with the test."""
+    """What a test, or a daemon's --root in this process, puts into the environment ends with the test; and a peer that
+    hangs up later does not end the worker.
+    """
     before = dict(os.environ)
     yield
+    assert signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN
     if os.environ != before:
         os.environ.clear()
         os.environ.update(before)

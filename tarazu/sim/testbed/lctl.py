@@ -357,7 +357,6 @@ def say(text: str) -> None:
 
 
 def main(words: list[str]) -> int:
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it, and says nothing
     root, command, *words = words
     if command.startswith("pool_"):  # those of the MGS's node: lctl_pools.py
         if command == "pool_list":
@@ -379,4 +378,5 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it, and says nothing
     sys.exit(main(sys.argv[1:]))
