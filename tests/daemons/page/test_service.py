@@ -97,9 +97,16 @@ def test_a_server_that_falls_silent_is_one_problem_and_its_return_is_news(site: 
     site.ossd()
     patiently(lambda: not json_of()["problems"])
     events = [(e["name"], e["was"], e["now"]) for e in json_of()["since_yesterday"] if e["kind"] == "server"]
-    assert events == [("oss1", "heard", "silent"), ("oss1", "silent", "heard")]
-    with urlopen(f"http://127.0.0.1:{port}/servers/oss1") as answer:
-        assert "oss1 is well, and so are its 5 OSTs." in answer.read().decode()
+    # On a busy machine a report may be late, and be such a pair too.
+    assert (
+        events == [("oss1", "heard", "silent"), ("oss1", "silent", "heard")] * (len(events) // 2) and events
+    )
+
+    def page_of() -> str:
+        with urlopen(f"http://127.0.0.1:{port}/servers/oss1") as answer:
+            return str(answer.read().decode())
+
+    patiently(lambda: "oss1 is well, and so are its 5 OSTs." in page_of())
 
 
 def test_an_address_that_is_none_or_taken_is_one_line(tmp_path: Path) -> None:
