@@ -44,7 +44,7 @@ def test_a_version_without_its_chapter_is_no_release(checkout: Path) -> None:
     assert release.problem() == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_same_commit_gives_the_same_wheel(tmp_path: Path) -> None:
     """From two folders, one after the other."""
     sums = []
