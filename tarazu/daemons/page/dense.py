@@ -7,6 +7,7 @@ one path for each step of colour. The page's script knows which OST a place in i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from tarazu.daemons.page import links
 from tarazu.daemons.page.markup import Markup, element, join
@@ -17,42 +18,36 @@ SERVERS = 25
 """Of a block."""
 CELL, WIDE, HIGH = 13, 14, 15
 """Pixels: an OST; from one to the next, and to the next server's. page.js and page.css know them, too."""
-Steps = Callable[[Target], tuple[tuple[str, int | None], ...]]
 
 
-def blocks(
-    fs_name: str,
-    servers: Sequence[tuple[str, Sequence[Target]]],
-    steps: Steps,
-    said: Callable[[Sequence[Target]], str],
-    title: Callable[[Target], str],
-) -> list[Markup]:
-    """`steps`: (measure, step of its colour) of an OST; `said`: a server in words; `title`: an OST with a problem."""
-    return [
-        _block(fs_name, servers[at : at + SERVERS], steps, said, title)
-        for at in range(0, len(servers), SERVERS)
-    ]
+class Drawing(NamedTuple):
+    """What is shown of an OST and of a server."""
+
+    steps: Callable[[Target], tuple[tuple[str, int | None], ...]]
+    """(measure, step of its colour) of an OST."""
+    said: Callable[[Sequence[Target]], str]
+    """A server in words."""
+    title: Callable[[Target], str]
+    """An OST with a problem in words."""
 
 
-def _block(
-    fs_name: str,
-    servers: Sequence[tuple[str, Sequence[Target]]],
-    steps: Steps,
-    said: Callable[[Sequence[Target]], str],
-    title: Callable[[Target], str],
-) -> Markup:
+def blocks(fs_name: str, servers: Sequence[tuple[str, Sequence[Target]]], drawing: Drawing) -> list[Markup]:
+    return [_block(fs_name, servers[at : at + SERVERS], drawing) for at in range(0, len(servers), SERVERS)]
+
+
+def _block(fs_name: str, servers: Sequence[tuple[str, Sequence[Target]]], drawing: Drawing) -> Markup:
     drawn: dict[str, dict[str, list[str]]] = {}
     marks = []
     for line, (_, targets) in enumerate(servers):
         for column, t in enumerate(targets):
             x, y = column * WIDE, line * HIGH
-            for measure, step in steps(t):
+            for measure, step in drawing.steps(t):
                 paths = drawn.setdefault(measure, {})
                 paths.setdefault("n" if step is None else str(step), []).append(
                     f"M{x} {y + CELL // 2}.5h{CELL}"
                 )
             if t.verdict.amiss:
-                marks.append(_mark(t, x, y, title))
+                marks.append(_mark(t, x, y, drawing.title))
     groups = [
         element(
             "g",
@@ -71,7 +66,7 @@ def _block(
         data_at=f"osts/{links.part(fs_name)}",
         data_osts=";".join(" ".join(str(t.index) for t in targets) for _, targets in servers),
     )
-    names = [element("li", _name(name, said(targets))) for name, targets in servers]
+    names = [element("li", _name(name, drawing.said(targets))) for name, targets in servers]
     return element("div", element("ul", *names), picture, class_="block")
 
 

@@ -165,7 +165,8 @@ def _opening(seen: SystemState, saved: Sequence[SavedResult], now_s: float) -> l
     return [problems.opening(seen, problems.problems(seen, saved), now_s), problems.age(seen, now_s)]
 
 
-def ost(
+def one(
+    kind: str,
     seen: SystemState,
     name: str,
     kept: Past | None,
@@ -174,28 +175,16 @@ def ost(
     now_s: float,
     every_s: float,
 ) -> str | None:
-    """The page of one; None: mdsd knows none of that name."""
+    """The page of one of the `osts` or `servers`; None: mdsd knows none of that name."""
     targets = seen.overview.targets if seen.overview else ()
-    found = next((t for t in targets if t.name == name), None)
-    if found is None:
-        return None
-    return _whole(name, single.ost(seen, found, kept, saved, now_s), every_s=every_s, top="../")
-
-
-def server(
-    seen: SystemState,
-    name: str,
-    kept: Past | None,
-    saved: Sequence[SavedResult],
-    *,
-    now_s: float,
-    every_s: float,
-) -> str | None:
-    """The page of one; None: mdsd has heard none of that name."""
-    of = seen.overview
-    if of is None or not (any(s.name == name for s in of.servers) or any(t.oss == name for t in of.targets)):
-        return None
-    return _whole(name, single.server(seen, name, kept, saved, now_s), every_s=every_s, top="../")
+    servers = seen.overview.servers if seen.overview else ()
+    if kind == "osts":
+        found = next((t for t in targets if t.name == name), None)
+        body = single.ost(seen, found, kept, saved, now_s) if found else None
+    else:
+        known = any(s.name == name for s in servers) or any(t.oss == name for t in targets)
+        body = single.server(seen, name, kept, saved, now_s) if known else None
+    return None if body is None else _whole(name, body, every_s=every_s, top="../")
 
 
 def result(found: SavedResult) -> str:

@@ -38,7 +38,8 @@ def heat_map(of: FileSystemOverview, at: int) -> Markup:
     many = len(of.targets) > FIGURES_UP_TO
     servers = of.servers
     if many and max(len(targets) for _, targets in servers) <= IN_A_ROW:
-        drawn = dense.blocks(of.name, servers, lambda t: _steps(t, busiest), _said, _title)
+        drawing = dense.Drawing(lambda t: _steps(t, busiest), _said, _title)
+        drawn = dense.blocks(of.name, servers, drawing)
         shown = element("div", *drawn, class_="map dense")
     else:
         rows = [_row(of.name, name, targets, busiest, small=many) for name, targets in servers]

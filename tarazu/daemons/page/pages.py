@@ -95,8 +95,8 @@ class Pages:
         if path == "/status.json":
             return self._json
         if match := re.fullmatch(r"/(osts|servers)/([^/]{1,1000})", path):
-            name, make = unquote(match[2]), document.ost if match[1] == "osts" else document.server
-            return lambda: self._single(make, name)
+            kind, name = match[1], unquote(match[2])
+            return lambda: self._one(kind, name)
         if match := re.fullmatch(r"/results/([A-Za-z0-9._-]{1,105}?)(\.json)?", path):
             name, raw = match[1], bool(match[2])
             return lambda: self._raw(name) if raw else self._result(name)
@@ -105,10 +105,10 @@ class Pages:
     def _all(self, make: Callable[..., str]) -> Body:
         return _html(make(self._seen, self._results.all(), now_s=self._clock(), every_s=self._every_s))
 
-    def _single(self, make: Callable[..., str | None], name: str) -> Body | None:
-        found = make(
-            self._seen, name, self._kept, self._results.all(), now_s=self._clock(), every_s=self._every_s
-        )
+    def _one(self, kind: str, name: str) -> Body | None:
+        saved = self._results.all()
+        now_s = self._clock()
+        found = document.one(kind, self._seen, name, self._kept, saved, now_s=now_s, every_s=self._every_s)
         return None if found is None else _html(found)
 
     def _overview(self) -> Body:
