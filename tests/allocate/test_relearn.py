@@ -18,7 +18,6 @@ SICK = 14
 
 @pytest.fixture(scope="module")
 def log() -> badost.Log:
-    pytest.importorskip("darshan")
     return badost.load()
 
 

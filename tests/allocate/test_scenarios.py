@@ -114,7 +114,6 @@ def test_unknown_scenario_is_named() -> None:
 
 @pytest.fixture(scope="module")
 def sick() -> badost.BadOstStudy:
-    pytest.importorskip("darshan")
     return badost.study(seeds=SEEDS)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import random
 
 import pytest
 from hypothesis import given
@@ -32,6 +34,31 @@ def test_no_fit_is_less_likely_than_that_of_statsmodels(
     assert ours.likelihood > theirs.llf - 0.05  # it goes nearer to the edge of what is stationary
     if abs(ours.likelihood - theirs.llf) < 1e-3:
         assert ours.values == pytest.approx(list(theirs.forecast(3)), abs=5e-3)
+
+
+def drawn(rng: random.Random) -> list[float]:
+    """Of an ARMA(1, 1), its largest value 1."""
+    phi, theta, value, before = rng.uniform(-0.95, 0.95), rng.uniform(-0.9, 0.9), 0.0, 0.0
+    series = []
+    for _ in range(rng.choice((6, 10, 20, 40))):
+        noise = rng.gauss(0, 1)
+        value, before = phi * value + noise + theta * before, noise
+        series.append(value)
+    most = max(map(abs, series))
+    return [each / most for each in series]
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+def test_of_480_fits_of_drawn_series_hardly_one_is_less_likely_than_that_of_statsmodels() -> None:
+    statsmodels = pytest.importorskip("statsmodels.tsa.arima.model")
+    rng, short = random.Random(1), []
+    for series in [drawn(rng) for _ in range(60)]:
+        for (p, q), constant in itertools.product(ORDERS, (True, False)):
+            model = statsmodels.ARIMA(series, order=(p, 0, q), trend="c" if constant else "n")
+            theirs = model.fit(method_kwargs={"maxiter": 200})
+            short.append(theirs.llf - arma.fit(series, p, q, constant, 1).likelihood)
+    assert sum(each > 0.05 for each in short) <= 5 and max(short) < 0.2, sorted(short)[-10:]
 
 
 @given(st.lists(st.floats(-1, 1), min_size=4, max_size=40), st.sampled_from(ORDERS), st.booleans())
