@@ -35,13 +35,15 @@ class Browser:
         self.requests: list[str] = []
         self.complaints: list[str] = []
         """Console messages, exceptions, refusals of the content security policy."""
-        self._loaded = 0
+        self._loaded = ""
+        """The last document that was loaded whole."""
         self._events: list[dict[str, Any]] = []
         self._tracing = False
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Network", "Runtime", "Log"):
             self.call(f"{domain}.enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         self._last += 1
@@ -75,8 +77,8 @@ class Browser:
             self.complaints.append(f"exception: {params['exceptionDetails']}")
         elif method == "Log.entryAdded":
             self.complaints.append(f"log: {params['entry']['text']}")
-        elif method == "Page.loadEventFired":
-            self._loaded += 1
+        elif method == "Page.lifecycleEvent" and params["name"] == "load":
+            self._loaded = params["loaderId"]
         elif method == "Tracing.dataCollected":
             self._events += params["value"]
         elif method == "Tracing.tracingComplete":
@@ -104,9 +106,9 @@ class Browser:
         self.call("Emulation.setScriptExecutionDisabled", value=not on)
 
     def open(self, url: str) -> None:
-        before = self._loaded
-        self.call("Page.navigate", url=url)
-        while self._loaded == before:
+        """And wait until that document is there: one before it may still be loading, after a click."""
+        document = self.call("Page.navigate", url=url)["loaderId"]
+        while self._loaded != document:
             self._receive()
 
     def ask(self, expression: str) -> Any:
