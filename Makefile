@@ -8,7 +8,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test check release lint bench bench-alloc bench-bursts bench-daemons bench-forward bench-mixtures bench-page bench-rebalance bench-sim bench-slow-osts bench-time bench-tune dist day-one chaos compat docs try-docs clean packages fuzz hostile sanitize soak
+.PHONY: help setup build demo test check release lint bench bench-alloc bench-bursts bench-daemons bench-evidence bench-forward bench-mixtures bench-page bench-rebalance bench-sim bench-slow-osts bench-time bench-tune dist day-one chaos compat docs try-docs clean packages fuzz hostile sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench   speed and growth; results as a table"
 	@echo "make bench-alloc   of the allocator alone (about 5 minutes)"
 	@echo "make bench-daemons of the daemons at scale: 10,000 servers, 1,000 clients at once … (BENCH_ARGS='--only servers')"
+	@echo "make bench-evidence  decisions judged on measured data of other machines, docs/validation.md (BENCH_ARGS='--only curves')"
 	@echo "make bench-forward how many and which I/O resources: the papers' figures and claims, docs/forwarding.md (BENCH_ARGS='--only study')"
 	@echo "make bench-mixtures   random mixtures of files on equal and unequal OSTs, against bounds (BENCH_ARGS='--search 6': CP-SAT)"
 	@echo "make bench-page    the status page at 3,600 OSTs in a real Chromium, docs/page.md"
@@ -116,6 +117,9 @@ bench-alloc: setup
 
 bench-daemons: setup
 	$(BIN)/python -m tests.benchmarks.daemons $(BENCH_ARGS)
+
+bench-evidence: setup
+	$(BIN)/python -m tests.benchmarks.evidence $(BENCH_ARGS)
 
 bench-forward: setup
 	$(BIN)/python -m tests.benchmarks.forwarding $(BENCH_ARGS)

@@ -1,0 +1,1 @@
+"""What decisions rest on, judged on measured data: docs/validation.md."""
