@@ -9,5 +9,7 @@ from tests.benchmarks import suite
 
 if __name__ == "__main__":
     sys.exit(
-        suite.main("evidence", "make bench-evidence", "Judge on measured data what docs/validation.md claims.")
+        suite.main(
+            "evidence", "make bench-evidence", "Judge on measured data what docs/validation.md claims."
+        )
     )
