@@ -41,7 +41,8 @@ QUESTIONS = {
     "Who can do what?": "docs/security.md#who-talks-to-whom",
     "How do I see the OSTs live?": "docs/watching.md#tarazu-top",
     "How do I simulate my own cluster?": "docs/simulator.md#scenarios",
-    "How far can I trust the simulator?": "docs/validation.md#what-the-simulator-is-held-against",
+    "How far can I trust the simulator?": "docs/validation.md#the-simulator",
+    "What is measured, what assumed?": "docs/validation.md#assumed-and-measured",
     "Where in the code is what?": "docs/architecture.md#the-way-of-a-file-from-a-counter-to-open",
 }
 FRONT = (ROOT / "README.md", ROOT / "docs" / "index.md")
