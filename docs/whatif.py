@@ -15,7 +15,7 @@ PICTURE = Path(__file__).with_name("whatif.svg")
 
 def main() -> None:
     with as_file(example()) as log:
-        picture.draw([study(job) for job in jobs(read(log)).jobs], PICTURE)
+        picture.draw([picture.of_job(study(job)) for job in jobs(read(log)).jobs], PICTURE)
 
 
 if __name__ == "__main__":

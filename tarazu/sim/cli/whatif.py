@@ -1,4 +1,4 @@
-"""What a job would have gained from tarazu, from its Darshan log: an answer, a picture, a table. Needs no cluster.
+"""What a job would have gained from tarazu, from its Darshan log, or results of IOR: an answer, a picture, a table.
 
 tarazu whatif --example                       a real job on a Lustre with one slow OST; the log is in the package
 tarazu whatif LOG.darshan
@@ -6,11 +6,13 @@ tarazu whatif LOG.darshan --picture osts.svg
 tarazu whatif *.darshan                       a sentence for each, and the total
 tarazu whatif LOG.darshan --osts 64           a log without Lustre records, as if on a Lustre of 64 OSTs
 tarazu status --json > fs.json; tarazu whatif LOG.darshan --view fs.json
+tarazu whatif RESULTS                         a folder of IO500's, or outputs of IOR: what slow ranks cost
 
 What the job wrote is laid out again, object by object, by tarazu, by a model of Lustre's allocator (over several
 seeds: median and range) and at random, with the stripe counts that it had and with more, at the speed that each OST
 showed in the log: its bytes over the time in which it was written to. The bound is what no placement can beat. Times
-are those of the OSTs alone, all files of a phase at once: what is saved is saved at most.
+are those of the OSTs alone, all files of a phase at once: what is saved is saved at most. Outputs of IOR name no OSTs:
+of them the time is told that was lost to the slowest ranks, of which placement can give back a part at best.
 
 Exit status: 0, 1 where no log could be compared, 2 where one could not be read (the others are compared).
 """
@@ -33,8 +35,13 @@ from tarazu.errors import BadInput, TarazuError
 from tarazu.model import SystemView
 from tarazu.names import shown
 from tarazu.report.placed import NAMES, Placed, Spread
+from tarazu.sim.cli.whatif_ior import print_phases, print_results
 from tarazu.sim.whatif import example, picture, stripe_counts, words
 from tarazu.sim.whatif.comparison import Comparison
+from tarazu.sim.whatif.ior import picture as ior_picture
+from tarazu.sim.whatif.ior import results as ior
+from tarazu.sim.whatif.ior import words as ior_words
+from tarazu.sim.whatif.ior.lost import Lost
 from tarazu.sim.whatif.job import LoggedJobs, jobs
 from tarazu.sim.whatif.study import AS_LOGGED, WhatIf, study
 from tarazu.sim.whatif.words import APART, seconds
@@ -56,13 +63,25 @@ class Answer(msgspec.Struct):
     results: list[WhatIf] = []
     error: TarazuError | None = None
     """It cannot be read, or the options do not fit it."""
+    ior: ior.Result | None = None
+    lost: list[Lost] = []
+    """Of each phase of `ior`."""
 
     @property
     def notes(self) -> list[str]:
+        if self.ior:
+            return [*self.ior.notes, *(f"{of.phase}: {note}" for of in self.lost for note in of.notes)]
         return self.logged.notes if self.logged else []
 
     @property
+    def compared(self) -> bool:
+        known = any(of.at_most_share is not None for of in self.lost)
+        return known or any(of.compared for of in self.results)
+
+    @property
     def sentences(self) -> list[str]:
+        if self.ior:
+            return ior_words.answer(self.log, self.lost)
         if self.error or not self.logged:
             return []
         if not self.results:
@@ -71,7 +90,9 @@ class Answer(msgspec.Struct):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("logs", nargs="*", metavar="LOG", help="Darshan log")
+    parser.add_argument(
+        "logs", nargs="*", metavar="LOG", help="Darshan log; output of IOR, or folder of them"
+    )
     parser.add_argument("--example", action="store_true", help="the log that is in the package")
     there = parser.add_mutually_exclusive_group()
     there.add_argument(
@@ -97,7 +118,7 @@ def execute(options: argparse.Namespace) -> int:
     with as_file(example()) as inside:
         logs = [*options.logs, *([str(inside)] if options.example else [])]
         if not logs:
-            raise BadInput("LOG", "a Darshan log (or --example)", "none")
+            raise BadInput("LOG", "a Darshan log, or results of IOR (or --example)", "none")
         answers = _loaded(logs, options, view)
     with Progress() as progress:
         for answer in answers:
@@ -119,7 +140,7 @@ def execute(options: argparse.Namespace) -> int:
     for answer in answers:
         if answer.error:
             print(shown(f"tarazu whatif: {answer.error}"), file=sys.stderr)
-    drawn = [of for answer in answers for of in answer.results if of.compared]
+    drawn = [answer for answer in answers if answer.compared]
     if len(answers) == 1 and not options.json:
         _print_one(answers[0], _draw(drawn, options.picture))
     elif not options.json:
@@ -145,6 +166,10 @@ def _loaded(logs: Sequence[str], options: argparse.Namespace, view: SystemView |
     answers, of_use = [], False
     for path in logs:
         try:
+            if ior.is_ior(path):
+                found = ior.read(path)
+                answers += [Answer(of.where, ior=of, lost=of.lost) for of in found]
+                continue
             log = read(path)
             of_use = of_use or bool(log.gap("no-lustre"))
             logged = jobs(log, assumed)
@@ -154,6 +179,9 @@ def _loaded(logs: Sequence[str], options: argparse.Namespace, view: SystemView |
             answers.append(Answer(path, logged))
         except TarazuError as error:
             answers.append(Answer(path, error=error))
+    if (known or given) and all(answer.ior for answer in answers):
+        option = given or ("--view" if view else "--osts")
+        raise BadInput(option, "a Darshan log", "results of IOR, which name no OSTs")
     if given and not of_use and not all(answer.error for answer in answers):
         raise BadInput(given, "a log without Lustre records", "logs that say how their files were striped")
     return answers
@@ -166,22 +194,26 @@ def _as_json(answer: Answer) -> dict[str, object]:
         "error": str(answer.error) if answer.error else None,
         "notes": answer.notes,
         "file_systems": answer.results,
+        "phases": answer.lost,
     }
 
 
-def _draw(results: Sequence[WhatIf], path: str | None) -> str:
+def _draw(answers: Sequence[Answer], path: str | None) -> str:
     """Where the picture is; empty without one."""
     if not path:
         return ""
-    if not results:
+    if not answers:
         return f"picture: not drawn, for nothing could be compared: {path}"
-    picture.draw(results, Path(path))
+    drawn = [picture.of_job(of) for answer in answers for of in answer.results if of.compared]
+    drawn += [ior_picture.panels(of.log, of.ior.phases, of.lost) for of in answers if of.ior]
+    picture.draw(drawn, Path(path))
     return f"picture: {path}"
 
 
 def _print_one(answer: Answer, picture: str) -> None:
     for line in [*answer.sentences, *([picture] if picture else [])]:
         say(line)
+    print_phases(answer.lost)
     for of in answer.results:
         print()
         _print_summary(of)
@@ -196,6 +228,8 @@ def _print_one(answer: Answer, picture: str) -> None:
             print()
         for note in of.notes:
             say(f"note: {note}")
+    if answer.ior and answer.notes:
+        print()
     for note in answer.notes:
         say(f"note: {note}")
 
@@ -349,6 +383,8 @@ def _print_many(answers: Sequence[Answer], picture: str) -> None:
         name = Path(answer.log).name
         if answer.error:
             say(f"{name}: cannot be compared: {str(answer.error).removeprefix(f'{answer.log}: ')}")
+        elif answer.ior:
+            say(answer.sentences[0])
         elif not answer.results:
             say(answer.sentences[0].replace(answer.log, name, 1))
         for of in answer.results:
@@ -356,6 +392,7 @@ def _print_many(answers: Sequence[Answer], picture: str) -> None:
     if picture:
         say(picture)
     _print_total(answers)
+    print_results([(answer.log, answer.lost) for answer in answers])
 
 
 def _print_total(answers: Sequence[Answer]) -> None:

@@ -8,7 +8,6 @@ plan` calls it, `tarazu-ost-4`, or `tarazu-io-node-4`.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections import Counter
@@ -28,6 +27,7 @@ from tarazu.forwarding.estimate.database import (
     MOST_RESOURCES,
 )
 from tarazu.forwarding.estimate.pattern import BenchmarkPattern, Measurement
+from tarazu.sim.whatif.ior.output import documents
 from tarazu.trace.phases.phase import Api, Spatiality
 from tarazu.units import MIB
 
@@ -110,30 +110,18 @@ def read(path: str | os.PathLike[str], told: Told = NOTHING) -> list[Measurement
 def decode(text: str, where: str, told: Told = NOTHING) -> list[Measurement]:
     """All measurements of outputs that stand in a text, one after another. Raises BadInput."""
     measurements: list[Measurement] = []
-    documents = 0
-    for document in _documents(text, where):
-        documents += 1
+    any_found = False
+    for document in documents(text, where):
+        any_found = True
         try:
             output = msgspec.convert(document, _Output)
         except msgspec.ValidationError as error:
             raise BadInput(where, "IOR's JSON output (-O summaryFormat=JSON)", str(error)) from None
         for test in output.tests:
             measurements += _measurements(output, test, where, told)
-    if not documents:
+    if not any_found:
         raise BadInput(where, "IOR's JSON output (-O summaryFormat=JSON)", "no JSON")
     return measurements
-
-
-def _documents(text: str, where: str) -> Iterator[Any]:
-    """JSON objects at the beginning of a line; what launchers say before and between them is left alone."""
-    decoder, at = json.JSONDecoder(), 0
-    while match := re.compile(r"^\{", re.MULTILINE).search(text, at):
-        try:
-            document, at = decoder.raw_decode(text, match.start())
-        except (ValueError, RecursionError) as error:
-            line = text.count("\n", 0, getattr(error, "pos", match.start())) + 1
-            raise BadInput(f"{where}:{line}", "JSON", str(error)) from None
-        yield document
 
 
 def _measurements(output: _Output, test: _Test, where: str, told: Told) -> Iterator[Measurement]:

@@ -1,4 +1,4 @@
-"""A picture of one job's OSTs as SVG: how long each writes, or what each holds, as it was and with tarazu.
+"""A picture as SVG, and in it of one job's OSTs: how long each writes, or what each holds, as it was and with tarazu.
 
 It has no background of its own and middle tones: the same file serves light and dark pages. Times are modelled at the
 speeds that the log shows, and the picture says so.
@@ -31,13 +31,21 @@ class Panel(NamedTuple):
     values: list[float]
 
 
-def draw(results: Sequence[WhatIf], path: Path) -> None:
-    """Two panels a job. Raises BadInput for a file that cannot be drawn to."""
+class Panels(NamedTuple):
+    """What is drawn of one log."""
+
+    title: str
+    height: int
+    parts: list[str]
+
+
+def draw(drawn: Sequence[Panels], path: Path) -> None:
+    """Raises BadInput for a file that cannot be drawn to."""
     check(path)
-    if len(results) > MOST_JOBS:
-        raise BadInput(str(path), f"at most {MOST_JOBS} jobs in one picture", len(results))
+    if len(drawn) > MOST_JOBS:
+        raise BadInput(str(path), f"at most {MOST_JOBS} jobs in one picture", len(drawn))
     try:
-        path.write_text(svg(results))
+        path.write_text(svg(drawn))
     except OSError as error:
         raise BadInput(str(path), "a file that can be written", error.strerror) from None
 
@@ -48,16 +56,22 @@ def check(path: Path) -> None:
         raise BadInput(str(path), "a picture's name that ends in .svg", path.suffix)
 
 
-def svg(results: Sequence[WhatIf]) -> str:
+def svg(drawn: Sequence[Panels]) -> str:
+    """One log below the other."""
     parts, top = [], 0
-    for of in results:
-        parts += [f"<g transform='translate(0 {top})'>", *_job(of), "</g>"]
-        top += 2 * (HEAD + HIGH) + FOOT + 30
-    title = escape(", ".join(of.application or of.log for of in results))
+    for of in drawn:
+        parts += [f"<g transform='translate(0 {top})'>", *of.parts, "</g>"]
+        top += of.height
+    title = escape(", ".join(of.title for of in drawn))
     return "\n".join([
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {top}' {FONT} role='img'>",
-        f"<title>What each OST wrote: {title}</title>", *parts, "</svg>", "",
+        f"<title>What was written: {title}</title>", *parts, "</svg>", "",
     ])  # fmt: skip
+
+
+def of_job(of: WhatIf) -> Panels:
+    """Two, as it was and with tarazu."""
+    return Panels(of.application or of.log, 2 * (HEAD + HIGH) + FOOT + 30, list(_job(of)))
 
 
 def _job(of: WhatIf) -> Iterator[str]:
@@ -73,13 +87,13 @@ def _job(of: WhatIf) -> Iterator[str]:
     for number, panel in enumerate((first, second)):
         top = number * (HEAD + HIGH) + HEAD
         name = f"{of.application}, {panel.title}" if number == 0 else panel.title
-        yield _text(LEFT, top - 16, name, 16, "font-weight='600'")
+        yield text(LEFT, top - 16, name, 16, "font-weight='600'")
         for level in (0.0, 0.5, 1.0):
             y = top + HIGH * (1 - level)
             yield f"<line x1='{LEFT}' x2='{WIDTH - RIGHT}' y1='{y}' y2='{y}' stroke='{LINE}' stroke-opacity='.35'/>"
             mark = f"{seconds(level * most)} s" if timed else human_bytes(level * most)
             mark = mark if level else "0"
-            yield _text(LEFT - 6, y + 4, mark, 11, "text-anchor='end'")
+            yield text(LEFT - 6, y + 4, mark, 11, "text-anchor='end'")
         for place, (row, value) in enumerate(zip(of.rows, panel.values, strict=True)):
             height = HIGH * value / most
             yield (
@@ -90,13 +104,13 @@ def _job(of: WhatIf) -> Iterator[str]:
     labels = {0, len(of.rows) - 1, *(n for n, row in enumerate(of.rows) if row.ost in red and len(red) <= 5)}
     for place in sorted(labels) if of.rows else ():
         middle = LEFT + step * (place + 0.5)
-        yield _text(middle, bottom, f"OST {of.rows[place].ost}", 11, "text-anchor='middle'")
+        yield text(middle, bottom, f"OST {of.rows[place].ost}", 11, "text-anchor='middle'")
     what = (
         "how long each OST writes, modelled at the speeds that the log shows"
         if timed
         else "bytes on each OST"
     )
-    yield _text(LEFT, bottom + 20, what, 12)
+    yield text(LEFT, bottom + 20, what, 12)
 
 
 def _panel(of: WhatIf, name: str, title: str, timed: bool) -> Panel:
@@ -107,5 +121,6 @@ def _panel(of: WhatIf, name: str, title: str, timed: bool) -> Panel:
     )
 
 
-def _text(x: float, y: float, words: str, size: int, more: str = "") -> str:
+def text(x: float, y: float, words: str, size: int, more: str = "") -> str:
+    """Of the picture's own colour."""
     return f"<text x='{x:.1f}' y='{y:.1f}' font-size='{size}' fill='{TEXT}' {more}>{escape(words)}</text>"

@@ -1,0 +1,201 @@
+"""A file or a folder of IOR's outputs → results: one for each folder that holds some, as IO500 writes them.
+
+In a folder `X.txt` or `X.json` is an output, and the table of its ranks the file that its command names, else `X.csv`.
+Other files, mdtest's among them, are only counted.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from tarazu.errors import BadInput, TarazuError
+from tarazu.sim.whatif.ior import output, table
+from tarazu.sim.whatif.ior.lost import Lost, lost
+from tarazu.sim.whatif.ior.output import Phase
+from tarazu.sim.whatif.ior.table import Group
+from tarazu.units import counted
+
+MAX_BYTES = 64 << 20
+"""Of one file."""
+MOST_FILES = 100_000
+SUFFIXES = {".txt", ".csv", ".json", ".out", ".log", ""}
+BEGINNING = 1 << 20
+"""Bytes in which an output shows what it is: launchers may say much before it."""
+
+
+class Result(msgspec.Struct):
+    """The phases of one folder, or of one file."""
+
+    where: str
+    phases: list[Phase]
+    notes: list[str]
+
+    @property
+    def lost(self) -> list[Lost]:
+        return [lost(phase) for phase in self.phases]
+
+
+def is_ior(path: str) -> bool:
+    """A folder, or a text that is IOR's or mdtest's: not a Darshan log."""
+    if os.path.isdir(path):
+        return True
+    try:
+        with open(path, "rb") as file:
+            head = file.read(BEGINNING)
+    except OSError:
+        return False
+    return _kind(head) != ""
+
+
+def _kind(head: bytes) -> str:
+    """`output`, `table`, `mdtest`; empty for another file."""
+    if b"\0" in head:
+        return ""
+    text = head.decode("utf-8", "replace")
+    if table.is_table(text):
+        return "table"
+    begins = output.BEGINS.search(text) or text.lstrip().startswith(output.CSV)
+    if begins or ('"Command line"' in text and '"Version"' in text):
+        return "output"
+    return "mdtest" if output.MDTEST.search(text) else ""
+
+
+def read(path: str) -> list[Result]:
+    """Raises BadInput for a file that is none of IOR's, and a folder without any."""
+    if not os.path.isdir(path):
+        return [_of_file(Path(path))]
+    folders: dict[Path, list[Path]] = {}
+    seen = 0
+    for top, names, files in os.walk(path):
+        names.sort()
+        for name in sorted(files):
+            seen += 1
+            if seen > MOST_FILES:
+                raise BadInput(path, f"at most {MOST_FILES} files", "more")
+            if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
+                folders.setdefault(Path(top), []).append(Path(top, name))
+    results = []
+    for folder, paths in folders.items():
+        texts, notes, others = _texts(paths)
+        if texts:
+            if others:
+                notes.append(
+                    f"{counted(others, 'output')} of mdtest beside {'it' if others == 1 else 'them'}: not read"
+                )
+            results.append(_of_files(str(folder), texts, notes))
+    if not results:
+        raise BadInput(
+            path, "a folder with outputs of IOR or IO500 (or a Darshan log, no folder)", f"{seen} other files"
+        )
+    return results
+
+
+def _of_file(path: Path) -> Result:
+    """One output, with the table of ranks beside it."""
+    texts = {path: _text(path)}
+    result = _of_files(str(path), texts, [])
+    if table.is_table(texts[path]):
+        return result
+    for name in dict.fromkeys([*(phase.table for phase in result.phases), path.with_suffix(".csv").name]):
+        beside = path.with_name(name) if name else path
+        if beside != path and beside.is_file():
+            found, notes, _ = _texts([beside])
+            if any(table.is_table(text) for text in found.values()):
+                return _of_files(str(path), {**texts, **found}, notes)
+    return result
+
+
+def _texts(paths: list[Path]) -> tuple[dict[Path, str], list[str], int]:
+    """(what is IOR's, notes on what cannot be read, outputs of mdtest)."""
+    texts, notes, others = {}, [], 0
+    for path in paths:
+        try:
+            if not path.is_file():
+                continue
+            with path.open("rb") as file:
+                kind = _kind(file.read(BEGINNING))
+            if kind in ("output", "table"):
+                texts[path] = _text(path)
+            others += kind == "mdtest"
+        except OSError as error:
+            notes.append(f"{path}: {error.strerror}")
+        except TarazuError as error:
+            notes.append(str(error))
+    return texts, notes, others
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise BadInput(str(path), "a readable output of IOR", error.strerror) from None
+    if len(raw) > MAX_BYTES:
+        raise BadInput(str(path), f"at most {MAX_BYTES >> 20} MiB of IOR's output", "more")
+    return raw.decode("utf-8", "replace")
+
+
+def _of_files(where: str, texts: dict[Path, str], notes: list[str]) -> Result:
+    alone = len(texts) == 1
+    made: list[tuple[Path, Phase]] = []
+    tables: dict[str, list[Group]] = {}
+    for path in sorted(texts):
+        try:
+            if table.is_table(texts[path]):
+                tables[path.name] = table.groups(texts[path], str(path))
+            else:
+                made += [(path, phase) for phase in output.phases(texts[path], str(path), path.stem)]
+        except BadInput as error:
+            if alone:
+                raise
+            notes.append(str(error))
+    once: dict[object, tuple[Path, Phase]] = {}
+    for path, phase in made:
+        # A batch job's own output may hold again what stands in the files beside it.
+        key = (
+            (phase.command, phase.operation, phase.moved_s, phase.bytes_per_s) if phase.moved_s else id(phase)
+        )
+        once.setdefault(key, (path, phase))
+    phases = []
+    for path, phase in once.values():
+        for name in (phase.table, path.with_suffix(".csv").name):
+            if name in tables:
+                _join(phase, tables[name], name, notes)
+                break
+        phases.append(phase)
+    for name, left in tables.items():
+        phases += _alone(Path(name).stem, left, notes)
+    return Result(where, sorted(phases, key=_order), notes)
+
+
+def _join(phase: Phase, groups: list[Group], name: str, notes: list[str]) -> None:
+    """Gives a phase the first rows of its operation, which are then no other's."""
+    group = next((g for g in groups if g.operation == phase.operation), None)
+    if group is None:
+        return
+    groups.remove(group)
+    if phase.tasks and len(group.ranks_s) != phase.tasks:
+        notes.append(f"{name}: has {len(group.ranks_s)} of {counted(phase.tasks, 'rank')}, and is left out")
+        return
+    if not phase.ranks_s:
+        phase.ranks_s = group.ranks_s
+
+
+def _alone(name: str, groups: list[Group], notes: list[str]) -> list[Phase]:
+    """Of a table without an output that says how many ranks there were."""
+    phases = []
+    for number, group in enumerate(groups, 1):
+        title = f"{name}: {group.operation} {number}" if len(groups) > 1 else name
+        phase = Phase(title, group.operation, tasks=len(group.ranks_s), ranks_s=group.ranks_s)
+        if group.ends_early:
+            phase.ranks_s, phase.why_not = (), "its table of ranks ends in the middle of a line"
+        phases.append(phase)
+    return phases
+
+
+def _order(phase: Phase) -> tuple[bool, str]:
+    """Writing first."""
+    return (phase.operation != "write", phase.name)

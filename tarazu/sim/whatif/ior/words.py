@@ -1,0 +1,73 @@
+"""What slow ranks cost, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tarazu.sim.whatif.ior.lost import BETWEEN_NODES, Lost
+from tarazu.sim.whatif.words import seconds
+
+NOT_SAID = (
+    "Which OSTs, servers, nodes or other users held ranks up is not in IOR's output; a Darshan log of such a run "
+    "names the OSTs."
+)
+ALL_ALIKE = "a limit, for it would take slow nodes, the network and other users away, too"
+
+
+def answer(where: str, phases: Sequence[Lost]) -> list[str]:
+    """Sentences; the first is the answer."""
+    known = [of for of in phases if of.at_most_share is not None]
+    if not known:
+        return [f"{where}: cannot be compared, because {_why(phases)}."]
+    return [
+        f"{where}: {_lost(known)}.",
+        f"Placement could have given {_each(known, [f'{of.at_most_share:.1%}' for of in known])} at best, with all "
+        f"ranks as fast as the first: {ALL_ALIKE}.",
+        *(_nodes(of) for of in known if of.between_nodes and of.between_nodes.share > BETWEEN_NODES),
+        NOT_SAID,
+        *_not_known(phases),
+    ]
+
+
+def _lost(known: Sequence[Lost]) -> str:
+    if len(known) == 1:
+        (of,) = known
+        middle = "" if of.mean_s is None else f"{seconds(of.mean_s)} s would have done if all were even, and "
+        return (
+            f"{of.phase} lost {_share(of)} of its time to its slowest ranks: of {of.ranks:,} the first ended after "
+            f"{seconds(of.first_s or 0.0)} s, {middle}the last after {seconds(of.last_s or 0.0)} s"
+        )
+    first, *others = (f"{of.phase} {{}}{_share(of)}" for of in known)
+    rest = ", ".join(each.format("") for each in others)
+    return f"{first.format('lost ')} of its time to its slowest ranks, {rest}"
+
+
+def _share(of: Lost) -> str:
+    return "an unknown share" if of.lost_share is None else f"{of.lost_share:.1%}"
+
+
+def _each(known: Sequence[Lost], shares: Sequence[str]) -> str:
+    if len(known) == 1:
+        return shares[0]
+    return ", ".join(f"{share} ({of.phase})" for of, share in zip(known, shares, strict=True))
+
+
+def _nodes(of: Lost) -> str:
+    assert of.between_nodes
+    return (
+        f"{of.phase}: {of.between_nodes.share:.0%} of the spread of its ranks lies between nodes "
+        f"(if ranks were dealt {of.between_nodes.dealt}): look at nodes before OSTs."
+    )
+
+
+def _not_known(phases: Sequence[Lost]) -> list[str]:
+    reasons: dict[str, list[str]] = {}
+    for of in phases:
+        if of.at_most_share is None:
+            reasons.setdefault(of.why_not, []).append(of.phase)
+    return [f"Of {', '.join(names)} nothing can be said, because {why}." for why, names in reasons.items()]
+
+
+def _why(phases: Sequence[Lost]) -> str:
+    reasons = dict.fromkeys(of.why_not for of in phases)
+    return "; ".join(reasons) if len(reasons) < 3 else f"{next(iter(reasons))}; and others"
