@@ -51,13 +51,14 @@ MAY_IMPORT = {
     "program": {"errors", "config"},
     "batch": BASE | {"program"},
     "escapes": BASE | {"native"},
-    "wire": BASE,
+    "wire": BASE | {"why"},
     "stats": BASE | {"wire"},
     "layout": BASE,
+    "why": BASE,
     "pools": BASE | {"changes", "wire"},
     "changes": BASE,
     "allocate": BASE | {"layout", "flows"},
-    "trace": BASE | {"native"},
+    "trace": BASE | {"native", "why"},
     "predict": BASE | {"trace", "native"},
     "forwarding": BASE | {"batch", "trace", "native", "flows", "drawing"},
     "tune": BASE | {"stats", "wire"},
@@ -67,13 +68,25 @@ MAY_IMPORT = {
     "doctor": BASE | {"wire", "stats", "trace", "store", "prepare", "run", "native"},
     "prepare": BASE | {"changes", "native", "layout", "wire"},
     "run": BASE
-    | {"batch", "program", "wire", "stats", "layout", "trace", "predict", "store", "forwarding", "native"},
+    | {
+        "batch",
+        "program",
+        "wire",
+        "stats",
+        "layout",
+        "trace",
+        "predict",
+        "store",
+        "forwarding",
+        "native",
+        "why",
+    },
     "report": BASE
-    | {"allocate", "drawing", "layout", "native", "plan", "predict", "run", "stats", "trace", "wire"},
+    | {"allocate", "drawing", "layout", "native", "plan", "predict", "run", "stats", "trace", "why", "wire"},
 }
 MAY_IMPORT["daemons"] = BASE | {
     *("allocate", "batch", "changes", "flows", "forwarding", "layout", "plan", "pools", "predict", "prepare"),
-    *("program", "stats", "store", "trace", "tune", "wire"),
+    *("program", "stats", "store", "trace", "tune", "why", "wire"),
 }
 MAY_IMPORT["daemons/slurm"] = BASE | {"run", "native"}
 MAY_IMPORT["cli"] = BASE | {
@@ -90,11 +103,11 @@ MAY_IMPORT["cli"] = BASE | {
         "native",
         "predict",
     ),
-    *("prepare", "rebalance", "report", "run", "stats", "store", "trace", "tune", "wire"),
+    *("prepare", "rebalance", "report", "run", "stats", "store", "trace", "tune", "why", "wire"),
 }
 MAY_IMPORT["sim"] = BASE | {
     *("allocate", "batch", "cli", "daemons", "drawing", "flows", "forwarding", "layout", "native", "predict"),
-    *("report", "stats", "store", "trace", "tune", "wire"),
+    *("report", "stats", "store", "trace", "tune", "why", "wire"),
 }
 """Room → the rooms of tarazu that it may import (itself always)."""
 MAY_ASK: dict[str, set[str]] = {
