@@ -53,6 +53,10 @@ class ServerThen(msgspec.Struct, frozen=True, omit_defaults=True):
 
     load: Share | None = None
     """The larger of CPU and memory."""
+    bytes: Amount | None = None
+    """Of all its OSTs and all jobs."""
+    link_bytes_per_s: Amount = 0
+    """Of its network; 0: not known."""
     jobs: tuple[JobThen, ...] = ()
     """Those of most bytes and those of most operations, this run's own among them."""
 
@@ -63,7 +67,7 @@ class System(msgspec.Struct, frozen=True, omit_defaults=True):
     seconds: Amount = 0
     """Of the run's time that are covered."""
     osts: dict[int, OstThen] = {}
-    """Those that the run used at least."""
+    """Those that the run used, and all that are full."""
     servers: dict[str, ServerThen] = {}
     metadata_per_s: Amount | None = None
     """Metadata operations of the MDTs; None: not known."""

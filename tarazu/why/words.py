@@ -1,0 +1,185 @@
+"""What is said of a run and its causes, to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tarazu import ranges
+from tarazu.ost_state import HOT_LOAD
+from tarazu.units import counted, human_bytes
+from tarazu.why.facts import Cause, JobThen, Kind, OstThen, Run
+from tarazu.why.model import CALL_S, Model, full, slowness
+
+MOST_NAMED = 3
+MUCH_MORE = 1.25
+"""Times the usual bytes, from which it is said."""
+
+
+def not_slow(run: Run, expected_s: float, by: str, more: float) -> str:
+    work = f", with {more:.2g} times the usual bytes" if more >= MUCH_MORE else ""
+    return f"not slow: {run.io_s:.3g} s of I/O where {expected_s:.3g} s were expected ({by}){work}"
+
+
+def slow(run: Run, expected_s: float, by: str, lost_s: float, found: Sequence[Cause], unknown: float) -> str:
+    begin = f"slow: {run.io_s:.3g} s of I/O where {expected_s:.3g} s were expected ({by})"
+    if not found:
+        return f"{begin}; why is not known"
+    first = f"{found[0].share:.0%} of the lost {lost_s:.3g} s: {found[0].sentence}"
+    return f"{begin}; {first}" + (f"; {unknown:.0%} is not known" if unknown > found[0].share else "")
+
+
+def gaps(run: Run, like: Sequence[Run]) -> Iterator[str]:
+    """What could not be looked at."""
+    if not run.ost_bytes:
+        yield "on which OSTs its files lie is not known"
+    if run.system is None:
+        yield "how the servers and OSTs were meanwhile is not known"
+    elif like and not any(of.system for of in like):
+        yield "how the system was in earlier runs is not known: it is taken as idle and well"
+    if not run.calls:
+        yield "its calls were not counted in this run"
+    for name, server in sorted(run.system.servers.items() if run.system else ()):
+        if (server.load or 0.0) >= HOT_LOAD:
+            yield f"{name} was hot: {server.load:.0%} of its CPU or memory"
+
+
+def said(kind: Kind, model: Model) -> tuple[str, dict[str, object]]:
+    """(a sentence, the figures that it rests on)."""
+    return _SAID[kind](model)
+
+
+def _known(model: Model) -> list[tuple[int, OstThen]]:
+    return [(index, model.system.osts.get(index, OstThen())) for index in model.osts]
+
+
+def _named(osts: Sequence[int]) -> str:
+    return f"OST{'' if len(osts) == 1 else 's'} {ranges.fold(sorted(osts))}"
+
+
+def _slow_ost(model: Model) -> tuple[str, dict[str, object]]:
+    slow_ones = {i: slowness(ost) for i, ost in _known(model) if slowness(ost) < 1 and not full(ost)}
+    worst = min(slow_ones, key=lambda i: slow_ones[i])
+    others = f", the slowest of {_named(list(slow_ones))}" if len(slow_ones) > 1 else ""
+    text = f"OST {worst} was slow, at {slow_ones[worst]:.2g} of its peers' speed{others}"
+    return text, {"osts": sorted(slow_ones), "speed": {str(i): s for i, s in sorted(slow_ones.items())}}
+
+
+def _full_ost(model: Model) -> tuple[str, dict[str, object]]:
+    used = {i: ost for i, ost in _known(model) if full(ost)}
+    away = {i: o for i, o in model.system.osts.items() if full(o) and i not in model.run.ost_bytes}
+    crowded = used if any(slowness(o) < 1 for o in used.values()) else away or used
+    fills = [ost.fill for ost in crowded.values() if ost.fill is not None]
+    how = f" ({max(fills):.0%} used)" if fills else ""
+    what = "slow at that" if crowded is used else "took none of its bytes, which lie on fewer OSTs"
+    were = "was" if len(crowded) == 1 else "were"
+    text = f"{_named(list(crowded))} {were} full{how} and {what}"
+    return text, {"osts": sorted(crowded), "fill": {str(i): o.fill for i, o in sorted(crowded.items())}}
+
+
+def _other_jobs(model: Model) -> tuple[str, dict[str, object]]:
+    pairs = list(zip(model.osts, (float(b) for b in model.others), strict=True))
+    pressed = sorted(pairs, key=lambda of: -of[1])
+    worst = [index for index, others in pressed if others >= pressed[0][1] / 2 > 0]
+    servers = {model.system.osts[i].server for i in worst if i in model.system.osts}
+    if not worst:
+        servers = set(model.system.servers)
+    moved = sum(others for index, others in pairs)
+    jobs = other_jobs(model.run, model, servers)
+    named = " and ".join(_job(job, model, servers) for job in jobs) or "jobs that nobody counts"
+    where = f"{_named(worst)} ({', '.join(sorted(filter(None, servers)))})" if worst else "its servers"
+    text = f"other jobs at {where}: {named}"
+    return text, {
+        "osts": sorted(worst),
+        "servers": sorted(filter(None, servers)),
+        "bytes": moved,
+        "jobs": [{"job_id": j.job_id, "bytes": j.bytes, "operations": j.operations} for j in jobs],
+    }
+
+
+def other_jobs(run: Run, model: Model, servers: set[str]) -> list[JobThen]:
+    """Of the servers together, the one of most bytes and the one of most operations first; not the run's own job."""
+    sums: dict[str, list[float]] = {}
+    for name in servers:
+        server = model.system.servers.get(name)
+        for job in server.jobs if server else ():
+            if job.job_id and not own_job(run, job.job_id):
+                of = sums.setdefault(job.job_id, [0.0, 0.0])
+                of[0] += job.bytes
+                of[1] += job.operations
+    jobs = [JobThen(job_id, *of) for job_id, of in sums.items()]
+    by_bytes = sorted(jobs, key=lambda job: (-job.bytes, job.job_id))
+    by_operations = sorted(jobs, key=lambda job: (-job.operations, job.job_id))
+    first = [*by_bytes[:1], *by_operations[:1], *by_bytes[1:]]
+    return list({job.job_id: job for job in first}.values())[:MOST_NAMED]
+
+
+def own_job(run: Run, job_id: str) -> bool:
+    """Is that id of `job_stats` the run's? Sites put more in it: `4711`, `4711.alice`, `ior.1000`, `node1:4711`."""
+    return bool(run.job_id) and (job_id == run.job_id or run.job_id in _parts(job_id))
+
+
+def _parts(job_id: str) -> list[str]:
+    for sign in ":@/ ":
+        job_id = job_id.replace(sign, ".")
+    return job_id.split(".")
+
+
+def _job(job: JobThen, model: Model, servers: set[str]) -> str:
+    operations = f", {job.operations:.3g} operations" if job.operations else ""
+    return f"job {job.job_id} ({human_bytes(job.bytes)}{operations})"
+
+
+def _imbalance(model: Model) -> tuple[str, dict[str, object]]:
+    own = model.own
+    most = int(own.argmax())
+    over = float(own.max() / own.mean())
+    fewer = f", and on {len(own)} OSTs where {len(own) + model.narrow} are usual" if model.narrow else ""
+    text = f"its own files are uneven: OST {model.osts[most]} has {over:.2g} times the mean{fewer}"
+    return text, {
+        "osts": [model.osts[most]],
+        "max_over_mean": over,
+        "used": len(own),
+        "usual": len(own) + model.narrow,
+    }
+
+
+def _few_stripes(model: Model) -> tuple[str, dict[str, object]]:
+    count = len(model.own)
+    best = count + model.narrow
+    usual = "usual" if model.usual.osts else "worth it"
+    text = (
+        f"its shared file lies on {counted(count, 'OST')} where {best} are {usual} (lfs setstripe -c {best})"
+    )
+    return text, {"osts": list(model.osts), "used": count, "wanted": best}
+
+
+def _small_calls(model: Model) -> tuple[str, dict[str, object]]:
+    run = model.run
+    mean = run.bytes / run.calls
+    text = f"its calls are small: {run.calls:.3g} of {human_bytes(mean)} each, {1e6 * CALL_S:.0f} us taken for one"
+    return text, {"calls": run.calls, "bytes_per_call": mean}
+
+
+def _metadata(model: Model) -> tuple[str, dict[str, object]]:
+    run = model.run
+    return f"it made {run.files} files, {run.files / max(run.ranks, 1):.3g} by each process", {
+        "files": run.files
+    }
+
+
+def _mds_load(model: Model) -> tuple[str, dict[str, object]]:
+    now, usual = model.system.metadata_per_s or 0.0, model.usual.metadata_per_s or 0.0
+    text = f"the MDS was busy: {now:.0f} operations/s where {usual:.0f} are usual"
+    return text, {"metadata_per_s": now, "usual": usual}
+
+
+_SAID = {
+    Kind.SLOW_OST: _slow_ost,
+    Kind.FULL_OST: _full_ost,
+    Kind.OTHER_JOBS: _other_jobs,
+    Kind.IMBALANCE: _imbalance,
+    Kind.FEW_STRIPES: _few_stripes,
+    Kind.SMALL_CALLS: _small_calls,
+    Kind.METADATA: _metadata,
+    Kind.MDS_LOAD: _mds_load,
+}
