@@ -63,7 +63,7 @@ MAY_IMPORT = {
     "forwarding": BASE | {"batch", "trace", "native", "flows", "drawing"},
     "tune": BASE | {"stats", "wire"},
     "rebalance": BASE | {"layout", "allocate", "native", "trace", "wire"},
-    "store": BASE | {"layout", "trace", "native"},
+    "store": BASE | {"layout", "trace", "native", "why"},
     "plan": BASE | {"layout", "store", "native", "wire"},
     "doctor": BASE | {"wire", "stats", "trace", "store", "prepare", "run", "native"},
     "prepare": BASE | {"changes", "native", "layout", "wire"},

@@ -60,6 +60,7 @@ COMMANDS = {
         "tarazu.sim.cli.whatif",
         "say what a job would have gained, from its Darshan log; needs no cluster",
     ),
+    "why": ("tarazu.cli.why", "why one of your runs was slow: what cost it how much of its time"),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "top": ("tarazu.cli.top", "OSSs and OSTs live: fill, rates, promises, problems"),
     "doctor": (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,8 +14,9 @@ from tarazu.errors import BadInput, Unavailable, WireError
 from tarazu.malformed import MALFORMED
 from tarazu.model import SystemView
 from tarazu.units import counted
+from tarazu.why.facts import System
 from tarazu.wire import local
-from tarazu.wire.messages import ViewReply
+from tarazu.wire.messages import ThenReply, ViewReply
 from tarazu.wire.overview import Overview, overview
 
 if TYPE_CHECKING:
@@ -72,6 +74,25 @@ def view_of(settings: Settings, fs_name: str) -> tuple[SystemView, ViewReply]:
         wanted = f"a file system that an OSS reports ({', '.join(answer.fs_names) or 'none yet'})"
         raise Unavailable(f"mdsd: expected {wanted}, found {fs_name or 'no choice of one'}")
     return answer.view, answer
+
+
+def then_of(
+    settings: Settings, fs_name: str, osts: Sequence[int], from_s: float, to_s: float
+) -> System | None:
+    """How these OSTs and their servers were between two Unix times of this node; None: mdsd knows nothing of then.
+
+    Raises Unavailable when neither clientd nor mdsd answers.
+    """
+    now_s = time.time()
+    ago = max(0.0, now_s - from_s), max(0.0, now_s - to_s)
+    try:
+        channel = local.connect(settings.clientd.socket, TIMEOUT_S)
+    except Unavailable:
+        answer: object = _mdsd(settings).then(fs_name, osts, *ago)
+    else:
+        with channel:
+            answer = channel.ask(local.ThenQuery(fs_name, tuple(osts), *ago))
+    return answer.system if isinstance(answer, ThenReply) else None
 
 
 def whole_of(settings: Settings) -> Whole:

@@ -29,6 +29,8 @@ from tarazu.wire.messages import (
     StatusReply,
     StatusRequest,
     StepEnded,
+    ThenReply,
+    ThenRequest,
     ViewReply,
     ViewRequest,
 )
@@ -45,6 +47,8 @@ REACH_S = 0.5
 """Where nobody listens within this, people are told so at once."""
 COUNT_S = 1.0
 """And for a number of stripes: whoever has none gets on without."""
+THEN_S = 2.0
+"""And for how the system was."""
 SILENT_S = 2.0
 """For so long after it did not answer nobody waits for it."""
 KEEP_POOLS_S = 30.0
@@ -117,6 +121,15 @@ class Questions:
     def view(self, mdsd: Requester, fs_name: str = "") -> ViewReply:
         """One file system as mdsd's allocator sees it. Raises Unavailable, at once when mdsd was silent just now."""
         return self._ask(mdsd, ViewRequest(uuid.uuid4().hex, fs_name, self._pools()), ViewReply)
+
+    def then(self, fs_name: str, osts: Sequence[int], from_ago_s: float, to_ago_s: float) -> ThenReply:
+        """How these OSTs and their servers were so long ago. Raises as `view`, also for an mdsd that does not know."""
+        if time.monotonic() < self._silent_until:
+            raise Unavailable(f"{self.servers}: expected an answer from mdsd, found none a moment ago")
+        question = ThenRequest(uuid.uuid4().hex, fs_name, tuple(osts), from_ago_s, to_ago_s)
+        with self.connection() as mdsd:
+            # An earlier mdsd is silent to this, and to nothing else.
+            return _of_kind(mdsd.request(question, THEN_S, REACH_S), ThenReply)
 
     def status(self, promises: Sequence[str] = ()) -> dict[str, Any]:
         """mdsd's own status, for people, and what it promises still of these allocations. Raises as `view`."""

@@ -110,6 +110,9 @@ def _without_map(run: RunRecord) -> RunRecord:
 
 def _remember(step: Step, run: RunRecord) -> None:
     """Append a run to its history, and tell clientd what came of its plans."""
+    from tarazu.run import meanwhile
+
+    run = meanwhile.noted(step, run)
     path = step.history.append(run, id_of(step.run_id))
     step.history.prune(run.step.fs_name, run.step.application, KEEP_RUNS)
     schedule = step.schedules.get(run.step.fs_name)

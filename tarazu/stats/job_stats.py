@@ -23,7 +23,7 @@ MAX_DASHES = 4096
 """Of one chunk, in job ids for instance; beyond, they are not looked for."""
 
 _NEXT = b"\n- job_id:"
-_BYTES_ROW = rb" *\{ samples: *\d+, unit: *bytes, min: *\d+, max: *\d+, sum: *(\d{1,18})[ ,]"
+_BYTES_ROW = rb" *\{ samples: *(\d{1,18}), unit: *bytes, min: *\d+, max: *\d+, sum: *(\d{1,18})[ ,]"
 _USUAL = re.compile(
     rb"([^\n]*)\n  snapshot_time:[^\n]*\n"
     rb"(?:  start_time: *(\d{1,18}(?:\.\d{1,18})?)(?: [^\n]*)?\n)?(?:  elapsed_time:[^\n]*\n)?"
@@ -110,12 +110,12 @@ def _check_header(text: bytes) -> None:
         raise ValueError(f"expected `job_stats:` in the first line, found {found!r}")
 
 
-def usual(span: Span) -> tuple[bytes, bytes, bytes, bytes] | None:
-    """(job id as written, start time or empty, sum of `read_bytes`, of `write_bytes`) of an entry whose rows stand in
-    the order of all versions known; None for another.
+def usual(span: Span) -> tuple[bytes, ...] | None:
+    """(job id as written, start time or empty, sum of `read_bytes`, of `write_bytes`, samples of each) of an entry
+    whose rows stand in the order of all versions known; None for another.
     """
     match = _USUAL.match(*span)
-    return (match[1], match[2] or b"", match[3], match[4]) if match else None
+    return (match[1], match[2] or b"", match[4], match[6], match[3], match[5]) if match else None
 
 
 def parse(

@@ -11,19 +11,19 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from tarazu.stats import job_stats
-from tarazu.stats.counters import MAX_COUNT, Stats, were_reset
+from tarazu.stats.counters import MAX_COUNT, ZERO, Stats, were_reset
 from tarazu.wire.messages import ClientRate, JobRate
 
-MAX_JOBS = 1000
-"""Jobs named in one report: those that moved most bytes."""
+MAX_JOBS, MAX_BY_OPERATIONS = 1000, 100
+"""Jobs named in one report: those that moved most bytes, and those of most reads and writes."""
 MAX_ID_CHARACTERS = 128
 """Lustre's have 31 bytes, which four characters each may stand for."""
 
 _HALF = 80
 _NOTHING = b"0"
-_NEW = b"0 0 0"
+_NEW = b"0 0 0 0 0"
 _Kept = dict[str, bytes]
-"""Job id as written → start time, bytes read, bytes written, as written."""
+"""Job id as written → start time, bytes read, bytes written, reads, writes, as written."""
 
 
 class JobRates:
@@ -33,7 +33,7 @@ class JobRates:
         self._before: dict[str, _Kept] = {}
         self._now: dict[str, _Kept] = {}
         self._grown: dict[str, int] = {}
-        """Job → bytes written, above `_HALF` bits of bytes read: a third of the memory of two numbers."""
+        """Job → operations, bytes written, bytes read, each in `_HALF` bits: a third of the memory of three numbers."""
 
     def add(self, target: str, chunks: Iterable[bytes]) -> int:
         """Take in a target's `job_stats`; the number of jobs that moved data. Raises ValueError as `job_stats.spans`:
@@ -43,50 +43,67 @@ class JobRates:
         before = self._before.pop(target, None)
         now: _Kept = {}
         for span in job_stats.spans(chunks):
-            written_id, start, have_read, written = job_stats.usual(span) or _unusual(span)
+            written_id, start, have_read, written, reads, writes = job_stats.usual(span) or _unusual(span)
             if written == have_read == _NOTHING:
                 continue
             # The same job stands on all targets: one string for all.
             name = sys.intern(job_stats.id_text(written_id)[:MAX_ID_CHARACTERS])
-            counts = b"%b %b %b" % (start or _NOTHING, have_read, written)
+            counts = b"%b %b %b %b %b" % (start or _NOTHING, have_read, written, reads, writes)
             if before is not None:
                 old = before.get(name, _NEW)
                 if old == counts:
                     counts = old
                 else:
-                    self._add_growth(name, start or _NOTHING, int(have_read), int(written), old)
+                    self._add_growth(name, counts, old)
             now[name] = counts
             if len(now) >= job_stats.MAX_JOBS:
                 break
         self._now[target] = now
         return len(now)
 
-    def _add_growth(self, name: str, start: bytes, have: int, wrote: int, old: bytes) -> None:
-        old_start, old_read, old_written = old.split(b" ")
-        more_read, more_written = have - int(old_read), wrote - int(old_written)
+    def _add_growth(self, name: str, counts: bytes, before: bytes) -> None:
+        start, *new = counts.split(b" ")
+        old_start, *old = before.split(b" ")
+        more = [int(n) - int(o) for n, o in zip(new, old, strict=True)]
         # An entry that was dropped when idle, and began anew, counts from 0; some versions do not say when it began.
         restarted = start != old_start and float(start) > 0 and float(old_start) > 0
-        if restarted or more_read < 0 or more_written < 0:
-            more_read, more_written = have, wrote
-        self._grown[name] = self._grown.get(name, 0) + (more_written << _HALF) + more_read
+        if restarted or min(more) < 0:
+            more = [int(n) for n in new]
+        have_read, wrote, reads, writes = more
+        grown = (reads + writes << 2 * _HALF) + (wrote << _HALF) + have_read
+        self._grown[name] = self._grown.get(name, 0) + grown
 
     def take(self) -> tuple[JobRate, ...]:
-        """Bytes per job since the reading before, over all targets that were read both times; most bytes first."""
-        moved = heapq.nsmallest(MAX_JOBS, self._grown.items(), key=lambda job: (-sum(_apart(job[1])), job[0]))
+        """Bytes and operations per job since the reading before, over all targets that were read both times; those of
+        most bytes first.
+        """
+        grown = {name: _apart(of) for name, of in self._grown.items() if of}
+        most = heapq.nsmallest(MAX_JOBS - MAX_BY_OPERATIONS, grown.items(), key=_by_bytes)
+        if len(grown) > len(most):
+            busiest = heapq.nsmallest(MAX_BY_OPERATIONS, grown.items(), key=lambda job: (-job[1][2], job[0]))
+            most = sorted({**dict(most), **dict(busiest)}.items(), key=_by_bytes)
         self._before, self._now, self._grown = self._now, {}, {}
-        return tuple(JobRate(job_stats.unquote(name), *_apart(both)) for name, both in moved if both)
+        return tuple(JobRate(job_stats.unquote(name), *of) for name, of in most)
 
 
-def _apart(both: int) -> tuple[int, int]:
-    return min(both >> _HALF, MAX_COUNT), min(both & (1 << _HALF) - 1, MAX_COUNT)
+def _by_bytes(job: tuple[str, tuple[int, int, int]]) -> tuple[int, str]:
+    return -job[1][0] - job[1][1], job[0]
 
 
-def _unusual(span: job_stats.Span) -> tuple[bytes, bytes, bytes, bytes]:
+def _apart(grown: int) -> tuple[int, int, int]:
+    """(bytes written, bytes read, operations)."""
+    low = (1 << _HALF) - 1
+    parts = grown >> _HALF & low, grown & low, grown >> 2 * _HALF
+    return min(parts[0], MAX_COUNT), min(parts[1], MAX_COUNT), min(parts[2], MAX_COUNT)
+
+
+def _unusual(span: job_stats.Span) -> tuple[bytes, ...]:
     text, begin, end = span
     entry = text[begin:end]
     job = job_stats.parse_entry(entry, ("read_bytes", "write_bytes"))
-    have_read, written = (job.rows[n].sum if n in job.rows else 0 for n in ("read_bytes", "write_bytes"))
-    return entry.partition(b"\n")[0], b"%.9f" % job.start_s, b"%d" % have_read, b"%d" % written
+    rows = [job.rows.get(name, ZERO) for name in ("read_bytes", "write_bytes")]
+    numbers = (*(row.sum for row in rows), *(row.samples for row in rows))
+    return entry.partition(b"\n")[0], b"%.9f" % job.start_s, *(b"%d" % number for number in numbers)
 
 
 MAX_CLIENTS = 16_384

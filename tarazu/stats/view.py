@@ -214,6 +214,10 @@ class ViewBuilder:
         """OSS name → (its newest report, when that arrived)."""
         return {name: (server.report, server.received_s) for name, server in sorted(self._servers.items())}
 
+    def reports(self, fs_name: str) -> dict[int, OstReport]:
+        """OST index → the newest report of it."""
+        return {index: target.report for index, target in self._targets.get(fs_name, {}).items()}
+
     def age_s(self, fs_name: str, now: float) -> float:
         """Age of the oldest report that a view of this file system rests on, stale targets apart."""
         ages = [now - t.received_s for t in self._targets.get(fs_name, {}).values()]

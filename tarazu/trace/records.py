@@ -13,6 +13,7 @@ from msgspec import Meta
 from tarazu import ranges
 from tarazu.model import ANY_RANK, LONGEST_ID, JobStep
 from tarazu.trace.phases.phase import Phase
+from tarazu.why.facts import System
 
 OUTCOMES = ("unmanaged", "hit", "late", "miss", "refused", "advised", "skipped", "raced", "partly")
 """Outcome of a create by its number in the spool (`docs/formats.md`, "Spool")."""
@@ -34,6 +35,7 @@ LATEST_S = 1e9
 Mode = Literal["full", "light"]
 Unsigned = Annotated[int, Meta(ge=0, extra={"arrow": "uint64"})]
 Bytes = Annotated[int, Meta(ge=0, le=LARGEST_BYTES)]
+OstIndex = Annotated[int, Meta(ge=0, lt=1 << 16)]
 
 
 def _among(words: Sequence[str]) -> Meta:
@@ -136,6 +138,10 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     source: str = "recorder"
     phases: tuple[Phase, ...] = ()
     """Of its I/O on the step's file system, in order of their start; none where nobody looked for them."""
+    ost_bytes: dict[OstIndex, Bytes] = {}
+    """Bytes of its files on each OST, as they lay when it ended; empty: nobody looked."""
+    system: System | None = None
+    """How the OSTs and servers were while it did I/O, as mdsd knew when it ended; None: it was not asked."""
 
     @property
     def complete(self) -> bool:

@@ -44,7 +44,7 @@ class Header(NamedTuple):
     def run(self, where: str) -> RunRecord:
         """The run without its files. Raises TraceError."""
         try:
-            run = msgspec.convert({**self.fields, "files": ()}, RunRecord)
+            run = msgspec.convert({**self.fields, "files": ()}, RunRecord, str_keys=True)
         except (msgspec.ValidationError, TypeError, ValueError, OverflowError) as error:
             raise TraceError(f"{where}:1", "the header of a run", str(error)) from None
         absurd = why_absurd(run.step) or why_impossible(run.phases)
@@ -82,7 +82,7 @@ def encode_run(run: RunRecord) -> bytes:
     layouts = _Layouts()
     rows = to_csv(run.files, layouts.text)
     header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "files": len(run.files)}
-    fields = msgspec.to_builtins(msgspec.structs.replace(run, files=()))
+    fields = msgspec.to_builtins(msgspec.structs.replace(run, files=()), str_keys=True)
     header.update({k: v for k, v in fields.items() if k != "files"})
     header["layouts"] = layouts.texts
     text = json.dumps(header, ensure_ascii=True, allow_nan=False) + "\n" + rows

@@ -71,6 +71,8 @@ class System(msgspec.Struct, frozen=True, omit_defaults=True):
     servers: dict[str, ServerThen] = {}
     metadata_per_s: Amount | None = None
     """Metadata operations of the MDTs; None: not known."""
+    usable_osts: int = 0
+    """Of the file system; 0: not known."""
 
 
 class Run(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -65,13 +65,13 @@ def full(ost: OstThen) -> bool:
     return ost.verdict in (Verdict.FULL, Verdict.NEARLY_FULL) or (ost.fill or 0.0) >= NEARLY_FULL
 
 
-def others_bytes(ost: OstThen, own_bytes: float) -> float:
-    """Of other jobs there; as many as their requests stand for at least."""
+def others_bytes(ost: OstThen, own_bytes: float, during: float = 1.0) -> float:
+    """Of other jobs there, in the share `during` of the time; as many as their requests stand for at least."""
     if ost.bytes is None:
         return 0.0
     others = max(0.0, ost.bytes - own_bytes)
     requests = max(0.0, (ost.operations or 0.0) - own_bytes / MIB)
-    return max(others, requests * REQUEST_BYTES)
+    return during * max(others, requests * REQUEST_BYTES)
 
 
 def slowness(ost: OstThen) -> float:
@@ -108,7 +108,10 @@ class Model:
         self.osts = sorted(run.ost_bytes)
         known = [self.system.osts.get(index, OstThen()) for index in self.osts]
         self.own = np.array([run.ost_bytes[index] for index in self.osts], float)
-        self.others = np.array([others_bytes(o, b) for o, b in zip(known, self.own, strict=True)], float)
+        # What others did while this run computed has cost it nothing.
+        self.during = during = min(1.0, run.io_s / self.system.seconds) if self.system.seconds else 1.0
+        both = zip(known, self.own, strict=True)
+        self.others = np.array([others_bytes(ost, size, during) for ost, size in both], float)
         speeds = np.array([slowness(ost) for ost in known], float)
         crowded = np.array([full(ost) for ost in known], bool)
         self.slow = np.where(crowded, 1.0, speeds)
@@ -166,8 +169,9 @@ class Model:
             data_s = float(each.max())
             if Kind.OTHER_JOBS in there:
                 for mine, server in self._links:
-                    whole = max(server.bytes or 0.0, float(own[mine].sum()))
-                    if own[mine].any():
+                    alone = float(own[mine].sum())
+                    if alone:
+                        whole = alone + self.during * max(0.0, (server.bytes or 0.0) - alone)
                         data_s = max(data_s, whole / server.link_bytes_per_s)
         ranks = max(run.ranks, 1)
         calls_s = 0.0

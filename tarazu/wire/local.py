@@ -12,6 +12,7 @@ PlanRequest (SCM_RIGHTS), so clientd needs no right to read them; who asks is kn
     tarazu run ── TargetsWait ──► clientd          ◄── TargetsNews ──   when there are any; who waits costs no thread
     tarazu run ── StepReport ──► clientd           ◄── Done ──   as soon as clientd has it; it works on it later
     any        ── PlansQuery, ViewQuery, StatusQuery ──►  ◄── PlansReply, messages.ViewReply, StatusAnswer ──
+    any        ── ThenQuery ──► clientd            ◄── messages.ThenReply ──
 
 Busy instead of any answer: clientd has no room for this user now.
 """
@@ -36,7 +37,7 @@ from tarazu import errors, names
 from tarazu.errors import Unavailable, WireError
 from tarazu.malformed import MALFORMED
 from tarazu.model import FileName, JobStep, Layout
-from tarazu.wire.messages import StepProfile, ViewReply
+from tarazu.wire.messages import StepProfile, ThenReply, ViewReply
 
 MAX_REPLY_BYTES = 1 << 30
 """A plan may hold a million files."""
@@ -210,6 +211,15 @@ class ViewQuery(msgspec.Struct, frozen=True, tag="view?"):
     fs_name: str = ""
 
 
+class ThenQuery(msgspec.Struct, frozen=True, tag="then?"):
+    """How were these OSTs and their servers then, as in `messages.ThenRequest`? mdsd's own answer is passed on."""
+
+    fs_name: str
+    osts: tuple[int, ...]
+    from_ago_s: float
+    to_ago_s: float
+
+
 class StatusQuery(msgspec.Struct, frozen=True, tag="status?"):
     job: str = ""
     """A job of the batch system, of whose plans and promises the answer is to tell too."""
@@ -257,6 +267,8 @@ LocalMessage = (
     | PlansReply
     | ViewQuery
     | ViewReply
+    | ThenQuery
+    | ThenReply
     | StatusQuery
     | StatusAnswer
     | Done

@@ -3,10 +3,11 @@
 ossd ──OssReport──► mdsd, burstd    PUB → SUB, may be lost
 ossd --node ──NodeReport──► burstd  the same, with a client's key
 clientd ──AllocationRequest, CountRequest, FileClosed, StepEnded, StepAlive, StepNodes, ViewRequest,
-                                                                 StatusRequest──► mdsd
+                                                    ThenRequest, StatusRequest──► mdsd
                                                                                         DEALER → ROUTER
 ossd ──RulesRequest──► mdsd ──RouterRules, NotActive──► ossd    DEALER → ROUTER; with ossd's key nothing else there
-mdsd ──AllocationReply, CountReply, Acknowledged, ViewReply, StatusReply, NotActive──► clientd  resent until answered
+mdsd ──AllocationReply, CountReply, Acknowledged, ViewReply, ThenReply, StatusReply, NotActive──► clientd
+                                                                                        resent until answered
 mdsd ──TargetsChanged──► clientd ──TargetsTold──► mdsd        by itself, repeated until told
 
 mdsd never sees a path: a request carries sizes and layouts only. What a program decides by comes in fields with types;
@@ -25,6 +26,7 @@ from tarazu.config import Weights
 from tarazu.errors import WireError
 from tarazu.malformed import MALFORMED
 from tarazu.model import Layout, SystemView
+from tarazu.why.facts import System
 
 PROTOCOL = 1
 
@@ -127,6 +129,8 @@ class JobRate(msgspec.Struct, frozen=True):
     job_id: str
     write_bytes: int
     read_bytes: int
+    operations: int = 0
+    """Reads and writes; 0 from an ossd that does not count them."""
 
 
 class ClientRate(msgspec.Struct, frozen=True, array_like=True):
@@ -501,6 +505,25 @@ class ViewReply(Answer, frozen=True, tag="view", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
+class ThenRequest(msgspec.Struct, frozen=True, tag="then?", omit_defaults=True):
+    """How were these OSTs, and their servers, during that time? An earlier mdsd does not answer."""
+
+    message_id: Id
+    fs_name: Id
+    osts: Annotated[tuple[OstIndex, ...], msgspec.Meta(max_length=1 << 16)]
+    from_ago_s: Annotated[float, msgspec.Meta(ge=0)]
+    """Before now: clocks of other nodes count for nothing."""
+    to_ago_s: Annotated[float, msgspec.Meta(ge=0)]
+    protocol: int = PROTOCOL
+
+
+class ThenReply(Answer, frozen=True, tag="then", omit_defaults=True):
+    message_id: str
+    system: System | None = None
+    """None: mdsd knows nothing of that time."""
+    protocol: int = PROTOCOL
+
+
 class StatusRequest(msgspec.Struct, frozen=True, tag="status?", omit_defaults=True):
     """How is mdsd?"""
 
@@ -535,6 +558,7 @@ Request = (
     | StepAlive
     | StepNodes
     | ViewRequest
+    | ThenRequest
     | StatusRequest
     | TargetsTold
     | RulesRequest
@@ -544,6 +568,7 @@ Reply = (
     | CountReply
     | Acknowledged
     | ViewReply
+    | ThenReply
     | StatusReply
     | NotActive
     | TargetsChanged

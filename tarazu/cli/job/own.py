@@ -147,6 +147,18 @@ def ended(settings: Settings, wanted: str, names: Iterable[str] = ()) -> list[En
     return sorted(runs, key=lambda run: run.start_s)
 
 
+def of_name(settings: Settings, name: str) -> list[Ended]:
+    """Runs of a job, of a run's name, else of the newest job of an application of that name; oldest first."""
+    if runs := ended(settings, name, [line.run for line in lines(settings, name)]):
+        return runs
+    history = History(Path(settings.run.history_dir).expanduser())
+    paths = [
+        path for fs, app in history.applications() if app == name for path in history.paths(fs, app)[-1:]
+    ]
+    newest = max(paths, key=lambda path: path.name, default=None)
+    return ended(settings, newest.stem) if newest else []
+
+
 @cache
 def _osts(fs_name: str) -> frozenset[int]:
     """Those of the file system; none where it is not mounted here."""

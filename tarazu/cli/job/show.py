@@ -14,12 +14,14 @@ promises and routers, and no histories but its own. Steps that run are found whe
 from __future__ import annotations
 
 import argparse
+import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tarazu import config, ranges
 from tarazu.cli.job import own, reasons
+from tarazu.cli.job.slow import explained
 from tarazu.cli.output import print_json, say, table_lines
 from tarazu.config import Settings
 from tarazu.daemons.asking import TIMEOUT_S
@@ -28,6 +30,10 @@ from tarazu.names import did_you_mean
 from tarazu.store.stop import site_stop
 from tarazu.units import counted, figure, human_bytes, human_time
 from tarazu.wire import local
+
+
+MOST_EXPLAINED = 3
+"""Runs of a job, the newest, of which it is said why they were slow."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -82,10 +88,12 @@ def told(settings: Settings, job: str) -> dict[str, Any]:
         problem = f"promises and routers are not known: {mdsd['unavailable']}"
     stop = site_stop(settings.run.stop_file)
     log = own.lines(settings, job)
+    ended = own.ended(settings, job, [line.run for line in log])
     return {
         "job": job,
         "running": own.running(settings, job),
-        "ended": own.ended(settings, job, [line.run for line in log]),
+        "ended": ended,
+        "why": _why(settings, ended[-MOST_EXPLAINED:]),
         "log": log,
         "plans": its.get("plans") or [],
         "promises": its.get("promises"),
@@ -93,6 +101,15 @@ def told(settings: Settings, job: str) -> dict[str, Any]:
         "site_stopped": str(stop) if stop else "",
         "problem": problem,
     }
+
+
+def _why(settings: Settings, runs: Sequence[own.Ended]) -> dict[str, str]:
+    """Run → whether it was slow, and why, in a sentence."""
+    found = {}
+    for run in runs:
+        with contextlib.suppress(TarazuError):
+            found[run.id] = explained(settings, run).sentence
+    return found
 
 
 def _asked(settings: Settings, job: str) -> Mapping[str, Any]:
@@ -108,7 +125,7 @@ def text(found: Mapping[str, Any]) -> Iterator[str]:
     if found["site_stopped"]:
         yield f"the whole site is {found['site_stopped']}"
     yield from _running(found["running"])
-    yield from _ended(found["ended"], {line.run: line for line in found["log"]})
+    yield from _ended(found["ended"], {line.run: line for line in found["log"]}, found["why"])
     yield from _plans(found["plans"])
     yield from _promises(found["promises"])
     for of in found["routers"]:
@@ -131,7 +148,7 @@ def _running(steps: Sequence[own.Running]) -> Iterator[str]:
                 yield f"  stopped by {who}{': ' if why else ''}{why}"
 
 
-def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line]) -> Iterator[str]:
+def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line], why: Mapping[str, str]) -> Iterator[str]:
     if runs:
         yield f"{counted(len(runs), 'run')} ended"
         yield from table_lines(
@@ -160,6 +177,8 @@ def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line]) -> Iterator[s
                     f"  {run.application} on {run.fs_name}: OSTs {ranges.fold(sorted(run.ost_bytes))}, "
                     f"{human_bytes(most)} at most on one"
                 )
+            if run.id in why:
+                yield f"  {run.application} on {run.fs_name}: {why[run.id]}"
     for line in log.values():
         if not runs:  # its history is gone, or not of this node
             what = f"{line.application}, {line.mode}, {line.said.get('files', '?')} files"

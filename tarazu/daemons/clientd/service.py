@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import gc
 import logging
+import math
 import os
 import resource
 import socket
@@ -44,7 +45,7 @@ from tarazu.errors import Busy, ConfigError, StoreError, TarazuError, Unavailabl
 from tarazu.left import LEFT_TO_LUSTRE
 from tarazu.store.stop import SiteWatch
 from tarazu.wire import local
-from tarazu.wire.messages import MAX_ID_CHARACTERS, MAX_NIDS_CHARACTERS, StepNodes, ViewReply
+from tarazu.wire.messages import MAX_ID_CHARACTERS, MAX_NIDS_CHARACTERS, StepNodes, ThenReply, ViewReply
 from tarazu.wire.said import SaidOnce
 
 if TYPE_CHECKING:
@@ -306,6 +307,9 @@ class Clientd(Service):
             case local.ViewQuery():
                 self.counts["questions"] += 1
                 self._answer_question(channel, uid, lambda: self._view(message.fs_name))
+            case local.ThenQuery():
+                self.counts["questions"] += 1
+                self._answer_question(channel, uid, lambda: self._then(message))
             case local.StatusQuery():
                 self.counts["questions"] += 1
                 self._answer_question(channel, uid, lambda: self._status(uid, message.job))
@@ -381,6 +385,13 @@ class Clientd(Service):
     def _view(self, fs_name: str) -> ViewReply:
         with self.mdsd.connection() as mdsd:
             return self.mdsd.view(mdsd, fs_name)
+
+    def _then(self, message: local.ThenQuery) -> ThenReply:
+        check_ids((message.fs_name,))
+        times = (message.from_ago_s, message.to_ago_s)
+        if not all(0 <= t < math.inf for t in times) or not all(0 <= i < 1 << 16 for i in message.osts):
+            raise WireError("clientd socket", "OST indices, and seconds ago", times)
+        return self.mdsd.then(message.fs_name, message.osts[: 1 << 16], *times)
 
     def _status(self, uid: int, job: str = "") -> local.StatusAnswer:
         """What `tarazu status` shows this user, and `tarazu job show` of one of his jobs."""

@@ -38,6 +38,7 @@ from tarazu.daemons.mdsd.health import Health, HealthChange, text_of_change, wor
 from tarazu.daemons.mdsd.ledger_clock import LedgerClock
 from tarazu.daemons.mdsd.mds_watch import MdsWatch
 from tarazu.daemons.mdsd.outbox import Outbox
+from tarazu.daemons.mdsd.record import Record
 from tarazu.daemons.mdsd.rights import Rights
 from tarazu.daemons.mdsd.router_plan.planner import RouterPlan
 from tarazu.daemons.mdsd.standby.roles import Pair
@@ -64,6 +65,7 @@ from tarazu.wire.messages import (
     StepEnded,
     StepNodes,
     TargetsTold,
+    ThenRequest,
     ViewReply,
     ViewRequest,
 )
@@ -153,6 +155,7 @@ class Mdsd(Service):
             settings, self.book, self.system, self.gate, self.outbox, audit, wake=wakeup.wake
         )
         self.counting = Counting(self.replier.reply, wakeup.wake)
+        self.record = Record(state or settings.state.mdsd, self.replier.reply, wakeup.wake)
         self.statuses = Statuses(
             lambda now: status_of(self, now), lambda ids: promises_of(self, ids), self.replier.reply
         )
@@ -195,6 +198,7 @@ class Mdsd(Service):
         self._commit()
         if self.book.trouble:
             self.allocating.withdraw()
+        self.record.look(self.system, self.mds.load, now)
         self._answer_statuses(drained)
 
     def finish(self) -> None:
@@ -263,7 +267,9 @@ class Mdsd(Service):
             report, asked = self.subscriber.receive(0), self.replier.receive(0)
             try:
                 if report:
-                    self.system.take_in(self.rights.permitted(self.subscriber.sender, report, now), now)
+                    permitted = self.rights.permitted(self.subscriber.sender, report, now)
+                    if self.system.take_in(permitted, now):
+                        self.record.take_in(permitted)
                 if asked:
                     self.handle(*asked, now)
             except Exception:
@@ -291,6 +297,7 @@ class Mdsd(Service):
         self.allocating.close()
         self.counting.close()
         self.routers.close()
+        self.record.close()
         self.book.close()
 
     def handle(self, peer: Peer, message: Request, now: float) -> None:
@@ -312,6 +319,9 @@ class Mdsd(Service):
             self.statuses.ask(peer, message)
         elif isinstance(message, ViewRequest):
             self._question(peer, message)
+        elif isinstance(message, ThenRequest):
+            usable = sum(ost.usable for ost in self.system.view(message.fs_name, now).osts)
+            self.record.ask(peer, message, usable)
         elif isinstance(message, RulesRequest):
             self.replier.reply(peer, self.routers.answer(message, now, stopped=bool(self.site.why)))
         elif isinstance(message, StepNodes):
@@ -431,7 +441,7 @@ class Mdsd(Service):
             longest_s = min(longest_s, LISTENING_S) if len(self.book.ledger) else longest_s
             longest_s = min(longest_s, self.allocating.next_due() - now, self.news_due - now)
             longest_s = min(longest_s, self.routers.next_s(now) - now)
-        return min(longest_s, self.statuses.due() - now)
+        return min(longest_s, self.statuses.due() - now, self.record.next_s(now))
 
 
 def settings_from(options: argparse.Namespace) -> config.Settings:

@@ -60,19 +60,20 @@ class System:
         self.filling.weights = settings.allocate.weights
         self.views.stale_after_s = settings.mdsd.stale_after_s
 
-    def take_in(self, report: OssReport, now: float) -> None:
-        """`now` on the monotonic clock."""
+    def take_in(self, report: OssReport, now: float) -> bool:
+        """Whether it counts. `now` on the monotonic clock."""
         name = report.oss[:MAX_NAME_CHARACTERS]
         if expected := self._limits.refusal(report):
             self._counts.drop(name, expected)
-            return
+            return False
         newcomer = report.oss not in self.views
         if not self.views.update(self._limits.trimmed(report), now):
             self._counts.drop(name, "a report with possible values")
-            return
+            return False
         self._limits.note(report)
         if newcomer:
             self._newcomer_at = now
+        return True
 
     def excuse(self, silence_s: float) -> None:
         """mdsd listened to nobody for so long: no server is stale for that."""

@@ -16,7 +16,9 @@ from tarazu.malformed import MALFORMED
 from tarazu.run.plan.accepted import Plans
 from tarazu.run.plan.promises import StepPromises
 from tarazu.trace.history import file_name
+from tarazu.why.facts import System
 from tarazu.wire import local
+from tarazu.wire.messages import ThenReply
 
 REPORT_S = 0.7
 """For the reports of an ended step, from connecting to their acknowledgement: nobody waits longer for his shell."""
@@ -67,6 +69,16 @@ class StepReports:
             with self._to_clientd() as channel:
                 channel.ask(msgspec.structs.replace(progress, ended=True))
 
+    def then(self, fs_name: str, osts: tuple[int, ...], from_ago_s: float, to_ago_s: float) -> System | None:
+        """How these OSTs and their servers were; within half of what is left. Raises TarazuError."""
+        with self._to_clientd(0.5) as channel:
+            answer = channel.ask(local.ThenQuery(fs_name, osts, from_ago_s, to_ago_s))
+        return answer.system if isinstance(answer, ThenReply) else None
+
+    def spend(self, seconds: float) -> None:
+        """So much of the time has gone into something else."""
+        self._left_s -= seconds
+
     def nodes_ended(self, ids: Mapping[str, str]) -> None:
         """The step runs on no nodes any more. `ids`: file system → its id there. Raises TarazuError."""
         for fs_name, id in ids.items():
@@ -74,9 +86,9 @@ class StepReports:
                 channel.ask(local.StepNodes(id, fs_name, "", "", 0.0, ended=True))
 
     @contextlib.contextmanager
-    def _to_clientd(self) -> Iterator[local.Channel]:
-        """One of the last conversations, which may take `REPORT_S` together."""
-        started, left_s = time.monotonic(), max(0.01, self._left_s)
+    def _to_clientd(self, share: float = 1.0) -> Iterator[local.Channel]:
+        """One of the last conversations, which may take `REPORT_S` together; this one a share of what is left."""
+        started, left_s = time.monotonic(), max(0.01, share * self._left_s)
         try:
             with local.connect(self._socket, left_s, deadline_s=left_s) as channel:
                 yield channel

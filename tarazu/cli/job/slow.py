@@ -1,0 +1,44 @@
+"""Why a remembered run was slow: it, the application's runs before it, and how the system was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tarazu.cli.job.own import Ended
+from tarazu.config import Settings
+from tarazu.daemons.asking import then_of
+from tarazu.errors import TarazuError
+from tarazu.store.summed import before, summary, when
+from tarazu.trace.history import SUFFIX, History
+from tarazu.trace.runfile import read_run
+from tarazu.why.facts import Explanation, Run, System
+
+PAD_S = 2.0
+"""So much later servers still count what was written until then."""
+
+
+def explained(settings: Settings, run: Ended) -> Explanation:
+    """Raises TraceError for a run that cannot be read, or not any more."""
+    from tarazu.why.causes import causes
+
+    history = History(Path(settings.run.history_dir).expanduser())
+    path = history.folder(run.fs_name, run.application) / f"{run.id}{SUFFIX}"
+    record = read_run(path)
+    from_s, to_s = when(record)
+    this = summary(record, path.stem)
+    if fresh := _then(settings, record.step.fs_name, this, from_s, to_s + PAD_S):
+        this = msgspec.structs.replace(this, system=fresh, usable_osts=fresh.usable_osts)
+    return causes(this, before(history, run.fs_name, run.application, path))
+
+
+def _then(settings: Settings, fs_name: str, run: Run, from_s: float, to_s: float) -> System | None:
+    """As mdsd knows it now, where it knows more of it than what is kept with the run."""
+    if not run.ost_bytes:
+        return None
+    try:
+        now = then_of(settings, fs_name, list(run.ost_bytes), from_s, to_s)
+    except TarazuError:
+        return None
+    return now if now and (run.system is None or now.seconds >= run.system.seconds) else None

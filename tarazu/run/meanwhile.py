@@ -1,0 +1,83 @@
+"""What a run is remembered with for `tarazu why`: on which OSTs its files lie, and how those and their servers were.
+
+Nobody waits for it: what is not known within a part of the time that the last reports have is not remembered.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tarazu.errors import LayoutError, TarazuError
+from tarazu.lustre import XATTR_LUSTRE_LOV
+from tarazu.store.placed import ost_bytes
+from tarazu.store.summed import when, whole
+
+if TYPE_CHECKING:
+    from tarazu.run.step import Step
+    from tarazu.stats import client
+    from tarazu.trace.records import FileRecord, RunRecord
+
+MOST_LOOKED = 500
+"""Files whose layouts are read, the largest: they stand for all."""
+LOOK_S = 0.15
+"""For reading them."""
+
+
+def noted(step: Step, run: RunRecord) -> RunRecord:
+    """The run with its OSTs and its system, as far as they are to be had now. Never raises TarazuError."""
+    begin = time.monotonic()
+    run = msgspec.structs.replace(run, ost_bytes=_laid(step.mounts, run))
+    step.reports.spend(time.monotonic() - begin)
+    if not run.ost_bytes:
+        return run
+    from_s, to_s = when(run)
+    now_s = time.time()
+    ago = max(0.0, now_s - from_s), max(0.0, now_s - to_s)
+    try:
+        system = step.reports.then(run.step.fs_name, tuple(run.ost_bytes), *ago)
+    except TarazuError:
+        return run
+    return msgspec.structs.replace(run, system=system)
+
+
+def _laid(mounts: Sequence[client.Mount], run: RunRecord) -> dict[int, int]:
+    """Bytes on each OST; empty where too little is known. A file system that hangs is left to itself."""
+    known: Counter[int] = Counter(ost_bytes(run.files)[0])
+    largest = sorted((f for f in run.files if not f.layout), key=lambda file: -file.size_bytes)[:MOST_LOOKED]
+    looked: list[FileRecord] = []
+    mounts = [mount for mount in mounts if mount.fs_name == run.step.fs_name]
+
+    def look() -> None:
+        until = time.monotonic() + LOOK_S
+        for file in largest:
+            if time.monotonic() > until:
+                return
+            if blob := _layout(mounts, file):
+                looked.append(msgspec.structs.replace(file, layout=blob))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    thread.join(LOOK_S)
+    try:
+        known.update(ost_bytes(list(looked))[0])
+    except LayoutError:
+        return {}
+    return whole(dict(known), sum(file.size_bytes for file in run.files))
+
+
+def _layout(mounts: Sequence[client.Mount], file: FileRecord) -> bytes:
+    for mount in mounts:
+        if file.key.startswith(f"{mount.subdirectory}/"):
+            path = mount.path.rstrip("/") + file.key[len(mount.subdirectory) :]
+            try:
+                return os.getxattr(path, XATTR_LUSTRE_LOV)
+            except OSError:
+                continue
+    return b""

@@ -1,0 +1,91 @@
+"""A remembered run summed up, to be compared with others (`tarazu.why`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tarazu.errors import TraceError
+from tarazu.store.placed import ost_bytes
+from tarazu.trace.history import History
+from tarazu.trace.phases.phase import Phase
+from tarazu.trace.records import RunRecord
+from tarazu.trace.runfile import MAX_RUN_BYTES, read_header, read_run, reader
+from tarazu.why.facts import Run
+
+MOST_READ = 40
+"""Earlier runs that are looked at."""
+MOST_ROWS = 2_000
+"""Files of an earlier run that are read where its header does not say on which OSTs they lie."""
+KNOWN_SHARE = 0.5
+"""Of the bytes, from which those whose OSTs are known stand for all."""
+
+
+def summary(run: RunRecord, id: str, files: int = 0) -> Run:
+    """What it did; what nobody recorded is as `Run` says. `files`: how many, where only its header was read."""
+    shared = max((file for file in run.files if file.shared), key=lambda file: file.size_bytes, default=None)
+    laid = run.ost_bytes
+    if not laid:
+        placed, _ = ost_bytes(run.files)
+        laid = whole(placed, sum(file.size_bytes for file in run.files))
+    phases = run.phases
+    counted = all(phase.requests for phase in phases)
+    return Run(
+        id=id,
+        start_s=run.start_s,
+        io_s=io_s(phases),
+        bytes=float(sum(phase.bytes for phase in phases)),
+        files=files or len(run.files),
+        ranks=max(run.step.ranks, 1),
+        job_id=run.step.job_id,
+        calls=float(sum(phase.requests for phase in phases)) if counted else 0.0,
+        largest_shared_bytes=float(shared.size_bytes) if shared else 0.0,
+        usable_osts=run.system.usable_osts if run.system else 0,
+        ost_bytes={ost: float(size) for ost, size in laid.items() if size},
+        system=run.system,
+    )
+
+
+def before(history: History, fs_name: str, application: str, path: Path) -> list[Run]:
+    """The application's runs before that one, the oldest first, of those that can be read."""
+    earlier = [each for each in history.paths(fs_name, application) if each.name < path.name]
+    found = []
+    for each in earlier[-MOST_READ:]:
+        try:
+            with reader(each, MAX_RUN_BYTES) as file:
+                header = read_header(file, str(each))
+                run = header.run(str(each))
+            if not run.ost_bytes and header.files <= MOST_ROWS:
+                run = read_run(each)
+        except (OSError, TraceError):
+            continue
+        found.append(summary(run, each.stem, header.files))
+    return found
+
+
+def whole(known: dict[int, int], size_bytes: int) -> dict[int, int]:
+    """Bytes by OST of all files, from those of files whose OSTs are known; empty where they are too few."""
+    total = sum(known.values())
+    if not total or total < KNOWN_SHARE * size_bytes:
+        return {}
+    return {ost: round(of * max(size_bytes, total) / total) for ost, of in sorted(known.items())}
+
+
+def io_s(phases: Sequence[Phase]) -> float:
+    """Seconds of I/O; phases that overlap take no longer than they last together."""
+    seconds = sums = 0.0
+    begin = end = float("-inf")
+    for phase in sorted(phases, key=lambda phase: phase.start_s):
+        if phase.start_s > end:
+            seconds += min(sums, end - begin) if end > begin else 0.0
+            begin, end, sums = phase.start_s, phase.end_s, 0.0
+        end = max(end, phase.end_s)
+        sums += phase.io_s
+    return seconds + (min(sums, end - begin) if end > begin else 0.0)
+
+
+def when(run: RunRecord) -> tuple[float, float]:
+    """(begin, end) of its I/O, Unix time; of the run where no phases are known."""
+    begins = [phase.start_s for phase in run.phases]
+    ends = [phase.end_s for phase in run.phases]
+    return run.start_s + min(begins, default=0.0), run.start_s + max(ends, default=run.duration_s)
