@@ -5,7 +5,7 @@ tarazu why ior              the newest of this application
 tarazu why 4711 --json      that of this job, with all figures
 
 RUN is a job's id, a run's name or the first part of that, or an application's name, as in `tarazu job show`.
-What is lost is the I/O time above that of earlier runs of its size, by bytes; without any, above what its OSTs could do.
+Lost is the I/O time above that of earlier runs of its size, by bytes, or without any, above what its OSTs can do.
 Each cause gets the share of it that a model of the slowest OST gives it, and the rest is not known
 (docs/user-guide.md, "Why was it slow?"). How the system was, mdsd says for two days; later what was kept with the run.
 """

@@ -22,6 +22,7 @@ from itertools import combinations
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from tarazu.ost_state import NEARLY_FULL, Verdict
 from tarazu.units import KIB, MIB
@@ -65,6 +66,17 @@ def full(ost: OstThen) -> bool:
     return ost.verdict in (Verdict.FULL, Verdict.NEARLY_FULL) or (ost.fill or 0.0) >= NEARLY_FULL
 
 
+def own_job(run: Run, job_id: str) -> bool:
+    """Is that id of `job_stats` the run's? Sites put more in it: `4711`, `4711.alice`, `ior.1000`, `node1:4711`."""
+    return bool(run.job_id) and (job_id == run.job_id or run.job_id in _parts(job_id))
+
+
+def _parts(job_id: str) -> list[str]:
+    for sign in ":@/ ":
+        job_id = job_id.replace(sign, ".")
+    return job_id.split(".")
+
+
 def others_bytes(ost: OstThen, own_bytes: float, during: float = 1.0) -> float:
     """Of other jobs there, in the share `during` of the time; as many as their requests stand for at least."""
     if ost.bytes is None:
@@ -99,6 +111,16 @@ def more_osts(run: Run, system: System, usual: Usual) -> tuple[int, int]:
     return gone, lacking - gone
 
 
+def lowered(loads: NDArray[np.float64], amount: float) -> NDArray[np.float64]:
+    """The loads without so much, taken from the largest: as if it had gone elsewhere."""
+    falling = np.sort(loads)[::-1]
+    counts = np.arange(1, len(loads) + 1)
+    levels = (np.cumsum(falling) - amount) / counts
+    below = np.append(falling[1:], -np.inf)
+    level: float = levels[np.argmax(levels >= below)]
+    return np.minimum(loads, max(level, 0.0))
+
+
 class Model:
     """Of one run. `seconds` of a set of causes; `costs` of each."""
 
@@ -117,6 +139,7 @@ class Model:
         self.slow = np.where(crowded, 1.0, speeds)
         self.full = np.where(crowded, speeds, 1.0)
         self.gone, self.narrow = more_osts(run, self.system, usual)
+        self.calls = run.calls or self._requests()
         self._links = [
             (np.array([ost.server == name for ost in known], bool), server)
             for name, server in self.system.servers.items()
@@ -139,11 +162,19 @@ class Model:
             Kind.OTHER_JOBS: bool((self.others > 0).any()) or bool(self._links),
             Kind.IMBALANCE: not even or (self.narrow > 0 and self.narrow_kind is Kind.IMBALANCE),
             Kind.FEW_STRIPES: self.narrow > 0 and self.narrow_kind is Kind.FEW_STRIPES,
-            Kind.SMALL_CALLS: 0 < run.bytes < run.calls * LARGE_CALL_BYTES,
+            Kind.SMALL_CALLS: 0 < run.bytes < self.calls * LARGE_CALL_BYTES,
             Kind.METADATA: run.files > 0,
             Kind.MDS_LOAD: self._mds() > 1,
         }
         return [kind for kind, there in signs.items() if there]
+
+    def _requests(self) -> float:
+        """Of its own job, as the servers count them, where they saw most of it; 0: not known."""
+        own = [j for s in self.system.servers.values() for j in s.jobs if own_job(self.run, j.job_id)]
+        seen = sum(job.bytes for job in own)
+        return (
+            sum(job.operations for job in own) * self.run.bytes / seen if seen > self.run.bytes / 2 else 0.0
+        )
 
     def _mds(self) -> float:
         """How much busier the MDS is than usual."""
@@ -155,12 +186,13 @@ class Model:
         run = self.run
         data_s = run.bytes / self.rates.own
         if len(self.own):
-            own = self.own
+            own, more = self.own, 0 if Kind.FULL_OST in there else self.gone
+            if more:
+                own = lowered(own, own.sum() / (len(own) + more) * more)
             if Kind.IMBALANCE not in there:
                 own = np.full(len(own), own.mean())
-            count = len(own) + (self.gone if Kind.FULL_OST not in there else 0)
-            count += self.narrow if self.narrow_kind not in there else 0
-            own = own * (len(own) / count)
+            if self.narrow_kind not in there:
+                own = own * (len(own) / (len(own) + self.narrow))
             others = self.others if Kind.OTHER_JOBS in there else 0.0
             speed = (self.slow if Kind.SLOW_OST in there else 1.0) * (
                 self.full if Kind.FULL_OST in there else 1.0
@@ -176,7 +208,7 @@ class Model:
         ranks = max(run.ranks, 1)
         calls_s = 0.0
         if Kind.SMALL_CALLS in there:
-            calls_s = max(0.0, run.calls - run.bytes / LARGE_CALL_BYTES) / ranks * CALL_S
+            calls_s = max(0.0, self.calls - run.bytes / LARGE_CALL_BYTES) / ranks * CALL_S
         create_s = run.files / ranks * CREATE_S * (self._mds() if Kind.MDS_LOAD in there else 1.0)
         return data_s + calls_s + (create_s if Kind.METADATA in there or Kind.MDS_LOAD in there else 0.0)
 

@@ -8,7 +8,7 @@ from tarazu import ranges
 from tarazu.ost_state import HOT_LOAD
 from tarazu.units import counted, human_bytes
 from tarazu.why.facts import Cause, JobThen, Kind, OstThen, Run
-from tarazu.why.model import CALL_S, Model, full, slowness
+from tarazu.why.model import CALL_S, Model, full, own_job, slowness
 
 MOST_NAMED = 3
 MUCH_MORE = 1.25
@@ -113,17 +113,6 @@ def other_jobs(run: Run, model: Model, servers: set[str]) -> list[JobThen]:
     return list({job.job_id: job for job in first}.values())[:MOST_NAMED]
 
 
-def own_job(run: Run, job_id: str) -> bool:
-    """Is that id of `job_stats` the run's? Sites put more in it: `4711`, `4711.alice`, `ior.1000`, `node1:4711`."""
-    return bool(run.job_id) and (job_id == run.job_id or run.job_id in _parts(job_id))
-
-
-def _parts(job_id: str) -> list[str]:
-    for sign in ":@/ ":
-        job_id = job_id.replace(sign, ".")
-    return job_id.split(".")
-
-
 def _job(job: JobThen, model: Model, servers: set[str]) -> str:
     operations = f", {job.operations:.3g} operations" if job.operations else ""
     return f"job {job.job_id} ({human_bytes(job.bytes)}{operations})"
@@ -154,10 +143,10 @@ def _few_stripes(model: Model) -> tuple[str, dict[str, object]]:
 
 
 def _small_calls(model: Model) -> tuple[str, dict[str, object]]:
-    run = model.run
-    mean = run.bytes / run.calls
-    text = f"its calls are small: {run.calls:.3g} of {human_bytes(mean)} each, {1e6 * CALL_S:.0f} us taken for one"
-    return text, {"calls": run.calls, "bytes_per_call": mean}
+    mean = model.run.bytes / model.calls
+    what = "calls" if model.run.calls else "requests, as the servers count them,"
+    each = f"{model.calls:.3g} of {human_bytes(mean)} each, {1e6 * CALL_S:.0f} us taken for one"
+    return f"its {what} are small: {each}", {"calls": model.calls, "bytes_per_call": mean}
 
 
 def _metadata(model: Model) -> tuple[str, dict[str, object]]:

@@ -31,7 +31,6 @@ from tarazu.store.stop import site_stop
 from tarazu.units import counted, figure, human_bytes, human_time
 from tarazu.wire import local
 
-
 MOST_EXPLAINED = 3
 """Runs of a job, the newest, of which it is said why they were slow."""
 

@@ -37,6 +37,14 @@ class Config(msgspec.Struct, frozen=True):
     """LNet routers between clients and servers; without any all are on one net."""
 
 
+class ClientJob(msgspec.Struct, frozen=True):
+    """The job whose id a client sends with its RPCs (`jobid_name`)."""
+
+    job_id: str
+    rpc_bytes: int = 4 << 20
+    """What one of its RPCs carries at most."""
+
+
 class Settings(msgspec.Struct):
     """settings.json: what `set_ost` and `set_oss` change; the server reads it again at every tick."""
 
@@ -45,6 +53,8 @@ class Settings(msgspec.Struct):
     oss_loads: dict[str, dict[str, float]] = {}
     pool_delay_s: float = 0.0
     """How long `lctl pool_add` and the like take; a real one 6 to 7 s."""
+    jobs: dict[str, ClientJob] = {}
+    """Client → its job; where none is set all are one in `job_stats`."""
     dead: dict[str, float] = {}
     """OSS that is gone → Unix time from which the MDS's connections to its OSTs say so; likewise routers, of which the
     servers say so."""
@@ -124,6 +134,9 @@ class Directory:
 
     def oss_loads(self) -> dict[str, dict[str, float]]:
         return self._settings().oss_loads
+
+    def jobs(self) -> dict[str, ClientJob]:
+        return self._settings().jobs
 
     def dead(self) -> dict[str, float]:
         """OSSs and routers that are gone → Unix time from which MDS and servers say so."""

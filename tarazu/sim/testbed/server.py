@@ -43,10 +43,10 @@ class OstCounters:
         self.io_times: dict[int, int] = {}
         self.disk_ms = 0.0
 
-    def wrote(self, amount: int, speed: float) -> int:
+    def wrote(self, amount: int, speed: float, rpc_bytes: int = RPC_BYTES) -> int:
         """Returns the number of RPCs; `speed` of the disk in bytes per second."""
-        whole, rest = divmod(amount, RPC_BYTES)
-        for size, times in ((RPC_BYTES, whole), (rest, 1 if rest else 0)):
+        whole, rest = divmod(amount, rpc_bytes)
+        for size, times in ((rpc_bytes, whole), (rest, 1 if rest else 0)):
             if times:
                 self.stats["write_bytes"].add(size, times)
                 self.stats["write"].add(round(size / NETWORK_BYTES_PER_S * 1e6) + RPC_OVERHEAD_US, times)
@@ -67,6 +67,8 @@ class StatisticsServer:
         count = len(testbed.oss_of_ost)
         self.counters = [OstCounters() for _ in range(count)]
         self.jobs = [{name: c.stats[name] for name in ("write_bytes", "write")} for c in self.counters]
+        self.named: list[dict[str, Counter]] = [{} for _ in range(count)]
+        """What each job wrote on each OST, where clients have jobs."""
         self.bytes, self.objects, self.of_clients = self._account()
         osts_of = {
             testbed.oss_root(name): [i for i, oss in enumerate(testbed.oss_of_ost) if oss == name]
@@ -88,9 +90,11 @@ class StatisticsServer:
         used, objects, of_clients = self._account()
         grown = [max(0, new - old) for new, old in zip(used, self.bytes, strict=True)]
         speeds = self.testbed.speeds()
+        by_job = self._by_job(of_clients)
         for i, counters in enumerate(self.counters):
             before = counters.stats["write"].total + 1000 * counters.disk_ms
-            rpcs = counters.wrote(grown[i], speeds[i])
+            rpcs = sum(counters.wrote(amount, speeds[i], size) for amount, size in by_job[i])
+            rpcs += counters.wrote(max(0, grown[i] - sum(amount for amount, _ in by_job[i])), speeds[i])
             spent = counters.stats["write"].total + 1000 * counters.disk_ms - before
             counters.stats["create"].add(200, max(0, objects[i] - self.objects[i]))
             counters.stats["destroy"].add(300, max(0, self.objects[i] - objects[i]))
@@ -110,6 +114,23 @@ class StatisticsServer:
         self.ticks += 1
         roots.write(self.testbed.directory / "run" / "ticks", f"{self.ticks}\n")
 
+    def _by_job(self, of_clients: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
+        """For each OST what clients with a job wrote, and in RPCs of what size; it is counted to their jobs."""
+        jobs = self.testbed.jobs()
+        parts: list[list[tuple[int, int]]] = [[] for _ in self.counters]
+        for client, name in enumerate(self.testbed.client_names, 1):
+            job = jobs.get(name)
+            for ost in range(len(parts)) if job else ():
+                before = self.of_clients[client][ost] if client < len(self.of_clients) else 0
+                amount = max(0, of_clients[client][ost] - before) if client < len(of_clients) else 0
+                if job and amount:
+                    counter = self.named[ost].setdefault(job.job_id, Counter("bytes"))
+                    whole, rest = divmod(amount, job.rpc_bytes)
+                    counter.add(job.rpc_bytes, whole)
+                    counter.add(rest, 1 if rest else 0)
+                    parts[ost].append((amount, job.rpc_bytes))
+        return parts
+
     def _count_exports(self, written: Sequence[Sequence[int]]) -> None:
         for client, row in enumerate(written):
             for ost, amount in enumerate(row):
@@ -120,8 +141,8 @@ class StatisticsServer:
                     counter.add(rest, 1 if rest else 0)
 
     def _account(self) -> tuple[list[int], list[int], list[list[int]]]:
-        """Bytes and objects of each OST; its bytes by the client that made the file, where there are routers."""
-        clients = len(self.testbed.client_names) if self.testbed.router_names else 0
+        """Bytes and objects of each OST; its bytes by the client that made the file, where there are routers or jobs."""
+        clients = len(self.testbed.client_names) if self.testbed.router_names or self.testbed.jobs() else 0
         paths = list(regular_files(self.testbed.mount))
         rows, objects = self.testbed.mds.account_of_clients(paths, clients)
         return [sum(column) for column in zip(*rows, strict=True)], objects, rows
@@ -176,7 +197,11 @@ class StatisticsServer:
             target = roots.target_name(fs, i)
             roots.write_tree(root, roots.ost_files(fs, i, flags[i], sizes[i]))
             stats = statfiles.stats(counters.stats, now, self.start_s)
-            jobs = {"testbed.0": (self.jobs[i], now, self.start_s)} if self.jobs[i]["write"].samples else {}
+            jobs: dict[str, tuple[dict[str, Counter], float, float]] = {
+                job: ({"write_bytes": counter}, now, self.start_s) for job, counter in self.named[i].items()
+            }
+            if not testbed.jobs() and self.jobs[i]["write"].samples:
+                jobs = {"testbed.0": (self.jobs[i], now, self.start_s)}
             roots.write_tree(
                 root,
                 {

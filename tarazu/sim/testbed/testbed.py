@@ -18,11 +18,12 @@ from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.model import Layout
 from tarazu.sim.testbed import commands, lov, processes, tunables
 from tarazu.sim.testbed.daemons import daemon_commands
-from tarazu.sim.testbed.directory import Config, Directory, Settings
+from tarazu.sim.testbed.directory import ClientJob, Config, Directory, Settings
 from tarazu.sim.testbed.library import FLAGS, Mds, library_directory
 from tarazu.sim.testbed.lov import parse_layout
 from tarazu.sim.testbed.processes import free_ports
 from tarazu.sim.testbed.routers import MAX_ROUTERS
+from tarazu.sim.testbed.statfiles import RPC_BYTES
 from tarazu.sim.testbed.usage import Usage, regular_files, usage
 from tarazu.units import GIB
 
@@ -141,6 +142,12 @@ class Testbed(Directory):
             )
         settings = self._settings()
         settings.oss_loads.setdefault(name, {}).update(loads)
+        self._save(settings)
+
+    def set_job(self, client: int, job_id: str, rpc_bytes: int = RPC_BYTES) -> None:
+        """The job to which `job_stats` counts what this client writes from now on, in RPCs of that size."""
+        settings = self._settings()
+        settings.jobs[self.client_names[client]] = ClientJob(job_id, rpc_bytes)
         self._save(settings)
 
     def kill_oss(self, name: str, *, notice_s: float = 0.0) -> None:
