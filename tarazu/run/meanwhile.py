@@ -18,6 +18,7 @@ from tarazu.errors import LayoutError, TarazuError
 from tarazu.lustre import XATTR_LUSTRE_LOV
 from tarazu.store.placed import ost_bytes
 from tarazu.store.summed import when, whole
+from tarazu.why.facts import OstThen, System
 
 if TYPE_CHECKING:
     from tarazu.run.step import Step
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_LOOKED = 500
 """Files whose layouts are read, the largest: they stand for all."""
+MOST_OSTS = 512
+"""Of which a run says how they were."""
 LOOK_S = 0.15
 """For reading them."""
 
@@ -44,7 +47,18 @@ def noted(step: Step, run: RunRecord) -> RunRecord:
         system = step.reports.then(run.step.fs_name, tuple(run.ost_bytes), *ago)
     except TarazuError:
         return run
-    return msgspec.structs.replace(run, system=system)
+    return msgspec.structs.replace(run, system=system and _bounded(system))
+
+
+def _bounded(system: System) -> System:
+    """With no more OSTs than a run's header should hold: the slow, the full, the loaded ones."""
+
+    def plain(item: tuple[int, OstThen]) -> tuple[bool, float, float]:
+        ost = item[1]
+        return not ost.verdict.amiss, 1.0 if ost.speed is None else ost.speed, -(ost.bytes or 0.0)
+
+    osts = sorted(system.osts.items(), key=plain)[:MOST_OSTS]
+    return msgspec.structs.replace(system, osts=dict(sorted(osts)))
 
 
 def _laid(mounts: Sequence[client.Mount], run: RunRecord) -> dict[int, int]:

@@ -37,7 +37,8 @@ def packed(value: float | None) -> int:
     return 1 if value < 1 else min(255, 2 + round(math.log2(value) / _STEP))
 
 
-AMOUNT = np.array([0.0, 0.0, *(2 ** (_STEP * n) for n in range(254))])
+_AMOUNT = (0.0, 0.0, *(2 ** (_STEP * n) for n in range(254)))
+AMOUNT = np.array(_AMOUNT)
 """What a byte stands for."""
 
 
@@ -268,7 +269,7 @@ class Sums:
             kept, {int(kept.spans[i]): float(w) for i, w in zip(inside, weights, strict=True)}, servers
         )
         metadata = np.frombuffer(kept.metadata, np.uint8)[inside]
-        self._metadata += [(AMOUNT[m], w) for m, w in zip(metadata, weights, strict=True) if m]
+        self._metadata += [(_AMOUNT[m], w) for m, w in zip(metadata, weights, strict=True) if m]
 
     def _add_ost(
         self, index: int, server: str, rows: Bytes, weights: NDArray[np.float64], peak: float
@@ -291,7 +292,7 @@ class Sums:
             if known.any():
                 amounts = AMOUNT[rows[:, columns]].sum(axis=1)
                 of[name] = (of[name] or 0.0) + float((amounts * weights)[known].sum())
-        of["flight"] += [(AMOUNT[n] / 100, w) for n, w in zip(rows[:, 3], weights, strict=True) if n]
+        of["flight"] += [(_AMOUNT[n] / 100, w) for n, w in zip(rows[:, 3], weights, strict=True) if n]
         of["speeds"] += [((int(n) - 1) / 127, w) for n, w in zip(rows[:, 4], weights, strict=True) if n]
         fills = rows[rows[:, 5] > 0, 5]
         of["fill"] = (int(fills[-1]) - 1) / 254 if len(fills) else of["fill"]
@@ -302,8 +303,8 @@ class Sums:
             if span in weights and server in servers and job < len(kept.jobs):
                 jobs = self._jobs.setdefault(kept.servers[server], {})
                 of = jobs.setdefault(kept.jobs[job], [0.0, 0.0])
-                of[0] += AMOUNT[moved] * weights[span]
-                of[1] += AMOUNT[operations] * weights[span]
+                of[0] += _AMOUNT[moved] * weights[span]
+                of[1] += _AMOUNT[operations] * weights[span]
 
     def system(self, usable_osts: int = 0) -> System | None:
         """None where nothing is known of that time."""
@@ -314,20 +315,22 @@ class Sums:
                 of["server"],
                 _mean(of["speeds"]),
                 _VERDICTS[min(of["worst"], len(_VERDICTS) - 1)],
-                of["bytes"],
-                of["operations"],
+                _short(of["bytes"]),
+                _short(of["operations"]),
                 _mean(of["flight"]),
-                of["fill"],
-                of["peak"] or None,
+                _short(of["fill"]),
+                _short(of["peak"] or None),
             )
             for index, of in sorted(self._osts.items())
         }
         servers = {
             name: ServerThen(
                 _mean(of["loads"]),
-                of["bytes"],
+                _short(of["bytes"]),
                 of["link"],
-                _busiest(JobThen(job, *sums) for job, sums in self._jobs.get(name, {}).items()),
+                _busiest(
+                    JobThen(job, *map(_rounded, sums)) for job, sums in self._jobs.get(name, {}).items()
+                ),
             )
             for name, of in sorted(self._servers.items())
         }
@@ -337,7 +340,15 @@ class Sums:
 def _mean(values: Sequence[tuple[float, float]]) -> float | None:
     """Of (value, weight)s."""
     whole = sum(weight for _, weight in values)
-    return float(sum(value * weight for value, weight in values) / whole) if whole else None
+    return _short(sum(value * weight for value, weight in values) / whole) if whole else None
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else _rounded(value)
 
 
 def _busiest(jobs: Iterable[JobThen]) -> tuple[JobThen, ...]:

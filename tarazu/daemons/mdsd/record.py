@@ -35,7 +35,8 @@ from tarazu.stats.counters import were_reset
 from tarazu.stats.evidence import io_of, since_base
 from tarazu.stats.mds_load import MdsLoad
 from tarazu.trace.history import file_name
-from tarazu.why.facts import LONGEST_JOB_ID, JobThen, System
+from tarazu.why.facts import LONGEST_JOB_ID, JobThen
+from tarazu.wire import messages
 from tarazu.wire.messages import OssReport, OstReport, ThenReply, ThenRequest
 from tarazu.wire.transport import Peer
 
@@ -60,7 +61,7 @@ class Record:
     """`reply` sends an answer; `wake` is called from the thread when one is there. Times `now` are monotonic."""
 
     def __init__(
-        self, directory: str, reply: Callable[[Peer, ThenReply], None], wake: Callable[[], None]
+        self, directory: str, reply: Callable[[Peer, bytes], None], wake: Callable[[], None]
     ) -> None:
         """`directory`: mdsd's; nothing outlives the daemon where it is empty."""
         self._directory = Path(directory, "then") if directory else None
@@ -70,7 +71,7 @@ class Record:
         self._jobs: dict[str, dict[str, list[float]]] = {}
         self._sampled_at = self._written_at = time.monotonic()
         self._waiting: set[str] = set()
-        self._done: deque[tuple[Peer, str, Future[System | None]]] = deque()
+        self._done: deque[tuple[Peer, str, Future[bytes]]] = deque()
         self._worker = ThreadPoolExecutor(1, "tarazu-then")
 
     def take_in(self, report: OssReport) -> None:
@@ -100,8 +101,12 @@ class Record:
         while self._done:
             peer, message_id, future = self._done.popleft()
             self._waiting.discard(message_id)
-            with contextlib.suppress(Exception):  # it was cancelled; who asked gets along without
-                self._reply(peer, ThenReply(message_id, future.result()))
+            if future.cancelled():
+                continue
+            if error := future.exception():  # who asked does without
+                log.error("a question about the past failed", exc_info=error)
+                continue
+            self._reply(peer, future.result())
         if now - self._sampled_at >= self._span_s() and not reported.may_settle():
             self._sampled_at = now
             self._sample(reported, mds, now, time.time())
@@ -178,17 +183,17 @@ class Record:
         hour = self._hours.get(request.fs_name)
         current = hour.kept() if hour else None
         sums = Sums(request.osts, now_s - min(request.from_ago_s, KEEP_S), now_s - request.to_ago_s)
-        future = self._worker.submit(self._sum, request.fs_name, sums, current, usable_osts)
+        future = self._worker.submit(self._answer, request, sums, current, usable_osts)
 
-        def done(of: Future[System | None]) -> None:
+        def done(of: Future[bytes]) -> None:
             self._done.append((peer, request.message_id, of))
             self._wake()
 
         future.add_done_callback(done)
 
-    def _sum(self, fs_name: str, sums: Sums, current: Kept | None, usable_osts: int) -> System | None:
+    def _answer(self, request: ThenRequest, sums: Sums, current: Kept | None, usable_osts: int) -> bytes:
         """In the thread."""
-        for begin_s, path in self._files(fs_name):
+        for begin_s, path in self._files(request.fs_name):
             earlier = current is None or begin_s < current.begin_s
             if earlier and begin_s < sums.until_s and begin_s + HOUR_S + SPANS_S[-1] > sums.since_s:
                 try:
@@ -199,7 +204,7 @@ class Record:
                     log.warning("%s: expected an hour of the system, found none: %s", path, error)
         if current is not None:
             sums.add(current)
-        return sums.system(usable_osts)
+        return messages.encode(ThenReply(request.message_id, sums.system(usable_osts)))
 
     def _files(self, fs_name: str = "") -> list[tuple[int, Path]]:
         """(begin, file), the oldest first; of all file systems without a name."""

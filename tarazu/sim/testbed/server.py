@@ -141,7 +141,7 @@ class StatisticsServer:
                     counter.add(rest, 1 if rest else 0)
 
     def _account(self) -> tuple[list[int], list[int], list[list[int]]]:
-        """Bytes and objects of each OST; its bytes by the client that made the file, where there are routers or jobs."""
+        """Bytes and objects of each OST; its bytes by the client that made the file, with routers or jobs."""
         clients = len(self.testbed.client_names) if self.testbed.router_names or self.testbed.jobs() else 0
         paths = list(regular_files(self.testbed.mount))
         rows, objects = self.testbed.mds.account_of_clients(paths, clients)
