@@ -6,7 +6,7 @@ its OSTs. Calls, and files to create, take a process their time one after the ot
 
     seconds = max(over OSTs: max(own / rate, (own + others) / highest) / speed,
                   over servers: (own + others) / link)
-              + calls of one process x CALL_S + its files x CREATE_S x (how busy the MDS is)
+              + calls of one process x their time + its files x CREATE_S x (how busy the MDS is)
 
 Without a cause its part is put right: speeds 1, no others, even bytes, as many OSTs as usual, large calls, no files.
 What a cause costs is its Shapley value (Shapley 1953): the mean, over all orders in which causes may be put right, of
@@ -24,22 +24,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tarazu.ost_state import NEARLY_FULL, Verdict
-from tarazu.units import KIB, MIB
-from tarazu.why.facts import Kind, OstThen, Run, System
+from tarazu.units import MIB
+from tarazu.why.facts import Kind, Run, System
+from tarazu.why.seen import LARGE_CALL_BYTES, SeenThen, full, slowness
 
-REQUEST_BYTES = 256 * KIB
-"""A request costs an OST as much as so many bytes at least: an OST of disks seeks."""
-CALL_S = 100e-6
-"""Of a small call of a process; an assumption: between a write into the page cache and one RPC."""
-LARGE_CALL_BYTES = 1 * MIB
-"""Calls from this size on cost nothing beside their bytes."""
 CREATE_S = 1e-3
 """To create and close a file, for its process; an assumption, twice the MDS's own time (`sim.model.presets`)."""
 OBJECT_BYTES = 256 * MIB
 """A shared file is worth an OST for so much of it (the house's rule for stripe counts)."""
-LIKE_OTHERS = 0.8
-"""From this speed on an OST without a verdict is one like the others."""
 
 
 class Rates(msgspec.Struct, frozen=True):
@@ -59,38 +51,6 @@ class Usual(msgspec.Struct, frozen=True):
     used: frozenset[int] = frozenset()
     """Any of them."""
     metadata_per_s: float | None = None
-
-
-def full(ost: OstThen) -> bool:
-    """Too full for new files, or nearly."""
-    return ost.verdict in (Verdict.FULL, Verdict.NEARLY_FULL) or (ost.fill or 0.0) >= NEARLY_FULL
-
-
-def own_job(run: Run, job_id: str) -> bool:
-    """Is that id of `job_stats` the run's? Sites put more in it: `4711`, `4711.alice`, `ior.1000`, `node1:4711`."""
-    return bool(run.job_id) and (job_id == run.job_id or run.job_id in _parts(job_id))
-
-
-def _parts(job_id: str) -> list[str]:
-    for sign in ":@/ ":
-        job_id = job_id.replace(sign, ".")
-    return job_id.split(".")
-
-
-def others_bytes(ost: OstThen, own_bytes: float, during: float = 1.0) -> float:
-    """Of other jobs there, in the share `during` of the time; as many as their requests stand for at least."""
-    if ost.bytes is None:
-        return 0.0
-    others = max(0.0, ost.bytes - own_bytes)
-    requests = max(0.0, (ost.operations or 0.0) - own_bytes / MIB)
-    return during * max(others, requests * REQUEST_BYTES)
-
-
-def slowness(ost: OstThen) -> float:
-    """Its speed for the model: at most 1."""
-    if ost.speed is None or (ost.verdict.weight <= Verdict.BUSY.weight and ost.speed >= LIKE_OTHERS):
-        return 1.0
-    return min(1.0, max(ost.speed, 1e-3))
 
 
 def more_osts(run: Run, system: System, usual: Usual) -> tuple[int, int]:
@@ -128,18 +88,18 @@ class Model:
         self.run, self.rates, self.usual = run, rates, usual
         self.system = system or System()
         self.osts = sorted(run.ost_bytes)
-        known = [self.system.osts.get(index, OstThen()) for index in self.osts]
+        self.seen = SeenThen(run, self.system, self.osts)
+        known = self.seen.osts
         self.own = np.array([run.ost_bytes[index] for index in self.osts], float)
-        # What others did while this run computed has cost it nothing.
-        self.during = during = min(1.0, run.io_s / self.system.seconds) if self.system.seconds else 1.0
-        both = zip(known, self.own, strict=True)
-        self.others = np.array([others_bytes(ost, size, during) for ost, size in both], float)
+        self.others = np.array(self.seen.others, float)
+        places = range(len(self.osts))
+        self.highest = np.array([self.seen.highest(n, rates.highest, rates.own) for n in places], float)
         speeds = np.array([slowness(ost) for ost in known], float)
         crowded = np.array([full(ost) for ost in known], bool)
         self.slow = np.where(crowded, 1.0, speeds)
         self.full = np.where(crowded, speeds, 1.0)
         self.gone, self.narrow = more_osts(run, self.system, usual)
-        self.calls = run.calls or self._requests()
+        self.calls = self.seen.calls
         self._links = [
             (np.array([ost.server == name for ost in known], bool), server)
             for name, server in self.system.servers.items()
@@ -168,14 +128,6 @@ class Model:
         }
         return [kind for kind, there in signs.items() if there]
 
-    def _requests(self) -> float:
-        """Of its own job, as the servers count them, where they saw most of it; 0: not known."""
-        own = [j for s in self.system.servers.values() for j in s.jobs if own_job(self.run, j.job_id)]
-        seen = sum(job.bytes for job in own)
-        return (
-            sum(job.operations for job in own) * self.run.bytes / seen if seen > self.run.bytes / 2 else 0.0
-        )
-
     def _mds(self) -> float:
         """How much busier the MDS is than usual."""
         now, usually = self.system.metadata_per_s, self.usual.metadata_per_s
@@ -197,18 +149,18 @@ class Model:
             speed = (self.slow if Kind.SLOW_OST in there else 1.0) * (
                 self.full if Kind.FULL_OST in there else 1.0
             )
-            each = np.maximum(own / self.rates.own, (own + others) / self.rates.highest) / speed
+            each = np.maximum(own / self.rates.own, (own + others) / self.highest) / speed
             data_s = float(each.max())
             if Kind.OTHER_JOBS in there:
                 for mine, server in self._links:
                     alone = float(own[mine].sum())
                     if alone:
-                        whole = alone + self.during * max(0.0, (server.bytes or 0.0) - alone)
+                        whole = alone + self.seen.during * max(0.0, (server.bytes or 0.0) - alone)
                         data_s = max(data_s, whole / server.link_bytes_per_s)
         ranks = max(run.ranks, 1)
         calls_s = 0.0
         if Kind.SMALL_CALLS in there:
-            calls_s = max(0.0, self.calls - run.bytes / LARGE_CALL_BYTES) / ranks * CALL_S
+            calls_s = max(0.0, self.calls - run.bytes / LARGE_CALL_BYTES) / ranks * self.seen.call_s
         create_s = run.files / ranks * CREATE_S * (self._mds() if Kind.MDS_LOAD in there else 1.0)
         return data_s + calls_s + (create_s if Kind.METADATA in there or Kind.MDS_LOAD in there else 0.0)
 

@@ -8,7 +8,8 @@ from tarazu import ranges
 from tarazu.ost_state import HOT_LOAD
 from tarazu.units import counted, human_bytes
 from tarazu.why.facts import Cause, JobThen, Kind, OstThen, Run
-from tarazu.why.model import CALL_S, Model, full, own_job, slowness
+from tarazu.why.model import Model
+from tarazu.why.seen import full, own_job, slowness
 
 MOST_NAMED = 3
 MUCH_MORE = 1.25
@@ -145,7 +146,7 @@ def _few_stripes(model: Model) -> tuple[str, dict[str, object]]:
 def _small_calls(model: Model) -> tuple[str, dict[str, object]]:
     mean = model.run.bytes / model.calls
     what = "calls" if model.run.calls else "requests, as the servers count them,"
-    each = f"{model.calls:.3g} of {human_bytes(mean)} each, {1e6 * CALL_S:.0f} us taken for one"
+    each = f"{model.calls:.3g} of {human_bytes(mean)} each, {1e6 * model.seen.call_s:.0f} us taken for one"
     return f"its {what} are small: {each}", {"calls": model.calls, "bytes_per_call": mean}
 
 

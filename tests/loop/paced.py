@@ -23,7 +23,7 @@ from tarazu import native
 from tarazu.lustre import XATTR_LUSTRE_LOV
 
 MIB = 1 << 20
-PROCESSES = 2
+PROCESSES = 4
 
 
 class Turns:

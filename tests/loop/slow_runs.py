@@ -22,8 +22,8 @@ SPEED = 16 * MIB
 USUAL_RUNS = 5
 JOB, NEIGHBOUR = "777", "4711"
 CLIENTS = 2
-OPTIONS = {"osss": OSSS, "osts_per_oss": OSTS_PER_OSS, "clients": CLIENTS, "interval_s": 0.5}
-CHANGES = {"run": {"mode": "observe"}}
+OPTIONS = {"osss": OSSS, "osts_per_oss": OSTS_PER_OSS, "clients": CLIENTS, "interval_s": 0.25}
+CHANGES = {"run": {"mode": "observe"}, "ossd": {"interval_s": 1.0}}
 SLOW, CROWDED, FULL = 2, 5, 7
 """OSTs."""
 
@@ -89,8 +89,6 @@ class SlowRuns:
 
     def why(self, cause: Cause) -> Any:
         """What is said of a run with that cause."""
-        shutil.rmtree(self._history)
-        shutil.copytree(self._kept, self._history)
         shared = "few-stripes" in cause.kinds
         app, folder, words = ("ssf", "wide", ["--shared"]) if shared else ("fpp", "alone", [])
         with ExitStack() as undo:
@@ -98,13 +96,17 @@ class SlowRuns:
                 more, instead = undo.enter_context(_PLANT[kind](self))
                 words += more
                 folder = instead or folder
+            shutil.rmtree(self._history)
+            shutil.copytree(self._kept, self._history)
             self._run(app, folder, *words)
             time.sleep(2.5)  # servers report what came last
             return self.loop.json("why", app)
 
     @contextmanager
     def slow_ost(self) -> Iterator[tuple[list[object], str]]:
+        """Slow since a while: a verdict needs some I/O there."""
         self.loop.testbed.set_ost(SLOW, speed=SPEED / 5)
+        self._run("fpp", "alone")
         yield [], ""
         self.loop.testbed.set_ost(SLOW, speed=SPEED)
 
@@ -138,7 +140,7 @@ class SlowRuns:
     @contextmanager
     def small_calls(self) -> Iterator[tuple[list[object], str]]:
         self.loop.testbed.set_job(0, JOB, 4096)
-        yield ["--call", 4096, "--call-s", 0.001], ""
+        yield ["--call", 4096, "--call-s", 0.0005], ""
         self.loop.testbed.set_job(0, JOB)
 
     @contextmanager

@@ -313,7 +313,7 @@ class Sums:
         osts = {
             index: OstThen(
                 of["server"],
-                _mean(of["speeds"]),
+                _mean_speed(of["speeds"]),
                 _VERDICTS[min(of["worst"], len(_VERDICTS) - 1)],
                 _short(of["bytes"]),
                 _short(of["operations"]),
@@ -341,6 +341,12 @@ def _mean(values: Sequence[tuple[float, float]]) -> float | None:
     """Of (value, weight)s."""
     whole = sum(weight for _, weight in values)
     return _short(sum(value * weight for value, weight in values) / whole) if whole else None
+
+
+def _mean_speed(speeds: Sequence[tuple[float, float]]) -> float | None:
+    """By the time that a byte took."""
+    slowness = _mean([(1 / max(speed, 1e-3), weight) for speed, weight in speeds])
+    return _short(1 / slowness) if slowness else None
 
 
 def _rounded(value: float) -> float:
