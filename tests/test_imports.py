@@ -82,7 +82,20 @@ MAY_IMPORT = {
         "why",
     },
     "report": BASE
-    | {"allocate", "drawing", "layout", "native", "plan", "predict", "run", "stats", "trace", "why", "wire"},
+    | {
+        "allocate",
+        "drawing",
+        "layout",
+        "native",
+        "plan",
+        "predict",
+        "run",
+        "stats",
+        "store",
+        "trace",
+        "why",
+        "wire",
+    },
 }
 MAY_IMPORT["daemons"] = BASE | {
     *("allocate", "batch", "changes", "flows", "forwarding", "layout", "plan", "pools", "predict", "prepare"),

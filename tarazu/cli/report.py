@@ -30,6 +30,7 @@ from tarazu.units import counted, figure, human_bytes, human_time
 
 UNITS_S = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 MOST_REASONS = 15
+MOST_SLOW = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -147,6 +148,10 @@ def _print(found: Report) -> None:
         )
         if len(found.reasons) > len(shown):
             print(f"{len(found.reasons) - len(shown)} further reasons: --json has all")
+    if found.slow:
+        print(f"\n{counted(len(found.slow), 'slow run')}")
+        for of in found.slow[:MOST_SLOW]:
+            print(f"{of.application} on {of.fs_name}, {human_time(of.start_s)}: {of.why}")
     print()
     for line in _rests(found):
         print(line)

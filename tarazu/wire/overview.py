@@ -24,6 +24,16 @@ from tarazu.ost_state import (
 )
 
 
+class ServerJob(msgspec.Struct, frozen=True):
+    """What a job does on a server, or on several, as their `job_stats` say."""
+
+    job_id: str
+    bytes_per_s: float
+    """Written and read, in the last interval."""
+    operations_per_s: float
+    """Reads and writes; 0: not counted."""
+
+
 class Server(msgspec.Struct, frozen=True):
     """An OSS as it last reported."""
 
@@ -41,6 +51,8 @@ class Server(msgspec.Struct, frozen=True):
     impossible: tuple[str, ...] = ()
     late: int = 0
     link_bytes_per_s: float = 0.0
+    jobs: tuple[ServerJob, ...] = ()
+    """Those of most bytes, then those of most operations."""
 
     @property
     def hot(self) -> bool:
@@ -167,6 +179,22 @@ def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
         promises,
         metadata,
     )
+
+
+def busiest(servers: Iterable[Server], most: int) -> tuple[list[ServerJob], list[ServerJob]]:
+    """Jobs on these servers together: (those of most bytes, those of most operations)."""
+    sums: dict[str, list[float]] = {}
+    for server in servers:
+        for job in server.jobs if not server.stale else ():
+            of = sums.setdefault(job.job_id, [0.0, 0.0])
+            of[0] += job.bytes_per_s
+            of[1] += job.operations_per_s
+    jobs = [ServerJob(job_id, *of) for job_id, of in sums.items()]
+    by_bytes = sorted((j for j in jobs if j.bytes_per_s), key=lambda j: (-j.bytes_per_s, j.job_id))
+    by_operations = sorted(
+        (j for j in jobs if j.operations_per_s), key=lambda j: (-j.operations_per_s, j.job_id)
+    )
+    return by_bytes[:most], by_operations[:most]
 
 
 def imbalance(fs_name: str, targets: Iterable[Target]) -> Imbalance:

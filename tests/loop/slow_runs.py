@@ -19,6 +19,8 @@ PROGRAM = Path(__file__).with_name("paced.py")
 OSSS, OSTS_PER_OSS = 4, 2
 SPEED = 16 * MIB
 """Bytes a second of an OST: a usual run takes a second."""
+SLOWER = 8
+"""Times: a verdict takes five at least, and some I/O."""
 USUAL_RUNS = 5
 JOB, NEIGHBOUR = "777", "4711"
 CLIENTS = 2
@@ -58,7 +60,7 @@ class SlowRuns:
         testbed = loop.testbed
         for ost in range(OSSS * OSTS_PER_OSS):
             testbed.set_ost(ost, speed=SPEED)
-        testbed.set_job(0, JOB)
+        testbed.set_job(0, JOB, MIB)
         testbed.set_job(1, NEIGHBOUR)
         self._history = loop.home / "history"
         self._kept = loop.home / "usual"
@@ -105,7 +107,7 @@ class SlowRuns:
     @contextmanager
     def slow_ost(self) -> Iterator[tuple[list[object], str]]:
         """Slow since a while: a verdict needs some I/O there."""
-        self.loop.testbed.set_ost(SLOW, speed=SPEED / 5)
+        self.loop.testbed.set_ost(SLOW, speed=SPEED / SLOWER)
         self._run("fpp", "alone")
         yield [], ""
         self.loop.testbed.set_ost(SLOW, speed=SPEED)
@@ -141,11 +143,11 @@ class SlowRuns:
     def small_calls(self) -> Iterator[tuple[list[object], str]]:
         self.loop.testbed.set_job(0, JOB, 4096)
         yield ["--call", 4096, "--call-s", 0.0005], ""
-        self.loop.testbed.set_job(0, JOB)
+        self.loop.testbed.set_job(0, JOB, MIB)
 
     @contextmanager
     def few_stripes(self) -> Iterator[tuple[list[object], str]]:
-        self._folder("narrow", "-c", 1, "-i", SLOW)
+        self._folder("narrow", "-c", 2, "-i", SLOW)
         yield [], "narrow"
 
 

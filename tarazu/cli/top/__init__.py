@@ -6,8 +6,9 @@
     tarazu top --problems --filter 'scratch used>90'
 
 Figures are from each server's last report, so up to `ossd.interval_s` old. With thousands of OSTs each place of the
-strips at the top shows the worst of some neighbours. `tarazu status` says more of the daemons; `tarazu change drain`
-keeps new files off slow OSTs.
+strips at the top shows the worst of some neighbours. The busiest jobs by bytes and by operations are those of all
+servers (`job_stats`), with `--fold oss` also those of each. `tarazu status` says more of the daemons; `tarazu change
+drain` keeps new files off slow OSTs.
 """
 
 from __future__ import annotations

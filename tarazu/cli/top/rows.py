@@ -11,8 +11,8 @@ from typing import NamedTuple
 from tarazu.cli.top.choice import Fold, Sort, TopChoice
 from tarazu.errors import BadInput
 from tarazu.ost_state import WEIGHT, Verdict
-from tarazu.units import counted
-from tarazu.wire.overview import Imbalance, Overview, Server, Target, imbalance
+from tarazu.units import counted, human_rate
+from tarazu.wire.overview import Imbalance, Overview, Server, Target, busiest, imbalance
 
 MANY_ALIKE = 4
 
@@ -113,7 +113,17 @@ def _with_server(row: TargetRow, server: Server | None) -> TargetRow:
         words.append(f"{len(server.unreadable)} unreadable")
     if server.late:
         words.append(counted(server.late, "late report"))
+    if named := jobs([server], 2):
+        words.append(named)
     return row._replace(note="  ".join([*words, row.note]))
+
+
+def jobs(servers: Iterable[Server], most: int) -> str:
+    """The busiest jobs there, in words: by bytes, and by operations; empty where none is known."""
+    by_bytes, by_operations = busiest(servers, most)
+    parts = [", ".join(f"{j.job_id} {human_rate(j.bytes_per_s)}" for j in by_bytes)]
+    parts.append(", ".join(f"{j.job_id} {j.operations_per_s:.0f}/s" for j in by_operations))
+    return "  ".join(f"{what}: {of}" for what, of in zip(("jobs", "operations"), parts, strict=True) if of)
 
 
 def _of_one(t: Target, age_s: float | None) -> TargetRow:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tarazu.cli.top.choice import HELP, TopChoice
-from tarazu.cli.top.rows import TargetRow, TargetTable, chosen, uneven
+from tarazu.cli.top.rows import TargetRow, TargetTable, chosen, jobs, uneven
 from tarazu.errors import BadInput
 from tarazu.names import shown
 from tarazu.ost_state import LETTER, WEIGHT
@@ -35,6 +35,8 @@ STYLE = {
 }
 LEAST_COLUMNS, LEAST_LINES = 40, 8
 STRIPS_FROM_LINES = 16
+MOST_JOBS = 3
+"""Named in the head by bytes, and as many by operations."""
 KEYS = "? help  q quit  v t s u m r w l e g sort  c fold  a bad  f file system  / filter  p pause"
 
 
@@ -83,6 +85,9 @@ def screen(
     table = TargetTable(overview, targets, choice)
     moving = [t.moving_bytes_per_s for t in targets]
     head = _head(overview, targets, moving, choice, columns, every_s)
+    here = {t.oss for t in targets}
+    if busiest := jobs([s for s in overview.servers if s.name in here], MOST_JOBS):
+        head.append([Span(f"busiest  {busiest}")])
     head += [[Span(text, "bad")] for text in (notice, *_stops(overview)) if text]
     if targets and (lines is None or lines >= STRIPS_FROM_LINES):
         head += _strips(targets, moving, columns, plain=plain)

@@ -10,6 +10,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
+from heapq import nlargest
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -44,6 +45,8 @@ TURN_S = 0.05
 """So long statuses are sent before all else has its turn."""
 MOST_ASKERS = 1_000
 """That wait at a time; more ask again."""
+MOST_JOBS = 3
+"""Named of each server by bytes, and as many by operations."""
 DIGEST_STRIPES, DIGEST_REPLY_BYTES = 20_000, 4 << 20
 """A ledger of more has no digest in the status."""
 
@@ -204,6 +207,7 @@ def status_of(mdsd: Parts, now: float) -> dict[str, Any]:
                 "impossible": list(mdsd.system.views.impossible.get(name, ())),
                 "late": mdsd.system.views.late[name],
                 "router": _router(report),
+                "jobs": _jobs(report),
             }
             for name, (report, received_s) in mdsd.system.views.servers().items()
         },
@@ -224,6 +228,22 @@ def promises_of(mdsd: Parts, ids: Sequence[str]) -> dict[str, Any]:
                 "osts": osts,
             }
     return {"promises_of": promises}
+
+
+def _jobs(report: OssReport) -> list[dict[str, Any]]:
+    """Those of most bytes, then those of most operations, in its last interval."""
+    if report.interval_s <= 0:
+        return []
+    by_operations = nlargest(MOST_JOBS, report.jobs, key=lambda job: job.operations)
+    chosen = {job.job_id: job for job in (*report.jobs[:MOST_JOBS], *by_operations)}
+    return [
+        {
+            "job_id": job.job_id,
+            "bytes_per_s": (job.write_bytes + job.read_bytes) / report.interval_s,
+            "operations_per_s": job.operations / report.interval_s,
+        }
+        for job in chosen.values()
+    ]
 
 
 def _router(report: OssReport) -> dict[str, Any] | None:

@@ -88,7 +88,7 @@ def _whole(
         "nav", *(element("a", text, href=href) for text, href in parts), aria_label="on this page"
     )
     foot = (
-        f"tarazu {metadata.version('tarazu')}. Read only. No job, user or path of running work is shown here."
+        f"tarazu {metadata.version('tarazu')}. Read only. Of running work job ids are shown here, no paths."
     )
     whole = element(
         "body",

@@ -15,7 +15,7 @@ from tarazu.daemons.page.times import moment, span
 from tarazu.errors import TarazuError
 from tarazu.names import quoted
 from tarazu.units import human_bytes, human_rate
-from tarazu.wire.overview import Overview, Server, Target
+from tarazu.wire.overview import Overview, Server, Target, busiest
 
 TOP = "../"
 SHORT_S, LONG_S = sorted(SPANS_S)
@@ -24,6 +24,8 @@ PERIODS = (
     ChartPeriod("the last 30 days", LONG_S, MONTH, 5 * 86400, "%b %d"),
 )
 MOST_EVENTS = 100
+MOST_JOBS = 5
+"""By bytes, and as many by operations."""
 
 
 def ost(
@@ -226,7 +228,7 @@ def _events(kept: Past | None, kind: str, name: str) -> Markup:
 
 
 def _load(targets: Sequence[Target], overview: Overview, parameter: str) -> Markup:
-    """Who loads it: how much of what is moved, and plainly that jobs are not known here."""
+    """Who loads it: how much of what is moved, and the jobs that its server names."""
     mine = sum(t.moving_bytes_per_s or 0.0 for t in targets)
     names = {t.fs_name for t in targets}
     whole = sum(t.moving_bytes_per_s or 0.0 for t in overview.targets if t.fs_name in names)
@@ -240,10 +242,19 @@ def _load(targets: Sequence[Target], overview: Overview, parameter: str) -> Mark
             f"It moves {human_rate(mine)} now{share}; {human_bytes(promised)} are promised to running job steps.",
         )
     )
-    if oss:
+    servers = [server for server in overview.servers if server.name in oss]
+    by_bytes, by_operations = busiest(servers, MOST_JOBS)
+    if by_bytes or by_operations:
+        jobs = list(dict.fromkeys((*by_bytes, *by_operations)))
+        rows: list[tuple[object, ...]] = [
+            (quoted(job.job_id), human_rate(job.bytes_per_s), f"{job.operations_per_s:.0f}") for job in jobs
+        ]
+        caption = f"jobs on {', '.join(oss)} in the last interval, all its OSTs together"
+        parts.append(table(("job", "bytes", "operations/s"), rows, caption=caption, left=1))
+    elif oss:
         command = element("code", f"lctl get_param {parameter}")
-        said = "Which jobs and clients that is, is not known here: mdsd keeps no load by job. On "
-        parts.append(element("p", said, f"{', '.join(oss)}, as root, ", command, " says it by job."))
+        said = f"No job is named by its server now (jobid_var). On {', '.join(oss)}, as root, "
+        parts.append(element("p", said, command, " says what it counts."))
     return element("section", *parts, aria_labelledby="load")
 
 
