@@ -89,6 +89,11 @@ class SlowRuns:
         self.loop.run(*program, app=app, mode="observe", env=env)
         shutil.rmtree(below)
 
+    def restore(self) -> None:
+        """Nothing is remembered but the usual runs."""
+        shutil.rmtree(self._history)
+        shutil.copytree(self._kept, self._history)
+
     def why(self, cause: Cause) -> Any:
         """What is said of a run with that cause."""
         shared = "few-stripes" in cause.kinds
@@ -98,8 +103,7 @@ class SlowRuns:
                 more, instead = undo.enter_context(_PLANT[kind](self))
                 words += more
                 folder = instead or folder
-            shutil.rmtree(self._history)
-            shutil.copytree(self._kept, self._history)
+            self.restore()
             self._run(app, folder, *words)
             time.sleep(2.5)  # servers report what came last
             return self.loop.json("why", app)

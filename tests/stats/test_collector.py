@@ -81,10 +81,10 @@ def test_bytes_per_job_in_the_interval(oss_root: Path) -> None:
         job_stats(steady=(1.0, 130), restarted=(2.0, 60), idle=(1.0, 9), shrunk=(0, 7), new=(3, 5))
     )
     assert collector.collect(60.0).jobs == (
-        JobRate("restarted", 60, 0),
+        JobRate("restarted", 60, 0, 1),
         JobRate("steady", 30, 0),
-        JobRate("shrunk", 7, 0),
-        JobRate("new", 5, 0),
+        JobRate("shrunk", 7, 0, 1),
+        JobRate("new", 5, 0, 1),
     )
 
 

@@ -19,11 +19,12 @@ from tarazu.wire.messages import ClientRate, JobRate
 DEBUG = "sys/kernel/debug"
 
 
-def entry(job: str, start: float, read: int, written: int) -> str:
+def entry(job: str, start: float, read: int, written: int, samples: int = 1) -> str:
     return (
         f"- job_id:          {job}\n  snapshot_time:   9.000000000 secs.nsecs\n"
         f"  start_time:      {start:.9f} secs.nsecs\n  elapsed_time:    1.000000000 secs.nsecs\n"
-        f"  read_bytes:      {{ samples: 1, unit: bytes, min: 1, max: 1, sum: {read}, sumsq: 1, hist: {{ 1K: 1 }} }}\n"
+        f"  read_bytes:      {{ samples: {samples}, unit: bytes, min: 1, max: 1, sum: {read}, sumsq: 1, "
+        "hist: { 1K: 1 } }\n"
         f"  write_bytes:     {{ samples: 1, unit: bytes, min: 1, max: 1, sum: {written}, sumsq: 1 }}\n"
         "  setattr:         { samples: 7, unit: usecs, min: 1, max: 1, sum: 99, sumsq: 1 }\n"
     )
@@ -40,7 +41,7 @@ def test_jobs_over_several_targets() -> None:
     assert rates.take() == ()
     for target in "ab":
         rates.add(target, file(entry("x", 1, 6, 30), entry("y", 1, 0, 1), entry("new", 8, 3, 4)))
-    assert rates.take() == (JobRate("x", 40, 2), JobRate("new", 8, 6))
+    assert rates.take() == (JobRate("x", 40, 2), JobRate("new", 8, 6, 4))
 
 
 def test_a_job_that_began_anew_counts_from_zero() -> None:
@@ -48,7 +49,18 @@ def test_a_job_that_began_anew_counts_from_zero() -> None:
     rates.add("a", file(entry("later", 1, 0, 10), entry("less", 0, 0, 10)))
     rates.take()
     rates.add("a", file(entry("later", 2, 0, 25), entry("less", 0, 0, 4)))
-    assert rates.take() == (JobRate("later", 25, 0), JobRate("less", 4, 0))
+    assert rates.take() == (JobRate("later", 25, 0, 2), JobRate("less", 4, 0, 2))
+
+
+def test_jobs_of_most_operations_are_named_though_others_move_more() -> None:
+    rates = JobRates()
+    rates.add("a", file(entry("base", 1, 0, 1)))
+    rates.take()
+    large = [entry(f"large{n:04}", 1, 0, 1 << 30) for n in range(1200)]
+    rates.add("a", file(*large, entry("small", 1, 0, 4096, samples=5000)))
+    named = rates.take()
+    assert len(named) <= 1000 and JobRate("small", 4096, 0, 5001) in named
+    assert [j.write_bytes for j in named] == sorted((j.write_bytes for j in named), reverse=True)
 
 
 def test_a_target_that_could_not_be_read_is_compared_with_none() -> None:

@@ -103,11 +103,12 @@ def told(settings: Settings, job: str) -> dict[str, Any]:
 
 
 def _why(settings: Settings, runs: Sequence[own.Ended]) -> dict[str, str]:
-    """Run → whether it was slow, and why, in a sentence."""
+    """Run → whether it was slow, and why, in a sentence; none of those that can be compared with nothing."""
     found = {}
     for run in runs:
         with contextlib.suppress(TarazuError):
-            found[run.id] = explained(settings, run).sentence
+            if (why := explained(settings, run)).expected_s is not None:
+                found[run.id] = why.sentence
     return found
 
 

@@ -34,7 +34,7 @@ def packed(value: float | None) -> int:
     """An amount in one byte."""
     if value is None or not value >= 0:
         return 0
-    return 1 if value < 1 else min(255, 2 + round(math.log2(value) / _STEP))
+    return 1 if value < 1 else 2 + round(min(math.log2(value), 44.0) / _STEP)
 
 
 _AMOUNT = (0.0, 0.0, *(2 ** (_STEP * n) for n in range(254)))

@@ -82,6 +82,7 @@ def status(servers: int, each: int, *, seed: int = 1, fs_name: str = "scratch", 
                 "memory_load": 0.4,
                 "lnet_bytes_per_s": 1e9,
                 "queue_wait_s": 0.001,
+                "jobs": JOBS if name == "oss3" else [],
             }
             for name in names
         },
@@ -93,6 +94,9 @@ def status(servers: int, each: int, *, seed: int = 1, fs_name: str = "scratch", 
             }
         },
     }
+
+
+JOBS = [{"job_id": "wrf.4711", "bytes_per_s": 200e6, "operations_per_s": 12.0}]
 
 
 def seen(of: dict, at_s: float = NOW_S) -> SystemState:

@@ -66,7 +66,10 @@ def test_its_history_is_drawn_and_told(url: str) -> None:
 def test_who_loads_it_is_said_as_far_as_it_is_known(url: str) -> None:
     page = text(url, "/osts/scratch-OST0001").partition("Who loads it")[2]
     assert re.match(r"It moves [0-9.]+ MiB/s now, [0-9.]+% of all that scratch moves; ", page)
-    assert "is not known here" in page and "lctl get_param obdfilter.scratch-OST0001.job_stats" in page
+    assert "No job is named by its server" in page
+    assert "lctl get_param obdfilter.scratch-OST0001.job_stats" in page
+    page = text(url, "/servers/oss3").partition("Who loads it")[2]
+    assert re.search(r"wrf\.4711 ?[0-9.]+ MiB/s ?12", page) and "lctl get_param" not in page
 
 
 def test_what_is_set_or_proposed_for_it_is_shown(url: str) -> None:
