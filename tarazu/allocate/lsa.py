@@ -1,9 +1,10 @@
-"""Lustre's standard allocator (LSA) as a model: what `lod_qos.c` and `lu_tgt_descs.c` of 2.15–2.17 do on the
-MDS.
+"""Lustre's standard allocator (LSA) as a model: what `lod_qos.c` and `lu_tgt_descs.c` of 2.16 and 2.17 do on the
+MDS. (2.15 weighs available space times free inodes, beside which its penalties are nothing, and a pool by all OSTs.)
 
 Round robin over an order that interleaves the servers while available space is even (`qos_threshold_rr`),
 else weighted random on available space with penalties for recently used OSTs and servers (`qos_prio_free`).
 Integer arithmetic as in the kernel. One creator; objects are always precreated; FLR and EC are left out.
+`tarazu doctor allocator` holds it against the MDS's own weights.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,19 +42,35 @@ class _RoundRobin:
     """Allocations until the start is drawn again."""
 
 
+class Used(NamedTuple):
+    """What an OST's or a server's last objects have left behind."""
+
+    penalty: int
+    """In units of 256 bytes."""
+    last_used_s: float
+
+
 class Lsa:
     """The allocator's state: `create` once per component, in the order in which the MDS instantiates them.
 
     view: `osses` in the order in which their OSTs connected decides the round-robin order; servers that are
-    not listed follow in order of their first OST. threshold_rr, prio_free: the tunables, in percent.
+    not listed follow in order of their first OST. threshold_rr, prio_free, maxage_s: the tunables, in percent and
+    seconds.
     """
 
     def __init__(
-        self, view: SystemView, seed: int = 0, *, threshold_rr: int = 17, prio_free: int = 90
+        self,
+        view: SystemView,
+        seed: int = 0,
+        *,
+        threshold_rr: int = 17,
+        prio_free: int = 90,
+        maxage_s: int = MAXAGE_S,
     ) -> None:
         self._random = Random(seed)
         self._threshold = threshold_rr * 256 // 100
         self._wide = 256 - prio_free * 256 // 100
+        self._maxage_s = maxage_s
         self._now = 0.0
         self.index = [o.index for o in view.osts]
         self._pools = [set(o.pools) for o in view.osts]
@@ -134,6 +152,42 @@ class Lsa:
         chosen = [i for i in np.roll(members, -first).tolist() if usable[i]][:stripe_count]
         return tuple(self.index[i] for i in chosen)
 
+    def take_over(
+        self, osts: Mapping[int, Used], servers: Mapping[str, Used], now_s: float, *, weighing: bool = True
+    ) -> None:
+        """Go on from an MDS's own penalties, of OSTs by index and of servers by name, at that time.
+
+        weighing: it weighed at its last creation; penalties of before a round robin do not outlive it.
+        """
+        self._now, self._dirty, self._reset = now_s, True, not weighing
+        for i, index in enumerate(self.index):
+            if index in osts:
+                self._penalty[i], self._last_used[i] = osts[index]
+        for s, name in enumerate(self._servers):
+            if name in servers:
+                self._server_penalty[s], self._server_last_used[s] = servers[name]
+
+    def weights(self, pool: str = "") -> dict[int, int]:
+        """Weight of each OST that the next component could get, by index, in units of 256 bytes; all 0: the first one.
+
+        They count in weighted mode only.
+        """
+        members = self._members(pool)
+        if pool:
+            self._pool_penalties(members)
+        else:
+            self._penalties()
+        candidates = self._candidates(members)
+        indices = [self.index[i] for i in candidates.tolist()]
+        return dict(zip(indices, self._weights()[candidates].tolist(), strict=True))
+
+    def per_object(self) -> tuple[dict[int, int], dict[str, int]]:
+        """What one object adds to the penalty of an OST, by index, and of a server, as computed last."""
+        return (
+            dict(zip(self.index, self._per_object.tolist(), strict=True)),
+            dict(zip(self._servers, self._server_per_object.tolist(), strict=True)),
+        )
+
     @property
     def round_robin(self) -> bool:
         """True while space counts as even."""
@@ -203,7 +257,7 @@ class Lsa:
         same_space = self._pool_penalties(members) if pool else self._penalties()
         if same_space:
             return []
-        candidates = members[self._usable()[members] & ~self._degraded[members]]
+        candidates = self._candidates(members)
         if len(candidates) < stripe_count:
             return []
         chosen: list[int] = []
@@ -216,6 +270,11 @@ class Lsa:
             candidates = np.delete(candidates, place)
             self._use(chosen[-1])
         return chosen
+
+    def _candidates(self, members: Array) -> Array:
+        """Those that may be drawn."""
+        drawn: Array = members[self._usable()[members] & ~self._degraded[members]]
+        return drawn
 
     def _weights(self) -> Array:
         weights: Array = (self._available >> 8) - self._penalty - self._server_penalty[self._server]
@@ -237,7 +296,9 @@ class Lsa:
         self._active_servers = int(np.count_nonzero(per_server))
         targets = np.bincount(self._server, minlength=len(self._servers))
         self._per_object[counted] = (self._wide * space[counted] >> 9) // (active - 1)
-        self._age(counted)
+        self._age(self._penalty, self._last_used, counted, self._reset)
+        every = np.ones(len(self._servers), bool)
+        self._age(self._server_penalty, self._server_last_used, every, self._reset)
         others = self._active_servers - 1
         if others < 1:
             # A single server cannot be penalised against others, so its OSTs are twice.
@@ -249,26 +310,25 @@ class Lsa:
         self._dirty = False
         return self._same_space
 
-    def _age(self, counted: Array) -> None:
+    def _age(self, penalty: Array, last_used: Array, which: Array, reset: bool) -> None:
         """Penalties halve with every 8 x `qos_maxage` without use, and vanish in round-robin mode."""
-        for penalty, last, which in (
-            (self._penalty, self._last_used, counted),
-            (self._server_penalty, self._server_last_used, np.ones(len(self._servers), bool)),
-        ):
-            age = (self._now - last).astype(np.int64) >> 3
-            gone = which & (self._reset | (age > 32 * MAXAGE_S))
-            halved = which & ~gone & (age > MAXAGE_S)
-            penalty[gone] = 0
-            penalty[halved] >>= age[halved] // MAXAGE_S
+        age = (self._now - last_used).astype(np.int64) >> 3
+        gone = which & (reset | (age > 32 * self._maxage_s))
+        halved = which & ~gone & (age > self._maxage_s)
+        penalty[gone] = 0
+        penalty[halved] >>= np.minimum(age[halved] // self._maxage_s, 63)
 
     def _pool_penalties(self, members: Array) -> bool:
-        """The simpler rule for a pool: only its OSTs' space, no servers."""
+        """The simpler rule for a pool, at each component: only its OSTs' space and age, no servers."""
         live = members[self._creatable[members]]
         space = self._available[live] >> 8
         live, space = live[space > 0], space[space > 0]
         if len(members) < 2 or not len(live):
             return True
         self._per_object[live] = (self._wide * space >> 9) // (len(members) - 1)
+        which = np.zeros(len(self._penalty), bool)
+        which[live] = True
+        self._age(self._penalty, self._last_used, which, reset=False)
         return _even(space, self._threshold)
 
     def _use(self, ost: int) -> None:

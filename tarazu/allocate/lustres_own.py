@@ -266,6 +266,8 @@ class _Avoided:
         osts: Array = np.bincount(problem.oss, self.space > 0)
         mean: Array = np.bincount(problem.oss, self.space) / np.maximum(1, osts)
         self._servers = int(np.count_nonzero(mean))
+        if servers and self._servers < 2:
+            self._per_object *= 2  # its OSTs' penalties stand for those of a single server
         self._per_server = servers * lsa.WIDE * mean / 2 / max(1, self._servers - 1)
         self._server_penalty = np.zeros(len(mean))
 
