@@ -71,14 +71,33 @@ PUBLIC void testbed_hold_lock(void)
 
 static uint64_t *wide_field(const char *name, uint32_t index)
 {
-    if (index < tb_state->n_osts) {
-        if (strcmp(name, "total") == 0)
-            return &tb_state->ost[index].total;
-        if (strcmp(name, "base") == 0)
-            return &tb_state->ost[index].base;
-        if (strcmp(name, "used") == 0)
-            return &tb_state->ost[index].used;
-    }
+    static const struct {
+        const char *name;
+        size_t offset;
+    } of_ost[] =
+        {
+            {"total", offsetof(struct tb_ost, total)},
+            {"base", offsetof(struct tb_ost, base)},
+            {"used", offsetof(struct tb_ost, used)},
+            {"weight", offsetof(struct tb_ost, weight)},
+            {"weighed", offsetof(struct tb_ost, weighed)},
+            {"penalty", offsetof(struct tb_ost, penalty)},
+            {"penalty_per_obj", offsetof(struct tb_ost, penalty_per_obj)},
+            {"last_used", offsetof(struct tb_ost, last_used)},
+        },
+      of_oss[] = {
+          {"oss_avail", offsetof(struct tb_oss, avail)},
+          {"oss_penalty", offsetof(struct tb_oss, penalty)},
+          {"oss_penalty_per_obj", offsetof(struct tb_oss, penalty_per_obj)},
+          {"oss_last_used", offsetof(struct tb_oss, last_used)},
+      };
+
+    for (unsigned i = 0; index < tb_state->n_osts && i < sizeof(of_ost) / sizeof(*of_ost); i++)
+        if (strcmp(name, of_ost[i].name) == 0)
+            return (uint64_t *)((char *)&tb_state->ost[index] + of_ost[i].offset);
+    for (unsigned i = 0; index < tb_state->n_osss && i < sizeof(of_oss) / sizeof(*of_oss); i++)
+        if (strcmp(name, of_oss[i].name) == 0)
+            return (uint64_t *)((char *)&tb_state->oss[index] + of_oss[i].offset);
     if (strcmp(name, "keep_bytes") == 0)
         return &tb_state->keep_bytes;
     return strcmp(name, "rng") == 0 ? &tb_state->rng : NULL;

@@ -6,11 +6,26 @@
 
 #define QOS_MAXAGE_S 5
 
-static void decay(uint64_t *penalty, int64_t last_used, int64_t now)
+/* Lustre counts those out that refuse objects (`lod_statfs_and_check`). */
+static bool active(const struct tb_ost *ost)
+{
+    return tb_ost_refuses(ost) == 0;
+}
+
+static unsigned count_active(void)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < tb_state->n_osts; i++)
+        count += active(&tb_state->ost[i]);
+    return count;
+}
+
+static void decay(uint64_t *penalty, int64_t last_used, int64_t now, bool reset)
 {
     int64_t age = (now - last_used) >> 3;
 
-    if (tb_state->qos_reset || age > 32 * QOS_MAXAGE_S)
+    if (reset || age > 32 * QOS_MAXAGE_S)
         *penalty = 0;
     else if (age > QOS_MAXAGE_S)
         *penalty >>= age / QOS_MAXAGE_S;
@@ -26,22 +41,20 @@ static void server_penalties(unsigned wide, int64_t now)
         if (oss->targets == 0)
             continue;
         oss->penalty_per_obj = ((wide * oss->avail >> 8) / (oss->targets * others)) >> 1;
-        decay(&oss->penalty, oss->last_used, now);
+        decay(&oss->penalty, oss->last_used, now, tb_state->qos_reset);
     }
 }
 
 /* Recomputes penalties and decides which mode holds; true = free space is alike, so round robin. */
 static bool same_space(void)
 {
-    unsigned wide = 256 - tb_state->prio_free, active = 0;
+    unsigned wide = 256 - tb_state->prio_free, targets = count_active();
     uint64_t least = UINT64_MAX, most = 0;
     int64_t now = time(NULL);
 
     if (!tb_state->qos_dirty)
         return tb_state->qos_same_space;
-    for (unsigned i = 0; i < tb_state->n_osts; i++)
-        active += !(tb_state->ost[i].flags & OST_INACTIVE);
-    if (active < 2)
+    if (targets < 2)
         return true;
     for (unsigned s = 0; s < tb_state->n_osss; s++)
         tb_state->oss[s].avail = 0;
@@ -51,18 +64,18 @@ static bool same_space(void)
         struct tb_oss *oss = &tb_state->oss[ost->oss];
         uint64_t avail = tb_ost_avail(ost) >> 8;
 
-        if ((ost->flags & OST_INACTIVE) || avail == 0)
+        if (!active(ost) || avail == 0)
             continue;
         least = avail < least ? avail : least;
         most = avail > most ? avail : most;
         tb_state->active_osss += oss->avail == 0;
         oss->avail += avail;
-        ost->penalty_per_obj = (wide * avail >> 9) / (active - 1);
-        decay(&ost->penalty, ost->last_used, now);
+        ost->penalty_per_obj = (wide * avail >> 9) / (targets - 1);
+        decay(&ost->penalty, ost->last_used, now, tb_state->qos_reset);
     }
     if (tb_state->active_osss < 2)
         for (unsigned i = 0; i < tb_state->n_osts; i++)
-            tb_state->ost[i].penalty_per_obj <<= 1;
+            tb_state->ost[i].penalty_per_obj <<= active(&tb_state->ost[i]);
     server_penalties(wide, now);
     tb_state->qos_same_space = most * (256 - tb_state->threshold_rr) / 256 < least;
     tb_state->qos_reset = tb_state->qos_same_space;
@@ -70,20 +83,28 @@ static bool same_space(void)
     return tb_state->qos_same_space;
 }
 
+/* The simpler rule for a pool (since 2.16): only its targets' space and age. */
 static bool pool_same_space(const struct tb_rr *rr)
 {
+    unsigned wide = 256 - tb_state->prio_free;
     uint64_t least = UINT64_MAX, most = 0;
+    int64_t now = time(NULL);
 
     if (rr == &tb_state->rr)
         return same_space();
-    same_space();
+    if (rr->count < 2)
+        return true;
     for (unsigned i = 0; i < rr->count; i++) {
-        uint64_t avail = tb_ost_avail(&tb_state->ost[rr->members[i]]) >> 8;
+        struct tb_ost *ost = &tb_state->ost[rr->members[i]];
+        uint64_t avail = tb_ost_avail(ost) >> 8;
 
-        if (avail == 0 || (tb_state->ost[rr->members[i]].flags & OST_INACTIVE))
+        if (avail == 0 || !active(ost))
             continue;
         least = avail < least ? avail : least;
         most = avail > most ? avail : most;
+        tb_state->oss[ost->oss].avail += avail; /* as Lustre does, until all targets are looked at again */
+        ost->penalty_per_obj = (wide * avail >> 9) / (rr->count - 1);
+        decay(&ost->penalty, ost->last_used, now, false);
     }
     return (most * (256 - tb_state->threshold_rr)) >> 8 < least;
 }
@@ -92,6 +113,7 @@ static void weigh(struct tb_ost *ost)
 {
     uint64_t avail = tb_ost_avail(ost) >> 8, penalty = ost->penalty + tb_state->oss[ost->oss].penalty;
 
+    ost->weighed = avail;
     ost->weight = avail < penalty ? 0 : avail - penalty;
 }
 
@@ -100,12 +122,9 @@ static uint64_t chosen(struct tb_ost *ost)
 {
     struct tb_oss *oss = &tb_state->oss[ost->oss];
     uint64_t total = 0;
-    unsigned active = 0;
 
-    for (unsigned i = 0; i < tb_state->n_osts; i++)
-        active += !(tb_state->ost[i].flags & OST_INACTIVE);
     ost->usable = 0;
-    ost->penalty = (ost->penalty >> 1) + ost->penalty_per_obj * active;
+    ost->penalty = (ost->penalty >> 1) + ost->penalty_per_obj * count_active();
     oss->penalty = (oss->penalty >> 1) + oss->penalty_per_obj * tb_state->active_osss;
     ost->last_used = oss->last_used = time(NULL);
     for (unsigned s = 0; s < tb_state->n_osss; s++) {
@@ -116,7 +135,7 @@ static uint64_t chosen(struct tb_ost *ost)
     for (unsigned i = 0; i < tb_state->n_osts; i++) {
         struct tb_ost *each = &tb_state->ost[i];
 
-        if (each->flags & OST_INACTIVE)
+        if (!active(each))
             continue;
         each->penalty = each->penalty < each->penalty_per_obj ? 0 : each->penalty - each->penalty_per_obj;
         weigh(each);

@@ -159,10 +159,13 @@ def mds_files(
     sizes: Sequence[Mapping[str, object]],
     pools: Mapping[str, Sequence[int]],
     striping: tuple[int, int],
+    weights: Sequence[str],
+    tunables: Mapping[str, object],
     lost: Collection[int] = (),
 ) -> dict[str, object]:
     """`lod` and `osp` parameters of the MDS; `striping` is the file system's (stripe count, stripe size in bytes);
-    `lost`: OSTs to which the MDS has no connection.
+    `weights`: a line of each OST for `qos_ost_weights`; `tunables`: `qos_*`; `lost`: OSTs to which the MDS has no
+    connection.
     """
     active = [not f["inactive"] for f in flags]
     lod = f"lod/{fs_name}-{MDT}-mdtlov"
@@ -170,16 +173,19 @@ def mds_files(
         "sys/fs/lustre/version": statfiles.VERSION,
         "sys/fs/lustre/health_check": "healthy",
         f"{DEBUG}/lustre/{lod}/target_obd": _target_obd(fs_name, active),
+        f"{DEBUG}/lustre/{lod}/qos_ost_weights": "".join(weights),
     }
+    for pool, members in pools.items():
+        of_pool = "".join(weights[i] for i in members)
+        files[f"{DEBUG}/lustre/{lod}/pool/{pool}/qos_ost_weights"] = of_pool
     for name, value in {
         "numobd": len(active),
         "activeobd": sum(active),
         "stripecount": striping[0],
         "stripesize": striping[1],
         "stripeoffset": -1,
-        "qos_threshold_rr": "17%",
-        "qos_prio_free": "90%",
         "qos_maxage": 5,
+        **tunables,
         "uuid": f"{fs_name}-{MDT}-mdtlov_UUID",
     }.items():
         files[f"sys/fs/lustre/{lod}/{name}"] = value
@@ -191,6 +197,8 @@ def mds_files(
         files[f"{osp}/max_create_count"] = 0 if flag["no_create"] else 20000
         files[f"{osp}/prealloc_status"] = -28 if flag["full"] else 0
         files[f"{osp}/ost_conn_uuid"] = "127.0.0.1@tcp"
+        letters = (("D", "degraded"), ("R", "readonly"), ("N", "no_create"), ("S", "full"))
+        files[f"{osp}/statfs_state"] = "".join(letter for letter, name in letters if flag[name])
         state = "CONNECTING" if i in lost else "FULL"
         files[osp.replace("sys/fs", DEBUG, 1) + "/state"] = (
             f"current_state: {state}\nstate_history:\n - [ 1795165919, CONNECTING ]\n - [ 1795165919, FULL ]\n"

@@ -219,7 +219,9 @@ class StatisticsServer:
                 roots.write_tree(testbed.oss_root(testbed.oss_of_ost[i]), {path: text})
         self._write_hosts(now)
         striping = (mds.get("stripe_count"), mds.get("stripe_size"))
-        mds_files = roots.mds_files(fs, flags, sizes, testbed.pools, striping, lost)
+        qos = {f"qos_{n}": f"{(mds.get(n) * 100 + 255) >> 8}%" for n in ("threshold_rr", "prio_free")}
+        weights = [self._weights(i) for i in range(len(self.counters))]
+        mds_files = roots.mds_files(fs, flags, sizes, testbed.pools, striping, weights, qos, lost)
         roots.write_tree(testbed.mds_root, mds_files | self._host("mds", now, 0.0, 0.2))
         for number in range(len(testbed.client_names)):
             roots.write_tree(
@@ -234,6 +236,14 @@ class StatisticsServer:
                     striping,
                 ),
             )
+
+    def _weights(self, ost: int) -> str:
+        """Its line of `qos_ost_weights`."""
+        name, get = self.testbed.oss_of_ost[ost], self.testbed.mds.get
+        oss = self.testbed.oss_names.index(name)
+        values = (get(f, ost) for f in ("weight", "penalty", "penalty_per_obj", "weighed", "last_used"))
+        of_oss = (get(f"oss_{f}", oss) for f in ("avail", "penalty", "penalty_per_obj", "last_used"))
+        return statfiles.qos_weights(ost, tuple(values), f"{name}@tcp", tuple(of_oss))
 
     def _write_routers(self, forwarded: routers.Forwarded, now: float) -> None:
         dead = self.testbed.dead()

@@ -170,6 +170,17 @@ def lnet_stats(
     return " ".join(map(str, counts)) + "\n"
 
 
+def qos_weights(ost: int, values: Sequence[int], nid: str, of_server: Sequence[int]) -> str:
+    """A line of `lod.*.qos_ost_weights` (`lod_tgt_weights_seq_show`)."""
+    weight, penalty, per_object, avail, used = values
+    server_avail, server_penalty, server_per_object, server_used = of_server
+    return (
+        f"- {{ ost_idx: {ost}, tgt_weight: {weight}, tgt_penalty: {penalty}, tgt_penalty_per_obj: {per_object}, "
+        f"tgt_avail: {avail}, tgt_last_used: {used}, svr_nid: {nid}, svr_bavail: {server_avail}, svr_iavail: 1, "
+        f"svr_penalty: {server_penalty}, svr_penalty_per_obj: {server_per_object}, svr_last_used: {server_used} }}\n"
+    )
+
+
 def lnet_nis(*nids: str) -> str:
     """`lnet/nis`."""
     return (

@@ -32,8 +32,8 @@
 enum { OST_INACTIVE = 1, OST_NO_CREATE = 2, OST_DEGRADED = 4, OST_READONLY = 8, OST_FULL = 16, OST_DEAD = 32 };
 
 struct tb_ost {
-    uint64_t total, base, used; /* bytes; base = filled before, used = by files in the mount */
-    uint64_t penalty, penalty_per_obj, weight;
+    uint64_t total, base, used;                         /* bytes; base = filled before, used = by files in the mount */
+    uint64_t penalty, penalty_per_obj, weight, weighed; /* weighed: what was available then */
     int64_t last_used;
     uint32_t flags, oss, next_oid, usable;
 };
@@ -69,7 +69,7 @@ enum tb_request {
 };
 
 #define TB_STATE_MAGIC "TBSTATE1"
-#define TB_STATE_VERSION 3u
+#define TB_STATE_VERSION 4u
 
 struct tb_state {
     char magic[8];
