@@ -65,7 +65,7 @@ MAY_IMPORT = {
     "rebalance": BASE | {"layout", "allocate", "native", "trace", "wire"},
     "store": BASE | {"layout", "trace", "native", "why"},
     "plan": BASE | {"layout", "store", "native", "wire"},
-    "doctor": BASE | {"wire", "stats", "trace", "store", "prepare", "run", "native"},
+    "doctor": BASE | {"wire", "stats", "allocate", "trace", "store", "prepare", "run", "native"},
     "prepare": BASE | {"changes", "native", "layout", "wire"},
     "run": BASE
     | {

@@ -155,6 +155,24 @@ PARAMETERS: dict[str, Parameter] = {
             ("qos_maxage", ALL, "fallback"),
         )
     },
+    "lod.*.qos_ost_weights": _mds(
+        "how the MDS weighs its OSTs (`tarazu doctor allocator`)",
+        {f"{DEBUG}/lod/*/qos_ost_weights": "2.16-2.17"},
+        expected=False,
+    ),
+    "lod.*.pool.*.qos_ost_weights": _mds(
+        "how the MDS weighs its OSTs (`tarazu doctor allocator`)",
+        {f"{DEBUG}/lod/*/pool/*/qos_ost_weights": "2.16-2.17"},
+        expected=False,
+    ),
+    **{
+        f"osp.*.{name}": _mds(
+            "space and state of each OST, as the MDS sees them (`tarazu doctor allocator`)",
+            {f"{SYS}/osp/*/{name}": versions, f"{PROC}/osp/*/{name}": "fallback"},
+            expected=False,
+        )
+        for name, versions in (("kbytesavail", ALL), ("kbytestotal", ALL), ("statfs_state", "2.17"))
+    },
     "osp.*.active": _mds(
         "OSTs that the administrator made inactive",
         {f"{SYS}/osp/*/active": ALL, f"{PROC}/osp/*/active": "fallback"},
@@ -267,8 +285,13 @@ def find_exports(root: str | Path) -> dict[tuple[str, str], Path]:
 
 def find_pools(root: str | Path) -> list[tuple[str, str, Path]]:
     """(lod device, pool, file that lists its targets) of every OST pool known to the MDS below `root`."""
+    return find_in_pools(root, "lod.*.pools.*")
+
+
+def find_in_pools(root: str | Path, parameter: str) -> list[tuple[str, str, Path]]:
+    """(lod device, pool, file) of a parameter that each OST pool has."""
     paths: dict[tuple[str, str], Path] = {}
-    for names, path in _matches(root, "lod.*.pools.*"):
+    for names, path in _matches(root, parameter):
         paths.setdefault((names[0], names[1]), path)
     return [(device, pool, path) for (device, pool), path in paths.items()]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import random
@@ -12,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from tarazu.doctor.allocator import comparisons
+from tarazu.errors import BadInput
 from tarazu.stats import mds
 from tarazu.stats.collector import Collector
 from tarazu.stats.mds_load import MdsCollector
@@ -122,7 +125,7 @@ CHANGES: tuple[Callable[[bytearray, random.Random], None], ...] = (
 
 
 def mutate_statistics(n: int, seed: int = 0) -> Result:
-    """Change `n` files, a few at a time, and look at the node as ossd, mdsd and `tarazu doctor collect` do after each.
+    """Change `n` files, a few at a time, and look at the node as ossd, mdsd and `tarazu doctor` do after each.
 
     Raises what the product raises, which is to be nothing; and AssertionError when a look takes too long.
     """
@@ -167,6 +170,8 @@ def _look(root: Path, collector: Collector, mds_collector: MdsCollector, now: fl
     assert load.interval_s >= 0
     if now % 8 == 0:
         survey(root)
+        with contextlib.suppress(BadInput):
+            comparisons(root, now)
 
 
 def _memory_bytes() -> int:
