@@ -33,18 +33,31 @@
 #define LOV_USER_MAGIC_COMP_V1 0x0BD60BD0u
 
 #define LOV_PATTERN_RAID0 0x001u
+#define LOV_PATTERN_PARITY 0x004u
 #define LOV_PATTERN_MDT 0x100u
 #define LOV_PATTERN_OVERSTRIPING 0x200u
+#define LOV_PATTERN_COMPRESS 0x800u
 #define LOV_PATTERN_F_MASK 0xffff0000u
+#define LOV_PATTERN_F_RELEASED 0x80000000u /* by HSM */
 
 #define LOV_OFFSET_DEFAULT 0xffffu   /* no start index */
 #define LOV_ALL_STRIPES 0xffffu      /* a stripe on each OST */
 #define LOV_ALL_STRIPES_WIDE 0xffe0u /* 32 on each; the counts between them are in steps of one */
 
+#define LCME_FL_STALE 0x01u
 #define LCME_FL_PREF_RW 0x06u
-#define LCME_FL_INIT 0x10u      /* the component has its objects */
-#define LCME_FL_EXTENSION 0x40u /* the space into which the component before it grows (SEL) */
-#define LCME_FL_NEG 0x80000000u /* with others: components without these */
+#define LCME_FL_OFFLINE 0x08u
+#define LCME_FL_INIT 0x10u /* the component has its objects */
+#define LCME_FL_NOSYNC 0x20u
+#define LCME_FL_EXTENSION 0x40u        /* the space into which the component before it grows (SEL) */
+#define LCME_FL_PARITY 0x80u           /* of a component that is erasure coded (since 2.16) */
+#define LCME_FL_COMPRESS 0x100u        /* since 2.16, as are the next two */
+#define LCME_FL_PARTIAL 0x200u         /* not all of it is compressed */
+#define LCME_FL_NOCOMPR 0x400u         /* it is not to be compressed */
+#define LCME_FL_IS_LINK_ID 0x40000000u /* EC, after 2.17 */
+#define LCME_FL_NEG 0x80000000u        /* with others: components without these */
+#define LCME_LINK_ID_SHIFT 48          /* EC, after 2.17: in the high bits of the component's time */
+#define LCM_FL_FLR_MASK 0x3u
 
 /* ---- the attribute lustre.lov, little-endian ---- */
 #define LUSTRE_STRUCT __attribute__((packed, may_alias))

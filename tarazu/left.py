@@ -114,6 +114,8 @@ AS_GOOD = "Lustre's own allocator does as well"
 LEFT_TO_LUSTRE = "left to Lustre"
 """Status of a plan of which nothing is placed, and nothing is wrong."""
 MIRRORED = "a mirrored default layout"
+ERASURE_CODED = "an erasure-coded default layout"
+COMPRESSED = "a default layout with compression"
 UNKNOWN_KIND = "a default layout of an unknown kind"
 NAMES_OSTS = "a default layout that names its OSTs (lfs setstripe -i or -o)"
 """Of directories below which nothing is placed."""
@@ -129,6 +131,8 @@ LIBLUSTREAPI = "liblustreapi: "
 TEXTS = {
     AS_GOOD: NO_GAIN,
     MIRRORED: OWN_LAYOUT,
+    ERASURE_CODED: OWN_LAYOUT,
+    COMPRESSED: OWN_LAYOUT,
     UNKNOWN_KIND: OWN_LAYOUT,
     NAMES_OSTS: OWN_LAYOUT,
     OWN_DEFAULT: OWN_LAYOUT,

@@ -10,7 +10,7 @@ import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -36,10 +36,11 @@ uint64_t tz_hash_exact(const uint8_t *key, const char *fs, size_t fs_length, con
 uint64_t tz_hash_template(const uint8_t *key, char kind, const char *fs, size_t fs_length, const char *text,
                           size_t length, int32_t rank, uint32_t n);
 
-struct tz_lov { bool composite; uint16_t entries; uint32_t mirrors; };
+struct tz_lov { bool composite; uint16_t entries; uint32_t mirrors, odd; };
 struct lov_user_ost_data_v1 { uint64_t id, seq; uint32_t l_ost_gen, l_ost_idx; };
 struct tz_lov_entry {
-    uint64_t start, end; uint32_t id, flags, pattern, stripe_size; uint16_t stripe_count, objects, first_ost;
+    uint64_t start, end; uint32_t id, flags, pattern, odd, stripe_size;
+    uint16_t stripe_count, objects, first_ost;
     const struct lov_user_ost_data_v1 *object; char pool[16];
 };
 int tz_lov_check(const void *blob, size_t length, struct tz_lov *lov);
@@ -95,12 +96,19 @@ class DecodedComponent(msgspec.Struct, frozen=True):
         return bool(self.flags & lustre.LCME_FL_EXTENSION)
 
 
+Odd = Literal["erasure-coded", "compressed", "mirrored", "released by HSM", "of an unknown kind"]
+ODD: tuple[Odd, ...] = get_args(Odd)
+"""In the order of the bits of `enum tz_lov_odd`."""
+
+
 class Decoded(msgspec.Struct, frozen=True):
     """A whole `lustre.lov` blob."""
 
     composite: bool
     mirrors: int
     components: tuple[DecodedComponent, ...]
+    odd: tuple[Odd, ...] = ()
+    """What in it a `Layout` does not tell: it is never a template, never moved, never told in options."""
 
     @property
     def names_osts(self) -> bool:
@@ -108,7 +116,9 @@ class Decoded(msgspec.Struct, frozen=True):
         return any(component.first_ost is not None for component in self.components)
 
     def layout(self) -> Layout:
-        """The layout as it is written down: an extension is folded into the component that it extends."""
+        """The layout as it is written down: an extension is folded into the component that it extends. Of one that is
+        `odd` it is not the whole.
+        """
         folded: list[Component] = []
         for entry in self.components:
             here = entry.component
@@ -262,7 +272,8 @@ def decode_lov(blob: bytes) -> Decoded:
         osts = tuple(e.object[k].l_ost_idx for k in range(e.objects))
         chosen = e.first_ost != lustre.LOV_OFFSET_DEFAULT and component.pattern != "mdt" and not extension
         components.append(DecodedComponent(component, e.flags, osts, e.first_ost if chosen else None))
-    return Decoded(lov.composite, lov.mirrors, tuple(components))
+    odd = tuple(kind for bit, kind in enumerate(ODD) if lov.odd >> bit & 1)
+    return Decoded(lov.composite, lov.mirrors, tuple(components), odd)
 
 
 def without_identity(blob: bytes) -> bytes:

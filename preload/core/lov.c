@@ -8,6 +8,40 @@ uint32_t tz_lov_md_size(uint32_t magic)
     return magic == LOV_USER_MAGIC_V1 ? sizeof(struct lov_user_md_v1) : 0;
 }
 
+static uint32_t odd_pattern(uint32_t pattern)
+{
+    uint32_t known = LOV_PATTERN_RAID0 | LOV_PATTERN_OVERSTRIPING | LOV_PATTERN_PARITY | LOV_PATTERN_COMPRESS |
+                     LOV_PATTERN_F_RELEASED;
+    uint32_t odd = 0;
+
+    if (pattern == LOV_PATTERN_MDT)
+        return 0;
+    if (pattern & LOV_PATTERN_PARITY)
+        odd |= TZ_LOV_EC;
+    if (pattern & LOV_PATTERN_COMPRESS)
+        odd |= TZ_LOV_COMPRESSED;
+    if (pattern & LOV_PATTERN_F_RELEASED)
+        odd |= TZ_LOV_RELEASED;
+    return pattern & ~known ? odd | TZ_LOV_UNKNOWN : odd;
+}
+
+static uint32_t odd_entry(const struct lov_comp_md_entry_v1 *entry)
+{
+    const uint32_t ec = LCME_FL_PARITY | LCME_FL_IS_LINK_ID, plain = LCME_FL_INIT | LCME_FL_EXTENSION,
+                   compressed = LCME_FL_COMPRESS | LCME_FL_PARTIAL | LCME_FL_NOCOMPR,
+                   mirror = LCME_FL_STALE | LCME_FL_PREF_RW | LCME_FL_OFFLINE | LCME_FL_NOSYNC;
+    uint32_t flags = entry->lcme_flags, odd = 0;
+
+    if ((flags & ec) || entry->lcme_dstripe_count || entry->lcme_cstripe_count ||
+        entry->lcme_time_and_id >> LCME_LINK_ID_SHIFT)
+        odd |= TZ_LOV_EC;
+    if ((flags & compressed) || entry->lcme_compr_type || entry->lcme_compr_level)
+        odd |= TZ_LOV_COMPRESSED;
+    if (flags & mirror)
+        odd |= TZ_LOV_MIRROR;
+    return flags & ~(ec | plain | compressed | mirror) ? odd | TZ_LOV_UNKNOWN : odd;
+}
+
 static int read_md(const uint8_t *at, size_t size, struct tz_lov_entry *e)
 {
     const struct lov_user_md_v3 *md = (const void *)at;
@@ -21,6 +55,7 @@ static int read_md(const uint8_t *at, size_t size, struct tz_lov_entry *e)
     if (size < head || (size - head) % sizeof *e->object != 0)
         return EINVAL;
     e->pattern = md->lmm_pattern;
+    e->odd |= odd_pattern(md->lmm_pattern);
     e->stripe_size = md->lmm_stripe_size;
     e->stripe_count = md->lmm_stripe_count;
     if (head == sizeof *md)
@@ -43,6 +78,10 @@ static int read_head(const void *blob, size_t length, struct tz_lov *lov)
     if (head->lcm_magic != LOV_USER_MAGIC_COMP_V1)
         return tz_lov_md_size(head->lcm_magic) ? 0 : EOPNOTSUPP;
     *lov = (struct tz_lov){.composite = true, .entries = head->lcm_entry_count, .mirrors = head->lcm_mirror_count + 1u};
+    if (lov->mirrors > 1 || (head->lcm_flags & LCM_FL_FLR_MASK))
+        lov->odd |= TZ_LOV_MIRROR;
+    if (head->lcm_flags & ~LCM_FL_FLR_MASK)
+        lov->odd |= TZ_LOV_UNKNOWN;
     if (head->lcm_size > length || head->lcm_size < sizeof *head + sizeof *head->lcm_entries * lov->entries)
         return EINVAL;
     return 0;
@@ -59,7 +98,8 @@ static int read_composite_entry(const void *blob, uint32_t i, struct tz_lov_entr
     *e = (struct tz_lov_entry){.start = entry->lcme_extent.e_start,
                                .end = entry->lcme_extent.e_end,
                                .id = entry->lcme_id,
-                               .flags = entry->lcme_flags};
+                               .flags = entry->lcme_flags,
+                               .odd = odd_entry(entry)};
     return read_md((const uint8_t *)blob + entry->lcme_offset, entry->lcme_size, e);
 }
 
@@ -90,7 +130,10 @@ int tz_lov_check(const void *blob, size_t length, struct tz_lov *lov)
 
     for (uint32_t i = 0; rc == 0 && i < lov->entries; i++) {
         rc = tz_lov_entry(blob, length, i, &entry);
-        if (rc || !lov->composite)
+        if (rc)
+            break;
+        lov->odd |= entry.odd;
+        if (!lov->composite)
             break;
         if (head->lcm_entries[i].lcme_offset < reached)
             rc = EINVAL; /* overlapping parts */

@@ -5,11 +5,21 @@
 
 #include "lustre.h"
 
+/* What is in layouts that are never made, copied or completed here: they are another's. */
+enum tz_lov_odd {
+    TZ_LOV_EC = 1,         /* erasure coded */
+    TZ_LOV_COMPRESSED = 2, /* or said not to be */
+    TZ_LOV_MIRROR = 4,     /* FLR: mirrors, their states and preferences */
+    TZ_LOV_RELEASED = 8,   /* HSM */
+    TZ_LOV_UNKNOWN = 16,   /* patterns and flags of a later Lustre, and of damaged files */
+};
+
 /* A whole attribute. */
 struct tz_lov {
     bool composite;
     uint16_t entries; /* 1 for a plain layout */
     uint32_t mirrors;
+    uint32_t odd; /* TZ_LOV_*, of the whole and of all entries; after tz_lov_check */
 };
 
 /* One of its entries, or all of a plain layout. */
@@ -18,6 +28,7 @@ struct tz_lov_entry {
     uint32_t id;    /* 0 for a plain layout */
     uint32_t flags; /* LCME_FL_* */
     uint32_t pattern;
+    uint32_t odd;         /* TZ_LOV_* */
     uint32_t stripe_size; /* of an extension component: its extension size in SEL_UNIT_SIZE */
     uint16_t stripe_count;
     uint16_t objects;   /* how many follow: none before they are made */

@@ -160,7 +160,7 @@ enum tz_lov_verdict tz_lov_compare(const void *blob, size_t length, const struct
     uint32_t next = 0;
 
     *late = 0;
-    if (tz_lov_check(blob, length, &lov) || lov.composite != layout->composite)
+    if (tz_lov_check(blob, length, &lov) || lov.odd || lov.composite != layout->composite)
         return TZ_LOV_OTHER;
     for (uint16_t i = 0; i < layout->count; i++) {
         const struct tz_component *c = &layout->components[i];

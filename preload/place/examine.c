@@ -9,7 +9,7 @@ static bool is_cut_short(struct tz_create *c, const struct tz_plan *plan)
     struct tz_lov_entry last;
     struct tz_lov lov;
 
-    if (!plan->layout.composite || tz_lov_check(c->scratch->lov, c->lov_length, &lov) || !lov.composite ||
+    if (!plan->layout.composite || tz_lov_check(c->scratch->lov, c->lov_length, &lov) || lov.odd || !lov.composite ||
         lov.entries == 0 || lov.entries >= plan->layout.count ||
         tz_lov_entry(c->scratch->lov, c->lov_length, lov.entries - 1, &last) ||
         last.end != plan->layout.components[lov.entries - 1].end)

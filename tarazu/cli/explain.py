@@ -102,6 +102,12 @@ def actual_layout(path: str) -> dict[str, Any]:
     except LayoutError as error:
         return {"setstripe": "", "osts": [], "problem": str(error)}
     osts = [c.osts for c in decoded.components if not c.extension]
+    if decoded.odd:
+        return {
+            "setstripe": "",
+            "osts": osts,
+            "problem": f"is {' and '.join(decoded.odd)}: Lustre's own tools show it",
+        }
     return {"setstripe": format_layout(decoded.layout(), osts), "osts": osts, "problem": ""}
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import msgspec
 
-from tarazu import config, native
+from tarazu import config
 from tarazu.changes.change import ALL, Score
 from tarazu.changes.held import Held
 from tarazu.cli.output import action_options, print_json
@@ -328,6 +328,8 @@ def _one(
     osts = [ost for view in system.views if view.fs_name == fs_name for ost in view.osts]
     pool = settings.pool.name
     base = _base([m for m in mounts if m.fs_name == fs_name], fs)
+    if isinstance(base, str):
+        return nothing(base)
     chosen = choose(base, expected, osts, pool, sorted(fs.pools.get(pool, ())), lists=lists)
     words = ""
     if chosen.layout:
@@ -335,9 +337,10 @@ def _one(
     return Prepared(directory, fs_name, expected, chosen, words, tuple(scores(base, chosen, osts, fs.pools)))
 
 
-def _base(mounts: Sequence[client.Mount], fs: client.FileSystem) -> Layout:
-    """What files get in a directory without a default of its own."""
+def _base(mounts: Sequence[client.Mount], fs: client.FileSystem) -> Layout | str:
+    """What files get in a directory without a default of its own, or why nothing is set instead of that."""
+    from tarazu.plan.left_to_lustre import default_layout
     from tarazu.run.plan import default_layouts
 
     blob, _ = default_layouts.default_layouts(mounts, (), default_layouts.own_default(fs))
-    return native.decode_lov(blob).layout() if blob else Layout((Component(0, EOF, 4 * MIB, 1),))
+    return default_layout(blob) or Layout((Component(0, EOF, 4 * MIB, 1),))

@@ -15,7 +15,7 @@ from tarazu.config import RunSettings
 from tarazu.config.taking_part import why_not_key
 from tarazu.errors import TarazuError
 from tarazu.layout.objects import asked_osts, explicit_components
-from tarazu.left import MIRRORED, NO_OSTS, UNKNOWN_KIND
+from tarazu.left import COMPRESSED, ERASURE_CODED, MIRRORED, NO_OSTS, UNKNOWN_KIND
 from tarazu.model import FilePlacement, Forecast, Layout
 from tarazu.store import placement_map
 from tarazu.store.rows import NewFile
@@ -25,12 +25,11 @@ log = logging.getLogger("tarazu.clientd")
 
 MOST_REASONS = 5
 """Told to the leader with one plan, the commonest ones."""
+ODD = {"erasure-coded": ERASURE_CODED, "compressed": COMPRESSED, "mirrored": MIRRORED}
 
 
 def default_layout(blob: bytes) -> Layout | str | None:
-    """The layout in a directory's `lustre.lov`; None where there is none, MIRRORED or UNKNOWN_KIND for what is never
-    placed over.
-    """
+    """The layout in a directory's `lustre.lov`; None where there is none, and why not for what is never placed over."""
     if not blob:
         return None
     try:
@@ -38,7 +37,7 @@ def default_layout(blob: bytes) -> Layout | str | None:
     except TarazuError as error:
         log.warning("a directory's default layout is not understood: %s", error)
         return UNKNOWN_KIND
-    return MIRRORED if decoded.mirrors > 1 else decoded.layout()
+    return ODD.get(decoded.odd[0], UNKNOWN_KIND) if decoded.odd else decoded.layout()
 
 
 def names_osts(blob: bytes) -> bool:

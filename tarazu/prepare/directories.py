@@ -98,6 +98,8 @@ def words_of_default(blob: bytes) -> str:
         return ""
     try:
         default = native.decode_lov(blob)
+        if default.odd:
+            return UNKNOWN
         parts = [component for component in default.components if not component.extension]
         first = [() if part.first_ost is None else (part.first_ost,) for part in parts]
         osts = [part.osts if len(part.osts) > 1 else start for part, start in zip(parts, first, strict=True)]

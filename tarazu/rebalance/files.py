@@ -20,7 +20,7 @@ Why = Literal[
     "small", "being written", "mirrored", "on the MDT (DoM)", "self-extending", "overstriped", "not striped as RAID 0",
     "without objects", "sparse", "layout unreadable", "excluded", "on an OST that mdsd does not show", "gone",
     "servers that do not answer",
-    "where a directory's default names OSTs",
+    "where a directory's default names OSTs", "erasure-coded", "compressed", "of an unknown kind",
 ]  # fmt: skip
 """Why a file is left where it is."""
 
@@ -158,12 +158,12 @@ class Files:
 def why_not(stat: Stat, decoded: Decoded) -> Why | None:
     """Why a file of that layout is not moved.
 
-    Layouts that `lfs migrate` would change or refuse stay: mirrors, DoM, self-extending components. A file that HSM
-    has released has no objects: opening it would bring it back.
+    Layouts that `lfs migrate` would change or refuse stay: mirrors, EC, compression, DoM, self-extending components. A
+    file that HSM has released has no objects: opening it would bring it back.
     """
     components = decoded.components
-    if decoded.mirrors > 1:
-        return "mirrored"
+    for kind in decoded.odd:
+        return "without objects" if kind == "released by HSM" else kind
     if any(c.flags & LCME_FL_EXTENSION or c.component.extension_bytes for c in components):
         return "self-extending"
     patterns = {c.component.pattern for c in components}

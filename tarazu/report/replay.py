@@ -341,7 +341,7 @@ def decoded(blob: bytes) -> tuple[Layout, tuple[tuple[int, ...], ...]] | None:
     except LayoutError:
         return None
     parts = [c for c in attribute.components if not c.extension]
-    if attribute.mirrors > 1:
+    if attribute.odd:
         return None
     return attribute.layout(), tuple(tuple(c.osts) for c in parts)
 

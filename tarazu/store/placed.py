@@ -75,6 +75,8 @@ def ost_bytes(files: Iterable[FileRecord]) -> tuple[dict[int, int], int]:
         except LayoutError:
             continue
         layout = decoded[file.layout]
+        if layout.odd:
+            continue
         known += 1
         for entry in layout.components:
             sizes = component_object_bytes(entry.component, file.size_bytes)

@@ -7,8 +7,8 @@
 static bool alike(const struct tz_lov_entry *a, const struct tz_lov_entry *b)
 {
     if (a->start != b->start || a->end != b->end || a->flags != b->flags || a->pattern != b->pattern ||
-        a->stripe_size != b->stripe_size || a->stripe_count != b->stripe_count || a->objects != b->objects ||
-        memcmp(a->pool, b->pool, sizeof a->pool) != 0)
+        a->odd != b->odd || a->stripe_size != b->stripe_size || a->stripe_count != b->stripe_count ||
+        a->objects != b->objects || memcmp(a->pool, b->pool, sizeof a->pool) != 0)
         return false;
     for (uint32_t k = 0; k < a->objects; k++)
         if (a->object[k].l_ost_idx != b->object[k].l_ost_idx)
@@ -92,12 +92,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const uint16_t osts[3] = {0, 1, 2};
     struct tz_layout plain = {&component, 1, false}, composite = {two, 2, true};
     uint8_t *exact = fuzz_copy(data, size); /* so that a byte too far is seen */
+    enum tz_lov_verdict verdicts[2];
+    struct tz_lov lov;
     uint16_t late;
 
     forget(exact, size);
-    tz_lov_compare(exact, size, &plain, osts, TZ_LISTS_ALL, &late);
-    tz_lov_compare(exact, size, &composite, osts, TZ_LISTS_ALL, &late);
+    verdicts[0] = tz_lov_compare(exact, size, &plain, osts, TZ_LISTS_ALL, &late);
+    verdicts[1] = tz_lov_compare(exact, size, &composite, osts, TZ_LISTS_ALL, &late);
     FUZZ_EXPECT(late < 2);
+    if (tz_lov_check(exact, size, &lov) || lov.odd) /* never ours, so never completed */
+        FUZZ_EXPECT(verdicts[0] == TZ_LOV_OTHER && verdicts[1] == TZ_LOV_OTHER);
     free(exact);
     ask(data, size);
     return 0;
