@@ -1,7 +1,8 @@
 """Moves as `lfs migrate` options, and as a script that a site can read, run, stop, resume and take back.
 
-`-n` (2.12 and later) takes a lease and gives up where somebody writes; without it the file is locked while it is
-copied. `-W` (bandwidth, 2.16 and later) throttles within a file; the script also waits between files, so that older
+`--non-block` (2.12 and later) takes a lease and gives up where somebody writes; without it the file is locked while it
+is copied. Not its short form: `lfs_migrate -n` only prints. That script, deprecated after 2.17, is not needed: `lfs
+migrate` keeps the inode, and with it hard links. `-W` (bandwidth, 2.16 and later) throttles within a file; the script also waits between files, so that older
 clients keep the rate on average.
 """
 
@@ -78,14 +79,14 @@ def throttle(bytes_per_s: float, root: str | Path = "/") -> str:
 
 def command(order: MoveOrder, limit: str) -> str:
     """limit: as `throttle` has it."""
-    return " ".join(filter(None, ("lfs migrate -n", limit, order.new, quoted(order.path))))
+    return " ".join(filter(None, ("lfs migrate --non-block", limit, order.new, quoted(order.path))))
 
 
 def widening(files: Files, wide: Wider, limit: str) -> str:
     """The command that gives a plain file more stripes; Lustre chooses the OSTs."""
     (component,) = files.shape(wide.file).layout.components
     layout = Layout((msgspec.structs.replace(component, stripe_count=wide.stripe_count),))
-    words = ("lfs migrate -n", limit, format_layout(layout), quoted(files.path(wide.file)))
+    words = ("lfs migrate --non-block", limit, format_layout(layout), quoted(files.path(wide.file)))
     return " ".join(filter(None, words))
 
 
@@ -163,7 +164,7 @@ ask() { # number, layout, word for the notes
     note "$1" begun
     begin=$SECONDS
     # $2 is a list of words without blanks in them.
-    if "$LFS" migrate -n $limit $2 "$file"; then
+    if "$LFS" migrate --non-block $limit $2 "$file"; then
         note "$1" "$3"
         printf '%s of %s: %s: %s\n' "$1" "${#path[@]}" "$3" "$file"
         failed=0

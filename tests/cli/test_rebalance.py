@@ -219,7 +219,7 @@ def test_advice_as_text(on_client: Testbed, capsys: pytest.CaptureFixture[str]) 
         0, [sys.executable, "-m", "tarazu", *words, "--idle", "0"], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "OST 5" in done.stdout and "lfs migrate -n -W 200M -c 1 -S 1M -o " in done.stdout
+    assert "OST 5" in done.stdout and "lfs migrate --non-block -W 200M -c 1 -S 1M -o " in done.stdout
     assert "paid back after" in done.stdout and "bound, s" in done.stdout
     os.utime(on_client.mount / "set" / "f0")
     assert main(words) == 0

@@ -151,7 +151,7 @@ def test_a_file_with_one_large_object_needs_more_stripes() -> None:
     )
     (wide,) = outlook.wider
     assert (wide.file, wide.stripe_count) == (0, 8) and wide.after_s == pytest.approx(100 / 8)
-    assert widening(files, wide, "-W 190M") == "lfs migrate -n -W 190M -c 8 -S 1M /scratch/set/large"
+    assert widening(files, wide, "-W 190M") == "lfs migrate --non-block -W 190M -c 8 -S 1M /scratch/set/large"
 
 
 @settings(max_examples=40)

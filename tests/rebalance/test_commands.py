@@ -31,7 +31,7 @@ def test_a_lustre_without_the_option_is_not_given_it(tmp_path: Path, version: st
     (place / "version").write_text(version)
     assert throttle(100 * 2**20, tmp_path) == expected
     shown = command(MoveOrder("/f o", 1, 1, "-c 1", "-c 2"), expected)
-    assert shown == " ".join(["lfs migrate -n", *([expected] if expected else []), "-c 2 '/f o'"])
+    assert shown == " ".join(["lfs migrate --non-block", *([expected] if expected else []), "-c 2 '/f o'"])
 
 
 def test_components_without_objects_get_no_list() -> None:
@@ -51,7 +51,7 @@ def test_a_name_that_a_terminal_would_obey_is_printed_as_bash_reads_it(tmp_path:
     assert printed.replace("\udcff", "").isprintable()
     script = os.fsencode(printed.replace("lfs migrate", "printf %s\\\\n", 1))
     words = subprocess.run(["bash", "-c", script], capture_output=True, check=True).stdout
-    assert words == b"-n\n-c\n2\n" + os.fsencode(name) + b"\n"
+    assert words == b"--non-block\n-c\n2\n" + os.fsencode(name) + b"\n"
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,14 @@ def test_the_script_limits_the_rate_wherever_lfs_can(
     env = {"LFS": str(lfs), "PATH": os.environ["PATH"]}
     done = subprocess.run(["bash", str(path)], env=env, capture_output=True, text=True, check=True)
     limit = " -W 100M" if limited else ""
-    assert done.stdout.splitlines()[0] == f"migrate -n{limit} -c 1 -o 2 {moved}"
+    assert done.stdout.splitlines()[0] == f"migrate --non-block{limit} -c 1 -o 2 {moved}"
 
 
 def test_a_file_whose_lease_could_not_be_had_does_not_stand_as_begun(tmp_path: Path) -> None:
     """Somebody has it open for writing; undo has nothing to take back of it, and still takes back what was moved."""
     busy, lfs, path = tmp_path / "busy", tmp_path / "lfs", tmp_path / "move.sh"
     lfs.write_text(
-        f'#!/bin/sh\n[ $1$2 = migrate-n ] || exit 0\nfor file; do :; done\necho "$@" >> {tmp_path}/calls\n'
+        f'#!/bin/sh\n[ "$1$2" = migrate--non-block ] || exit 0\nfor file; do :; done\necho "$@" >> {tmp_path}/calls\n'
         f'[ ! -e {busy} ] || [ "$(cat {busy})" != "$file" ] ||\n'
         '    { echo "cannot get lease: Device or resource busy" >&2; exit 1; }\n'
     )
