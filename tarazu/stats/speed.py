@@ -261,23 +261,29 @@ class SpeedEstimator:
             new = {i for i, judged in of_class.items() if (i, judged.writes) in fresh}
             if new and not by_all:
                 verdicts = _compared(of_class, new, pools, servers)
+                # Counted once for each set: for each of its OSTs it took seconds at 3,600.
+                sets = {id(beside): beside for _, beside in verdicts.values()}
+                well = {
+                    key: {i: e.ios for i, e in beside.items() if not of_class[i].state.slow}
+                    for key, beside in sets.items()
+                }
+                ios = {key: sum(of.values()) for key, of in well.items()}
                 for i in new:
-                    self._take_verdict(of_class, i, *verdicts[i])
+                    verdict, beside = verdicts[i]
+                    of = well[id(beside)]
+                    others, others_ios = len(of) - (i in of), ios[id(beside)] - of.get(i, 0)
+                    self._take_verdict(of_class[i], verdict, beside[i], others, others_ios)
 
     @staticmethod
-    def _take_verdict(
-        of_class: Mapping[int, _Judged], index: int, verdict: _Verdict, beside: Mapping[int, Evidence]
-    ) -> None:
-        judged, e = of_class[index], beside[index]
+    def _take_verdict(judged: _Judged, verdict: _Verdict, e: Evidence, others: int, others_ios: int) -> None:
         judged.usual = verdict.usual
-        others = [e.ios for i, e in beside.items() if i != index and not of_class[i].state.slow]
         of_bytes, of_ios = verdict.usual[:2]
         expected_s = max(e.mean_bytes / of_bytes, 1 / of_ios)
         shown = Shown(
             -math.log(verdict.share),
             e.ios,
-            len(others),
-            sum(others),
+            others,
+            others_ios,
             (e.seconds / e.ios - expected_s) / max(1.0, e.in_flight),
             e.rates[2],
         )
