@@ -62,9 +62,9 @@ class System(NamedTuple):
 
 
 SYSTEMS = {
-    35: System(35, 5, 2, 1, 6.0, 0.15, (2400.0, 7200.0), DAY_S),
-    480: System(480, 8, 4, 6, 20.0, 0.1, (1800.0, 3600.0), 8 * HOUR_S),
-    3600: System(3600, 8, 10, 30, 60.0, 0.1, (1200.0, 1800.0), 2 * HOUR_S),
+    35: System(35, 5, 2, 1, 6.0, 0.15, (1800.0, 3600.0), DAY_S),
+    480: System(480, 8, 4, 6, 20.0, 0.1, (1200.0, 2400.0), 6 * HOUR_S),
+    3600: System(3600, 8, 10, 30, 60.0, 0.1, (900.0, 1500.0), 2 * HOUR_S),
 }
 INTERVAL_S = 60.0
 
@@ -182,7 +182,7 @@ class Site:
     def _load(self, length_s: float) -> Ios:
         """What healthy users do: random I/O everywhere, and jobs, by day three times as many as by night."""
         random, system = self.random, self.system
-        counts = random.poisson(system.base_per_s * random.lognormal(0, 0.5, system.osts) * length_s)
+        counts = random.poisson(system.base_per_s * random.lognormal(0, 1.0, system.osts) * length_s)
         total = int(counts.sum())
         parts = [
             Ios(
