@@ -22,7 +22,7 @@ MAX_BYTES = 64 << 20
 """Of one file."""
 MOST_FILES = 100_000
 SUFFIXES = {".txt", ".csv", ".json", ".out", ".log", ""}
-BEGINNING = 1 << 20
+BEGINNING = 8 << 20
 """Bytes in which an output shows what it is: launchers may say much before it."""
 
 
