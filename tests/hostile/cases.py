@@ -60,6 +60,7 @@ from tarazu.run.command_line.launchers import _in_files
 from tarazu.run.handed import _read as handed_spools
 from tarazu.run.plan import reports
 from tarazu.sim.forwarding import ior, jobs
+from tarazu.sim.whatif.ior import results, words
 from tarazu.store import control, stop
 from tarazu.store.placement_map import read_map, write_map
 from tarazu.trace import exchange, history, past, runfile, spool
@@ -445,6 +446,13 @@ def _doctored(path: Path) -> None:
     list(capacity._database(str(path)))
 
 
+def _lost(path: Path) -> None:
+    """As a file and as one of its folder."""
+    for found in (str(path), str(path.parent)):
+        for of in results.read(found):
+            words.answer(found, of.lost)
+
+
 TOML = """
 [resources]
 kind = "ost"
@@ -690,6 +698,10 @@ CASES = (
         ior.read,
         150,
     ),
+    Case("results of IO500", (), _copy(DATA / "ior" / "io500" / "ior-easy-write.txt"), _lost),
+    Case("table of IOR's ranks", (), _copy(DATA / "ior" / "io500" / "ior-easy-write.csv"), _lost),
+    Case("IOR's output, for its ranks", (), _copy(DATA / "ior" / "4.0.0-stonewalled.json"), _lost),
+    Case("IOR's output with times of ranks", (), _copy(DATA / "ior" / "4.1.0-verbose.txt"), _lost),
     Case("machine", (), _text("machine", "n[1-2] cabinet=c1 io_node=r1\nn3 io_node=r2\n"), machine_file.read),
     Case("hosts' NIDs", (), _text("nids", "n[1-3] 10.77.0.[1-3]@tcp1 # ours\nr1 10.1.0.1@tcp\n"), hosts.read),
     Case(

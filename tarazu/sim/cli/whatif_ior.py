@@ -8,7 +8,7 @@ from statistics import median
 
 from tarazu.cli.output import print_table
 from tarazu.sim.whatif.ior.lost import Lost
-from tarazu.sim.whatif.words import seconds
+from tarazu.sim.whatif.ior.words import seconds
 
 HEADERS = ("ranks", "first s", "even s", "last s", "lost", "at most", "between nodes", "known by")
 

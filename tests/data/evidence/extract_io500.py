@@ -144,8 +144,9 @@ def rows(name: tuple[str, ...], files: dict[str, bytes]) -> list[Row]:
 
 
 def _row(name: tuple[str, ...], by: str, phase: Phase) -> Row:
-    of, wall = lost(phase), phase.stonewall
-    ranks = sorted(phase.ranks_s)
+    of, wall, ranks = lost(phase), phase.stonewall, sorted(phase.ranks_s)
+    if wall and wall.all_done:
+        wall, ranks = None, []
     between = of.between_nodes.share if of.between_nodes else None
     return Row(
         *name,

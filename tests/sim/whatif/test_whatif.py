@@ -345,4 +345,6 @@ def test_writes_that_end_before_they_begin_give_no_times(tmp_path: Path, capsys:
 
 def test_a_directory_is_called_one(tmp_path: Path, capsys: Capture) -> None:
     assert main(["whatif", str(tmp_path)]) == 2
-    assert "expected a Darshan log, found 'a directory'" in capsys.readouterr().err
+    assert (
+        "expected a folder with outputs of IOR or IO500 (a Darshan log is a file)" in capsys.readouterr().err
+    )

@@ -21,6 +21,11 @@ from tarazu.sim.whatif.ior.output import Phase
 
 CLOCKS_APART = 0.05
 """Share of the longest rank's time by which a phase may be longer; beyond, the nodes' clocks differ."""
+APART_S = 1.0
+"""And so many seconds."""
+SHORT_S = 5.0
+"""A shorter phase is named: its ranks' times are mostly chance."""
+COARSE = "below 1 GiB a rank IOR prints what was moved until the deadline too coarsely to say what was lost"
 BETWEEN_NODES = 0.5
 """Share of the spread beyond which nodes are named, not single ranks."""
 
@@ -61,7 +66,9 @@ def lost(phase: Phase) -> Lost:
     why = _why_no_ranks(phase)
     if not why:
         return _of_ranks(phase, general)
-    return _of_deadline(phase, general) if phase.stonewall else msgspec.structs.replace(general, why_not=why)
+    if phase.stonewall and not phase.stonewall.all_done:
+        return _of_deadline(phase, general)
+    return msgspec.structs.replace(general, why_not=why)
 
 
 def _why_no_ranks(phase: Phase) -> str:
@@ -70,6 +77,8 @@ def _why_no_ranks(phase: Phase) -> str:
         return (
             "all ranks stop at its deadline (-D without -O stoneWallingWearOut=1), whatever they have moved"
         )
+    if phase.stonewall and phase.stonewall.all_done:
+        return "all ranks had done their part before its deadline, and waited for one another there"
     if not phase.ranks_s:
         return "no times of single ranks are in it (IOR's option -O saveRankPerformanceDetailsCSV=FILE writes them)"
     if phase.held:
@@ -92,7 +101,9 @@ def _of_ranks(phase: Phase, general: Lost) -> Lost:
     seconds = np.array(phase.ranks_s)
     first_s, mean_s, last_s = float(seconds.min()), float(seconds.mean()), float(seconds.max())
     notes = []
-    if phase.moved_s > last_s * (1 + CLOCKS_APART):
+    if last_s < SHORT_S:
+        notes.append(f"took less than {SHORT_S:.0f} s: the times of its ranks are mostly chance")
+    if phase.moved_s > last_s * (1 + CLOCKS_APART) + APART_S:
         notes.append(
             f"the phase is said to have taken {phase.moved_s:.0f} s, but no rank more than {last_s:.0f} s: "
             "the nodes' clocks differ, or ranks began at different times"
@@ -126,9 +137,7 @@ def _of_deadline(phase: Phase, general: Lost) -> Lost:
         lost_share=None if even_s is None else 1 - even_s / last_s,
         at_most_share=1 - wall.at_s / last_s,
         seen_by="deadline",
-        why_not=""
-        if even_s
-        else "less than 1 GiB a rank was moved until the deadline, which IOR prints too coarsely",
+        notes=() if even_s else (COARSE,),
     )
 
 

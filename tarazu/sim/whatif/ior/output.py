@@ -49,6 +49,8 @@ class Stonewall(msgspec.Struct, frozen=True):
     at_s: float
     mean_share: float | None
     """What the mean rank had moved by what the fastest one had, 0-1; None where the line is too coarse."""
+    all_done: bool = False
+    """All ranks had done their part by then, and waited for one another there: nobody knows when each was done."""
 
 
 class Phase(msgspec.Struct):
@@ -67,6 +69,8 @@ class Phase(msgspec.Struct):
     collective: bool = False
     deadline: bool = False
     wear_out: bool = False
+    transfer_bytes: float = 0.0
+    """Of one call; 0: not said."""
     moved_s: float = 0.0
     """From the first rank's first call to the last one's last (`wr/rd(s)`); 0: not said."""
     bytes_per_s: float = 0.0
@@ -144,8 +148,9 @@ def _of_text(text: str, name: str) -> list[Phase]:
         collective=options.get("type") == "collective",
         deadline=_whole(options.get("stonewallingTime", "0")) > 0 or " -D" in command,
         wear_out=options.get("stoneWallingWearOut") == "1" or "stoneWallingWearOut=1" in command,
+        transfer_bytes=_bytes(options.get("xfersize", "")),
     )
-    made = _rows(lines, general, _bytes(options.get("xfersize", "")))
+    made = _rows(lines, general)
     if made:
         return made
     error = _ERROR.search(text)
@@ -164,7 +169,7 @@ def _tasks(options: dict[str, str]) -> tuple[int, int]:
     return _whole(options.get("tasks", "0")), _whole(options.get("clients per node", "0"))
 
 
-def _rows(lines: list[str], general: Phase, transfer_bytes: float = 0.0) -> list[Phase]:
+def _rows(lines: list[str], general: Phase) -> list[Phase]:
     """A phase for each row of results; what stands before a row about its ranks is its own."""
     made: list[Phase] = []
     columns: list[str] = []
@@ -182,7 +187,7 @@ def _rows(lines: list[str], general: Phase, transfer_bytes: float = 0.0) -> list
             pairs[int(one[1])] = int(one[2])
             continue
         if wall := _STONEWALL.match(line):
-            stonewall, pairs = _stonewall(wall, transfer_bytes, list(pairs.values()), general.tasks), {}
+            stonewall, pairs = _stonewall(wall, general, list(pairs.values())), {}
             continue
         if line.startswith(("Summary of all tests", "Operation ", "Max ")):
             columns = []
@@ -211,10 +216,10 @@ def _rows(lines: list[str], general: Phase, transfer_bytes: float = 0.0) -> list
         times = [_ranks(of) for (kind, _), of in sorted(clocks.items()) if kind == operation]
         for phase, ranks_s in zip((p for p in made if p.operation == operation), times, strict=False):
             phase.ranks_s = ranks_s if not phase.tasks or len(ranks_s) == phase.tasks else ()
-    return _numbered(made)
+    return numbered(made)
 
 
-def _numbered(made: list[Phase]) -> list[Phase]:
+def numbered(made: list[Phase]) -> list[Phase]:
     """Named by operation and turn, where an output has several."""
     seen: dict[str, int] = {}
     for phase in made:
@@ -232,17 +237,17 @@ def _ranks(clocks: dict[int, list[float]]) -> tuple[float, ...]:
     return tuple(max(0.0, clocks[rank][1] - clocks[rank][0]) for rank in range(len(clocks)))
 
 
-def _stonewall(line: re.Match[str], transfer_bytes: float, pairs: list[int], tasks: int) -> Stonewall:
+def _stonewall(line: re.Match[str], of: Phase, pairs: list[int]) -> Stonewall:
     """GiB are printed with one digit: below 1 they are too coarse."""
     least, most = int(line[1]), int(line[2])
     least_bytes, mean_bytes = float(line[3]) * GIB, float(line[4]) * GIB
     share = None
-    if most and len(pairs) == tasks > 0:
+    if most and len(pairs) == of.tasks > 0:
         share = sum(pairs) / len(pairs) / most
     elif most and mean_bytes >= GIB:
-        size = transfer_bytes or (least_bytes / least if least else 0.0)
+        size = of.transfer_bytes or (least_bytes / least if least else 0.0)
         share = mean_bytes / (size * most) if size else None
-    return Stonewall(float(line[5]), min(1.0, share) if share else None)
+    return Stonewall(float(line[5]), min(1.0, share) if share else None, least == most)
 
 
 class _JsonTest(msgspec.Struct):
@@ -270,8 +275,8 @@ def _of_json(text: str, where: str, name: str) -> list[Phase]:
     written = [phase for phase in made if phase.operation == "write"]
     if len(walls) == len(written):
         for phase, wall in zip(written, walls, strict=True):
-            phase.stonewall = _stonewall(wall, 0.0, [], phase.tasks)
-    return _numbered(made)
+            phase.stonewall = _stonewall(wall, phase, [])
+    return numbered(made)
 
 
 def _of_test(output: _JsonOutput, test: _JsonTest, name: str) -> Iterator[Phase]:
@@ -296,6 +301,7 @@ def _of_test(output: _JsonOutput, test: _JsonTest, name: str) -> Iterator[Phase]
             collective=options.get("type") == "collective",
             deadline=_number(parameters.get("deadlineForStonewall")) > 0,
             wear_out=parameters.get("stoneWallingWearOut") == 1,
+            transfer_bytes=_number(parameters.get("transferSize")),
             moved_s=moved_s,
             bytes_per_s=rate * (1 << 20),
         )

@@ -8,6 +8,7 @@ import numpy as np
 
 from tarazu.sim.whatif.ior.lost import Lost
 from tarazu.sim.whatif.ior.output import Phase
+from tarazu.sim.whatif.ior.words import seconds
 from tarazu.sim.whatif.picture import (
     FOOT,
     HEAD,
@@ -21,7 +22,6 @@ from tarazu.sim.whatif.picture import (
     Panels,
     text,
 )  # fmt: skip
-from tarazu.sim.whatif.words import seconds
 
 MOST_POINTS = 400
 

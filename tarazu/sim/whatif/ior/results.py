@@ -88,7 +88,9 @@ def read(path: str) -> list[Result]:
             results.append(_of_files(str(folder), texts, notes))
     if not results:
         raise BadInput(
-            path, "a folder with outputs of IOR or IO500 (or a Darshan log, no folder)", f"{seen} other files"
+            path,
+            "a folder with outputs of IOR or IO500 (a Darshan log is a file)",
+            counted(seen, "other file"),
         )
     return results
 
@@ -187,13 +189,12 @@ def _join(phase: Phase, groups: list[Group], name: str, notes: list[str]) -> Non
 def _alone(name: str, groups: list[Group], notes: list[str]) -> list[Phase]:
     """Of a table without an output that says how many ranks there were."""
     phases = []
-    for number, group in enumerate(groups, 1):
-        title = f"{name}: {group.operation} {number}" if len(groups) > 1 else name
-        phase = Phase(title, group.operation, tasks=len(group.ranks_s), ranks_s=group.ranks_s)
+    for group in groups:
+        phase = Phase(name, group.operation, tasks=len(group.ranks_s), ranks_s=group.ranks_s)
         if group.ends_early:
             phase.ranks_s, phase.why_not = (), "its table of ranks ends in the middle of a line"
         phases.append(phase)
-    return phases
+    return output.numbered(phases)
 
 
 def _order(phase: Phase) -> tuple[bool, str]:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from tarazu.sim.whatif.ior.lost import BETWEEN_NODES, Lost
-from tarazu.sim.whatif.words import seconds
+
+
+def seconds(value: float) -> str:
+    """Three digits, and no fewer than whole ones."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
 
 NOT_SAID = (
     "Which OSTs, servers, nodes or other users held ranks up is not in IOR's output; a Darshan log of such a run "
@@ -20,7 +26,7 @@ def answer(where: str, phases: Sequence[Lost]) -> list[str]:
     if not known:
         return [f"{where}: cannot be compared, because {_why(phases)}."]
     return [
-        f"{where}: {_lost(known)}.",
+        f"{where}: {_lost(where, known)}.",
         f"Placement could have given {_each(known, [f'{of.at_most_share:.1%}' for of in known])} at best, with all "
         f"ranks as fast as the first: {ALL_ALIKE}.",
         *(_nodes(of) for of in known if of.between_nodes and of.between_nodes.share > BETWEEN_NODES),
@@ -29,17 +35,22 @@ def answer(where: str, phases: Sequence[Lost]) -> list[str]:
     ]
 
 
-def _lost(known: Sequence[Lost]) -> str:
+def _lost(where: str, known: Sequence[Lost]) -> str:
     if len(known) == 1:
         (of,) = known
-        middle = "" if of.mean_s is None else f"{seconds(of.mean_s)} s would have done if all were even, and "
+        even = "" if of.mean_s is None else f"; even ones would have taken {seconds(of.mean_s)} s"
         return (
-            f"{of.phase} lost {_share(of)} of its time to its slowest ranks: of {of.ranks:,} the first ended after "
-            f"{seconds(of.first_s or 0.0)} s, {middle}the last after {seconds(of.last_s or 0.0)} s"
+            f"{_named(where, of.phase)}lost {_share(of)} of its time to its slowest ranks: of {of.ranks:,} the first "
+            f"ended after {seconds(of.first_s or 0.0)} s, the last after {seconds(of.last_s or 0.0)} s{even}"
         )
     first, *others = (f"{of.phase} {{}}{_share(of)}" for of in known)
     rest = ", ".join(each.format("") for each in others)
     return f"{first.format('lost ')} of its time to its slowest ranks, {rest}"
+
+
+def _named(where: str, phase: str) -> str:
+    """Not where the file's name says it."""
+    return "" if Path(where).stem == phase else f"{phase} "
 
 
 def _share(of: Lost) -> str:
