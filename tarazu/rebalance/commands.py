@@ -1,9 +1,9 @@
 """Moves as `lfs migrate` options, and as a script that a site can read, run, stop, resume and take back.
 
-`--non-block` (2.12 and later) takes a lease and gives up where somebody writes; without it the file is locked while it
-is copied. Not its short form: `lfs_migrate -n` only prints. That script, deprecated after 2.17, is not needed: `lfs
-migrate` keeps the inode, and with it hard links. `-W` (bandwidth, 2.16 and later) throttles within a file; the script also waits between files, so that older
-clients keep the rate on average.
+`--non-block` (2.12 and later) takes a lease and gives up where somebody writes; without it the file is locked while
+it is copied. Not its short form: `lfs_migrate -n` only prints. That script, deprecated after 2.17, is not needed:
+`lfs migrate` keeps the inode, and with it hard links. `-W` (bandwidth, 2.16 and later) throttles within a file; the
+script also waits between files, so that older clients keep the rate on average.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ ROOT/nrs/state     a line a fact: queue, name, value between tabs; gone, as afte
                    ROOT/sys/kernel/debug/lustre/ost/OSS/ost_io/nrs_* follow it. A parameter whose policy is not started
                    has no file there, where Lustre's would answer "No such device"
 ROOT/nrs/draining  names of policies that are still stopping: they cannot be started now
+ROOT/nrs/nodemaps  names of nodemaps that the server knows, besides `default`
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from fnmatch import fnmatchcase
 PLACES = ("sys/fs/lustre", "sys/kernel/debug/lustre", "proc/fs/lustre")
 IO = "sys/kernel/debug/lustre/ost/OSS/ost_io"
 POLICIES = ("fifo", "crrn", "orr", "trr", "tbf", "delay")
+TBF_KINDS = ("nid", "jobid", "opcode", "uid", "gid", "projid", "nodemap")
 QUEUES = {"reg": "regular_requests", "hp": "high_priority_requests"}
 STARTS = {
     "crrn": {"quantum": "8"},
@@ -139,13 +141,9 @@ class Nrs:
         queues = [words.pop(0)] if words and words[0] in QUEUES else list(QUEUES)
         if name not in POLICIES:
             raise No(errno.ENOENT)
-        if words and (name != "tbf" or words[0] not in ("jobid", "nid", "opcode", "uid", "gid")):
+        if words and (name != "tbf" or len(words[0]) >= 20 or {*words[0].split("+")} - {*TBF_KINDS}):
             raise No(errno.EINVAL)
-        try:
-            with open(f"{self.root}/nrs/draining") as file:
-                draining = file.read().split()
-        except FileNotFoundError:
-            draining = []
+        draining = self._words("draining")
         for queue in queues:
             shown = " ".join([name, *words])
             if self.facts[queue, "policy"] == shown:
@@ -156,20 +154,28 @@ class Nrs:
             self.facts[queue, "policy"] = shown
             self.facts |= {(queue, what): start for what, start in STARTS.get(name, {}).items()}
 
+    def _words(self, name: str) -> list[str]:
+        try:
+            with open(f"{self.root}/nrs/{name}") as file:
+                return file.read().split()
+        except FileNotFoundError:
+            return []
+
     def _new(self, queue: str, what: str, value: str) -> str:
         if what == "quantum":
             if not value.isdecimal() or not 0 < int(value) < 65536:
                 raise No(errno.EINVAL)
             return str(int(value))
         if what == "rule":
-            return self._rule(self.facts.get((queue, what), ""), self.facts[queue, "policy"], value)
+            nodemaps = frozenset({"default", *self._words("nodemaps")})
+            return self._rule(self.facts.get((queue, what), ""), self.facts[queue, "policy"], value, nodemaps)
         for allowed in ALLOWED.get(what, ()):
             if value.startswith(allowed):
                 return allowed
         raise No(errno.EINVAL)
 
     @staticmethod
-    def _rule(old: str, policy: str, value: str) -> str:
+    def _rule(old: str, policy: str, value: str, nodemaps: frozenset[str]) -> str:
         rules = {rule.split("\t")[0]: rule for rule in filter(None, old.split("\v"))}
         word, _, rest = value.partition(" ")
         name, _, rest = rest.partition(" ")
@@ -182,9 +188,15 @@ class Nrs:
             raise No(errno.ENOENT if name not in rules else errno.EPERM)
         if word == "start":
             matches = rest[: rest.rfind("}") + 1]
-            kind = policy.partition(" ")[2]
-            if not matches or "{" not in matches or (kind and not matches.startswith(f"{kind}={{")):
-                raise No(errno.EINVAL)
+            kinds = policy.partition(" ")[2].split("+") if " " in policy else TBF_KINDS
+            for expression in matches.replace("}&", "},").split("},"):
+                kind, _, listed = expression.rstrip("}").partition("={")
+                words = listed.split()
+                numbers = kind in ("uid", "gid", "projid")
+                if kind not in kinds or not words or (numbers and not all(map(str.isdecimal, words))):
+                    raise No(errno.EINVAL)
+                if kind == "nodemap" and not nodemaps.issuperset(words):
+                    raise No(errno.EINVAL)
             if name in rules:
                 raise No(errno.EEXIST)
             rules = {name: f"{name}\t{matches}\t{rate}", **rules}
@@ -227,7 +239,13 @@ def tunable(path: str, value: str) -> str:
         if number > MEMORY_MB:
             raise No(errno.ERANGE)
         return str(min(number, MEMORY_MB // 2))
-    if name in ("degraded", "no_create"):
+    if name.startswith("hybrid_io_"):  # sysfs_memparse, HYBRID_IO_THRESHOLD_BYTES_MAX
+        unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(value[-1:], 1)
+        number = _number(value[:-1] if unit > 1 else value) * unit
+        if number > 2 << 30:
+            raise No(errno.ERANGE)
+        return str(number)
+    if name in ("degraded", "no_create", "hybrid_io"):
         if value[:1] not in ("0", "1", "y", "n", "Y", "N"):  # kstrtobool
             raise No(errno.EINVAL)
         return "1" if value[0] in "1yY" else "0"

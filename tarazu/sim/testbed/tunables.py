@@ -12,7 +12,12 @@ from tarazu.sim.testbed import lctl
 from tarazu.sim.testbed.roots import target_name
 
 OSC = {"max_rpcs_in_flight": 8, "max_pages_per_rpc": 1024, "max_dirty_mb": 490}
-LLITE = {"max_read_ahead_mb": 256}
+LLITE = {
+    "max_read_ahead_mb": 256,
+    "hybrid_io": 1,
+    "hybrid_io_read_threshold_bytes": 8 << 20,
+    "hybrid_io_write_threshold_bytes": 2 << 20,
+}
 MEMORY_KB = 4_012_968
 """Of such a client: an eighth of it are 490 MiB, rounded up."""
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
-from tarazu.tune.levers import NAMES, USUAL, client, levers_of, nrs, tbf
+from tarazu.tune.levers import NAMES, USUAL, client, files, levers_of, nrs, tbf
 from tarazu.tune.levers.nrs import MAX_QUANTUM, OFFSETS, SUPPORTED, read_by_queue, read_policies
 from tarazu.tune.levers.tbf import NONE, read_rules
 
@@ -123,6 +123,11 @@ def test_only_parts_of_a_change_are_between_its_ends(one: str, other: str) -> No
         ("nrs = fifo|trr 8 writes logical", ("fifo", "trr 8 logical writes")),
         ("nrs_tbf_rule=none | jobid={ior.*}&uid={500} rate=100", (NONE, "jobid={ior.*}&uid={500} rate=100")),
         ("max_rpcs_in_flight=008|16", ("8", "16")),
+        (
+            "nrs_tbf_rule=none | projid={1000 1001}&nodemap={tenant_1} rate=5",
+            (NONE, "projid={1000 1001}&nodemap={tenant_1} rate=5"),
+        ),
+        ("hybrid_io_write_threshold_bytes=1 | 2147483648", ("1", "2147483648")),
     ],
 )
 def test_the_site_lists_values(text: str, values: tuple[str, ...]) -> None:
@@ -138,7 +143,13 @@ def test_the_site_lists_values(text: str, values: tuple[str, ...]) -> None:
         "nrs=fifo 8|crrn 8", "nrs=fifo|crrn ٣", "nrs_tbf_rule=none|rate=5", "nrs_tbf_rule=none|jobid={a} rate=0",
         "nrs_tbf_rule=none|jobid={a} rate=1000000", "nrs_tbf_rule=none|x jobid={a} rate=5", "nrs_tbf_rule=none|stop x",
         "max_rpcs_in_flight=8|0", "max_rpcs_in_flight=8|257", "max_rpcs_in_flight=8|-1", "max_pages_per_rpc=256|4M",
-        "max_read_ahead_mb=1|1e3", "max_read_ahead_mb=" + "|".join(map(str, range(1, 99))),
+        "nrs_tbf_rule=none|prjid={1} rate=5", "nrs_tbf_rule=none|{ior.*} rate=5", "nrs_tbf_rule=none|projid={x} rate=5",
+        "nrs_tbf_rule=none|projid={4294967296} rate=5", "nrs_tbf_rule=none|uid={ } rate=5",
+        "nrs_tbf_rule=none|nodemap={a-b} rate=5", "nrs_tbf_rule=none|nodemap={abcdefghijklmnopq} rate=5",
+        "nrs_tbf_rule=none|jobid={a}&projid={-1} rate=5",
+        "hybrid_io_read_threshold_bytes=1|2147483649", "hybrid_io_read_threshold_bytes=1|0",
+        "hybrid_io_write_threshold_bytes=1|8M", "max_read_ahead_mb=1|1e3",
+        "max_read_ahead_mb=" + "|".join(map(str, range(1, 99))),
     ],
 )  # fmt: skip
 def test_levers_that_there_are_not_are_refused(text: str) -> None:
@@ -160,6 +171,53 @@ def test_a_policy_that_is_in_force_in_one_queue_gets_its_quantum_in_both() -> No
     assert nrs.settings(wanted, {"reg": "crrn", "hp": "fifo"}) == [(f"{io}.nrs_policies", "crrn"), quantum]
     assert nrs.settings(wanted, {"reg": "fifo", "hp": "fifo"}) == [(f"{io}.nrs_policies", "crrn")]
     assert nrs.settings(wanted, {"reg": "crrn", "hp": "crrn"}) == [quantum]
+
+
+def test_thresholds_of_hybrid_io_as_captured() -> None:
+    """2.17.57, as it starts: on, 8 MiB for reads, 2 MiB for writes."""
+    root = CAPTURED.parent / "client"
+    (mount,) = files.devices(root, "llite")
+    assert client.KINDS[client.HYBRID[0]].named.fullmatch(mount)
+    found = [files.read(root, f"llite.{mount}.{name}") for name in ("hybrid_io", *client.HYBRID)]
+    assert found == ["1\n", "8388608\n", "2097152\n"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "version", "kind", "why"),
+    [
+        ("tbf projid", None, "projid", ""),
+        ("tbf jobid+projid", (2, 17, 0), "projid", ""),
+        ("tbf", (2, 17, 0), "projid", ""),
+        ("tbf", (2, 16, 1), "projid", "expected Lustre 2.16.60 for projid, found 2.16.1"),
+        ("tbf", None, "nodemap", ""),
+        ("tbf generic", (2, 17, 0), "nodemap", "expected Lustre 2.17.55 for nodemap, found 2.17.0"),
+        ("tbf", (2, 17, 57), "nodemap", ""),
+        ("tbf jobid", (2, 17, 57), "projid", "expected tbf projid, found tbf jobid"),
+        ("tbf projid", (2, 17, 57), "nodemap", "expected tbf nodemap, found tbf projid"),
+        ("tbf", (2, 12, 9), "jobid", ""),
+    ],
+)
+def test_rules_are_of_kinds_that_the_server_has(
+    policy: str, version: tuple[int, ...] | None, kind: str, why: str
+) -> None:
+    assert tbf.why_not(f"{kind}={{7}} rate=5", policy, version) == why
+    assert tbf.why_not(NONE, policy, version) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("2.17.57_62_gc881f8e_dirty", (2, 17, 57)), ("2.12.9", (2, 12, 9)), ("lustre: 2.15.7.1", (2, 15, 7)),
+        ("2.18", (2, 18, 0)), ("2.14.0_ddn150", None), ("", None), ("2.17.0-rc1 of somebody", None),
+    ],
+)  # fmt: skip
+def test_a_vendors_version_says_nothing_of_what_it_has(
+    text: str, version: tuple[int, ...] | None, tmp_path: Path
+) -> None:
+    assert files.version(tmp_path) is None
+    (tmp_path / "sys/fs/lustre").mkdir(parents=True)
+    (tmp_path / "sys/fs/lustre/version").write_text(text + "\n")
+    assert files.version(tmp_path) == version
 
 
 def test_a_rule_as_2_12_shows_it_is_the_one_that_was_set() -> None:

@@ -1,4 +1,5 @@
-"""Levers of a client: `max_rpcs_in_flight`, `max_pages_per_rpc` of its OSCs, `max_read_ahead_mb` of its mounts.
+"""Levers of a client: `max_rpcs_in_flight`, `max_pages_per_rpc` of its OSCs, `max_read_ahead_mb` and the thresholds of
+`hybrid_io` of its mounts (`tarazu.tune.levers.client`).
 
 An MDS has OSCs too, its MDTs' (`…-osc-MDT0000`), which take other ranges: only those of mounts are named, each by its
 own name. Raising RPCs in flight or their size makes Lustre raise `max_dirty_mb` to what fits into them, to an eighth of
@@ -17,7 +18,7 @@ from tarazu.daemons.changes.levers.listed import ListedLever
 from tarazu.errors import Unavailable
 from tarazu.stats import reading
 from tarazu.tune.levers import files
-from tarazu.tune.levers.client import ClientParameter
+from tarazu.tune.levers.client import HYBRID, ClientParameter
 from tarazu.units import KIB, MIB
 
 
@@ -40,6 +41,10 @@ class ClientLever(ListedLever):
         for part in parts:
             if not part.value.isdecimal():
                 raise Unavailable(f"{part.name}: expected a number, found {part.value!r}")
+            if self.name in HYBRID and (on := self._read(part.name.split(".")[1], "hybrid_io")) != "1":
+                raise Unavailable(
+                    f"{part.name}: expected hybrid_io 1, without which it does nothing, found {on}"
+                )
             if self.name == "max_pages_per_rpc":
                 # From 2.17.5 on reads and writes have sizes of their own, which this parameter would make the same.
                 device = part.name.split(".")[1]

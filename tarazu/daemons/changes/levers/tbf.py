@@ -1,6 +1,7 @@
 """Lever `nrs_tbf_rule`: one rule that limits, where an administrator has TBF in force (`tarazu.tune.levers.tbf`).
 
-Each queue is a part. TBF itself is never started or stopped, and other rules are left alone.
+Each queue is a part. TBF itself is never started or stopped, and other rules are left alone. A rule of a kind that the
+type in force or the server's version does not have is not tried.
 """
 
 from __future__ import annotations
@@ -17,15 +18,20 @@ from tarazu.tune.levers import files, nrs, tbf
 class TbfLever(ListedLever):
     def read(self, target: str, parts: Collection[str] = ()) -> tuple[Part, ...]:
         file = files.find(self.root, nrs.POLICIES)
-        try:
-            policies = nrs.read_policies(file.text) if file else {}
-        except BadInput as error:
-            raise Unavailable(str(error)) from None
+        policies = self._policies(file)
         rules = tbf.read_rules(files.read(self.root, tbf.RULES) or "") if file else {}
         return tuple(
             Part(f"{tbf.RULES} {queue}", self._rule(policy, rules.get(queue, set())), file.of if file else "")
             for queue, policy in policies.items()
         )
+
+    def _policies(self, file: files.Found | None = None) -> dict[str, str]:
+        """Of each queue; `file`: `nrs_policies`, where it has been read."""
+        file = file or files.find(self.root, nrs.POLICIES)
+        try:
+            return nrs.read_policies(file.text) if file else {}
+        except BadInput as error:
+            raise Unavailable(str(error)) from None
 
     def _rule(self, policy: str, found: set[str]) -> str:
         if policy.split(maxsplit=1)[0] != "tbf" or not found:
@@ -41,6 +47,10 @@ class TbfLever(ListedLever):
                 raise Unavailable(f"{part.name}: {expected}, found {part.value}")
 
     def set(self, target: str, wanted: Mapping[str, str]) -> None:
+        policies, version = self._policies(), files.version(self.root)
+        for name, value in wanted.items():
+            if why := tbf.why_not(value, policies.get(name.rpartition(" ")[2], ""), version):
+                raise Unavailable(f"{name}: {why}")
         for each in _settings(wanted, self.read(target)):
             self.lctl.set([each])
 
