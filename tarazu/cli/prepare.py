@@ -339,8 +339,9 @@ def _one(
 
 def _base(mounts: Sequence[client.Mount], fs: client.FileSystem) -> Layout | str:
     """What files get in a directory without a default of its own, or why nothing is set instead of that."""
-    from tarazu.plan.left_to_lustre import default_layout
     from tarazu.run.plan import default_layouts
 
     blob, _ = default_layouts.default_layouts(mounts, (), default_layouts.own_default(fs))
-    return default_layout(blob) or Layout((Component(0, EOF, 4 * MIB, 1),))
+    if not blob:
+        return Layout((Component(0, EOF, 4 * MIB, 1),))
+    return directories.template(blob) or f"the file system has {directories.UNKNOWN}"

@@ -92,6 +92,15 @@ def words_of(layout: Layout, osts: Sequence[Sequence[int]], *, start: bool = Fal
     return re.sub(r"-o (\d+)\b(?!,)", r"-i \1", text) if start else text
 
 
+def template(blob: bytes) -> Layout | None:
+    """The layout in a `lustre.lov`; None where options of `lfs setstripe` would not tell all of it."""
+    try:
+        default = native.decode_lov(blob)
+    except LayoutError:
+        return None
+    return None if default.odd else default.layout()
+
+
 def words_of_default(blob: bytes) -> str:
     """The same of a directory's `lustre.lov`; empty for none."""
     if not blob:
