@@ -20,6 +20,7 @@ from tarazu import config
 from tarazu.cli.output import print_json, print_table
 from tarazu.doctor.allocator import DEFAULTS, NO_FILE, Comparison, comparisons, verdict
 from tarazu.errors import BadInput
+from tarazu.stats.qos_weights import files
 from tarazu.units import counted, human_bytes, human_duration
 
 DIFFERS, NOT_SHOWN = 1, 3
@@ -33,11 +34,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     root = options.root or config.root()
-    found = comparisons(root, None if options.root else time.time())
-    shown = [each for each in found if each.pool == options.pool]
-    if options.pool and found and not shown:
-        pools = sorted({each.pool for each in found if each.pool})
-        raise BadInput("--pool", f"a pool with OSTs: {', '.join(pools) or 'none here'}", options.pool)
+    shown = comparisons(root, None if options.root else time.time(), only=options.pool)
+    there = files(root)
+    if options.pool and there and not shown:
+        pools = sorted({pool for _, pool in there if pool}) or ["none here"]
+        raise BadInput("--pool", f"a pool with OSTs: {', '.join(pools)}", options.pool)
     if options.json:
         print_json({"root": str(root), "allocators": shown})
     elif not shown:

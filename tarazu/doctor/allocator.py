@@ -80,9 +80,9 @@ class Comparison(msgspec.Struct, frozen=True):
     rows: tuple[Row, ...]
 
 
-def comparisons(root: str | Path, now_s: float | None = None) -> list[Comparison]:
+def comparisons(root: str | Path, now_s: float | None = None, *, only: str | None = None) -> list[Comparison]:
     """Of every MDT and pool below `root`; empty where the file is not there. now_s: of the MDS's clock; None: its last
-    draw, for a copy of a node's files.
+    draw, for a copy of a node's files. only: this pool, "" for all OSTs.
 
     Raises BadInput for a file that cannot be read.
     """
@@ -91,14 +91,16 @@ def comparisons(root: str | Path, now_s: float | None = None) -> list[Comparison
     known = _osts(root)
     found = []
     for (device, pool), members in files.items():
-        if not members:
+        if not members or only not in (None, pool):
             continue
         mine = {name: _number(tunables.get(device, {}).get(name, ""), d) for name, d in DEFAULTS.items()}
         mdt = device.removesuffix("-mdtlov")
         osts = {index: ost for (fs, name, index), ost in known.items() if f"{fs}-{name}" == mdt}
         others = {p: frozenset(w.ost for w in of) for (d, p), of in files.items() if p and d == device}
         seen = _Seen(files.get((device, "")) or members, osts, mine, others)
-        found.append(_compare(device, pool, seen, members, now_s))
+        there = {w.ost for w in seen.weights}
+        if members := [w for w in members if w.ost in there]:  # one may have come meanwhile
+            found.append(_compare(device, pool, seen, members, now_s))
     return found
 
 
@@ -109,13 +111,11 @@ def look(node: Node) -> Iterator[Finding]:
             yield skip("allocator", "this user cannot read lod.*.qos_ost_weights", AS_ROOT)
         return
     try:
-        found = comparisons(node.root, time.time() if node.is_here else None)
+        found = comparisons(node.root, time.time() if node.is_here else None, only="")
     except BadInput as error:
         yield warn("allocator", f"cannot be compared: {error}", "lctl get_param lod.*.qos_ost_weights")
         return
     for each in found:
-        if each.pool:
-            continue
         if each.agrees:
             yield ok(f"allocator of {each.device}", verdict(each))
         else:
@@ -220,9 +220,9 @@ def _compare(
             w.weight if weighed(w) else None,
             replayed[w.ost] if weighed(w) else None,
             w.penalty_per_object,
-            _nearest(w.penalty_per_object, (of.get(w.ost, 0) for of in per_object)),
+            _nearest(w.penalty_per_object, (of[w.ost] for of in per_object if w.ost in of)),
             w.server_penalty_per_object,
-            _nearest(w.server_penalty_per_object, (of.get(w.server, 0) for of in per_server)),
+            _nearest(w.server_penalty_per_object, (of[w.server] for of in per_server if w.server in of)),
             theirs.get(w.ost, 0.0) if drawn_s or round_robin else None,
             shares.get(w.ost, 0.0),
             at_rest.get(w.ost, 0.0),
@@ -260,10 +260,11 @@ def _per_object(seen: _Seen, models: Sequence[Lsa]) -> tuple[list[dict[int, int]
     of_osts = [m.per_object()[0] for m in models]
     of_servers = [m.per_object()[1] for m in models]
     for space in (seen.then(), seen.now()):
-        for pool in seen.pools:
-            model = seen.model(space, loaded=False)
+        model = seen.model(space, loaded=False)
+        for pool, members in seen.pools.items():
             model.weights(pool)
-            of_osts.append(model.per_object()[0])
+            of_pool = model.per_object()[0]
+            of_osts.append({ost: of_pool[ost] for ost in members if ost in of_pool})
     return of_osts, of_servers
 
 

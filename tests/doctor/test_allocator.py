@@ -77,6 +77,26 @@ def test_the_command_prints_both(mds: Path, capsys: pytest.CaptureFixture[str]) 
     assert "a pool with OSTs: flash" in capsys.readouterr().err
 
 
+def test_a_pool_that_is_not_there_is_not_taken_for_an_old_lustre(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd(tmp_path, line(0, 10**7) + line(1, 10**7))
+    assert main(["doctor", "allocator", "--root", str(tmp_path), "--pool", "p"]) == 2
+    assert "a pool with OSTs: none here" in capsys.readouterr().err
+    odd(tmp_path, "", "empty")
+    assert main(["doctor", "allocator", "--root", str(tmp_path), "--pool", "empty"]) == 2
+
+
+def test_an_ost_that_came_between_two_readings_is_left_out(tmp_path: Path) -> None:
+    odd(tmp_path, line(0, 10**7) + line(1, 2 * 10**7))
+    odd(tmp_path, line(1, 2 * 10**7) + line(2, 10**7), "p")
+    odd(tmp_path, line(7, 10**7), "q")
+    assert {each.pool: [row.ost for row in each.rows] for each in comparisons(tmp_path)} == {
+        "": [0, 1],
+        "p": [1],
+    }
+
+
 def test_without_the_file_it_says_so_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
