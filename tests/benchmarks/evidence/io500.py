@@ -89,6 +89,11 @@ def measure(short: bool) -> list[Figure]:
         figures += _shares(f"{phase}, at most", [row.at_most_share for row in of])
         figures += _shares(f"{phase}, lost", [row.lost_share for row in of])
     easy = [row for row in every if row.phase == PHASES[0]]
+    systems: dict[str, list[float]] = {}
+    for row in easy:
+        if row.lost_share is not None:
+            systems.setdefault(row.system, []).append(row.lost_share)
+    figures += _shares(f"{PHASES[0]}, lost, of systems", [float(np.median(of)) for of in systems.values()])
     for which, chosen in (("", easy), (", named so", [row for row in easy if row.lustre_by == "name"])):
         after = [row.deadline.at_most_share for row in chosen if row.deadline]
         _, middle, high = _quartiles([share for share in after if share is not None])
