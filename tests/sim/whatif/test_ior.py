@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import shutil
 from pathlib import Path
@@ -288,6 +289,13 @@ def test_a_folder_without_ior_and_options_for_darshan_logs(capsys: Capture, tmp_
         "--osts: expected a Darshan log, found 'results of IOR, which name no OSTs'"
         in capsys.readouterr().err
     )
+
+
+def test_a_pipe_is_not_waited_for(capsys: Capture, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    assert main(["whatif", str(tmp_path / "pipe.txt")]) == 2
+    shutil.copy(IO500 / "ior-easy-write.csv", tmp_path)
+    assert "lost 16.2%" in whatif(capsys, tmp_path)
 
 
 def test_a_darshan_log_beside_results_of_ior(capsys: Capture, tmp_path: Path) -> None:

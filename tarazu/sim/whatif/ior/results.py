@@ -42,6 +42,8 @@ def is_ior(path: str) -> bool:
     """A folder, or a text that is IOR's or mdtest's: not a Darshan log."""
     if os.path.isdir(path):
         return True
+    if not os.path.isfile(path):
+        return False
     try:
         with open(path, "rb") as file:
             head = file.read(BEGINNING)
@@ -67,6 +69,10 @@ def read(path: str) -> list[Result]:
     """Raises BadInput for a file that is none of IOR's, and a folder without any."""
     if not os.path.isdir(path):
         return [_of_file(Path(path))]
+    try:
+        os.listdir(path)
+    except OSError as error:
+        raise BadInput(path, "a folder that can be read", error.strerror) from None
     folders: dict[Path, list[Path]] = {}
     seen = 0
     for top, names, files in os.walk(path):

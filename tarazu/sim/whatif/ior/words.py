@@ -27,7 +27,7 @@ def answer(where: str, phases: Sequence[Lost]) -> list[str]:
         return [f"{where}: cannot be compared, because {_why(phases)}."]
     return [
         f"{where}: {_lost(where, known)}.",
-        f"Placement could have given {_each(known, [f'{of.at_most_share:.1%}' for of in known])} at best, with all "
+        f"Placement could have saved {_each(known, [f'{of.at_most_share:.1%}' for of in known])} at best, with all "
         f"ranks as fast as the first: {ALL_ALIKE}.",
         *(_nodes(of) for of in known if of.between_nodes and of.between_nodes.share > BETWEEN_NODES),
         NOT_SAID,
