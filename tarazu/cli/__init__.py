@@ -178,7 +178,7 @@ ANALYSIS = ("tarazu.sim.", "tarazu.cli.bursts", "tarazu.cli.rebalance")
 PAPER_VIEW = "tarazu.sim.cli.paper_view"
 """What prints `history db show --paper`: the paper's tables are a study's matter."""
 GROUPS = {
-    "your jobs": ("run", "job", "history", "whatif"),
+    "your jobs": ("run", "job", "why", "history", "whatif"),
     "the system": ("status", "top", "doctor", "init", "config"),
     "what can be changed": ("change", "disable", "enable"),
     "studies": ("demo", "sim"),

@@ -22,8 +22,8 @@ MOST_EARLIER = 20
 """The newest that are like it."""
 RANKS_WITHIN, BYTES_WITHIN = 2.0, 4.0
 """Factors within which an earlier run is like this one."""
-LEAST_LOSS = 0.1
-"""Of the expected time; less is no slow run."""
+LEAST_LOSS, LEAST_OF_FEW = 0.1, 0.25
+"""Of the expected time; less is no slow run, with so few earlier ones that nobody knows how much they differ."""
 SPREAD = 3 * 1.4826
 """Times the middle distance of earlier runs from their middle: beyond is no chance (three standard deviations)."""
 SPREAD_FROM = 4
@@ -112,7 +112,7 @@ def like_it(run: Run, earlier: Sequence[Run]) -> list[Run]:
 def limit(like: Sequence[Run]) -> float:
     """Share of the expected time from which a loss is none of chance."""
     if len(like) < SPREAD_FROM:
-        return LEAST_LOSS
+        return LEAST_OF_FEW
     of_byte = [of.io_s / of.bytes for of in like]
     middle = median(of_byte)
     return max(LEAST_LOSS, SPREAD * median(abs(value - middle) for value in of_byte) / middle)

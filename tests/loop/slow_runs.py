@@ -55,7 +55,7 @@ TWO = (
 class SlowRuns:
     """An application's usual runs, and one with a cause after the other; the usual ones are its history each time."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Loop, usual: int = USUAL_RUNS) -> None:
         self.loop = loop
         testbed = loop.testbed
         for ost in range(OSSS * OSTS_PER_OSS):
@@ -67,7 +67,7 @@ class SlowRuns:
         self._count = 0
         self._folder("alone", "-c", 1)
         self._folder("wide", "-c", -1)
-        for _ in range(USUAL_RUNS):
+        for _ in range(usual):
             self._run("fpp", "alone")
             self._run("ssf", "wide", "--shared")
         shutil.copytree(self._history, self._kept)
