@@ -33,6 +33,7 @@ COMMANDS = {
         "tarazu.cli.check_app",
         "say which files of a program the placement library would not see",
     ),
+    "why": ("tarazu.cli.why", "why one of your runs was slow: what cost it how much of its time"),
     "history": (
         "tarazu.cli.history",
         "remembered runs: what they did, what comes next, what could be gained",
@@ -60,7 +61,6 @@ COMMANDS = {
         "tarazu.sim.cli.whatif",
         "say what a job would have gained, from its Darshan log; needs no cluster",
     ),
-    "why": ("tarazu.cli.why", "why one of your runs was slow: what cost it how much of its time"),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "top": ("tarazu.cli.top", "OSSs and OSTs live: fill, rates, promises, problems"),
     "doctor": (

@@ -38,6 +38,9 @@ from tarazu.daemons.council import here as council_here
 from tarazu.daemons.council.kept import CouncilDirectory as CouncilKept
 from tarazu.daemons.mdsd.book import Book
 from tarazu.daemons.mdsd.filling import Filling
+from tarazu.daemons.mdsd.hour import Hour, OstNow, ServerNow, Sums
+from tarazu.daemons.mdsd.hour import encode as encode_hour
+from tarazu.daemons.mdsd.record import Record
 from tarazu.daemons.mdsd.router_plan import scheduler
 from tarazu.daemons.noted import Noted
 from tarazu.daemons.page.results import Results
@@ -54,6 +57,7 @@ from tarazu.forwarding.routers import hosts, udsp
 from tarazu.forwarding.traffic import days, imports, machine_file
 from tarazu.layout import pfl
 from tarazu.model import Ost, SystemView
+from tarazu.ost_state import Verdict
 from tarazu.prepare import askers, former
 from tarazu.run import job_log
 from tarazu.run.command_line.launchers import _in_files
@@ -67,7 +71,9 @@ from tarazu.trace import exchange, history, past, runfile, spool
 from tarazu.trace import load_phases as phases
 from tarazu.trace.follow import LiveSpool
 from tarazu.tune.council import Council
+from tarazu.why.facts import JobThen
 from tarazu.wire import admission, keys, local
+from tarazu.wire.messages import ThenRequest
 from tests.hostile.database import SEED, use
 from tests.hostile.ledger import write_ledger
 from tests.trace import conftest as spools
@@ -417,6 +423,26 @@ def _filling(directory: Path) -> Path:
     return directory / "filling.msgpack"
 
 
+def _hour(directory: Path) -> Path:
+    kept = Hour("scratch", 1_800_000_000, 60)
+    ost = OstNow("oss0", 1e9, 1e8, 9.0, 0.5, 1.0, 0.4, Verdict.OK, 1e9)
+    server = ServerNow(0.2, 1e10, [JobThen("4711", 1e9, 9)])
+    for span in range(1, 4):
+        kept.add(1_800_000_000 + 60 * span, {0: ost, 1: ost}, {"oss0": server}, 300.0)
+    (directory / "then").mkdir(exist_ok=True)
+    path = directory / "then" / "1800000000-scratch.hour"
+    path.write_bytes(encode_hour(kept.kept()))
+    return path
+
+
+def _ask_of_hour(path: Path) -> None:
+    record = Record(str(path.parent.parent), lambda peer, reply: None, lambda: None)
+    try:
+        record._answer(ThenRequest("q", "scratch", (0, 1), 0, 0), Sums([0, 1], 0, 2e9), None, 2)
+    finally:
+        record._worker.shutdown()
+
+
 def _ended(directory: Path) -> Path:
     path = directory / "list"
     path.write_text("10|10|wrf|ann|n[001-003]|1795358000|1795358860|1795359000|COMPLETED|long\n")
@@ -758,6 +784,12 @@ CASES = (
         ("tarazu.daemons.mdsd.filling:Filling.__init__",),
         _filling,
         lambda p: Filling(str(p.parent)),
+    ),
+    Case(
+        "an hour of the system",
+        ("tarazu.daemons.mdsd.record:Record._answer", "tarazu.daemons.mdsd.hour:decode"),
+        _hour,
+        _ask_of_hour,
     ),
     Case("jobs that have ended", ("tarazu.daemons.burstd.batch:Batch._take_ends",), _ended, _take_ends),
     Case(

@@ -125,7 +125,7 @@ def text(found: Mapping[str, Any]) -> Iterator[str]:
     if found["site_stopped"]:
         yield f"the whole site is {found['site_stopped']}"
     yield from _running(found["running"])
-    yield from _ended(found["ended"], {line.run: line for line in found["log"]}, found["why"])
+    yield from _ended(found["ended"], {line.run: line for line in found["log"]}, found.get("why", {}))
     yield from _plans(found["plans"])
     yield from _promises(found["promises"])
     for of in found["routers"]:
