@@ -1,0 +1,57 @@
+"""What a run is remembered with costs its end no more than the last reports may take, whoever is silent."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tarazu.lustre import EOF
+from tarazu.model import Component, JobStep, Layout
+from tarazu.native import encode_lov
+from tarazu.run import meanwhile
+from tarazu.run.plan.reports import REPORT_S, StepReports
+from tarazu.stats.client import Mount
+from tarazu.trace.records import FileRecord, RunRecord
+
+LAYOUT = encode_lov(Layout((Component(0, EOF, 1 << 20, 2),)), ((3, 5),))
+
+
+def run(tmp_path: Path) -> RunRecord:
+    step = JobStep("scratch", os.getuid(), "ior", "4711")
+    (tmp_path / "a").write_bytes(b"")
+    file = FileRecord("/a", "/a", "/a", 0, (0,), 0, 0, 0.0, 4 << 20)
+    return RunRecord(step, time.time() - 9, 9.0, "light", (file,))
+
+
+def step(tmp_path: Path, socket_path: Path) -> Any:
+    reports = StepReports(tmp_path / "reports", str(socket_path), "run")
+    return SimpleNamespace(mounts=[Mount(str(tmp_path), "scratch")], reports=reports)
+
+
+@pytest.mark.parametrize("listens", [False, True])
+def test_a_silent_clientd_costs_a_part_of_the_last_reports_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listens: bool
+) -> None:
+    monkeypatch.setattr(os, "getxattr", lambda path, name: LAYOUT)
+    path = tmp_path / "clientd.sock"
+    with socket.socket(socket.AF_UNIX) as server:
+        if listens:
+            server.bind(str(path))
+            server.listen()
+        begin = time.monotonic()
+        noted = meanwhile.noted(cast(Any, step(tmp_path, path)), run(tmp_path))
+        assert time.monotonic() - begin < REPORT_S
+    assert noted.ost_bytes == {3: 2 << 20, 5: 2 << 20} and noted.system is None
+
+
+def test_a_file_system_that_hangs_is_left_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getxattr", lambda path, name: time.sleep(5))
+    begin = time.monotonic()
+    noted = meanwhile.noted(cast(Any, step(tmp_path, tmp_path / "nobody")), run(tmp_path))
+    assert time.monotonic() - begin < REPORT_S and noted.ost_bytes == {}
