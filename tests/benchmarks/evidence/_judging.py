@@ -14,6 +14,7 @@ from tarazu.stats import slowness
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.wire.messages import OstReport
 from tests.benchmarks.evidence._incidents import SICK, SYSTEMS, WELL, Site, Stretch, System
+from tests.benchmarks.evidence._slow_broker import SlowBroker
 
 FS = "lustre"
 GRACE_S = 300.0
@@ -22,6 +23,10 @@ BUSY_IOS = 20
 """An OST with fewer I/Os in an incident cannot be known to be slow."""
 RAISED = 4.0
 """Times the proof that is asked for, so that scores go on beyond what calls an OST slow: for the ROC."""
+
+
+PEERS, OWN, BROKER = "peers only", "and own history", "SlowBrokerFinder's rule"
+"""Ways to judge."""
 
 
 class Outcome(NamedTuple):
@@ -48,6 +53,8 @@ class Outcome(NamedTuple):
     """For so long all that is wrong stood, over OSTs."""
     healthy_s: float
     """OST-seconds in which an OST was well."""
+    half_s: float
+    """Length of the incident's half."""
     said_common: bool
     """Most were said to be slower than usual."""
     scores_sick: tuple[float, ...]
@@ -65,8 +72,8 @@ class Detector:
     def __init__(self, system: System, way: str) -> None:
         self.way, self.system = way, system
         self.servers, self.pools = system.servers, system.pools
-        self.estimator: Any = SpeedEstimator()
-        if way == "peers only" and hasattr(self.estimator, "usual"):
+        self.estimator: Any = SlowBroker(system.osts) if way == BROKER else SpeedEstimator()
+        if way == PEERS and hasattr(self.estimator, "usual"):
             self.estimator.usual.expected = nothing
         self.called: set[int] = set()
         self._recent: tuple[frozenset[int], float] = frozenset(), 0.0
@@ -119,6 +126,7 @@ class Detector:
             false_healthy,
             wrong_s,
             system.osts * length_s - len(incident.sick) * (incident.end_s - incident.begin_s),
+            length_s - incident.begin_s,
             common,
             tuple(scores.get(i, 0.0) for i in busy),
             tuple(s for i, s in scores.items() if i not in incident.sick),
@@ -143,7 +151,7 @@ class Detector:
 
     def _scores(self) -> dict[int, float]:
         """In proofs: 1 and more calls an OST slow."""
-        unit = slowness.PROOF / PROOF
+        unit = 1.0 if self.way == BROKER else slowness.PROOF / PROOF
         if self._estimates and hasattr(next(iter(self._estimates.values())), "score"):
             return {i: e.score * unit for i, e in self._estimates.items()}
         scores = dict[int, float]()
