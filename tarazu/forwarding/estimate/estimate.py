@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
@@ -27,6 +28,8 @@ LEAST_COVERED = 0.5
 MOST_PHASES = 1000
 """The largest; further ones are not looked at."""
 _SEED = 12
+_INDEXES: WeakKeyDictionary[Benchmarks, Index] = WeakKeyDictionary()
+"""What was learned of benchmarks, for as long as they are there."""
 
 
 class PhasePart(msgspec.Struct, frozen=True):
@@ -69,7 +72,9 @@ def estimate(phases: Sequence[Phase], benchmarks: Benchmarks, nodes: int, kind: 
     Its bandwidth with n resources is its bytes over the sum of what its phases take: each of them its bytes over
     the bandwidth of what is like it.
     """
-    index = Index(benchmarks)
+    if benchmarks not in _INDEXES:
+        _INDEXES[benchmarks] = Index(benchmarks)
+    index = _INDEXES[benchmarks]
     by_size = sorted(range(len(phases)), key=lambda i: -phases[i].bytes)[:MOST_PHASES]
     draws = np.random.default_rng(_SEED).random((len(by_size), 2, DRAWS))
     benchmarked: dict[WantedBenchmark, Benchmarked | None] = {}

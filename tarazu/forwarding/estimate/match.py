@@ -2,15 +2,16 @@
 
 What has no order (operation, API, sharing, spatiality) must be the same, or one of the stand-ins below. Among those
 the bandwidth is interpolated over four numbers: request size, bytes of a process, processes, nodes. All five are taken
-as logarithms, for bandwidths and what they depend on go by factors. The method is ordinary kriging: of all
-weights that sum up to 1 those that err least, where a bandwidth is expected to follow the numbers by a slope that is
-the same everywhere, and to depart from that the more the farther away one looks. A benchmark that is the pattern itself
-gets (nearly) all the weight.
+as logarithms, for bandwidths and what they depend on go by factors. The method is ordinary kriging (`kriging`), a
+curve's level and its shape apart: a level may follow the numbers by a slope that is the same everywhere, and departs
+from it the more the farther away one looks. A benchmark that is the pattern itself gets (nearly) all the weight, the
+less the more its repetitions differ.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,7 +19,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tarazu.forwarding.application import Kind
 from tarazu.forwarding.estimate.database import Benchmarks
+from tarazu.forwarding.estimate.kriging import Group, Scales, fit, kriging, parts
 from tarazu.forwarding.estimate.pattern import Benchmark, BenchmarkPattern
 from tarazu.trace.phases.phase import Api, Spatiality
 
@@ -42,14 +45,10 @@ STAND_IN_SPATIALITY: dict[Spatiality, tuple[Spatiality, ...]] = {
 FARTHEST = 6.0
 """Doublings, all four numbers together, beyond which a benchmark says nothing."""
 NEIGHBOURS = 48
-SLOPE = 0.5
-"""Doublings of the bandwidth for a doubling of one of the numbers: usual size."""
-DEPARTURE = 0.5
-"""Doublings of the bandwidth that it departs from such a slope far away."""
-REACH = 4.0
-"""Doublings over which departures are alike."""
-LEAST_NOISE = 0.01
-"""Of one benchmark's median, in doublings."""
+MEDIAN = 1.4
+"""Variance of the median of a few values, in that of their mean."""
+POOLED = 4.0
+"""Degrees of freedom that the mean of all benchmarks' noise counts for beside a benchmark's own."""
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -57,7 +56,7 @@ class Match(msgspec.Struct, frozen=True):
 
     pattern: BenchmarkPattern
     weight: float
-    """All of a match sum up to 1; the logarithms of bandwidths are added with them."""
+    """Of its level: all of a match sum up to 1; logarithms are added with them."""
     distance: float
     """Doublings of request size, bytes of a process, processes and nodes (the root of the sum of squares)."""
 
@@ -86,15 +85,70 @@ class Index:
         self._by: dict[tuple[str, ...], list[Benchmark]] = {}
         for benchmark in benchmarks.all:
             self._by.setdefault(category(benchmark.pattern), []).append(benchmark)
+        self.noise = _noises(benchmarks.all)
+        """Variance of the logarithm (to the base 2) of each one's medians."""
+        self._scales: dict[str, Scales] = {}
 
     def find(self, pattern: BenchmarkPattern, draws: Floats) -> Benchmarked | None:
         """What is known of it; None where no benchmark is like it. draws: (2, draws) numbers from 0 to 1."""
         for other in _stand_ins(pattern):
             candidates = self._by.get(category(other))
-            benchmarked = _interpolated(other, candidates, draws) if candidates else None
+            benchmarked = self._interpolated(other, candidates, draws) if candidates else None
             if benchmarked:
                 return benchmarked._replace(stand_in=_differences(pattern, other))
         return None
+
+    def scales(self, kind: Kind) -> Scales:
+        """How far one may look, as all benchmarks over such resources say."""
+        if kind not in self._scales:
+            groups = [self._group(of) for key, of in self._by.items() if key[0] == kind]
+            self._scales[kind] = fit(groups)
+        return self._scales[kind]
+
+    def _group(self, benchmarks: Sequence[Benchmark]) -> Group:
+        """Those that have the numbers of resources that most of them have."""
+        by_numbers = Counter(_numbers(b) for b in benchmarks)
+        ((numbers, _),) = by_numbers.most_common(1)
+        whole = [b for b in benchmarks if _numbers(b) == numbers]
+        logs = np.log2([[p.median for p in b.curve.points] for b in whole])
+        return Group(
+            np.array([place(b.pattern) for b in whole]),
+            logs,
+            np.array([self.noise[b.pattern] for b in whole]),
+        )
+
+    def _interpolated(
+        self, pattern: BenchmarkPattern, candidates: Sequence[Benchmark], draws: Floats
+    ) -> Benchmarked | None:
+        away = np.array([place(b.pattern) for b in candidates]) - place(pattern)
+        distance = np.sqrt((away**2).sum(1))
+        within = np.flatnonzero(distance <= FARTHEST)
+        if not len(within):
+            return None
+        scales = self.scales(pattern.kind)
+        far = np.sqrt(((away[within] / scales.reach) ** 2).sum(1))
+        order = within[np.argsort(far, kind="stable")[:NEIGHBOURS]]
+        near, away, distance = [candidates[i] for i in order.tolist()], away[order], distance[order]
+        numbers = sorted({p.resources for b in near for p in b.curve.points})
+        known = np.array([[_covers(b, n) for n in numbers] for b in near])
+        logs = np.log2([[b.curve.bandwidth(n) for n in numbers] for b in near])
+        noise = np.array([self.noise[b.pattern] for b in near]) + scales.noise**2
+        level, shape = parts(logs, known)
+        weight, error = kriging(away, noise / known.sum(1), scales.departure, scales.slope, scales.reach)
+        reached, spreads = np.empty(len(numbers)), np.empty((len(numbers), draws.shape[1]))
+        by_mask: dict[bytes, tuple[Floats, float]] = {}
+        for at, number in enumerate(numbers):
+            there = known[:, at]
+            mask = there.tobytes()
+            if mask not in by_mask:
+                by_mask[mask] = kriging(away[there], noise[there], scales.shape, 0.0, scales.reach)
+            of_shape, error_of_shape = by_mask[mask]
+            reached[at] = 2 ** float(weight @ level + of_shape @ shape[there, at])
+            repeated = [b for b, t in zip(near, there) if t]
+            spreads[at] = _spread(repeated, number, of_shape, math.sqrt(error + error_of_shape), draws)
+        by_weight = np.argsort(-np.abs(weight), kind="stable").tolist()
+        matches = tuple(Match(near[i].pattern, float(weight[i]), float(distance[i])) for i in by_weight)
+        return Benchmarked(tuple(numbers), reached, spreads, matches, float(distance.min()), "")
 
 
 def category(pattern: BenchmarkPattern) -> tuple[str, ...]:
@@ -127,72 +181,28 @@ def place(pattern: BenchmarkPattern) -> Floats:
     return np.array([math.log2(n) for n in numbers])
 
 
-def _interpolated(
-    pattern: BenchmarkPattern, candidates: Sequence[Benchmark], draws: Floats
-) -> Benchmarked | None:
-    away = np.array([place(b.pattern) for b in candidates]) - place(pattern)
-    distance = np.sqrt((away**2).sum(1))
-    order = np.argsort(distance, kind="stable")[:NEIGHBOURS]
-    order = order[distance[order] <= FARTHEST]
-    if not len(order):
-        return None
-    near, away, distance = [candidates[i] for i in order.tolist()], away[order], distance[order]
-    numbers = sorted({p.resources for b in near for p in b.curve.points})
-    known = np.array([[_covers(b, n) for n in numbers] for b in near])
-    rates = np.array([[b.curve.bandwidth(n) for n in numbers] for b in near])
-    reached, spreads = np.empty(len(numbers)), np.empty((len(numbers), draws.shape[1]))
-    weights: dict[bytes, tuple[Floats, float]] = {}
-    heaviest = np.zeros(len(near))
-    for at, number in enumerate(numbers):
-        there = known[:, at]
-        key = there.tobytes()
-        if key not in weights:
-            weights[key] = _kriging(away[there], np.array([_noise(b) for b, t in zip(near, there) if t]))
-        weight, error = weights[key]
-        reached[at] = 2 ** float(weight @ np.log2(rates[there, at]))
-        repeated = [b for b, t in zip(near, there) if t]
-        spreads[at] = _spread(repeated, number, weight, error, draws)
-        heaviest[there] += weight / len(numbers)
-    by_weight = np.argsort(-np.abs(heaviest), kind="stable").tolist()
-    matches = tuple(Match(near[i].pattern, float(heaviest[i]), float(distance[i])) for i in by_weight)
-    return Benchmarked(tuple(numbers), reached, spreads, matches, float(distance[0]), "")
-
-
 def _covers(benchmark: Benchmark, number: int) -> bool:
     points = benchmark.curve.points
     return points[0].resources <= number <= points[-1].resources
 
 
-def _noise(benchmark: Benchmark) -> float:
-    """Variance of the logarithm of a median: that of its repetitions over how many there are."""
-    variances = []
-    for point in benchmark.curve.points:
-        if len(point.bytes_per_s) > 1:
-            logs = np.log2(point.bytes_per_s)
-            variances.append(float(logs.var(ddof=1)) / len(logs))
-    return LEAST_NOISE**2 + (float(np.mean(variances)) if variances else 0.0)
+def _numbers(benchmark: Benchmark) -> tuple[int, ...]:
+    return tuple(p.resources for p in benchmark.curve.points)
 
 
-def _kriging(away: Floats, noise: Floats) -> tuple[Floats, float]:
-    """Weights that sum up to 1, and the standard error of what they give (doublings); away: (benchmarks, 4)."""
-    count = len(away)
-    between = np.sqrt(((away[:, None] - away[None]) ** 2).sum(2))
-    covariance = DEPARTURE**2 * _alike(between) + SLOPE**2 * (away @ away.T) + np.diag(noise)
-    here = DEPARTURE**2 * _alike(np.sqrt((away**2).sum(1)))
-    system = np.ones((count + 1, count + 1))
-    system[:count, :count] = covariance
-    system[count, count] = 0.0
-    solved = np.linalg.solve(system, np.append(here, 1.0))
-    weight: Floats = solved[:count]
-    variance = DEPARTURE**2 - float(weight @ here) - float(solved[count])
-    return weight, math.sqrt(max(0.0, variance))
-
-
-def _alike(distance: Floats) -> Floats:
-    """Matérn's function of order 3/2: 1 at no distance, falling smoothly."""
-    scaled = math.sqrt(3) / REACH * distance
-    alike: Floats = (1 + scaled) * np.exp(-scaled)
-    return alike
+def _noises(benchmarks: Sequence[Benchmark]) -> dict[BenchmarkPattern, float]:
+    """Variance of the logarithm of each benchmark's medians: that of its repetitions over how many there are, and what
+    few repetitions leave open by that of all benchmarks."""
+    squares, freedom, of_a_median = np.zeros((3, len(benchmarks)))
+    for at, benchmark in enumerate(benchmarks):
+        repeated = [np.log2(p.bytes_per_s) for p in benchmark.curve.points if len(p.bytes_per_s) > 1]
+        squares[at] = sum(float(((logs - logs.mean()) ** 2).sum()) for logs in repeated)
+        freedom[at] = sum(len(logs) - 1 for logs in repeated)
+        times = float(np.mean([len(p.bytes_per_s) for p in benchmark.curve.points]))
+        of_a_median[at] = (1.0 if times <= 2 else MEDIAN) / times
+    usual = squares.sum() / max(freedom.sum(), 1.0)
+    variances = of_a_median * (squares + POOLED * usual) / (freedom + POOLED)
+    return {b.pattern: v for b, v in zip(benchmarks, variances.tolist(), strict=True)}
 
 
 def _spread(
