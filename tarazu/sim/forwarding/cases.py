@@ -16,7 +16,7 @@ from tarazu.forwarding import curve_csv
 from tarazu.forwarding.application import Application, Kind
 from tarazu.forwarding.curve import Curve
 from tarazu.forwarding.policy import Schedule, Scheduler
-from tarazu.sim.forwarding import curve_sets, families, policies
+from tarazu.sim.forwarding import curve_sets, families, policies, published
 from tarazu.sim.forwarding.families import Family, FamilyCurve
 from tarazu.sim.forwarding.levels import LEVELS, SETS, least_load, sets_at
 from tarazu.sim.forwarding.metrics import Measures, best_io_s, measure
@@ -35,7 +35,7 @@ MODEL = (
         f"sim/forwarding/{name}.py"
         for name in (
             *("cases", "characteristics", "curve_sets", "families"),
-            *("levels", "metrics", "simulate", "workload"),
+            *("levels", "metrics", "published", "simulate", "workload"),
         )
     ),
 )
@@ -51,6 +51,8 @@ PROFILE = (*(f"{a}-{p}" for a in ("bba", "nsysa", "ta") for p in ("gnc", "gc")),
 """Policies that are also asked with what is known of an application's family alone: those of figure 11, and what else
 may be the best then and needs curves."""
 
+Curves = Path | Literal["generated"] | None
+"""Of a study: a CSV; generated ones; None: measured ones over I/O nodes, generated ones over OSTs."""
 Told = Literal["truth", "profile"]
 """What a policy is told of an application: its curve, or its family's (paper A, section 6.2)."""
 
@@ -121,9 +123,9 @@ class ForwardingCase(Case, frozen=True):
     sets: int
     policies: tuple[str, ...]
     curves: str
-    """A CSV file, or empty for the generated ones."""
+    """A CSV file, `generated`, or empty for what studies use otherwise."""
     digest: str
-    """Of that file's content."""
+    """Of the file's content, or of that of the measured curves; of generated ones empty."""
     model: str
 
     @property
@@ -147,16 +149,16 @@ class ForwardingCase(Case, frozen=True):
 
 
 def cases(
-    curves: Path | None = None,
+    curves: Curves = None,
     kinds: Sequence[Kind] = KINDS,
     levels: Sequence[float] = LEVELS,
     sets: int = SETS,
 ) -> tuple[ForwardingCase, ...]:
-    """Every case of a study. curves: a CSV in the place of the generated ones. Raises BadInput."""
-    if curves is not None:
+    """Every case of a study. Raises BadInput."""
+    if isinstance(curves, Path):
         curve_csv.read(curves)
-    digest = "" if curves is None else hashlib.sha256(curves.read_bytes()).hexdigest()
-    path = "" if curves is None else str(curves.absolute())
+    path = str(curves.absolute()) if isinstance(curves, Path) else curves or ""
+    digests = {kind: _digest(curves, kind) for kind in kinds}
     return tuple(
         ForwardingCase(
             kind,
@@ -165,7 +167,7 @@ def cases(
             min(IN_A_CASE, sets - first),
             names,
             path,
-            digest,
+            digests[kind],
             _model(names),
         )
         for names in (tuple(name for name in policies.NAMES if name != OURS), (OURS,))
@@ -173,6 +175,14 @@ def cases(
         for level in levels
         for first in range(0, sets, IN_A_CASE)
     )
+
+
+def _digest(curves: Curves, kind: Kind) -> str:
+    if isinstance(curves, Path):
+        return hashlib.sha256(curves.read_bytes()).hexdigest()
+    if curves == "generated" or kind != "io-node":
+        return ""
+    return hashlib.sha256(published.text().encode()).hexdigest()
 
 
 def _model(names: Sequence[str]) -> str:
@@ -188,7 +198,10 @@ class _Known(msgspec.Struct, frozen=True):
 
 @cache
 def _known(kind: Kind, path: str, digest: str) -> _Known:
-    curve_set = curve_csv.read(Path(path)) if path else curve_sets.generated(kind)
+    if path == "generated":
+        curve_set = curve_sets.generated(kind)
+    else:
+        curve_set = curve_csv.read(Path(path)) if path else curve_sets.standard(kind)
     curves = tuple(named.curve for named in curve_set.curves)
     return _Known(curves, families.regressions(curves))
 
@@ -240,6 +253,11 @@ def rows(
     return case_rows
 
 
-def note(curves: Path | None) -> str:
+def note(curves: Curves, kinds: Sequence[Kind]) -> str:
     """What the curves are, for whoever looks at figures that rest on them."""
-    return curve_sets.GENERATED if curves is None else f"curves of {curves}"
+    if isinstance(curves, Path):
+        return f"curves of {curves}"
+    if curves == "generated":
+        return curve_sets.GENERATED
+    notes = {"io-node": published.NOTE, "ost": f"over OSTs {curve_sets.GENERATED}"}
+    return "; ".join(notes[kind] for kind in kinds)

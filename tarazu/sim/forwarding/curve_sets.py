@@ -1,9 +1,9 @@
-"""Sets of bandwidth curves to study policies with: generated ones, in the place of paper A's two data sets.
+"""Sets of bandwidth curves to study policies with: paper A's own over I/O nodes (`published`), over OSTs generated.
 
-Those are not to be had here: 189 applications on MareNostrum's I/O nodes (figure 1, measured by Bez et al. with 0, 1,
-2, 4 and 8) and 301 configurations of IOR on PlaFRIM's OSTs (figure 2, with 1 to 8). The paper's text gives how
-many, the numbers of resources and the four shapes. It gives no proportions and no heights: those are only drawn.
-What is generated therefore rests on these assumptions, and so does every figure that is made with it:
+The paper's 301 configurations of IOR on PlaFRIM's OSTs (figure 2, with 1 to 8) are not to be had here. Its text gives
+how many, the numbers of resources and the four shapes. It gives no proportions and no heights: those are only drawn.
+What is generated therefore rests on these assumptions, and so does every figure that is made with it. There is such a
+set for I/O nodes too, which says how much of a figure comes from the shapes of the 189 measured curves:
 
 - Numbers of resources: 1, 2, 4, 8 for I/O nodes (not 0, no forwarding: a policy gives 1 or more); 1 … 8 for OSTs.
 - Proportions (`SHARES`), ours: for I/O nodes Ascent 45 %, Peak 25 %, Neutral 20 %, Descent 10 %: all four are seen, and
@@ -29,6 +29,7 @@ from random import Random
 
 from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import Curve, CurveSet, NamedCurve, curve
+from tarazu.sim.forwarding import published
 from tarazu.sim.forwarding.families import Family, classify
 
 SHARES: dict[Kind, dict[Family, int]] = {
@@ -40,6 +41,13 @@ NUMBERS: dict[Kind, tuple[int, ...]] = {"io-node": (1, 2, 4, 8), "ost": (1, 2, 3
 REPETITIONS = 5
 SEED = 9549
 GENERATED = "generated curves (assumptions: docs/forwarding.md), not the paper's measurements"
+
+
+def standard(kind: Kind) -> CurveSet:
+    """What studies use without more being asked for: measured curves where there are any."""
+    if kind != "io-node":
+        return generated(kind)
+    return CurveSet(published.NOTE, tuple(NamedCurve(of.name, of.curve) for of in published.published()))
 
 
 def generated(kind: Kind, seed: int = SEED) -> CurveSet:

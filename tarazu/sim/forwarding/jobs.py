@@ -176,7 +176,7 @@ class _Curves:
         if not self._families:
             known = self._own
             if known is None:
-                made = curve_sets.generated(self._kind)
+                made = curve_sets.standard(self._kind)
                 known = {c.application: c.curve for c in made.curves}
                 self.notes = (f"the families' functions rest on {made.note}",)
             self._families = {str(f): c for f, c in regressions(known.values()).items()}

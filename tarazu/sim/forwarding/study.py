@@ -40,7 +40,7 @@ class StudyFindings(msgspec.Struct, frozen=True):
 
 def run(
     folder: Path,
-    curves: Path | None = None,
+    curves: cases.Curves = None,
     kinds: Sequence[Kind] = cases.KINDS,
     levels: Sequence[float] = LEVELS,
     sets: int = SETS,
@@ -54,13 +54,13 @@ def run(
     that were done are on the disk.
     """
     todo = cases.cases(curves, kinds, levels, sets)
-    asked = {"curves": cases.note(curves), "kinds": kinds, "levels": levels, "sets": sets}
+    asked = {"curves": cases.note(curves, kinds), "kinds": kinds, "levels": levels, "sets": sets}
     text = msgspec.json.format(msgspec.json.encode(asked)).decode() + "\n"
     done = study.answers(todo, cases.ForwardingRow, folder, ("study.json", text), jobs=jobs, fresh=fresh)
     whole = not done.lost
     of = ForwardingSummary(done.rows)
     findings = StudyFindings(
-        cases.note(curves),
+        cases.note(curves, kinds),
         of.sets,
         tuple(claims(of)) if whole else (),
         tuple(beside(of)) if whole else (),

@@ -48,7 +48,7 @@ def figures(found: study.StudyFindings, took_s: float, judged: bool) -> list[Fig
 
 
 def _claim(claim: Claim, judged: bool) -> Figure:
-    expected = 0.0 if claim.paper in NOT_HERE else 1.0
+    expected = 0.0 if claim.paper in NOT_HERE[claim.kind] else 1.0
     limit = expected if judged else None
     return Figure(f"{NAMES[claim.kind]}: {claim.paper}", float(claim.holds), "", most=limit, least=limit)
 

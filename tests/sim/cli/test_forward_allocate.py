@@ -30,7 +30,7 @@ def test_the_example_is_compared_and_one_answer_explained(example: Path, capsys)
     assert "joint, job by job" in out
     assert any(line.startswith("climate: ascent; ") for line in lines)
     assert any(line.startswith("beside today (static-gnc): I/O load ") for line in lines)
-    assert lines[-1].startswith("note: the families' functions rest on generated curves")
+    assert lines[-1].startswith("note: the families' functions rest on 189 curves")
 
 
 def test_json_and_another_policy(example: Path, capsys) -> None:

@@ -27,7 +27,7 @@ def test_the_example_is_read() -> None:
     assert genome.curve.origin == "family"
     assert max(p.median for p in genome.curve.points) == pytest.approx(1.2e9)
     assert (post.phases, post.curve.bandwidth(8)) == (1, 6e8)
-    assert "generated" in found.notes[0]
+    assert "measured on MareNostrum 4" in found.notes[0]
 
 
 def test_curves_of_a_file_by_name_and_by_family(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tarazu.cli import main
 from tarazu.drawing import Picture
 from tarazu.forwarding import curve_csv
 from tarazu.forwarding.curve import CurveSet
-from tarazu.sim.forwarding import cases, claims, curve_sets, figures, pictures, policies, study
+from tarazu.sim.forwarding import cases, claims, curve_sets, figures, pictures, policies, published, study
 from tarazu.sim.forwarding.cases import ForwardingRow
 from tarazu.sim.forwarding.summary import Beside, ForwardingSummary, beside, slowdown
 from tarazu.sim.study.results import read_lines
@@ -86,7 +86,8 @@ def test_the_report_has_every_figure_of_the_paper(rows: list[ForwardingRow], fol
         assert f"<h2>Figure {number}: " in page
     for number in numbers[:2]:
         assert (folder / f"figure-{number:02d}.png").read_bytes().startswith(b"\x89PNG")
-    assert escape(curve_sets.GENERATED) in page, "whoever sees the figures sees what they rest on"
+    for note in (curve_sets.GENERATED, published.NOTE):
+        assert escape(note) in page, "whoever sees the figures sees what they rest on"
 
 
 def test_a_claim_holds_or_not_by_the_rows(rows: list[ForwardingRow]) -> None:
@@ -122,10 +123,11 @@ def test_the_benchmark_fails_where_ours_is_worse_or_a_claim_is_not_as_the_docs_s
 ) -> None:
     one = Beside("ost", 0.5, "truth", 1.0, 1.0, "ta-gc", 0.5, 0.5, "ta-gc")
     documented = [
-        msgspec.structs.replace(claim, holds=claim.paper not in claims.NOT_HERE)
+        msgspec.structs.replace(claim, holds=claim.paper not in claims.NOT_HERE[claim.kind])
         for claim in claims.claims(ForwardingSummary(rows))
     ]
-    assert {claim.paper for claim in documented if not claim.holds} == claims.NOT_HERE
+    for kind, papers in claims.NOT_HERE.items():
+        assert {c.paper for c in documented if c.kind == kind and not c.holds} == papers
     found = study.StudyFindings("curves", 1, tuple(documented), (one,), (), ())
 
     def holds(of: study.StudyFindings, took_s: float = 1.0) -> bool:
@@ -142,6 +144,15 @@ def test_the_benchmark_fails_where_ours_is_worse_or_a_claim_is_not_as_the_docs_s
         assert not holds(msgspec.structs.replace(found, claims=tuple(other)))
     for spoiled in ({"slowdown": 1.02}, {"idletime": 0.51}):
         assert not holds(msgspec.structs.replace(found, beside=(msgspec.structs.replace(one, **spoiled),)))
+
+
+def test_generated_curves_are_the_second_set_and_no_other_over_osts() -> None:
+    kinds = cases.KINDS
+    standard, second = (cases.cases(curves, kinds, (0.4,), 1) for curves in (None, "generated"))
+    for one, other in zip(standard, second, strict=True):
+        assert (one.id == other.id) == (one.kind == "ost")
+    assert len(curve_sets.standard("io-node").curves) == 189
+    assert curve_sets.standard("ost") == curve_sets.generated("ost")
 
 
 def test_a_sites_own_curves_take_the_place_of_the_generated_ones(tmp_path: Path) -> None:

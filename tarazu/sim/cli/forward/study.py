@@ -3,10 +3,12 @@
 Each of 100 sets of 40 applications at each of ten loads runs under every policy in the simulator, once with I/O nodes
 and once with OSTs as resources: a few minutes on two cores. DIR gets rows.jsonl (a row for each set and policy),
 report.html (complete in itself), each picture as PNG, figures.json. Run the same command again and it goes on where it
-stopped. Bandwidth curves are generated, or a site's own:
+stopped. Curves over I/O nodes are the 189 measured on MareNostrum 4, those over OSTs are generated;
+`--curves generated` takes generated ones for both, a file a site's own:
 
 tarazu sim forward study --out my-study
-tarazu sim forward study --out my-study --curves mine.csv --kind ost
+tarazu sim forward study --out second --curves generated
+tarazu sim forward study --out third --curves mine.csv --kind ost
 
 A CSV has the columns application,resources,bytes_per_s, a row for each repetition. docs/forwarding.md says what the
 columns of the tables mean.
@@ -29,10 +31,15 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where rows and report go")
     parser.add_argument(
-        "--curves", type=Path, metavar="FILE.csv", help="a site's own curves instead of generated ones"
+        "--curves",
+        type=lambda text: text if text == "generated" else Path(text),
+        metavar="FILE.csv|generated",
+        help="a site's own curves, or generated ones (default: measured ones over I/O nodes, generated ones over OSTs)",
     )
     parser.add_argument(
-        "--kind", choices=("io-node", "ost"), help="these resources alone; must be given with --curves"
+        "--kind",
+        choices=("io-node", "ost"),
+        help="these resources alone; must be given with a file of curves",
     )
     parser.add_argument(
         "--sets", type=_count, metavar="N", help="sets of applications at each load (default: 100)"
@@ -58,7 +65,7 @@ def _count(text: str) -> int:
 
 
 def execute(options: argparse.Namespace) -> int:
-    if options.curves is not None and options.kind is None:
+    if isinstance(options.curves, Path) and options.kind is None:
         raise BadInput("--curves", "--kind io-node or --kind ost beside it", "none")
     from tarazu.sim.forwarding import cases, study
     from tarazu.sim.forwarding.levels import LEVELS, SETS
