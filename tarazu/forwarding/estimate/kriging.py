@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-MOST_FITTED = 64
-"""Benchmarks of one kind that the fit looks at."""
+MOST_FITTED, MOST_OF_ALL, MOST_NUMBERS = 64, 384, 16
+"""What the fit looks at: benchmarks of one kind, of all kinds, numbers of resources."""
 PRIOR = 0.7
 """Standard deviation of the logarithm of each scale."""
 STEPS = (math.log(2), math.log(2) / 2, math.log(2) / 4)
@@ -102,9 +102,11 @@ def parts(logs: Floats, known: NDArray[np.bool_]) -> tuple[Floats, Floats]:
 
 def fit(groups: Sequence[Group]) -> Scales:
     """The likeliest scales, one for all groups; `USUAL` where there are none."""
-    prepared = [_prepared(group) for group in groups if len(group.places) > 1]
-    if not prepared:
+    groups = [group for group in groups if len(group.places) > 1]
+    if not groups:
         return USUAL
+    most = max(2, min(MOST_FITTED, MOST_OF_ALL // len(groups)))
+    prepared = [_prepared(group, most) for group in groups]
     middle = _flat(USUAL)
     best, value = middle, _unlikely(middle, middle, prepared)
     for step in STEPS:
@@ -133,10 +135,12 @@ def _scales(flat: Floats) -> Scales:
     return Scales((first, second, third, fourth), *others)
 
 
-def _prepared(group: Group) -> _Prepared:
-    many = len(group.places)
-    chosen = np.linspace(0, many - 1, min(many, MOST_FITTED)).round().astype(int)
-    places, logs = group.places[chosen], group.logs[chosen]
+def _prepared(group: Group, most: int) -> _Prepared:
+    chosen, numbers = (
+        np.linspace(0, many - 1, min(many, bound)).round().astype(int)
+        for many, bound in zip(group.logs.shape, (most, MOST_NUMBERS))
+    )
+    places, logs = group.places[chosen], group.logs[chosen][:, numbers]
     places = places - places.mean(0)
     level = logs.mean(1)[:, None]
     return _Prepared(_squares(places), places @ places.T, level, logs - level, group.noise[chosen])
