@@ -52,4 +52,6 @@ def levers_of(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
         if name in made:
             raise BadInput("tune.levers", "each lever once", f"{name} twice")
         made[name] = values
+    if client.PAIR in made and (twice := {client.PAGES, client.RPCS} & set(made)):
+        raise BadInput("tune.levers", f"{client.PAIR} or its parameters by themselves", ", ".join(twice))
     return made

@@ -344,3 +344,53 @@ def test_parameters_are_found_where_2_12_has_them(tmp_path: Path) -> None:
 def test_an_oss_without_lustre_has_no_levers(tmp_path: Path) -> None:
     node = Node(tmp_path)
     assert "there is nothing on this node to set" in why(node.make(nrs="crrn 8", **{RPCS: "8"}))
+
+
+PAIR = "osc_rpcs"
+
+
+@pytest.fixture
+def paired(client: Node) -> Agent:
+    return client.agent((f"{PAIR}=1024x8 | 16x128 | 8x32 | 40x32",))
+
+
+def test_both_of_a_pair_are_set_the_smaller_first(client: Node, paired: Agent) -> None:
+    """Else 128 RPCs of 1,024 pages would be possible for a moment, for which Lustre raises max_dirty_mb for good."""
+    dirty = [text for name, text in client.now().items() if name.endswith("max_dirty_mb")]
+    for value in ("16x128", "1024x8", "16x128"):
+        done = client.make(paired, **{PAIR: value})
+        assert done.set and in_force(paired.engine.levers[PAIR]) == value, done
+    assert [text for name, text in client.now().items() if name.endswith("max_dirty_mb")] == dirty
+    paired.engine.take_back("enough", wait_s=1.0)
+    assert in_force(paired.engine.levers[PAIR]) == "1024x8"
+
+
+def test_what_lustre_refuses_of_a_pair_leaves_both_as_they_were(client: Node, paired: Agent) -> None:
+    """32 KiB, after 2.17.0."""
+    before = client.now()
+    assert "Lustre" in why(client.make(paired, **{PAIR: "8x32"}))
+    assert client.now() == before
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "expected"),
+    [
+        (
+            "import",
+            "import:\n    connect_data:\n       grant_block_size: 131072\n",
+            "a multiple of 32 pages here",
+        ),
+        ("max_mb_per_rpc_read", "4", "at least 16 pages here"),
+    ],
+)
+def test_pages_that_would_not_stay_as_set_are_not_set(
+    client: Node, paired: Agent, file: str, text: str, expected: str
+) -> None:
+    """ZFS allots more than a page at once; where reads and writes have sizes of their own 64 KiB is the least."""
+    for device in (client.root / "sys/fs/lustre/osc").iterdir():
+        (device / file).write_text(text)
+        (device / file.replace("read", "write")).write_text(text)
+    value = "40x32" if file == "import" else "8x32"
+    before = client.now()
+    assert expected in why(client.make(paired, **{PAIR: value}))
+    assert client.now() == before

@@ -128,6 +128,7 @@ def test_only_parts_of_a_change_are_between_its_ends(one: str, other: str) -> No
             (NONE, "projid={1000 1001}&nodemap={tenant_1} rate=5"),
         ),
         ("hybrid_io_write_threshold_bytes=1 | 2147483648", ("1", "2147483648")),
+        ("osc_rpcs=1024x8 | 016x128", ("1024x8", "16x128")),
     ],
 )
 def test_the_site_lists_values(text: str, values: tuple[str, ...]) -> None:
@@ -148,13 +149,21 @@ def test_the_site_lists_values(text: str, values: tuple[str, ...]) -> None:
         "nrs_tbf_rule=none|nodemap={a-b} rate=5", "nrs_tbf_rule=none|nodemap={abcdefghijklmnopq} rate=5",
         "nrs_tbf_rule=none|jobid={a}&projid={-1} rate=5",
         "hybrid_io_read_threshold_bytes=1|2147483649", "hybrid_io_read_threshold_bytes=1|0",
-        "hybrid_io_write_threshold_bytes=1|8M", "max_read_ahead_mb=1|1e3",
+        "hybrid_io_write_threshold_bytes=1|8M",
+        "osc_rpcs=8|16", "osc_rpcs=1024x8|16x257", "osc_rpcs=1024x8|0x8",
+        "osc_rpcs=1024x8|16x8x1", "max_read_ahead_mb=1|1e3",
         "max_read_ahead_mb=" + "|".join(map(str, range(1, 99))),
     ],
 )  # fmt: skip
 def test_levers_that_there_are_not_are_refused(text: str) -> None:
     with pytest.raises(BadInput, match=r"^tune\.levers"):
         levers_of([text])
+
+
+@pytest.mark.parametrize("other", ["max_rpcs_in_flight", "max_pages_per_rpc"])
+def test_a_pair_and_one_of_it_are_not_listed_both(other: str) -> None:
+    with pytest.raises(BadInput, match="expected osc_rpcs or its parameters by themselves"):
+        levers_of(["osc_rpcs", other])
 
 
 def test_all_levers_list_what_they_would_take() -> None:

@@ -17,6 +17,7 @@ from tarazu.daemons.changes.agents import former
 from tarazu.daemons.changes.lctl import Lctl
 from tarazu.daemons.changes.levers.client import ClientLever
 from tarazu.daemons.changes.levers.drain import DrainLever
+from tarazu.daemons.changes.levers.listed import ListedLever
 from tarazu.daemons.changes.levers.nrs import NrsLever
 from tarazu.daemons.changes.levers.tbf import TbfLever
 from tarazu.daemons.changes.store import Proposals, Store, first_of
@@ -125,4 +126,5 @@ def agent_of(
 
 def in_force(lever: Lever) -> str:
     """One lever's value, or what of several; empty where there is nothing that it could set. Raises Unavailable."""
-    return ", ".join(dict.fromkeys(part.value for part in lever.read("")))
+    parts = lever.read("")
+    return lever.shown(parts) if isinstance(lever, ListedLever) else ", ".join(each.value for each in parts)

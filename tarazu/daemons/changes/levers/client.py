@@ -1,5 +1,5 @@
-"""Levers of a client: `max_rpcs_in_flight`, `max_pages_per_rpc` of its OSCs, `max_read_ahead_mb` and the thresholds of
-`hybrid_io` of its mounts (`tarazu.tune.levers.client`).
+"""Levers of a client: `max_rpcs_in_flight`, `max_pages_per_rpc` of its OSCs or both at once (`osc_rpcs`), and
+`max_read_ahead_mb` and the thresholds of `hybrid_io` of its mounts (`tarazu.tune.levers.client`).
 
 An MDS has OSCs too, its MDTs' (`…-osc-MDT0000`), which take other ranges: only those of mounts are named, each by its
 own name. Raising RPCs in flight or their size makes Lustre raise `max_dirty_mb` to what fits into them, to an eighth of
@@ -9,16 +9,17 @@ the memory at most, and nothing lowers it again (obd.h, client_adjust_max_dirty)
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from tarazu.changes.change import Part
 from tarazu.daemons.changes.lctl import Lctl, commands_of
 from tarazu.daemons.changes.levers.listed import ListedLever
-from tarazu.errors import Unavailable
+from tarazu.errors import BadInput, Unavailable
 from tarazu.stats import reading
 from tarazu.tune.levers import files
-from tarazu.tune.levers.client import HYBRID, ClientParameter
+from tarazu.tune.levers.client import HYBRID, PAGES, PAIR, RPCS, ClientParameter
 from tarazu.units import KIB, MIB
 
 
@@ -29,23 +30,50 @@ class ClientLever(ListedLever):
 
     def read(self, target: str, parts: Collection[str] = ()) -> tuple[Part, ...]:
         names = (
-            f"{self.kind.device}.{device}.{self.name}"
+            f"{self.kind.device}.{device}.{parameter}"
             for device in files.devices(self.root, self.kind.device)
             if self.kind.named.fullmatch(device)
+            for parameter in self._parameters
         )
         found = ((name, files.find(self.root, name)) for name in names)
-        return tuple(Part(name, file.text.strip()[:80], file.of) for name, file in found if file)
+        return tuple(
+            Part(name, self._text(name, file.text.strip()[:80]), file.of) for name, file in found if file
+        )
+
+    @property
+    def _parameters(self) -> tuple[str, ...]:
+        return (PAGES, RPCS) if self.name == PAIR else (self.name,)
+
+    def _text(self, name: str, value: str) -> str:
+        """Of a pair its half: `16x` are pages, `x128` RPCs in flight."""
+        return value if self.name != PAIR else f"{value}x" if name.endswith(PAGES) else f"x{value}"
+
+    def _value(self, name: str, text: str) -> str:
+        """Lustre's, of a value or its half."""
+        pages, _, rpcs = text.partition("x")
+        return pages if self.name != PAIR or name.endswith(PAGES) else rpcs
+
+    def same(self, value: str, step: str) -> bool:
+        """A half is so where the pair has it."""
+        return value == step or (self.name == PAIR and (step.startswith(value) or step.endswith(value)))
+
+    def shown(self, parts: Sequence[Part]) -> str:
+        texts = list(dict.fromkeys(part.value for part in parts))
+        if self.name == PAIR and len(texts) == 2:
+            return "".join(texts).replace("xx", "x")
+        return ", ".join(texts)
 
     def may_change(self, target: str, parts: Sequence[Part]) -> None:
         super().may_change(target, parts)
         for part in parts:
-            if not part.value.isdecimal():
-                raise Unavailable(f"{part.name}: expected a number, found {part.value!r}")
+            value = self._value(part.name, part.value)
+            if not value.isdecimal():
+                raise Unavailable(f"{part.name}: expected a number, found {value!r}")
             if self.name in HYBRID and (on := self._read(part.name.split(".")[1], "hybrid_io")) != "1":
                 raise Unavailable(
                     f"{part.name}: expected hybrid_io 1, without which it does nothing, found {on}"
                 )
-            if self.name == "max_pages_per_rpc":
+            if part.name.endswith(PAGES):
                 # From 2.17.5 on reads and writes have sizes of their own, which this parameter would make the same.
                 device = part.name.split(".")[1]
                 read, write = (self._read(device, f"max_mb_per_rpc_{which}") for which in ("read", "write"))
@@ -53,29 +81,64 @@ class ClientLever(ListedLever):
                     raise Unavailable(f"osc.{device}: max_mb_per_rpc_read {read}, write {write}: left alone")
 
     def set(self, target: str, wanted: Mapping[str, str]) -> None:
+        settings = self._settings(wanted)
         if self.kind.device == "osc":
-            for name, value in wanted.items():
-                self._fits(name.split(".")[1], value)
-        self.lctl.set_all(list(wanted.items()))
+            by_device: dict[str, dict[str, str]] = {}
+            for name, value in settings:
+                _, device, parameter = name.split(".")
+                by_device.setdefault(device, {})[parameter] = value
+            for device, values in by_device.items():
+                self._fits(device, values)
+        self.lctl.set_all(settings)
 
     def commands(self, target: str, wanted: Mapping[str, str], parts: Sequence[Part]) -> list[str]:
-        return commands_of(wanted.items())
+        return commands_of(self._settings(wanted))
+
+    def _settings(self, wanted: Mapping[str, str]) -> list[tuple[str, str]]:
+        """What becomes less comes first, so that between two settings no more is in flight than before or after."""
+        settings = [(name, self._value(name, text)) for name, text in wanted.items()]
+
+        def becomes_more(setting: tuple[str, str]) -> bool:
+            now = self._read(*setting[0].split(".")[1:])
+            return bool(now and now.isdecimal() and int(setting[1]) > int(now))
+
+        return sorted(settings, key=becomes_more) if self.name == PAIR else settings
 
     def _read(self, device: str, parameter: str) -> str | None:
         text = files.read(self.root, f"{self.kind.device}.{device}.{parameter}")
         return None if text is None else text.strip()[:80]
 
-    def _fits(self, device: str, value: str) -> None:
-        names = ("max_rpcs_in_flight", "max_pages_per_rpc", "max_dirty_mb")
-        texts = [value if each == self.name else self._read(device, each) for each in names]
-        if not all(text and text.isdecimal() for text in texts):
-            raise Unavailable(f"osc.{device}: expected {', '.join(names)} to be numbers, found {texts}")
-        rpcs, pages, dirty_mb = (int(text or 0) for text in texts)
-        if dirty_mb * MIB < self._memory() // 8 and rpcs * pages * os.sysconf("SC_PAGESIZE") > dirty_mb * MIB:
+    def _fits(self, device: str, values: Mapping[str, str]) -> None:
+        """These of a device."""
+        names = (RPCS, PAGES, "max_dirty_mb")
+        now = {each: values.get(each) or self._read(device, each) for each in names}
+        if not all(text and text.isdecimal() for text in now.values()):
+            raise Unavailable(f"osc.{device}: expected {', '.join(names)} to be numbers, found {now}")
+        rpcs, pages, dirty_mb = (int(text or 0) for text in now.values())
+        page = os.sysconf("SC_PAGESIZE")
+        if dirty_mb * MIB < self._memory() // 8 and rpcs * pages * page > dirty_mb * MIB:
             where = (
                 f"osc.{device}.{self.name}: expected RPCs in flight that fit into max_dirty_mb ({dirty_mb})"
             )
             raise Unavailable(f"{where}, found {rpcs} of {pages} pages")
+        if PAGES in values:
+            self._is_whole(device, pages, page)
+
+    def _is_whole(self, device: str, pages: int, page: int) -> None:
+        """Lustre rounds an RPC up to what its target allots at once, which would not be as set; after 2.17.0, where
+        reads and writes have sizes of their own, it refuses less than 64 KiB.
+        """
+        try:
+            text = files.read(self.root, f"osc.{device}.import") or ""
+        except Unavailable:
+            text = ""
+        block = re.search(r"grant_block_size: ([0-9]{1,9})$", text, re.MULTILINE)
+        if block and pages * page % max(int(block[1]), 1):
+            raise BadInput(
+                f"osc.{device}.{PAGES}", f"a multiple of {int(block[1]) // page} pages here", pages
+            )
+        if pages * page < 64 * KIB and self._read(device, "max_mb_per_rpc_read") is not None:
+            raise BadInput(f"osc.{device}.{PAGES}", f"at least {64 * KIB // page} pages here", pages)
 
     def _memory(self) -> int:
         """Bytes of this node."""

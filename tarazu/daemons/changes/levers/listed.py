@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from tarazu.changes.change import Part
 from tarazu.changes.lever import Lever
 from tarazu.daemons.changes.lctl import Lctl
 from tarazu.errors import BadInput
@@ -16,6 +17,10 @@ class ListedLever(Lever):
 
     def __init__(self, name: str, values: Collection[str], lctl: Lctl, root: str | Path) -> None:
         self.name, self.values, self.lctl, self.root = name, tuple(values), lctl, root
+
+    def shown(self, parts: Sequence[Part]) -> str:
+        """The value that is in force; where parts differ all of them."""
+        return ", ".join(dict.fromkeys(part.value for part in parts))
 
     def check(self, target: str, wanted: Mapping[str, str]) -> None:
         for value in wanted.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..case import Case
-from .client import ClientCase
+from .client import ClientCase, ClientPairCase
 from .drain import DrainCase
 from .files import FilesCase
 from .layout import LayoutCase
@@ -17,6 +17,7 @@ CASES: dict[str, type[Case]] = {
     case.name: case
     for case in (
         ClientCase,
+        ClientPairCase,
         DrainCase,
         FilesCase,
         LayoutCase,

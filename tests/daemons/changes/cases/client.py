@@ -11,7 +11,7 @@ from tarazu.sim.testbed import tunables
 from .parameters import ParametersCase, wish
 
 PLACES = ("sys/fs/lustre/osc", "sys/fs/lustre/llite")
-RPCS, AHEAD = "max_rpcs_in_flight", "max_read_ahead_mb"
+RPCS, AHEAD, PAIR = "max_rpcs_in_flight", "max_read_ahead_mb", "osc_rpcs"
 
 
 class ClientCase(ParametersCase):
@@ -42,3 +42,23 @@ class ClientCase(ParametersCase):
         for place in PLACES:
             shutil.rmtree(self.root / place, ignore_errors=True)
         tunables.make_client(self.root, "lustre", 0, 2)
+
+
+class ClientPairCase(ClientCase):
+    """With the size of RPCs and how many are in flight as one lever."""
+
+    name = "client-pair"
+    levers = (PAIR, AHEAD)
+
+    def wishes(self) -> list[list[Change]]:
+        return [
+            [wish(PAIR, "16x128")],
+            [wish(PAIR, "256x32"), wish(AHEAD, "64")],
+            [wish(AHEAD, "1024")],
+        ]
+
+    def now(self) -> dict[str, str]:
+        files = [
+            path for place in PLACES for path in (self.root / place).rglob("max_[rp]*") if path.is_file()
+        ]
+        return {str(path.relative_to(self.root)): path.read_text().strip() for path in files}
