@@ -237,6 +237,10 @@ def _print_council(found: Mapping[str, Any]) -> None:
             left=4,
         )
         for name, node in found["nodes"].items():
+            if node.get("decided"):
+                say(f"{name}: {', '.join(map(' '.join, node['decided'].items()))}: {node['why']}")
+            for lever, value in node.get("advice", {}).items():
+                say(f"{name}: would set {lever} {value}")
             if node["problem"]:
                 say(f"{name}: {node['problem']}")
 
@@ -272,13 +276,14 @@ def learned_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """What the council has learned, a paragraph for each lever and pattern, the patterns that are seen now first."""
     lines: list[str] = []
     of_pattern = [
-        (key, list(beliefs)) for key, beliefs in groupby(rows, key=lambda r: (r["lever"], r["pattern"]))
+        (key, list(beliefs))
+        for key, beliefs in groupby(rows, key=lambda r: (r.get("node", ""), r["lever"], r["pattern"]))
     ]
-    of_pattern.sort(key=lambda each: -each[1][0]["nodes_now"])
-    for (lever, pattern), beliefs in of_pattern:
+    of_pattern.sort(key=lambda each: (each[0][0], -each[1][0]["nodes_now"]))
+    for (node, lever, pattern), beliefs in of_pattern:
         now = beliefs[0]["nodes_now"]
-        seen = f"; seen on {counted(now, 'node')} now" if now else ""
-        lines += ["", f"{pattern} ({lever}{seen})"]
+        seen = f"; seen on {counted(now, 'node')} now" if now and not node else "; seen now" if now else ""
+        lines += ["", f"{node}{': ' * bool(node)}{pattern} ({lever}{seen})"]
         wide = max(len(row["value"]) for row in beliefs)
         lines += [f"  {row['value']:<{wide}}  {_belief(row)}".rstrip() for row in beliefs]
     return lines[1:]

@@ -17,6 +17,8 @@ class RpcStats(NamedTuple):
     """Bulk requests (reads, writes)."""
     in_flight: int
     """Sum over all of them of those in flight, itself included, when it was sent."""
+    pages: int
+    """Sum over all of them of their pages, each as the power of two at or above it."""
     start_s: float
     """`start_time` (2.15 and later), 0 where there is none."""
 
@@ -31,5 +33,6 @@ def parse(text: str) -> RpcStats:
     return RpcStats(
         (stats.counted(_PAGES, brw_stats.READS), stats.counted(_PAGES, brw_stats.WRITES)),
         stats.weighted(_IN_FLIGHT, brw_stats.READS) + stats.weighted(_IN_FLIGHT, brw_stats.WRITES),
+        stats.weighted(_PAGES, brw_stats.READS) + stats.weighted(_PAGES, brw_stats.WRITES),
         stats.start_s,
     )

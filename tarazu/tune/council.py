@@ -23,6 +23,7 @@ from tarazu.malformed import MALFORMED
 from tarazu.tune.detect import detect as detect_pattern
 from tarazu.tune.learner import Learner
 from tarazu.tune.learning.ours import Tarazu
+from tarazu.tune.levers.client import PAIR
 from tarazu.tune.observation import Observation
 from tarazu.tune.pattern import Pattern
 from tarazu.tune.trial import PATTERNS, Before, Trial, TrialRewards
@@ -46,6 +47,8 @@ REFUSED_ROUNDS = 10.0
 
 Mode = Literal["observe", "advise", "apply"]
 Detect = Callable[[Observation], Pattern | None]
+Expected = Callable[[Observation, str, Sequence[str]], Sequence[tuple[float, float]] | None]
+"""(what was seen, value in force, values) → what each is expected to give, as `Learner.expect`; None: not known."""
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -123,8 +126,11 @@ class Council:
         mode: Mode = "apply",
         round_s: float = ROUND_S,
         detect: Detect = detect_pattern,
+        expected: Expected | None = None,
     ) -> None:
-        """`levers`: each with its values. `worse`: 1 takes nothing back."""
+        """`levers`: each with its values. `worse`: 1 takes nothing back. `expected`: this is the council of one client,
+        and knows so much of `osc_rpcs`; demand, which its levers change themselves, excuses nothing then.
+        """
         self.dwell_s = dwell_s
         self.worse = worse
         self.mode: Mode = mode
@@ -138,6 +144,7 @@ class Council:
         self.impossible = 0
         """Observations that no node can have made."""
         self._detect = detect
+        self._expected = expected
         self._levers = {
             name: _Lever(values, learner(len(values), seed + number))
             for number, (name, values) in enumerate(levers.items())
@@ -212,7 +219,8 @@ class Council:
             self._rests(host)  # it does not do what is decided: it has no voice
             return
         self._speaks(host, known, pattern, now)
-        self._compare(host, known, pattern, reward, observation.demand)
+        demand = observation.demand if self._expected is None else 0.0
+        self._compare(host, known, pattern, reward, demand)
         moving = self.moving
         for name, lever in self._levers.items():
             # While one lever moves, what the others seem to do is its doing.
@@ -220,7 +228,11 @@ class Council:
                 continue
             arm = lever.arms.get(known.in_force.get(name, ""))
             if arm is not None:
-                lever.learner.observe(host, pattern, arm, reward, demand=observation.demand, at_s=now)
+                lever.learner.observe(host, pattern, arm, reward, demand=demand, at_s=now)
+                if self._expected is not None and name == PAIR:
+                    gains = self._expected(observation, lever.values[arm], lever.values)
+                    if gains is not None:
+                        lever.learner.expect(pattern, arm, gains)
 
     def _speaks(self, host: str, known: _Host, pattern: Pattern, now: float) -> None:
         if host in self._active:
@@ -341,6 +353,8 @@ class Council:
             return self.decision
         if bar is not None and now < bar.until:
             return self.decision
+        if self._expected is not None and before is None and self._have(name, value):
+            return self.decision  # what is there is best: nothing need be set
         self.explored += choice.explored
         self._resting = not choice.explored
         had = {host for host, known in self._hosts.items() if known.in_force.get(name) == value}
@@ -349,6 +363,8 @@ class Council:
             "tried, to learn"
             if choice.explored
             else f"thought the best for most of the nodes with I/O ({len(self._active)})"
+            if self._expected is None
+            else "thought the best for what this client does"
         )
         return self._change({**self.decision.values, name: value}, now, why, explored=choice.explored)
 
@@ -371,6 +387,9 @@ class Council:
 
     def _present(self, lever: str) -> bool:
         return any(lever in self._hosts[host].in_force for host in self._active)
+
+    def _have(self, lever: str, value: str) -> bool:
+        return all(self._hosts[host].in_force.get(lever) == value for host in self._active)
 
     def _is_refused(self, lever: str, value: str, now: float) -> bool:
         """A node may refuse what another one takes; what none has is nothing to learn from, and would be for ever."""
@@ -488,16 +507,15 @@ class Council:
 
     def knowledge(self) -> bytes:
         """All that was learned and is decided, as JSON of bounded size: what `restore` takes."""
-        file = _File(
-            FORMAT,
-            self.decision.generation,
-            self.decision.values,
-            {
-                name: _Knowledge(lever.values, self.learner, lever.learner.knowledge())
-                for name, lever in self._levers.items()
-            },
-        )
-        return msgspec.json.encode(file)
+        return msgspec.json.encode(self.file())
+
+    def file(self) -> dict[str, Any]:
+        """The same, before it is JSON."""
+        levers = {
+            name: _Knowledge(lever.values, self.learner, lever.learner.knowledge())
+            for name, lever in self._levers.items()
+        }
+        return msgspec.structs.asdict(_File(FORMAT, self.decision.generation, self.decision.values, levers))
 
     def restore(self, knowledge: bytes, *, values: bool = True) -> tuple[str, ...]:
         """Go on from there (`values`: with what was decided, too). Returns what of it is of no use here any more: a
@@ -535,7 +553,7 @@ class Council:
 
 def impossible(observation: Observation) -> str:
     """Why no node can have seen this; empty when one can."""
-    numbers = (observation.elapsed_s, observation.demand)
+    numbers = (observation.elapsed_s, observation.demand, observation.rpc_bytes)
     if not all(map(math.isfinite, numbers)) or not 0 < observation.elapsed_s <= 3600:
         return f"expected an interval of at most an hour, found {observation.elapsed_s:g} s"
     if not 0 <= observation.demand <= MAX_DEMAND:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import msgspec
@@ -49,6 +50,11 @@ class Learner(ABC):
         self, host: str, pattern: Pattern, arm: int, reward: float, *, demand: float = 0.0, at_s: float = 0.0
     ) -> None:
         """One interval of one node. `demand`: as in Observation; `at_s`: when, for those that forget by time."""
+
+    def expect(self, pattern: Pattern, arm: int, gains: Sequence[tuple[float, float]]) -> None:
+        """What each value is expected to give beside `arm`, which was in force in an interval: natural logarithm and
+        standard deviation. For those that make something of it.
+        """
 
     @abstractmethod
     def choose(self, at_s: float = 0.0) -> Choice:

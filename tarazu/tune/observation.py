@@ -30,6 +30,8 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
     write: Direction = Direction()
     demand: float = 0.0
     """Requests that were queued or in service, on average over the interval; 0: not known."""
+    rpc_bytes: float = 0.0
+    """Mean size of a client's bulk requests, each as the power of two at or above it; 0: not known."""
 
     @property
     def bytes(self) -> int:

@@ -70,7 +70,8 @@ from tarazu.store.placement_map import read_map, write_map
 from tarazu.trace import exchange, history, past, runfile, spool
 from tarazu.trace import load_phases as phases
 from tarazu.trace.follow import LiveSpool
-from tarazu.tune.council import Council
+from tarazu.tune.councils import Councils
+from tarazu.tune.observation import Direction, Observation
 from tarazu.why.facts import JobThen
 from tarazu.wire import admission, keys, local
 from tarazu.wire.messages import ThenRequest
@@ -79,7 +80,7 @@ from tests.hostile.ledger import write_ledger
 from tests.trace import conftest as spools
 
 DATA = Path(__file__).parents[1] / "data"
-LEVERS = {"osc.max_rpcs_in_flight": ("8", "16")}
+LEVERS = {"max_rpcs_in_flight": ("8", "16")}
 
 
 class Case(NamedTuple):
@@ -235,8 +236,13 @@ def _router_s(directory: Path) -> Path:
     return _holder(directory / "tarazu-routers")
 
 
-def _council() -> Council:
-    return Council({name: list(values) for name, values in LEVERS.items()})  # type: ignore[arg-type]
+def _council() -> Councils:
+    """With a client that it has heard of."""
+    councils = Councils({name: list(values) for name, values in LEVERS.items()})  # type: ignore[arg-type]
+    seen = Observation(1.0, read=Direction(10**8, 100), demand=1.0, rpc_bytes=2.0**20)
+    for second in range(20):
+        councils.receive("client1", "client", seen, {"max_rpcs_in_flight": "8"}, float(second))
+    return councils
 
 
 def _knowledge(directory: Path) -> Path:
@@ -564,6 +570,7 @@ CASES = (
         (
             "tarazu.daemons.council.kept:CouncilDirectory.knowledge",
             "tarazu.tune.council:Council.restore",
+            "tarazu.tune.councils:Councils.restore",
             "tarazu.tune.learning.memory:Remembering.restore",
         ),
         _knowledge,

@@ -71,6 +71,7 @@ LEFT = {
     "tarazu.trusted:_is_namespace": KERNEL,
     "tarazu.trusted:_look": NOTHING,
     "tarazu.tune.detect.classifier:trained": OWN,
+    "tarazu.tune.detect.clients:known": OWN,
     "tarazu.tune.levers.files:_text": KERNEL,
     "tarazu.wire.local:decode": MESSAGE,
     "tarazu.wire.messages:decode": MESSAGE,

@@ -12,7 +12,12 @@ from tarazu.stats.offset_stats import SequentialRun
 
 def test_requests_of_a_client_to_one_ost(data: Path) -> None:
     seen = rpc_stats.parse((data / "client/osc.rpc_stats.txt").read_text())
-    assert seen == rpc_stats.RpcStats((38, 141), 38 + 137 + 2 * 4, 1795165937.53513068)
+    assert seen == rpc_stats.RpcStats(
+        (38, 141),
+        38 + 137 + 2 * 4,
+        35 * 4 + 2 * 256 + 512 + 120 + 4 * 16 + 4 * 32 + 8 * 256 + 5 * 1024,
+        1795165937.53513068,
+    )
     with pytest.raises(ValueError, match="no table"):
         rpc_stats.parse("snapshot_time: 1.0 secs.nsecs\n")
 

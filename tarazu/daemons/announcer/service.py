@@ -187,8 +187,10 @@ class Announcer(Service):
             self._tell(observation, now)
 
     def _measure(self, seen: Observation) -> None:
-        """Measures the effect of each lever, or of a drained OST: seconds a GiB."""
-        if not seen.is_crowded:
+        """Measures the effect of each lever, or of a drained OST: seconds a GiB. How many requests of a client are
+        under way is what its own levers change.
+        """
+        if self.kind != "client" and not seen.is_crowded:
             return
         size = seen.bytes / GIB
         names = [*self._in_force(), *([DrainLever.name] if self.kind == "oss" else [])]

@@ -14,9 +14,9 @@ from tarazu import config
 from tarazu.daemons.council.kept import CouncilDirectory
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.malformed import MALFORMED
-from tarazu.tune.council import Council
+from tarazu.tune.councils import Councils
 from tarazu.tune.exchange import AnnouncerEnd, Asked, Mode, TuneStatus
-from tarazu.tune.levers import NAMES, levers_of
+from tarazu.tune.levers import USUAL, levers_of
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 
@@ -65,7 +65,7 @@ def _learned(settings: config.Settings, kept: CouncilDirectory) -> list[dict[str
     knowledge = kept.knowledge()
     if knowledge is None:
         return []
-    council = Council(levers_of(settings.tune.levers or NAMES))
+    council = Councils(levers_of(settings.tune.levers) or USUAL)
     council.restore(knowledge[0])
     return council.explain()
 

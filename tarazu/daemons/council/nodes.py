@@ -110,6 +110,10 @@ class CouncilNodes:
         node.observed = message
         return True
 
+    def host(self, route: bytes) -> str:
+        """Whose this connection is; empty where it is nobody's."""
+        return self._hosts.get(route, "")
+
     def forget(self, host: str) -> None:
         node = self.of.pop(host)
         self._hosts.pop(node.route, None)

@@ -31,7 +31,8 @@ from tarazu.daemons.writer import Writer
 from tarazu.errors import ConfigError, TarazuError
 from tarazu.store.stop import SiteWatch
 from tarazu.tune import exchange
-from tarazu.tune.council import ROUND_S, Council, Decision
+from tarazu.tune.council import ROUND_S, Decision
+from tarazu.tune.councils import Councils
 from tarazu.tune.exchange import (
     MODES,
     Asked,
@@ -43,7 +44,7 @@ from tarazu.tune.exchange import (
     TuneStatus,
     encode,
 )
-from tarazu.tune.levers import NAMES, levers_of
+from tarazu.tune.levers import USUAL, levers_of
 from tarazu.units import counted
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import Peer
@@ -88,7 +89,7 @@ class CouncilService(Service):
         self.started = time.monotonic()
         self.start = secrets.randbits(62)
         self.name = socket.gethostname()
-        self.levers = levers_of(self.options.levers or NAMES)
+        self.levers = levers_of(self.options.levers) or USUAL
         self.kept = CouncilDirectory(settings.state.council)
         self.claimed = claim(self.kept.directory, "another tarazu-council has its knowledge here")
         self.writer = Writer()
@@ -107,7 +108,7 @@ class CouncilService(Service):
         self.site = SiteWatch(settings.run.stop_file)
         self.site.start()
         self.why_mode = ""
-        self.council = Council(
+        self.council = Councils(
             self.levers,
             dwell_s=exchange.DWELL_S,
             worse=WORSE,
@@ -117,7 +118,7 @@ class CouncilService(Service):
         )
         self._remember()
         self.nodes = CouncilNodes(self.options.group, exchange.INTERVAL_S, exchange.SILENT_S)
-        self._decision = self.council.decision
+        self._decision = self.council.group.decision
         self._advised: dict[str, str] = {}
         self.transport = self.connect("server")
         self.end = CouncilEnd(self.transport, self.options.council)
@@ -178,7 +179,7 @@ class CouncilService(Service):
 
     def finish(self) -> None:
         """What was learned is written."""
-        self._save()
+        self._save(whole=True)
 
     def _hear(self) -> None:
         """All that is there; each is answered with what is decided by then."""
@@ -195,7 +196,7 @@ class CouncilService(Service):
                     self.end.send(peer.route, self._status(message, now))
             elif self._listens(peer, message, now):
                 if peer.route in answered:
-                    self.end.send(peer.route, self._decided(answered[peer.route]))
+                    self.end.send(peer.route, self._decided(answered[peer.route], peer.route))
                 answered[peer.route] = message.message_id
             if now > begin + BATCH_S:
                 break
@@ -203,7 +204,7 @@ class CouncilService(Service):
             return
         self._decide(time.monotonic(), answered)
         for route, message_id in answered.items():
-            self.end.send(route, self._decided(message_id))
+            self.end.send(route, self._decided(message_id, route))
         self.answers.observe(time.monotonic() - begin)
 
     def _listens(self, peer: Peer, message: Observed, now: float) -> bool:
@@ -220,7 +221,11 @@ class CouncilService(Service):
         if self.nodes.take(message, now):
             if message.problem:
                 self._said.warning(f"{message.host}: {message.problem}", f"{message.host} {message.problem}")
-            why = self.council.receive(message.host, message.observation, message.in_force, now, message.mode)
+            why, decided = self.council.receive(
+                message.host, message.kind, message.observation, message.in_force, now, message.mode
+            )
+            if decided is not None:  # it is told with the answer
+                self._audit_decision(decided, node=message.host)
             if why:
                 self._said.warning(
                     f"{message.host} reports impossible values: {why}", f"impossible {message.host}"
@@ -229,35 +234,42 @@ class CouncilService(Service):
 
     def _gone(self, route: bytes) -> bool:
         """Whether a silent announcer has disconnected. One that is there only gets what it has already."""
-        return not self.end.send(route, self._decided(""))
+        return not self.end.send(route, self._decided("", route))
 
     def _decide(self, now: float, answered: Collection[bytes] = ()) -> None:
         """It is sent to all when it changes, except to those that are about to be answered."""
-        decision = self.council.decide(now)
+        decision = self.council.group.decide(now)
         if decision is not self._decision:
-            self._tell_all(decision, now, answered)
+            self._decision = decision
+            self._tell_all(now, answered)
+            self._audit_decision(decision, nodes=self.council.group.active)
 
-    def _tell_all(self, decision: Decision, now: float, answered: Collection[bytes] = ()) -> None:
-        self._decision = decision
-        self.changed_at = now
+    def _tell_all(self, now: float, answered: Collection[bytes] = ()) -> None:
         self._told = (min(self._told[0], now + TELL_AGAIN_S), self._told[1])
-        data = self._decided("")
         for node in self.nodes.of.values():
             if node.route not in answered:
-                self.end.send(node.route, data)
+                self.end.send(node.route, self._decided("", node.route))
+
+    def _audit_decision(self, decision: Decision, **whose: object) -> None:
+        self.changed_at = now = time.monotonic()
         kind = "taken-back" if decision.taken_back else "tried" if decision.explored else "decided"
         self._audit(
             kind,
             generation=decision.generation,
             values=" ".join(f"{lever}={value}" for lever, value in decision.values.items()),
             why=decision.why,
-            nodes=self.council.active,
+            **whose,
         )
         self._save_at = max(now, self._save_free_at)
 
-    def _decided(self, message_id: str) -> bytes:
-        decision, mode = self.council.decision, self.council.mode
-        values = decision.values if mode != "advise" else self._advised
+    def _decided(self, message_id: str, route: bytes) -> bytes:
+        """What the node on this route should have."""
+        host, mode = self.nodes.host(route), self.council.mode
+        decision, values = self.council.of(host), self._advised
+        if mode != "advise":
+            values = decision.values
+        elif host in self.council.clients:
+            values = self.council.advice(host)
         return encode(
             Decided(
                 message_id,
@@ -278,7 +290,7 @@ class CouncilService(Service):
             self._audit("mode", mode=mode, was=self.council.mode, why=self.why_mode)
             self.council.set_mode(mode, now, self.why_mode)
             self._decide(now)
-        self._advised = self.council.advice() if mode == "advise" else {}
+        self._advised = self.council.group.advice() if mode == "advise" else {}
         for host in self.nodes.silent(now):
             self.nodes.forget(host)
             self.council.silent(host)
@@ -291,11 +303,13 @@ class CouncilService(Service):
         if self.writer.trouble and self.writer.trouble != self._trouble:
             self._said.warning(f"what was learned cannot be written: {self.writer.trouble}")
         self._trouble = self.writer.trouble
-        self.manager.status(f"{counted(len(self.nodes), 'node')}, {self.council.active} with I/O; {mode}")
+        self.manager.status(
+            f"{counted(len(self.nodes), 'node')}, {self.council.sum('active')} with I/O; {mode}"
+        )
 
-    def _save(self) -> None:
+    def _save(self, *, whole: bool = False) -> None:
         begin = time.monotonic()
-        data = self.council.knowledge()
+        data = self.council.knowledge(whole=whole)
         took_s = time.monotonic() - begin
         self._save_free_at = begin + took_s / SHARE
         self._save_at = begin + max(SAVE_S, took_s / SHARE)
@@ -304,7 +318,7 @@ class CouncilService(Service):
     def _how(self, now: float, unix_s: float) -> dict[str, Any]:
         """How it is, for people (`tarazu change tune show`): plain values only; `now` is on the monotonic clock."""
         council, nodes = self.council, self.nodes
-        decision = council.decision
+        decision, group = council.group.decision, council.group
         return {
             "daemon": "council",
             "council": self.name,
@@ -315,10 +329,10 @@ class CouncilService(Service):
             "group": nodes.group,
             "mode": council.mode,
             "why_mode": self.why_mode,
-            "learner": council.learner,
+            "learner": group.learner,
             "levers": {name: list(values) for name, values in self.levers.items()},
-            "dwell_s": council.dwell_s,
-            "worse": council.worse,
+            "dwell_s": group.dwell_s,
+            "worse": group.worse,
             "decision": {
                 "generation": decision.generation,
                 "values": decision.values,
@@ -327,20 +341,20 @@ class CouncilService(Service):
                 "taken_back": decision.taken_back,
                 "since_s": now - self.changed_at,
             },
-            "moving": council.moving if council.mode == "apply" else "",
-            "advice": council.advice() if council.mode == "advise" else {},
+            "moving": group.moving if council.mode == "apply" else "",
+            "advice": group.advice() if council.mode == "advise" else {},
             "in_force": council.in_force(),
             "patterns": {str(pattern): count for pattern, count in council.patterns().items()},
-            "choices": council.choices,
-            "explored": council.explored,
-            "taken_back": council.taken_back,
-            "impossible": council.impossible,
+            "choices": council.sum("choices"),
+            "explored": council.sum("explored"),
+            "taken_back": council.sum("taken_back"),
+            "impossible": council.sum("impossible"),
             "stale": nodes.stale,
             "too_often": nodes.too_often,
             "refused": self.refused,
             "socket": self.end.counts.summary(),
             "knowledge": {"directory": str(self.kept.directory), "trouble": self.writer.trouble},
-            "nodes_with_io": council.active,
+            "nodes_with_io": council.sum("active"),
             "nodes": {
                 host: {
                     "kind": node.observed.kind,
@@ -352,11 +366,20 @@ class CouncilService(Service):
                     if node.observed.observation
                     else 0.0,
                     "problem": node.observed.problem,
+                    **self._of_client(host),
                 }
                 for host, node in nodes.of.items()
                 if node.observed
             },
         }
+
+    def _of_client(self, host: str) -> dict[str, Any]:
+        """What is decided for it alone."""
+        if host not in self.council.clients:
+            return {}
+        decision = self.council.of(host)
+        advice = self.council.advice(host) if self.council.mode == "advise" else {}
+        return {"decided": decision.values, "why": decision.why, "advice": advice}
 
     def _status(self, asked: Asked, now: float) -> bytes:
         until, told = self._told
@@ -387,19 +410,19 @@ class CouncilService(Service):
         council, nodes = self.council, self.nodes
         yield gauge("council_mode", "0 observe, 1 advise, 2 apply.", MODES.index(council.mode))
         yield gauge("council_nodes", "Nodes with an announcer.", len(nodes))
-        yield gauge("council_nodes_with_io", "Nodes with I/O, which have a vote.", council.active)
+        yield gauge("council_nodes_with_io", "Nodes with I/O, which have a vote.", council.sum("active"))
         yield gauge("council_patterns", "Access patterns seen now.", len(council.patterns()))
-        yield counter("council_choices", "Rounds in which a learner chose.", council.choices)
-        yield counter("council_explored", "Rounds that tried a value to learn.", council.explored)
+        yield counter("council_choices", "Rounds in which a learner chose.", council.sum("choices"))
+        yield counter("council_explored", "Rounds that tried a value to learn.", council.sum("explored"))
         yield counter(
             "council_taken_back",
             "Values that were taken back because they made things worse.",
-            council.taken_back,
+            council.sum("taken_back"),
         )
         yield gauge(
             "council_generation",
             "Number of decisions so far.",
-            council.decision.generation,
+            sum(each.decision.generation for each in council.all()),
         )
         yield gauge(
             "council_decision_age_seconds",
@@ -415,7 +438,7 @@ class CouncilService(Service):
             "refused": self.refused,
             "stale": nodes.stale,
             "too_often": nodes.too_often,
-            "impossible": council.impossible,
+            "impossible": council.sum("impossible"),
         }
         yield counters(
             "council_not_learned", "Messages that were not learned from, by reason.", "reason", left

@@ -4,7 +4,7 @@
   service, as each request found it (`ost_io.stats`);
 - `router`: messages passed on (`lnet.stats`), nothing else;
 - `client`: calls of programs (`llite.*.stats`); spatiality by their jumps (`llite.*.offset_stats`, where it is on);
-  demand: in flight to an OST, as each bulk request found it (`osc.*.rpc_stats`).
+  demand: in flight to an OST, as each bulk request found it, and their size (`osc.*.rpc_stats`).
 
 Files are not known: no counter tells them apart. Counters that began anew count from 0; a device that was not there, or
 could not be read, at one of the two ends counts nothing.
@@ -12,6 +12,7 @@ could not be read, at one of the two ends counts nothing.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
@@ -32,6 +33,7 @@ MAX_OSC = 16
 MAX_PAGES = 2
 """OSTs of which `brw_stats` is read at a time."""
 _QUEUE = ("req_qdepth", "req_active")
+PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 MIN_KNOWN = 4
 """Requests of which it must be known whether they are discontiguous."""
 
@@ -57,13 +59,14 @@ class Sampler:
         seen = self._counters.since_before(clock_s)
         if before_s is None or clock_s <= before_s or not seen.read.bytes + seen.write.bytes:
             return None
-        return Observation(clock_s - before_s, seen.read, seen.write, seen.demand)
+        return Observation(clock_s - before_s, *seen)
 
 
 class _Seen(NamedTuple):
     read: Direction = Direction()
     write: Direction = Direction()
     demand: float = 0.0
+    rpc_bytes: float = 0.0
 
 
 class _Amounts(NamedTuple):
@@ -258,7 +261,7 @@ class _Client(_Counters):
         return _Seen(
             Direction(total.read_bytes, total.reads, discontiguous=read_jumps),
             Direction(total.write_bytes, total.writes, discontiguous=write_jumps),
-            self._in_flight(),
+            *self._rpcs_sent(),
         )
 
     def _jumps(self) -> tuple[float, float]:
@@ -276,9 +279,9 @@ class _Client(_Counters):
         read, write = (j / r if r >= MIN_KNOWN else -1.0 for j, r in zip(jumps, requests))
         return read, write
 
-    def _in_flight(self) -> float:
-        """To an OST, as each bulk request found it, itself included; 0: not known."""
-        before, in_flight, sent = self._rpcs, 0, 0
+    def _rpcs_sent(self) -> tuple[float, float]:
+        """In flight to an OST, as each bulk request found it, itself included, and their mean size; 0: not known."""
+        before, in_flight, pages, sent = self._rpcs, 0, 0, 0
         self._rpcs = {}
         # Those of an MDS to its OSTs are no client's.
         paths = [(osc, path) for osc, path in self.files("osc.*.rpc_stats").items() if ost_target(osc)]
@@ -291,7 +294,10 @@ class _Client(_Counters):
             if then is None:
                 continue
             if counters.were_reset(now.start_s, then.start_s, now.rpcs, then.rpcs):
-                then = rpc_stats.RpcStats((0, 0), 0, 0.0)
+                then = rpc_stats.RpcStats((0, 0), 0, 0, 0.0)
             in_flight += now.in_flight - then.in_flight
+            pages += now.pages - then.pages
             sent += sum(now.rpcs) - sum(then.rpcs)
-        return max(0, in_flight) / sent if sent > 0 else 0.0
+        if sent <= 0:
+            return 0.0, 0.0
+        return max(0, in_flight) / sent, max(0, pages) / sent * PAGE_BYTES

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from tarazu.tune.learning.memory import Context, Remembering
 from tarazu.tune.learning.value import Value
@@ -44,7 +45,7 @@ class Known(Context, kw_only=True):
 class OfLevels(Remembering[Known]):
     """A learner that keeps rewards by class of demand."""
 
-    kind = Known
+    kind: ClassVar[type[Context]] = Known
 
     def _new(self, pattern: Pattern) -> Known:
         return Known(pattern=pattern, cells={})

@@ -8,7 +8,7 @@ import sys
 from tarazu.daemons.council import service
 from tarazu.sim.tuning.learning.epsilon import EpsilonGreedy
 from tarazu.tune import exchange
-from tarazu.tune.council import Council
+from tarazu.tune.councils import Councils
 
 
 class Explores(EpsilonGreedy):
@@ -19,7 +19,7 @@ class Explores(EpsilonGreedy):
 
 
 exchange.DWELL_S = 0.001
-service.Council = functools.partial(Council, learner=Explores)  # type: ignore[misc,assignment]
+service.Councils = functools.partial(Councils, learner=Explores)  # type: ignore[misc,assignment]
 
 if __name__ == "__main__":
     sys.exit(service.main())

@@ -152,7 +152,7 @@ def test_the_node_alone_can_say_no(pair: Pair, mode: str, caplog: pytest.LogCapt
     assert pair.client.in_force == BEFORE and f"tune.mode is {mode}" in caplog.text
     assert pair.council
     pair.until(lambda: pair.council and pair.council.nodes.of["login1"].mode == mode)
-    assert pair.council.council.active == 0 or mode != "observe"
+    assert pair.council.council.group.active == 0 or mode != "observe"
 
 
 def test_undo_here_holds_without_a_word_of_the_council(pair: Pair) -> None:
@@ -323,7 +323,7 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
     group.until(lambda: group.status()["learned"], *clients)
     status = group.status()
     assert set(status["nodes"]) == {"login1", "login2"}
-    assert status["decision"]["values"] and status["keys"]
+    assert all(node["decided"] and node["why"] for node in status["nodes"].values()) and status["keys"]
 
     # An announcer that is killed leaves its note; its next start restores before it follows anybody.
     def states() -> list[str]:
@@ -349,8 +349,10 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
     council = group.council()
     group.until(lambda: all_in(VALUES), *clients)
     assert "continues from what was learned" in group.log("council")
-    seen = {(row["pattern"], row["value"]): row["seen"] for row in group.status()["learned"]}
-    assert all(seen[row["pattern"], row["value"]] >= row["seen"] for row in on_disk.learned)
+    seen = {(row["node"], row["pattern"], row["value"]): row["seen"] for row in group.status()["learned"]}
+    assert all(
+        seen[row["node"], row["pattern"], row["value"]] >= 0.9 * row["seen"] for row in on_disk.learned
+    )
 
     # Ordered: all is restored at once, and stays so.
     assert here.set_mode(group.settings(), "observe", "tarazu change tune --undo") == "apply"

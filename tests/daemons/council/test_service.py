@@ -115,7 +115,7 @@ def test_who_is_refused_is_told_and_it_is_said_once(
         said = site.hear(end, observed(sequence=sequence, **own))
         assert isinstance(said, Refused) and said.why.startswith(why)
     lines = [r.getMessage() for r in caplog.records if "are refused: " in r.getMessage()]
-    assert len(lines) == 1 and why in lines[0] and council.refused == 2 and not council.council.hosts
+    assert len(lines) == 1 and why in lines[0] and council.refused == 2 and not council.council.group.hosts
 
 
 def test_one_that_has_hung_up_leaves_its_name_to_the_next(site: Site) -> None:
@@ -136,7 +136,7 @@ def test_what_is_too_large_or_no_message_is_dropped_and_nobody_minds(site: Site)
     end._end.socket.send(bytes(2 * MAX_BYTES))
     other = site.end()
     assert isinstance(site.hear(other, observed("oss2")), Decided)
-    assert council.end.counts.dropped == 1 and council.council.hosts == 2
+    assert council.end.counts.dropped == 1 and council.council.group.hosts == 2
 
 
 def test_knowledge_that_is_none_is_set_aside(site: Site, caplog: pytest.LogCaptureFixture) -> None:

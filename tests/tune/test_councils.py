@@ -1,0 +1,132 @@
+"""A council for each client: what one does is no vote for another, and the group's servers are not asked."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tarazu.errors import BadInput
+from tarazu.tune import councils as module
+from tarazu.tune.councils import Councils
+from tarazu.tune.observation import Direction, Observation
+
+LEVERS = {"osc_rpcs": ("1024x8", "16x128", "8x32"), "nrs": ("fifo", "crrn 8")}
+MIB = 1 << 20
+
+
+def reads(mb_s: float, in_flight: float, rpc_bytes: float) -> Observation:
+    """Of 1 MiB."""
+    calls = Direction(int(mb_s * 1e6), max(1, int(mb_s)))
+    return Observation(1.0, read=calls, demand=in_flight, rpc_bytes=rpc_bytes)
+
+
+def random_reads(pair: str) -> Observation:
+    """Gain by small RPCs: seen on a real client."""
+    rates = {"1024x8": (174, 1.3, MIB), "16x128": (305, 16, 1 << 16), "8x32": (322, 32, 1 << 15)}
+    return reads(*rates[pair])
+
+
+def streaming(pair: str) -> Observation:
+    """Loses by them."""
+    rates = {"1024x8": (463, 8.9, 4 * MIB), "16x128": (300, 100, 1 << 16), "8x32": (250, 32, 1 << 15)}
+    return reads(*rates[pair])
+
+
+class Site:
+    def __init__(self, **own: object) -> None:
+        self.councils = Councils(LEVERS, **own)  # type: ignore[arg-type]
+        self.now = 0.0
+
+    def seconds(self, count: int, **hosts: object) -> dict[str, float]:
+        """Host → what it does; the mean of what each moved, bytes a second."""
+        moved = dict.fromkeys(hosts, 0.0)
+        for _ in range(count):
+            self.now += 1.0
+            for host, does in hosts.items():
+                pair = self.pair(host)
+                seen = does(pair)  # type: ignore[operator]
+                moved[host] += seen.bytes_per_s / count
+                why, _ = self.councils.receive(host, "client", seen, {"osc_rpcs": pair}, self.now)
+                assert why == ""
+        return moved
+
+    def pair(self, host: str) -> str:
+        return self.councils.of(host).values.get("osc_rpcs", "1024x8")
+
+
+def test_each_client_has_what_serves_it() -> None:
+    site = Site()
+    site.seconds(400, one=random_reads, other=streaming)
+    assert site.pair("one") == "8x32" and site.pair("other") == "1024x8"
+    assert not site.councils.group.hosts, "the group's council has not heard of them"
+    assert {row["node"] for row in site.councils.explain()} == {"one", "other"}
+    assert site.councils.in_force() == {"osc_rpcs": {"8x32": 1, "1024x8": 1}}
+
+
+def test_where_the_default_is_best_next_to_nothing_is_lost() -> None:
+    """But for the seconds until what was tried is taken back."""
+    site = Site()
+    moved = site.seconds(300, one=streaming)
+    assert moved["one"] > 0.99 * 463e6
+    assert site.councils.sum("taken_back") > 0
+
+
+def test_servers_decide_together_as_before() -> None:
+    site = Site()
+    for second in range(100):
+        for host in ("oss1", "oss2"):
+            value = site.councils.of(host).values.get("nrs", "fifo")
+            seen = reads(100 if value == "fifo" else 200, 8, 0)
+            site.councils.receive(host, "oss", seen, {"nrs": value}, float(second))
+            site.councils.group.decide(float(second))
+    assert site.councils.of("oss1").values == site.councils.of("oss2").values == {"nrs": "crrn 8"}
+    assert not site.councils.clients
+
+
+def test_observe_takes_back_all_and_tells_each_a_later_generation() -> None:
+    site = Site()
+    site.seconds(100, one=random_reads)
+    before = site.councils.of("one")
+    assert before.values
+    site.councils.set_mode("observe", site.now, "--undo")
+    after = site.councils.of("one")
+    assert after.values == {} and after.generation > before.generation
+
+
+def test_knowledge_of_each_client_comes_back() -> None:
+    site = Site()
+    site.seconds(100, one=random_reads, other=streaming)
+    data = site.councils.knowledge(whole=True)
+    again = Site()
+    assert again.councils.restore(data) == ()
+    assert again.pair("one") == site.pair("one") != "1024x8"
+    rows = {(row["node"], row["value"]): row["seen"] for row in again.councils.explain()}
+    assert rows["one", site.pair("one")] > 5
+    # A version that knows of no clients reads its own part of it.
+    assert msgspec.json.decode(data)["format"] == 1 and again.councils.group.restore(data) == ()
+
+
+@pytest.mark.parametrize("clients", [b'{"one": 3}', b"[]", b'{"one": {"format": 9}}'])
+def test_what_is_no_knowledge_of_clients_is_refused(clients: bytes) -> None:
+    site = Site()
+    data = site.councils.knowledge().replace(b'"clients":{}', b'"clients":' + clients)
+    with pytest.raises(BadInput):
+        site.councils.restore(data)
+
+
+def test_there_are_as_many_clients_as_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_HOSTS", 2)
+    site = Site()
+    site.seconds(100, one=random_reads)
+    generation = site.councils.of("one").generation
+    site.seconds(1, two=streaming, three=streaming)
+    assert list(site.councils.clients) == ["two", "three"]
+    site.seconds(1, one=streaming)
+    assert site.councils.of("one").generation >= generation, "its announcer would refuse an earlier one"
+
+
+def test_a_silent_client_is_no_longer_active_and_what_it_learned_stays() -> None:
+    site = Site()
+    site.seconds(100, one=random_reads)
+    site.councils.silent("one")
+    assert site.councils.sum("active") == 0 and site.councils.explain()
