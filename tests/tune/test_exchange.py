@@ -75,6 +75,15 @@ def test_what_is_out_of_bounds_is_refused(wrong: dict[str, object]) -> None:
         to_council(msgspec.msgpack.encode(said))
 
 
+@pytest.mark.parametrize("more", [[], [5.0], [5.0, "of a later version"]], ids=["older", "this", "later"])
+def test_observations_of_other_versions_are_read(more: list[object]) -> None:
+    said = msgspec.msgpack.decode(encode(OBSERVED))
+    said["observation"] = [*said["observation"][:4], *more]
+    heard = to_council(msgspec.msgpack.encode(said))
+    assert isinstance(heard, Observed) and heard.observation is not None
+    assert heard.observation.rpc_bytes == (more[0] if more else 0.0)
+
+
 @given(st.binary(max_size=200))
 def test_no_bytes_do_more_than_be_refused(data: bytes) -> None:
     for read in (to_council, from_council):

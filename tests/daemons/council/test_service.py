@@ -98,6 +98,26 @@ def test_all_are_told_when_it_changes_and_each_is_answered(site: Site) -> None:
     assert (pushed.message_id, pushed.generation, pushed.values) == ("", 1, answer.values)
 
 
+def test_what_is_decided_for_one_client_is_told_to_no_other(site: Site) -> None:
+    """An announcer of any version: what it is told is its own."""
+    council = site.council()
+    one, other = site.end("client"), site.end("client")
+    site.hear(other, observed("other", kind="client"))
+    in_force = {"max_rpcs_in_flight": "2"}  # as none of the values
+    site.hear(one, observed("one", 1, kind="client", in_force=in_force))
+    time.sleep(0.002)
+    answer = site.hear(one, observed("one", 2, kind="client", in_force=in_force))
+    assert answer.generation == 1 and list(answer.values) == ["max_rpcs_in_flight"]
+    assert site.hear(other, observed("other", 2, kind="client", observation=None)).values == {}
+    nodes = council._how(0.0, 0.0)["nodes"]
+    assert nodes["one"]["decided"] == answer.values and nodes["other"]["decided"] == {}
+    council.council.set_mode("observe", time.monotonic(), "a test")
+    council._decide(time.monotonic())
+    pushed = {end: site.hear(end) for end in (one, other)}
+    assert all(said.mode == "observe" and said.values == {} for said in pushed.values())
+    assert pushed[one].generation > 1
+
+
 @pytest.mark.parametrize(
     ("role", "own", "why"),
     [
