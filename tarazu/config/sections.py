@@ -300,7 +300,7 @@ class Tune:
     )
     levers: tuple[str, ...] = setting(
         (),
-        "what may be set on this node: nrs, max_rpcs_in_flight, …, with values of your own as nrs=fifo | "
+        "what may be set on this node: nrs, osc_rpcs, …, with values of your own as nrs=fifo | "
         "crrn 16; empty: nothing",
     )
 

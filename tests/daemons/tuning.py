@@ -59,6 +59,10 @@ class Client:
     def in_force(self) -> str:
         return (self._osc / "max_rpcs_in_flight").read_text().strip()
 
+    @property
+    def pair(self) -> str:
+        return f"{(self._osc / 'max_pages_per_rpc').read_text().strip()}x{self.in_force}"
+
     def set(self, value: str) -> None:
         (self._osc / "max_rpcs_in_flight").write_text(f"{value}\n")
 

@@ -371,3 +371,25 @@ def test_what_is_decided_is_set_and_comes_back_whatever_dies(make: Make, tmp_pat
     group.until(lambda: "tune.mode is advise" in group.log("login1"))
     group.end(council)
     assert "Traceback" not in group.log("council") + group.log("login1") + group.log("login2")
+
+
+def test_two_clients_that_do_different_things_have_different_pairs(make: Make, tmp_path: Path) -> None:
+    """Random reads gain by what streaming loses by."""
+    group = make(interval_s=0.2, dwell_s=0.6, silent_s=5.0, levers=["osc_rpcs=1024x8 | 16x128"])
+    rates = {"one": {"1024x8": 40, "16x128": 80}, "other": {"1024x8": 80, "16x128": 40}}
+    clients = [Client(tmp_path, name) for name in rates]
+    group.council()
+    for client in clients:
+        client.set("8")
+        group.announcer(client)
+
+    def write_and_look() -> bool:
+        for client in clients:
+            client.write(rates[client.name].get(client.pair, 40))
+        nodes = group.status()["nodes"] if (tmp_path / "council.log").exists() else {}
+        taken_back = "is taken back" in nodes.get("other", {}).get("why", "")
+        return taken_back and [client.pair for client in clients] == ["16x128", "1024x8"]
+
+    group.until(write_and_look)
+    assert group.status()["nodes"]["one"]["decided"] == {"osc_rpcs": "16x128"}
+    assert not group.status()["decision"]["values"], "the group has decided nothing"
