@@ -31,7 +31,7 @@ ORIGIN = ClientsOrigin(
     "github.com/DIR-LAB/VertoIO, dataset/",
     "b203389",
     "MIT",
-    "60 splits of 12 workloads into halves: make bench-evidence BENCH_ARGS='--only client'",
+    "240 splits of 12 workloads into halves: make bench-evidence BENCH_ARGS='--only client'",
 )
 
 

@@ -37,9 +37,9 @@ MOST_LOSS = 0.01
 DEFAULT = STARTS[0]
 SECONDS = 200
 """Of a workload, by which it is told what it does."""
-CASES, SHORT = 60, 2
+CASES, SHORT = 240, 2
 """Splits."""
-LONG = 8
+LONG = 24
 """Splits for the hour."""
 
 
@@ -61,7 +61,7 @@ def measured() -> Measured:
 
 
 def cases(count: int) -> list[Case]:
-    """So many of the 924 splits, at random."""
+    """So many of the 924 splits, in an order drawn at random."""
     names = sorted(measured().table)
     chosen = Random(1).sample(list(itertools.combinations(names, len(names) // 2)), count)
     return [
