@@ -63,7 +63,7 @@ def _sum(parts: list[tuple[Evidence, float]]) -> Evidence:
     flight = sum(e.in_flight * e.seconds for e, _ in parts) / seconds
     if first.source == "brw_stats":
         flight *= seconds**2 / sum(e.seconds**2 for e, _ in parts)
-        flight *= 1 + sum(others for _, others in parts) / seconds
+    others_s = sum(others for _, others in parts)
     return Evidence(
         min(e.begin_s for e, _ in parts),
         max(e.at_s for e, _ in parts),
@@ -71,5 +71,7 @@ def _sum(parts: list[tuple[Evidence, float]]) -> Evidence:
         sum(e.ios for e, _ in parts),
         sum(e.bytes for e, _ in parts),
         seconds,
+        flight * (1 + others_s / seconds) if first.source == "brw_stats" else flight,
         flight,
+        others_s,
     )

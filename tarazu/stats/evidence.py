@@ -26,6 +26,19 @@ class Evidence(NamedTuple):
     seconds: float
     """Sum over the I/Os."""
     in_flight: float
+    """Of both directions, as if all were in flight in the same time: a queue explains as much as it can."""
+    alone: float = 0.0
+    """Of this direction; 0: `in_flight` is all that is known."""
+    others_s: float = 0.0
+    """Sum over the I/Os of the other direction."""
+
+    @property
+    def at_any_time(self) -> Evidence:
+        """The same, but with as many of the other direction in flight as there were over the whole interval."""
+        if not self.alone or self.at_s <= self.begin_s:
+            return self
+        most = self.alone * self.others_s / self.seconds
+        return self._replace(in_flight=self.alone + min(most, self.others_s / (self.at_s - self.begin_s)))
 
     @property
     def rates(self) -> tuple[float, ...]:
@@ -64,8 +77,11 @@ def judge(now: Seen, base: Seen) -> tuple[bool, Evidence | None]:
         return False, None
     if since.usecs <= 0 or since.bytes <= 0:
         return True, None
-    seconds, in_flight = since.usecs / 1e6, _in_flight(since, now, base)
-    return True, Evidence(base.at_s, now.at_s, since.source, since.ios, since.bytes, seconds, in_flight)
+    seconds, (alone, others) = since.usecs / 1e6, flight_alone(since, now, base)
+    # In the same time, numbers in flight are as the sums of the times (Little's law).
+    in_flight = alone * (1 + others / since.usecs)
+    counts = since.ios, since.bytes, seconds
+    return True, Evidence(base.at_s, now.at_s, since.source, *counts, in_flight, alone, others / 1e6)
 
 
 def since_base(now: IoCounters, base: IoCounters) -> IoCounters:
@@ -76,13 +92,6 @@ def since_base(now: IoCounters, base: IoCounters) -> IoCounters:
     if were_reset(now.start_s, base.start_s, new, old):
         return now if now.source != "diskstats" else IoCounters(now.source)
     return IoCounters(now.source, *(n - o for n, o in zip(new, old)))
-
-
-def _in_flight(since: IoCounters, now: Seen, base: Seen) -> float:
-    """Mean number of I/Os that this OST had in flight while one of this direction was served."""
-    alone, others = flight_alone(since, now, base)
-    # In the same time, numbers in flight are as the sums of the times (Little's law).
-    return alone * (1 + others / since.usecs)
 
 
 def flight_alone(since: IoCounters, now: Seen, base: Seen) -> tuple[float, int]:

@@ -99,9 +99,22 @@ class Slowness:
         seen = math.exp(-sum(x * w for x, w in self._kept) / sum(w for _, w in self._kept))
         return min(seen, SLOW)
 
-    def take(self, shown: Shown, still: float) -> None:
-        """Judge by one more interval. still: what `exp(-slowness)` of its I/Os would be at `slowest_bytes_per_s`."""
-        noise = variance(shown.ios, shown.peers, shown.peers_ios)
+    @property
+    def proven(self) -> float:
+        """0 for well, 1 for slow: what is seen raises and lowers it, time alone does not."""
+        return 1.0 - self._well / WELL if self.slow else min(1.0, self.score / PROOF)
+
+    @property
+    def times(self) -> float:
+        """How many times slower than its peers it was lately, whether that is proof or not."""
+        weight = sum(w for _, w in self._kept)
+        return math.exp(sum(x * w for x, w in self._kept) / weight) if weight else 1.0
+
+    def take(self, shown: Shown, still: float, noise: float | None = None) -> None:
+        """Judge by one more interval. still: what `exp(-slowness)` of its I/Os would be at `slowest_bytes_per_s`;
+        noise: variance of the slowness of a well OST, where it is no comparison with peers.
+        """
+        noise = variance(shown.ios, shown.peers, shown.peers_ios) if noise is None else noise
         if self.slow:
             self._judge_slow(shown, still, noise)
             return

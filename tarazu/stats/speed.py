@@ -19,6 +19,8 @@ Equal disks differ by what they happened to serve, and few I/Os say little: `tar
 by interval, from what the comparison says. Until it has, an OST counts as equal to its peers; then its own value
 stands. The worse direction decides.
 
+The same OST is compared with its own history too, in the same four ways (`tarazu.stats.own`). It is slow by either.
+
 An idle OST has no new evidence and is not slow, unless others on its disk are (`tarazu.stats.disks`). A verdict stands
 until I/Os there say otherwise: mdsd lets a few small objects through to a slow OST for that.
 """
@@ -35,9 +37,13 @@ import msgspec
 
 from tarazu.stats import peers
 from tarazu.stats.disks import put_together
+from tarazu.stats.estimate import SpeedEstimate, behind, estimate_of
 from tarazu.stats.evidence import Evidence, Seen, io_of, judge
+from tarazu.stats.links import Disk, Links
+from tarazu.stats.own import AS_USUAL, HEARD, LEAST_WAIT_S, OwnHistory
 from tarazu.stats.service import DISK_SOURCES
 from tarazu.stats.slowness import Shown, Slowness
+from tarazu.stats.usual import Usual, Usually
 from tarazu.stats.waits import Waits
 from tarazu.units import KIB
 from tarazu.wire.messages import OstReport
@@ -46,6 +52,8 @@ MAX_SPAN_S = 600.0
 """Requests are gathered over several intervals until they suffice, but not longer than this."""
 MAX_SILENCE_S = 3600.0
 """What was done during a longer silence of its server is no evidence: it may be of another time."""
+HISTORY_S = 1.0
+"""So often, at most, OSTs are judged by their history."""
 UNREAD = 8
 """Intervals of an OST that are kept until somebody asks."""
 SMALL_BYTES = 32 * KIB
@@ -57,24 +65,11 @@ SAME_SHARE = 0.25
 """So many of an OST's peers, and such a share, must have had I/O in its interval to be compared with alone."""
 SYNC = 2.0
 """Times longer that small I/Os may take whose writers wait for the disk's own cache, which peers' need not."""
-LEAST_WAIT_S = 0.1
-"""An I/O that is outstanding is expected to take this long at least."""
 
 Direction = tuple[str, int, bool]
 """(file system, OST index, True for writes)."""
 _Side = tuple[int, bool]
 """(OST index, True for writes)."""
-
-
-class SpeedEstimate(NamedTuple):
-    write_bytes_per_s: float
-    """Per second of I/O time (of reads where only reads were seen): comparable between OSTs, not a bandwidth. That of
-    the peers while it counts as equal."""
-    write_latency_s: float
-    """Mean time of one I/O."""
-    relative: float
-    """Speed over that of the peers; 1 while it counts as equal. Never above: this is no measure of bandwidth."""
-    source: str
 
 
 class _Judged:
@@ -103,7 +98,12 @@ class _Verdict(NamedTuple):
 class SpeedEstimator:
     """Estimates for all OSTs of all file systems; `update` with every report, `estimates` when asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, usual: Usual | None = None) -> None:
+        """`usual`: what is known of each OST from before; it learns."""
+        self.usual = usual or Usual()
+        self._own: dict[str, OwnHistory] = {}
+        self._links: dict[str, Links] = {}
+        self._history_s: dict[str, float] = {}
         self._base: dict[Direction, Seen] = {}
         """What the next evidence is counted from."""
         self._last: dict[Direction, Seen] = {}
@@ -120,14 +120,20 @@ class SpeedEstimator:
                 self._take((report.fs_name, report.index, writes), Seen(report, io, received_s))
 
     def _note(self, report: OstReport, received_s: float) -> None:
+        self.usual.pass_time(received_s)
         self._kinds[report.fs_name, report.index] = report.nonrotational
         self._waits.setdefault(report.fs_name, Waits()).note(report, received_s)
+        if (links := self._links.get(report.fs_name)) is None:
+            links = self._links[report.fs_name] = Links(report.fs_name, self.usual, _own_share)
+        links.take(report, received_s)
 
     def forget_base(self, fs_name: str, index: int) -> None:
         """The target's next counters are another server's: nothing is counted from the last ones."""
         for writes in (False, True):
             self._base.pop((fs_name, index, writes), None)
             self._last.pop((fs_name, index, writes), None)
+        if links := self._links.get(fs_name):
+            links.forget(index)
 
     def update_server(self, reports: Iterable[OstReport], received_s: float) -> None:
         """Take in those of one server's targets, which may share disks."""
@@ -226,17 +232,65 @@ class SpeedEstimator:
         """
         while unread := self._unread.pop(fs_name, None):
             self._judge(fs_name, unread, pools or {}, servers or {})
+        own = self._own.get(fs_name)
+        self._judge_by_history(fs_name, now, servers or {})
         self._judge_waiting(fs_name, pools or {}, servers or {})
         by_ost: dict[int, SpeedEstimate] = {}
-        for (index, _), judged in sorted(self._judged.get(fs_name, {}).items(), key=lambda of: not of[0][1]):
-            if judged.newest is None and not judged.state.slow:
-                continue
-            relative = judged.state.relative
-            if index not in by_ost or relative < by_ost[index].relative:
-                of_bytes, of_ios = judged.usual[:2]
-                source = judged.newest.source if judged.newest else "diskstats"
-                by_ost[index] = SpeedEstimate(of_bytes * relative, 1 / (of_ios * relative), relative, source)
+        too_many = own is not None and own.too_many(servers or {})
+        for (index, writes), judged in sorted(
+            self._judged.get(fs_name, {}).items(), key=lambda of: not of[0][1]
+        ):
+            known = own.of((index, writes)) if own and not too_many else None
+            estimate = estimate_of(judged, known)
+            if estimate and (other := by_ost.get(index)):
+                worse = estimate if estimate.relative < other.relative else other
+                estimate = worse._replace(score=max(estimate.score, other.score))
+            if estimate:
+                by_ost[index] = estimate
+        return self._with_links(fs_name, by_ost, servers or {})
+
+    def _judge_by_history(self, fs_name: str, now: float, servers: Mapping[int, str]) -> None:
+        """Each OST, and the way to each server, beside what is usual for it; once in `HISTORY_S` at most."""
+        waits, links = self._waits.get(fs_name), self._links.get(fs_name)
+        if not waits or not links or 0 <= now - self._history_s.get(fs_name, -math.inf) < HISTORY_S:
+            return
+        self._history_s[fs_name] = now
+        heard_s = waits.heard_s(HEARD)
+        if own := self._own.get(fs_name):
+            own.settle(heard_s, servers)
+        links.judge(heard_s, servers, self._disks(fs_name))
+
+    def _disks(self, fs_name: str) -> dict[int, Disk]:
+        """What each OST's disk did last: of reads and writes what took longer."""
+        own, disks = self._own.get(fs_name), dict[int, Disk]()
+        for side, judged in self._judged.get(fs_name, {}).items():
+            if (e := judged.newest) and e.source in DISK_SOURCES:
+                slowness = own.newest(side)[1] if own else 0.0
+                disk, other = (
+                    Disk(e.at_s, e.seconds, e.in_flight, slowness, e.seconds / e.bytes),
+                    disks.get(side[0]),
+                )
+                if not other or (disk.at_s, disk.seconds) > (other.at_s, other.seconds):
+                    disks[side[0]] = disk
+        return disks
+
+    def _with_links(
+        self, fs_name: str, by_ost: dict[int, SpeedEstimate], servers: Mapping[int, str]
+    ) -> dict[int, SpeedEstimate]:
+        links = self._links.get(fs_name)
+        if slow := links.slow() if links else {}:
+            disks = self._disks(fs_name)
+            for index, estimate in by_ost.items():
+                if link := slow.get(servers.get(index, "")):
+                    by_ost[index] = behind(link, estimate, disks.get(index), servers[index])
         return by_ost
+
+    def common(self, fs_name: str) -> float:
+        """Speed of most OSTs over what is usual for them, where it is no cause of their own: network, load, new
+        firmware, another kind of jobs. 1: as usual.
+        """
+        own = self._own.get(fs_name)
+        return own.common() if own else 1.0
 
     def _judge(
         self,
@@ -257,7 +311,8 @@ class SpeedEstimator:
             judged.of_size[e.mean_bytes < SMALL_BYTES] = e
             if judged.unread:
                 self._unread.setdefault(fs_name, set()).add(side)
-        for of_class in self._comparable(fs_name).values():
+        own = self._own.setdefault(fs_name, OwnHistory(fs_name, self.usual, _own_share))
+        for class_, of_class in self._comparable(fs_name).items():
             new = {i for i, judged in of_class.items() if (i, judged.writes) in fresh}
             if new and not by_all:
                 verdicts = _compared(of_class, new, pools, servers)
@@ -273,6 +328,8 @@ class SpeedEstimator:
                     of = well[id(beside)]
                     others, others_ios = len(of) - (i in of), ios[id(beside)] - of.get(i, 0)
                     self._take_verdict(of_class[i], verdict, beside[i], others, others_ios)
+                    suspect = of_class[i].state.slow or -math.log(verdict.share) > AS_USUAL
+                    own.show((i, class_[0]), beside[i], class_, suspect)
 
     @staticmethod
     def _take_verdict(judged: _Judged, verdict: _Verdict, e: Evidence, others: int, others_ios: int) -> None:
@@ -315,7 +372,11 @@ class SpeedEstimator:
             for index, report in waiting.items():
                 mine = set(pools.get(index, ()))
                 own = [e for i, e in times.items() if not mine or mine.intersection(pools.get(i, ()))]
-                if self._kinds.get((fs_name, index)) != kind or len(own) < 2:
+                if self._kinds.get((fs_name, index)) != kind:
+                    continue
+                if len(own) < 2:
+                    if history := self._own.get(fs_name):
+                        history.wait((index, True), report.waiting_s, report.waiting_ios)
                     continue
                 one_s = median_high(e.seconds / e.ios / max(1.0, e.in_flight) for e in own)
                 queue_s = median_high(e.seconds / e.ios for e in own)
@@ -323,6 +384,11 @@ class SpeedEstimator:
                 judged = here.setdefault((index, True), _Judged(True))
                 judged.usual = judged.usual or median_high([e.rates for e in own])
                 judged.state.wait(report.waiting_s, usual_s)
+
+
+def _own_share(e: Evidence, usually: Usually, bytes_per_s: float | None = None) -> float:
+    """Of `e` beside what is usual for its OST; with `bytes_per_s` as if its disk moved so much while it is busy."""
+    return _share(e if bytes_per_s is None else _at(e, bytes_per_s), usually.rates, usually.mean_bytes)
 
 
 def _waiting_as(report: OstReport, other: OstReport) -> OstReport:

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from tarazu.model import Oss, Ost, SystemView
 from tarazu.stats import mds
+from tarazu.stats.estimate import SpeedEstimate
 from tarazu.stats.moved import UNKNOWN, Moved, moved
 from tarazu.stats.params import target_name
-from tarazu.stats.speed import SpeedEstimate, SpeedEstimator
+from tarazu.stats.speed import SpeedEstimator
 from tarazu.wire.messages import STATISTICS, OssReport, OstReport
 
 LNET_FLOOR_BYTES_PER_S = 12.5e6

@@ -7,6 +7,7 @@ been reported since, and not where as many wait, or did in their report before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -41,6 +42,11 @@ class Waits:
             self._pending[index] = since_s, report
         else:
             self._pending.pop(index, None)
+
+    def heard_s(self, share: float) -> float:
+        """Since when such a share of the OSTs has reported."""
+        times = sorted((heard.at_s for heard in self._heard.values()), reverse=True)
+        return times[max(0, math.ceil(share * len(times)) - 1)] if times else -math.inf
 
     @property
     def everywhere(self) -> bool:

@@ -34,7 +34,7 @@ from tarazu.pools.choosing import choose as pool_choice
 from tarazu.prepare.choosing import Expected
 from tarazu.prepare.choosing import choose as layout_choice
 from tarazu.stats import drain, osp
-from tarazu.stats.speed import SpeedEstimate
+from tarazu.stats.estimate import SpeedEstimate
 from tarazu.units import GIB, MIB
 from tarazu.wire import messages
 from tarazu.wire.messages import OssReport, OstReport, ViewReply

@@ -1,0 +1,168 @@
+"""An OST beside its own history: what its neighbours cannot tell, and what is no sickness of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+import pytest
+
+from tarazu.stats.estimate import SpeedEstimate
+from tarazu.stats.speed import SpeedEstimator
+from tarazu.units import MIB
+from tarazu.wire.messages import OstReport
+from tests.stats.test_judging import Ost, Site
+
+HOURS = 2
+
+
+class Known(Site):
+    """A site that has run for some hours."""
+
+    def __init__(self, count: int = 12, per_server: int = 3, hours: float = HOURS) -> None:
+        super().__init__(count, per_server)
+        for _ in range(int(hours * 60)):
+            self.run(ios=20, times=1)
+            assert self.slow() == set()
+
+    def held(self, osts: Iterable[int], times: float = 10) -> None:
+        for index in osts:
+            self.osts[index].held = times
+
+    def minutes(self, count: int = 4, ios: int = 60, depth: int = 1, deep: Iterable[int] = ()) -> None:
+        for _ in range(count):
+            for ost in self.osts:
+                ost.io(ios, depth=depth if ost.index in deep else 1)
+            self.tick()
+            self.slow()
+
+    def estimate(self, index: int) -> SpeedEstimate:
+        return self.estimator.estimates("lustre", self.now, self.pools, self.servers)[index]
+
+
+def test_many_sick_ones_that_would_pass_for_other_hardware_are_seen() -> None:
+    quarter, new, known = {0, 1, 2, 3}, Site(), Known()
+    for site in (new, known):
+        for index in quarter:
+            site.osts[index].held = 10
+    new.run(times=4)
+    assert new.slow() == set(), "four OSTs on two servers: nobody told that they were as fast as the others"
+    known.minutes()
+    assert known.slow() == quarter
+    estimate = known.estimate(0)
+    assert estimate.relative == pytest.approx(0.1, rel=0.3) and estimate.own_relative == estimate.relative
+    assert estimate.score == 1.0
+    assert estimate.why.split(" times")[0] == f"{1 / estimate.relative:.1f}"
+    assert estimate.why.endswith(" than its own last 2 hours, 1.0 times than its peers"), estimate.why
+
+
+@pytest.mark.parametrize(
+    ("count", "per_server", "sick"),
+    [(8, 2, {1, 5}), (12, 3, {3, 4, 5}), (12, 3, set(range(6))), (2, 1, {1}), (2, 2, {0, 1}), (3, 3, {0, 2})],
+    ids=["two of eight", "a server", "half", "one of two", "two of two", "two of three"],
+)
+def test_those_that_are_slower_than_ever_are_sick(count: int, per_server: int, sick: set[int]) -> None:
+    site = Known(count, per_server)
+    site.held(sick)
+    site.minutes()
+    assert site.slow() == sick
+    site.held(sick, 1)
+    site.minutes(3)
+    assert site.slow() == set()
+
+
+def test_a_pool_on_one_server_is_seen_also_while_nobody_uses_another() -> None:
+    site = Site()
+    site.pools = {i: ("flash",) if i < 3 else ("disk",) for i in range(12)}
+    for _ in range(HOURS * 60):
+        site.run(ios=20, times=1)
+        site.relative()
+    for ost in site.osts[:3]:
+        ost.held = 10
+    for _ in range(4):
+        for ost in site.osts[:3]:
+            ost.io(60)
+        site.tick()
+        site.relative()
+    assert site.slow() == {0, 1, 2}
+
+
+def test_all_at_once_are_too_many_to_be_true() -> None:
+    site = Known()
+    site.held(range(12))
+    site.minutes(8)
+    assert site.slow() == set()
+    assert site.estimator.common("lustre") == pytest.approx(0.1, rel=0.3)
+    site.held(range(12), 1)
+    site.minutes(4)
+    assert site.estimator.common("lustre") == 1.0
+
+
+@pytest.mark.parametrize("deep", [range(12), range(4), [7]], ids=["all", "a third", "one"])
+def test_an_overload_makes_none_slow(deep: Iterable[int]) -> None:
+    site = Known()
+    site.minutes(10, 600, 32, deep)
+    assert site.slow() == set() and site.estimator.common("lustre") == 1.0
+
+
+def test_a_slow_disk_is_not_usual_the_next_day_nor_after_a_restart() -> None:
+    site = Known(8, 2)
+    site.held({1, 5})
+    for _ in range(24):
+        site.minutes(5, ios=20)
+        site.now += 3300
+    assert site.slow() == {1, 5}
+    data = site.estimator.usual.dump()
+    site.estimator = SpeedEstimator()
+    site.estimator.usual.load(data, "kept")
+    site.tick()
+    site.minutes(4)
+    assert site.slow() == {1, 5} and "its own last" in site.estimate(1).why
+
+
+def test_the_score_rises_and_falls() -> None:
+    site, scores = Known(8, 2), []
+    for times in (1, 10, 10, 10, 1, 1, 1, 1):
+        site.held({1}, times)
+        site.minutes(1)
+        scores.append(round(site.estimate(1).score, 2))
+    assert scores[0] == 0 and scores[-1] == 0 and max(scores) == 1
+    assert any(0 < s < 1 for s in scores)
+
+
+class Remote(Ost):
+    """Whose server counts requests too, of 10 ms each on their way."""
+
+    way_s = 0.01
+    requests = 0
+
+    def report(self) -> OstReport:
+        self.requests += 40
+        self.spent_s = getattr(self, "spent_s", 0.0) + 40 * self.way_s
+        return msgspec.structs.replace(
+            super().report(),
+            write_samples=self.requests,
+            write_bytes=self.requests * 4 * MIB,
+            write_usecs=round(self.spent_s * 1e6),
+        )
+
+
+@pytest.mark.parametrize("slow", [{0}, {0, 1, 2, 3}], ids=["one server", "all servers"])
+def test_a_slow_way_to_a_server_is_told_from_slow_disks(slow: set[int]) -> None:
+    site = Site()
+    site.osts = [Remote(i) for i in range(12)]
+    for _ in range(HOURS * 60):
+        site.run(ios=20, times=1)
+        assert site.slow() == set()
+    for ost in site.osts:
+        assert isinstance(ost, Remote)
+        ost.way_s = 0.2 if ost.index // 3 in slow else 0.01
+    for _ in range(5):
+        site.run(ios=20, times=1)
+        site.relative()
+    if len(slow) > 1:
+        assert site.slow() == set()
+        return
+    assert site.slow() == {0, 1, 2}
+    estimate = site.estimator.estimates("lustre", site.now, {}, site.servers)[0]
+    assert estimate.why.startswith("requests to oss0 take ") and estimate.source == "obdfilter"
