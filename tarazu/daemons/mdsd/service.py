@@ -45,6 +45,7 @@ from tarazu.daemons.mdsd.standby.roles import Pair
 from tarazu.daemons.mdsd.status import Statuses, promises_of, status_of
 from tarazu.daemons.mdsd.system import System
 from tarazu.daemons.mdsd.target_news import TargetNews
+from tarazu.daemons.mdsd.usual_times import UsualTimes
 from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, parser, serve
@@ -148,8 +149,9 @@ class Mdsd(Service):
         self.health = Health(config.root(), wakeup.wake)
         self.news = TargetNews(self.book.ledger, self.replier.reply)
         filling = Filling(state or settings.state.mdsd, settings.allocate.weights)
+        usual = UsualTimes(state or settings.state.mdsd)
         self.system = System(
-            settings, self.book.ledger, self.book.alone, self.subscriber.counts, self.health, filling
+            settings, self.book.ledger, self.book.alone, self.subscriber.counts, self.health, filling, usual
         )
         self.allocating = Allocating(
             settings, self.book, self.system, self.gate, self.outbox, audit, wake=wakeup.wake
@@ -298,6 +300,7 @@ class Mdsd(Service):
         self.counting.close()
         self.routers.close()
         self.record.close()
+        self.system.usual.close()
         self.book.close()
 
     def handle(self, peer: Peer, message: Request, now: float) -> None:
@@ -407,6 +410,7 @@ class Mdsd(Service):
         self.looked_at = now
         self._questions = {id: at for id, at in self._questions.items() if now - at < JUST_NOW_S}
         self.manager.status(self._in_a_line())
+        self.system.learn(now)
         if not self.active:
             return
         if not self.system.may_settle():

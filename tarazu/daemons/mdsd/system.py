@@ -4,6 +4,7 @@ exclusions.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 
@@ -17,6 +18,7 @@ from tarazu.daemons.mdsd.exclusions import Exclusions
 from tarazu.daemons.mdsd.filling import Filling
 from tarazu.daemons.mdsd.health import Health
 from tarazu.daemons.mdsd.limits import ReportLimits
+from tarazu.daemons.mdsd.usual_times import UsualTimes
 from tarazu.model import SystemView
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.view import ViewBuilder
@@ -28,6 +30,8 @@ QUIET_S = 0.3
 """For `SETTLE_S` after the start, no allocation before no new server has come for `QUIET_S`."""
 DEFAULT_INTERVAL_S = 60.0
 AT_ONCE_S = 0.05
+LEARN_S = 10.0
+"""So often, at least, reports are looked at: a few of each OST are kept until then."""
 INTERVAL_FOR_S = 1.0
 
 
@@ -40,13 +44,17 @@ class System:
         counts: Counts,
         health: Health,
         filling: Filling,
+        usual: UsualTimes | None = None,
     ) -> None:
+        """`usual`: what is known of each OST's I/O times from before; None: nothing is kept."""
         options = settings.mdsd
         self.exclusions = Exclusions(options.exclude)
         self.filling = filling
-        self.views = ViewBuilder(options.stale_after_s, root(), SpeedEstimator())
+        self.usual = usual or UsualTimes("")
+        self.views = ViewBuilder(options.stale_after_s, root(), SpeedEstimator(self.usual.usual))
         self.health = health
         self._turn = 0
+        self._learn_at = -math.inf
         self._ledger, self._alone = ledger, alone
         self._counts = counts
         self._limits = ReportLimits()
@@ -103,6 +111,14 @@ class System:
         for fs_name in self.views.fs_names():
             if self.filling.due(fs_name, now_s := time.time()):
                 self.filling.take(self.views.view(fs_name, time.monotonic(), taken_s=now_s), now_s)
+
+    def learn(self, now: float) -> None:
+        """Judge what came, also while nobody asks for a view: only what is judged is learned."""
+        if now >= self._learn_at:
+            self._learn_at = now + LEARN_S
+            for _ in self.reported():
+                pass
+            self.usual.look(now)
 
     def may_settle(self) -> bool:
         return time.monotonic() - self._started <= SETTLE_S
