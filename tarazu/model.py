@@ -76,9 +76,16 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     """Per second of I/O time, no bandwidth: it compares OSTs; None while nothing reliable was measured."""
     write_latency_s: float | None = None
     relative_speed: float | None = None
-    """Speed over that of the OSTs that it can be compared with, 1 for one like them; None as above."""
+    """Speed over that of the OSTs that it can be compared with, or over its own usual one where that is less; 1 for one
+    like them; None as above."""
     speed_source: str = ""
     """What the speed was measured by (`tarazu.stats.service`)."""
+    own_relative: float | None = None
+    """Speed over what is usual for this OST itself, 1 at most; `relative_speed` is no more. None: not known."""
+    slow_score: float = 0.0
+    """0 for well, 1 for slow: how much of a proof there is; it rises and falls with what is seen."""
+    slow_why: str = ""
+    """How many times slower than itself and than its peers, in words, where it is slow."""
     peak_bytes_per_s: float | None = None
     """The highest rate at which it was seen to write, over one interval of its server: a bandwidth, as a link's speed
     is; None: it never was."""
@@ -149,6 +156,8 @@ class SystemView(msgspec.Struct, frozen=True):
     osses: tuple[Oss, ...] = ()
     days_until_full: float | None = None
     """Of the OST that is full first, at the rate of the last days; None where none fills, or that is not known."""
+    common_relative: float = 1.0
+    """Speed of most OSTs over what is usual for them, where none is to blame: see `ost_state.common_cause`."""
 
     def oss_of(self, name: str) -> Oss:
         """The server of that name; an unloaded one when it never reported host statistics."""

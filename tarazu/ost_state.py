@@ -8,15 +8,16 @@ impossible   its server reports impossible values, which are ignored
 refusing     the MDS makes no objects there, or its server does not
 full         no space or no inodes are left
 excluded     `mdsd.exclude` names it
-sick         at less than `SICK` of its peers' speed
+sick         at less than `SICK` of its peers' speed, or of what is usual for itself
 degraded     its server says so: a disk is being rebuilt, or the OST is drained
 nearly-full  `NEARLY_FULL` of its space is used, or more
-slow         slower than its peers beyond what chance explains, and less than sick
+slow         slower than its peers, or than itself, beyond what chance explains, and less than sick
 busy         only where it is shown: its server is hot, or it moves much more than others (`BUSY_SHARE`)
 ok           well
 
 Of several the gravest counts: what makes new files impossible before what makes them slow, what `tarazu change pool`
-and `change prepare` keep away from before what they do not.
+and `change prepare` keep away from before what they do not. What slows most OSTs at once is no state of theirs
+(`common_cause`).
 """
 
 from __future__ import annotations
@@ -65,8 +66,9 @@ LETTER = dict(zip(Verdict, "·blfgSxFR!?D", strict=True))
 """What stands for it where there is room for one letter, on a terminal and on the status page."""
 
 SICK = 0.5
-"""Share of its peers' speed. Healthy disks of one kind stay well above it (docs/deciding.md), and at half the speed a
-file over several OSTs already takes twice as long: worth a smaller share in plans, and no new files by Lustre's own."""
+"""Share of its peers' speed, or of its own usual one. Healthy disks of one kind stay well above it (docs/deciding.md),
+and at half the speed a file over several OSTs already takes twice as long: worth a smaller share in plans, and no new
+files by Lustre's own."""
 NEARLY_FULL = 0.95
 """Share of its space that is used. Above, Lustre's own allocator already keeps away from it, and what is promised or
 being written may fill it before anyone looks again. `tarazu-pool` goes by it too."""
@@ -138,6 +140,8 @@ class Facts(Protocol):
     def relative_speed(self) -> float | None: ...
     @property
     def speed_source(self) -> str: ...
+    @property
+    def slow_why(self) -> str: ...
 
 
 def gravest(*states: OstState) -> OstState:
@@ -170,4 +174,15 @@ def _signs(ost: Facts) -> Iterator[OstState]:
     speed = ost.relative_speed
     if speed is not None and speed < 1:
         verdict = Verdict.SICK if speed < SICK else Verdict.SLOW
-        yield OstState(verdict, f"{speed:.2g} of its peers' speed", source=ost.speed_source)
+        why = ost.slow_why or f"{speed:.2g} of its peers' speed"
+        yield OstState(verdict, why, source=ost.speed_source)
+
+
+def common_cause(relative: float) -> str:
+    """What is said of a file system whose OSTs are at this share of what is usual for most of them; empty for 1."""
+    if relative >= 1:
+        return ""
+    return (
+        f"most OSTs are {1 / relative:.1f} times slower than usual: network, load, new firmware or other jobs are "
+        "likelier than so many sick disks, and none is called slow for it"
+    )

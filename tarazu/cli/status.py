@@ -127,7 +127,10 @@ def _print(status: Mapping[str, Any]) -> None:
         say(f"  {line_of(routing)}")
     _print_mds(mdsd.get("mds") or {})
     _print_servers(mdsd["osses"])
-    targets = overview(mdsd).targets
+    seen = overview(mdsd)
+    targets = seen.targets
+    for common in seen.common_causes:
+        say(f"  {common}")
     for fs_name, known in mdsd["file_systems"].items():
         _print_targets(fs_name, known["osts"], [t for t in targets if t.fs_name == fs_name])
         for device, qos in (known.get("qos") or {}).items():

@@ -129,7 +129,8 @@ def _judge(ost: Ost, load: float) -> tuple[float, str] | None:
     state = ost.judged
     if state.verdict is Verdict.SICK and ost.relative_speed:
         by = f" ({state.source})" if state.source else ""
-        return 1 / ost.relative_speed, f"sick: {1 / ost.relative_speed:.1f} times slower than its peers{by}"
+        why = ost.slow_why or f"{1 / ost.relative_speed:.1f} times slower than its peers"
+        return 1 / ost.relative_speed, f"sick: {why}{by}"
     if load >= HOT_LOAD:
         return load, f"hot: load of its server is {load:.2f}"
     return None

@@ -15,7 +15,7 @@ what all OSTs share for more (`SHARED`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from statistics import median_low
 from typing import NamedTuple, Protocol
 
@@ -94,6 +94,7 @@ class OwnHistory:
         self._pending: set[Side] = set()
         self._newest: dict[Class, dict[int | str, tuple[float, float]]] = {}
         """Class → OST index → (end of its newest interval, its slowness)."""
+        self._shared: dict[Class, float] = {}
         self._common: dict[Class, tuple[float, Slowness]] = {}
         """Class → (end of the newest interval that was taken in, whether most are slower than usual)."""
 
@@ -128,6 +129,15 @@ class OwnHistory:
         own.pending.append(beside)
         self._pending.add(side)
 
+    def slowness(self, side: Side, e: Evidence) -> float | None:
+        """Logarithm of how many times slower than usual these I/Os were; None where too little is known."""
+        usually = self._usual.expected((self._fs_name, *side), e)
+        return -math.log(self._share(e.at_any_time, usually)) if usually else None
+
+    def shared(self, of_class: Class) -> float:
+        """By how much half of the OSTs were slower than usual when that was counted last (logarithm)."""
+        return self._shared.get(of_class, 0.0)
+
     def settle(self, heard_s: float, servers: Mapping[int, str]) -> None:
         """Judge what can be judged. `heard_s`: since then `HEARD` of all OSTs have reported; `servers`: OST
         index → OSS.
@@ -146,22 +156,34 @@ class OwnHistory:
 
     def _common_slowness(self, of_class: Class, begin_s: float, servers: Mapping[int, str]) -> float:
         """By how much half of the OSTs with I/O since then were slower than usual (logarithm, 0 for not)."""
-        by_server: dict[str, list[float]] = {}
-        ends_s = begin_s
-        for index, (at_s, slowness) in self._newest.get(of_class, {}).items():
-            if at_s > begin_s:
-                by_server.setdefault(_server(index, servers), []).append(slowness)
-                ends_s = max(ends_s, at_s)
-        every = [s for of in by_server.values() for s in of]
-        several = len(set(servers.values())) >= COMMON_SERVERS
-        if len(every) < COMMON_OSTS or (several and len(by_server) < COMMON_SERVERS):
+        self._shared[of_class] = 0.0
+        by_server, ends_s = self._since(begin_s, (of_class,), servers)
+        if not _enough(by_server, servers):
+            # A pool on one server: by all that had I/O, of whatever kind.
+            by_server, ends_s = self._since(begin_s, self._newest, servers)
+        if not _enough(by_server, servers):
             return 0.0
+        every = [s for of in by_server.values() for s in of]
         common = min(median_low(every), median_low([median_low(of) for of in by_server.values()]))
+        self._shared[of_class] = common
         taken_s, state = self._common.get(of_class, (-math.inf, Slowness()))
         if begin_s >= taken_s or ends_s < taken_s:
             state.take(Shown(common, 1e6, len(every), 1e6, 0.0, math.inf), 0.0, APART**2)
             self._common[of_class] = ends_s, state
         return common
+
+    def _since(
+        self, begin_s: float, classes: Iterable[Class], servers: Mapping[int, str]
+    ) -> tuple[dict[str, list[float]], float]:
+        """(server → slowness of its OSTs with I/O since then, when the last of these ended)."""
+        by_server: dict[str, list[float]] = {}
+        ends_s = begin_s
+        for of_class in classes:
+            for index, (at_s, slowness) in self._newest.get(of_class, {}).items():
+                if at_s > begin_s:
+                    by_server.setdefault(_server(index, servers), []).append(slowness)
+                    ends_s = max(ends_s, at_s)
+        return by_server, ends_s
 
     def _take(self, side: Side, own: _Own, beside: _Beside, common: float) -> None:
         e, usually = beside.evidence, beside.usually
@@ -233,6 +255,12 @@ def together(one: Evidence, other: Evidence) -> Evidence:
     alone = (one.alone * one.seconds + other.alone * other.seconds) / seconds
     others_s = one.others_s + other.others_s
     return Evidence(one.begin_s, other.at_s, other.source, ios, size, seconds, flight, alone, others_s)
+
+
+def _enough(by_server: Mapping[str, list[float]], servers: Mapping[int, str]) -> bool:
+    """To tell what is common to all."""
+    least = COMMON_SERVERS if len(set(servers.values())) >= COMMON_SERVERS else 1
+    return len(by_server) >= least and sum(map(len, by_server.values())) >= COMMON_OSTS
 
 
 def _server(of: int | str, servers: Mapping[int, str]) -> str:

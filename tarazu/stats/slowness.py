@@ -29,6 +29,8 @@ PROOF = 9.0
 MOST_OF_AN_INTERVAL = 4.5
 ANY_INTERVAL = 3.0
 """Whatever may have stalled in it."""
+DOUBTED = 1.5
+"""Slower than its peers, but as fast as it always was."""
 NO_STALL_S = 30.0
 """No stall lasts for so long: where all I/Os of an interval together were late by more, it may be all of a proof."""
 STALL_S = 0.65
@@ -110,16 +112,17 @@ class Slowness:
         weight = sum(w for _, w in self._kept)
         return math.exp(sum(x * w for x, w in self._kept) / weight) if weight else 1.0
 
-    def take(self, shown: Shown, still: float, noise: float | None = None) -> None:
+    def take(self, shown: Shown, still: float, noise: float | None = None, most: float = PROOF) -> None:
         """Judge by one more interval. still: what `exp(-slowness)` of its I/Os would be at `slowest_bytes_per_s`;
-        noise: variance of the slowness of a well OST, where it is no comparison with peers.
+        noise: variance of the slowness of a well OST, where it is no comparison with peers; most: what the interval
+        may count for.
         """
         noise = variance(shown.ios, shown.peers, shown.peers_ios) if noise is None else noise
         if self.slow:
             self._judge_slow(shown, still, noise)
             return
         self._kept.append((shown.slowness, 1 / noise))
-        self.score = max(0.0, self.score + _likelier(shown, noise))
+        self.score = max(0.0, self.score + min(most, _likelier(shown, noise)))
         if self.score >= PROOF:
             self._call_slow(shown.bytes_per_s)
 

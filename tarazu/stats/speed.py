@@ -40,9 +40,9 @@ from tarazu.stats.disks import put_together
 from tarazu.stats.estimate import SpeedEstimate, behind, estimate_of
 from tarazu.stats.evidence import Evidence, Seen, io_of, judge
 from tarazu.stats.links import Disk, Links
-from tarazu.stats.own import AS_USUAL, HEARD, LEAST_WAIT_S, OwnHistory
+from tarazu.stats.own import AS_USUAL, HEARD, LEAST_WAIT_S, Class, OwnHistory
 from tarazu.stats.service import DISK_SOURCES
-from tarazu.stats.slowness import Shown, Slowness
+from tarazu.stats.slowness import DOUBTED, PROOF, Shown, Slowness
 from tarazu.stats.usual import Usual, Usually
 from tarazu.stats.waits import Waits
 from tarazu.units import KIB
@@ -326,27 +326,49 @@ class SpeedEstimator:
                 for i in new:
                     verdict, beside = verdicts[i]
                     of = well[id(beside)]
-                    others, others_ios = len(of) - (i in of), ios[id(beside)] - of.get(i, 0)
-                    self._take_verdict(of_class[i], verdict, beside[i], others, others_ios)
-                    suspect = of_class[i].state.slow or -math.log(verdict.share) > AS_USUAL
-                    own.show((i, class_[0]), beside[i], class_, suspect)
+                    others = len(of) - (i in of), ios[id(beside)] - of.get(i, 0)
+                    self._judge_one(own, class_, i, of_class[i], verdict, beside[i], others)
+
+    def _judge_one(
+        self,
+        own: OwnHistory,
+        of_class: Class,
+        index: int,
+        judged: _Judged,
+        verdict: _Verdict,
+        e: Evidence,
+        others: tuple[int, int],
+    ) -> None:
+        """One interval, beside `others` (OSTs, their I/Os) and beside what is usual for the OST itself."""
+        side = index, judged.writes
+        slowness, shared, most = own.slowness(side, e), own.shared(of_class), PROOF
+        if slowness is not None and shared > AS_USUAL:
+            # What most OSTs share explains it beside peers too.
+            left = math.exp(min(0.0, shared - slowness))
+            verdict = verdict._replace(share=max(verdict.share, left))
+        elif slowness is not None and slowness < AS_USUAL:
+            most = DOUBTED
+        self._take_verdict(judged, verdict, e, others, most)
+        own.show(side, e, of_class, suspect=judged.state.slow or -math.log(verdict.share) > AS_USUAL)
 
     @staticmethod
-    def _take_verdict(judged: _Judged, verdict: _Verdict, e: Evidence, others: int, others_ios: int) -> None:
+    def _take_verdict(
+        judged: _Judged, verdict: _Verdict, e: Evidence, others: tuple[int, int], most: float
+    ) -> None:
         judged.usual = verdict.usual
         of_bytes, of_ios = verdict.usual[:2]
         expected_s = max(e.mean_bytes / of_bytes, 1 / of_ios)
         shown = Shown(
             -math.log(verdict.share),
             e.ios,
-            others,
-            others_ios,
+            *others,
             (e.seconds / e.ios - expected_s) / max(1.0, e.in_flight),
             e.rates[2],
         )
-        if others:
+        if others[0]:
             slowest = judged.state.slowest_bytes_per_s
-            judged.state.take(shown, _share(_at(e, slowest), verdict.usual, verdict.usual_bytes))
+            still = _share(_at(e, slowest), verdict.usual, verdict.usual_bytes)
+            judged.state.take(shown, still, most=most)
 
     def _comparable(self, fs_name: str) -> dict[tuple[bool, str, bool | None], dict[int, _Judged]]:
         """What was judged, or is about to be, by direction, source and kind of disk."""

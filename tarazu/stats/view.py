@@ -261,7 +261,8 @@ class ViewBuilder:
         highest = max((s.highest_lnet_bytes_per_s for s in self._servers.values()), default=0.0)
         floor = max(highest / 10, LNET_FLOOR_BYTES_PER_S)
         osses = tuple(self._oss(name, floor) for name in names)
-        return SystemView(fs_name, now if taken_s is None else taken_s, osts, osses)
+        common = self.speeds.common(fs_name)
+        return SystemView(fs_name, now if taken_s is None else taken_s, osts, osses, common_relative=common)
 
     def _ost(
         self,
@@ -286,6 +287,9 @@ class ViewBuilder:
             write_latency_s=speed.write_latency_s if speed else None,
             relative_speed=speed.relative if speed else None,
             speed_source=speed.source if speed else "",
+            own_relative=speed.own_relative if speed else None,
+            slow_score=speed.score if speed else 0.0,
+            slow_why=speed.why if speed else "",
             peak_bytes_per_s=target.peak_bytes_per_s or None,
             degraded=report.degraded,
             no_create=report.no_create,

@@ -87,10 +87,15 @@ class Target(msgspec.Struct, frozen=True):
     since_s: float | None = None
     """Unix time."""
     relative_speed: float | None = None
-    """Of its peers'; None: nothing reliable was seen."""
+    """Of its peers', or of its own usual one where that is less; None: nothing reliable was seen."""
     speed_bytes_per_s: float | None = None
     """Bytes per second of I/O time."""
     speed_source: str = ""
+    own_relative: float | None = None
+    """Of what is usual for itself; None: not known."""
+    slow_score: float = 0.0
+    """0 for well, 1 for slow."""
+    slow_why: str = ""
     writing_bytes_per_s: float | None = None
     """In its server's last interval; None: not known yet."""
     reading_bytes_per_s: float | None = None
@@ -144,6 +149,8 @@ class Overview(msgspec.Struct, frozen=True):
     """Allocations of running job steps."""
     metadata_per_s: float | None = None
     """Metadata operations of the MDTs of mdsd's node; None where it serves none."""
+    common_causes: tuple[str, ...] = ()
+    """Of file systems of which most OSTs are slower than usual at once: which, and that none is to blame."""
 
 
 def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
@@ -162,6 +169,11 @@ def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
         }
         of_mds = (mdsd.get("mds") or {}).get("operations_per_s")
         stopped = str(mdsd.get("stopped") or "")
+        commons = tuple(
+            f"{fs_name}: {why}"
+            for fs_name, known in sorted(mdsd["file_systems"].items())
+            if (why := known.get("common_cause"))
+        )
         closed = str((mdsd.get("gate") or {}).get("why_closed") or "")
         promises = int((mdsd.get("requests") or {}).get("promises") or 0)
         metadata = sum(sum(of.values()) for of in of_mds.values()) if of_mds else None
@@ -178,6 +190,7 @@ def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
         closed,
         promises,
         metadata,
+        commons,
     )
 
 
@@ -235,7 +248,7 @@ def _judged(rows: Sequence[tuple[Target, OstState | None]], servers: Iterable[Se
         )
 
 
-_MEASURED = ("relative_speed", "writing_bytes_per_s", "reading_bytes_per_s", "latency_s")
+_MEASURED = ("relative_speed", "own_relative", "writing_bytes_per_s", "reading_bytes_per_s", "latency_s")
 """What is not known where it is no number."""
 
 

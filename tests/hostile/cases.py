@@ -42,6 +42,7 @@ from tarazu.daemons.mdsd.hour import Hour, OstNow, ServerNow, Sums
 from tarazu.daemons.mdsd.hour import encode as encode_hour
 from tarazu.daemons.mdsd.record import Record
 from tarazu.daemons.mdsd.router_plan import scheduler
+from tarazu.daemons.mdsd.usual_times import UsualTimes
 from tarazu.daemons.noted import Noted
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.ring import Moment, Ring
@@ -65,6 +66,7 @@ from tarazu.run.handed import _read as handed_spools
 from tarazu.run.plan import reports
 from tarazu.sim.forwarding import ior, jobs
 from tarazu.sim.whatif.ior import results, words
+from tarazu.stats.evidence import Evidence
 from tarazu.store import control, stop
 from tarazu.store.placement_map import read_map, write_map
 from tarazu.trace import exchange, history, past, runfile, spool
@@ -449,6 +451,16 @@ def _ask_of_hour(path: Path) -> None:
         record._worker.shutdown()
 
 
+def _usual(directory: Path) -> Path:
+    times = UsualTimes(str(directory))
+    for minute in range(90):
+        e = Evidence(60.0 * minute, 60.0 * minute + 60, "brw_stats", 60, 60 << 20, 0.6, 1.0)
+        times.usual.pass_time(e.at_s)
+        times.usual.learn(("scratch", minute % 3, bool(minute % 2)), e)
+    times.close()
+    return directory / "usual.msgpack"
+
+
 def _ended(directory: Path) -> Path:
     path = directory / "list"
     path.write_text("10|10|wrf|ann|n[001-003]|1795358000|1795358860|1795359000|COMPLETED|long\n")
@@ -797,6 +809,12 @@ CASES = (
         ("tarazu.daemons.mdsd.record:Record._answer", "tarazu.daemons.mdsd.hour:decode"),
         _hour,
         _ask_of_hour,
+    ),
+    Case(
+        "usual times of I/Os",
+        ("tarazu.daemons.mdsd.usual_times:UsualTimes._read", "tarazu.stats.usual:Usual.load"),
+        _usual,
+        lambda p: UsualTimes(str(p.parent)),
     ),
     Case("jobs that have ended", ("tarazu.daemons.burstd.batch:Batch._take_ends",), _ended, _take_ends),
     Case(

@@ -161,6 +161,7 @@ def _stops(overview: Overview) -> list[str]:
     return [
         overview.site_stopped,
         f"mdsd allocates nothing: {closed}" if closed and not overview.site_stopped else "",
+        *overview.common_causes,
     ]
 
 

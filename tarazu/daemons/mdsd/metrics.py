@@ -28,7 +28,9 @@ _OF_OST = (
     ("available_bytes", "Space that users may still take, as the OST reports it."),
     ("promised_bytes", "Promised to running job steps and not yet written."),
     ("usable", "1 while new objects may be created on the OST; if 0, tarazu_target_unusable says why."),
-    ("relative_speed_ratio", "Speed compared with its peers, 1 at most; absent while unknown."),
+    ("relative_speed_ratio", "Speed beside its peers or its own history, the lower; absent while unknown."),
+    ("own_speed_ratio", "Speed compared with its own history, 1 at most; absent while unknown."),
+    ("slow_score_ratio", "0 for well, 1 for slow: how much of a proof there is."),
     ("write_speed_bytes_per_second", "Speed in bytes per second of I/O time; absent while unknown."),
     ("writing_bytes_per_second", "Written in the server's last interval; absent while unknown."),
     ("reading_bytes_per_second", "Read in the server's last interval; absent while unknown."),
@@ -138,6 +140,9 @@ def _values(ost: Ost, moved: Moved) -> Iterator[tuple[str, float]]:
     yield "usable", ost.usable
     if ost.relative_speed is not None:
         yield "relative_speed_ratio", ost.relative_speed
+        yield "slow_score_ratio", ost.slow_score
+    if ost.own_relative is not None:
+        yield "own_speed_ratio", ost.own_relative
     if ost.write_bytes_per_s is not None:
         yield "write_speed_bytes_per_second", ost.write_bytes_per_s
     if moved.writing_bytes_per_s is not None:

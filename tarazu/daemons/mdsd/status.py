@@ -30,6 +30,7 @@ from tarazu.daemons.mdsd.target_news import TargetNews
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import installed_version
 from tarazu.model import SystemView
+from tarazu.ost_state import common_cause
 from tarazu.stats.gate import Gate
 from tarazu.store.stop import SiteWatch
 from tarazu.wire import messages
@@ -263,6 +264,8 @@ def _file_system(mdsd: Parts, fs_name: str, now: float) -> dict[str, Any]:
     return {
         "promised_bytes": sum(mdsd.book.ledger.promised(fs_name).values()),
         "health": mdsd.health.status(fs_name),
+        "common_relative": view.common_relative,
+        "common_cause": common_cause(view.common_relative),
         "osts": _osts(mdsd, view, now),
         "qos": mdsd.system.views.qos(fs_name, now),
         "osses": [{**msgspec.to_builtins(o), "load": o.load} for o in view.osses],

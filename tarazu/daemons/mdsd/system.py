@@ -4,6 +4,7 @@ exclusions.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Iterator
@@ -20,10 +21,13 @@ from tarazu.daemons.mdsd.health import Health
 from tarazu.daemons.mdsd.limits import ReportLimits
 from tarazu.daemons.mdsd.usual_times import UsualTimes
 from tarazu.model import SystemView
+from tarazu.ost_state import common_cause
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.view import ViewBuilder
 from tarazu.wire.messages import OssReport
 from tarazu.wire.transport import Counts
+
+log = logging.getLogger("tarazu.mdsd")
 
 SETTLE_S = 3.0
 QUIET_S = 0.3
@@ -55,6 +59,8 @@ class System:
         self.health = health
         self._turn = 0
         self._learn_at = -math.inf
+        self._common: set[str] = set()
+        """File systems of which most OSTs are slower than usual."""
         self._ledger, self._alone = ledger, alone
         self._counts = counts
         self._limits = ReportLimits()
@@ -116,9 +122,16 @@ class System:
         """Judge what came, also while nobody asks for a view: only what is judged is learned."""
         if now >= self._learn_at:
             self._learn_at = now + LEARN_S
-            for _ in self.reported():
-                pass
+            for view in self.reported():
+                self._tell_common_cause(view)
             self.usual.look(now)
+
+    def _tell_common_cause(self, view: SystemView) -> None:
+        """Why so many slow OSTs at once are not excluded: once when that begins, and when it ends."""
+        why = common_cause(view.common_relative)
+        if bool(why) != (view.fs_name in self._common):
+            log.warning("%s: %s", view.fs_name, why or "most OSTs are as fast as usual again")
+            self._common ^= {view.fs_name}
 
     def may_settle(self) -> bool:
         return time.monotonic() - self._started <= SETTLE_S

@@ -136,7 +136,7 @@ def _title(t: Target) -> str:
     if t.moving_bytes_per_s is not None:
         words.append(f"moves {human_rate(t.moving_bytes_per_s)}")
     if t.relative_speed is not None:
-        words.append(f"{t.relative_speed:.0%} of its peers' speed")
+        words.append(f"{t.relative_speed:.0%} of the usual speed")
     if t.why:
         words.append(t.why)
     return "; ".join(words)

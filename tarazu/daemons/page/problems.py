@@ -72,6 +72,9 @@ def _of_mdsd(seen: SystemState) -> Iterator[Problem]:
         what = join("mdsd places no files now")
         note = "mdsd.cpu_limit and mdsd.memory_limit say from which load on"
         yield Problem(what, overview.gate_closed, None, "mdsd's node", "tarazu status", note)
+    for common in overview.common_causes:
+        note = "look at what they share: network, jobs, what was changed"
+        yield Problem(join("most OSTs are slower than usual"), common, None, "a client", "tarazu top", note)
     if not overview.servers:
         what = join("mdsd has heard no server yet")
         yield Problem(what, "", None, "each OSS", "systemctl start tarazu-ossd")

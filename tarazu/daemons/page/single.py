@@ -46,7 +46,11 @@ def ost(
         ),
         ("writing", human_rate(t.writing_bytes_per_s), f"reading {human_rate(t.reading_bytes_per_s)}"),
         ("latency", _ms(t.latency_s), "mean time of one I/O in the last interval"),
-        ("speed", "-" if t.relative_speed is None else f"{t.relative_speed:.0%}", "of its peers'"),
+        (
+            "speed",
+            "-" if t.relative_speed is None else f"{t.relative_speed:.0%}",
+            "of its peers', or of its own usual one",
+        ),
         ("promised", human_bytes(t.promised_bytes), "to running steps, not written yet"),
         ("pools", ", ".join(t.pools) or "-", "OST pools that it is in"),
     )

@@ -83,6 +83,9 @@ CONNECTIONS = osp.TargetTrouble(
 class Speeds:
     """What the times of I/Os have shown."""
 
+    def common(self, fs_name: str) -> float:
+        return 1.0
+
     def estimates(self, fs_name: str, *_: object) -> dict[int, SpeedEstimate]:
         return {
             i: SpeedEstimate(1e9 * SPEEDS.get(i, 1), 0.01, SPEEDS.get(i, 1.0), "brw_stats") for i in EXPECTED
