@@ -100,7 +100,7 @@ class SpeedEstimator:
 
     def __init__(self, usual: Usual | None = None) -> None:
         """`usual`: what is known of each OST from before; it learns."""
-        self.usual = usual or Usual()
+        self.usual = Usual() if usual is None else usual
         self._own: dict[str, OwnHistory] = {}
         self._links: dict[str, Links] = {}
         self._history_s: dict[str, float] = {}
