@@ -112,7 +112,7 @@ class Slowness:
         weight = sum(w for _, w in self._kept)
         return math.exp(sum(x * w for x, w in self._kept) / weight) if weight else 1.0
 
-    def take(self, shown: Shown, still: float, noise: float | None = None, most: float = PROOF) -> None:
+    def take(self, shown: Shown, still: float, noise: float | None = None, most: float = math.inf) -> None:
         """Judge by one more interval. still: what `exp(-slowness)` of its I/Os would be at `slowest_bytes_per_s`;
         noise: variance of the slowness of a well OST, where it is no comparison with peers; most: what the interval
         may count for.

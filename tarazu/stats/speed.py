@@ -42,7 +42,7 @@ from tarazu.stats.evidence import Evidence, Seen, io_of, judge
 from tarazu.stats.links import Disk, Links
 from tarazu.stats.own import AS_USUAL, HEARD, LEAST_WAIT_S, Class, OwnHistory
 from tarazu.stats.service import DISK_SOURCES
-from tarazu.stats.slowness import DOUBTED, PROOF, Shown, Slowness
+from tarazu.stats.slowness import DOUBTED, Shown, Slowness
 from tarazu.stats.usual import Usual, Usually
 from tarazu.stats.waits import Waits
 from tarazu.units import KIB
@@ -341,7 +341,7 @@ class SpeedEstimator:
     ) -> None:
         """One interval, beside `others` (OSTs, their I/Os) and beside what is usual for the OST itself."""
         side = index, judged.writes
-        slowness, shared, most = own.slowness(side, e), own.shared(of_class), PROOF
+        slowness, shared, most = own.slowness(side, e), own.shared(of_class), math.inf
         if slowness is not None and shared > AS_USUAL:
             # What most OSTs share explains it beside peers too.
             left = math.exp(min(0.0, shared - slowness))

@@ -1,6 +1,6 @@
 """What is usual for each OST: how long its I/Os take, by direction, size and number in flight, over weeks.
 
-Of each OST, and reads and writes each, there are 36 cells: six sizes of the mean I/O times six numbers in flight. A
+Of each OST, and reads and writes each, there are 30 cells: six sizes of the mean I/O times five numbers in flight. A
 cell holds how many intervals were seen, the mean logarithm of an I/O's time, bytes and number in flight, and how much
 the times vary. It forgets with a half-life of `HALF_LIFE_H`. At most `OST_BYTES` of an OST, and `MOST_OSTS` of these.
 
@@ -25,7 +25,7 @@ from tarazu.units import KIB, MIB
 VERSION = 1
 SIZES = (8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, 2 * MIB)
 """Mean bytes of an I/O up to which each class but the last goes."""
-LOADS = (1.5, 3.0, 6.0, 12.0, 24.0)
+LOADS = (1.5, 4.0, 10.0, 25.0)
 """Mean number in flight, likewise."""
 CELLS = (len(SIZES) + 1) * (len(LOADS) + 1)
 HALF_LIFE_H = 14 * 24.0
@@ -98,15 +98,24 @@ def _informative(ios: float) -> float:
 class _Side:
     """Reads or writes of one OST."""
 
-    __slots__ = ("begun_h", "cells", "seen_h", "source")
+    __slots__ = ("cells", "source")
 
-    def __init__(self, source: str, hours: float) -> None:
-        self.source, self.begun_h, self.seen_h = source, hours, hours
+    def __init__(self, source: str, begun_h: float, seen_h: float) -> None:
+        self.source = source
         self.cells = array("f", bytes(4 * _FIELDS * CELLS))
+        self.cells.extend((begun_h, seen_h))
+
+    @property
+    def begun_h(self) -> float:
+        return self.cells[-2]
+
+    @property
+    def seen_h(self) -> float:
+        return self.cells[-1]
 
     def take(self, e: Evidence, hours: float, weight: float) -> None:
         cells, at = self.cells, _FIELDS * cell_of(e)
-        self.seen_h = hours
+        cells[-1] = hours
         known = cells[at] * 0.5 ** (max(0.0, hours - cells[at + 1]) / HALF_LIFE_H)
         apart = (
             min(1.0, max(hours - cells[at + 1], (e.at_s - e.begin_s) / 3600) / EPISODE_H) if known else 1.0
@@ -215,7 +224,7 @@ class Usual:
         if side is None or side.source != e.source:
             if side is None and len(self._sides) >= 2 * MOST_OSTS:
                 return
-            side = self._sides[key] = _Side(e.source, self.hours)
+            side = self._sides[key] = _Side(e.source, self.hours, self.hours)
         side.take(e, self.hours, weight)
 
     def dump(self) -> bytes:
@@ -255,9 +264,8 @@ def _sides(file: _File) -> Iterator[tuple[Direction, _Side]]:
                 if kept is None:
                     continue
                 named = isinstance(ost.of, str) or 0 <= ost.of < 2**16
-                if not (named and 0 <= kept.begun_h <= kept.seen_h <= file.hours):
+                if not (named and 0 <= kept.begun_h <= kept.seen_h <= file.hours + 1):
                     raise ValueError(f"impossible values of {fs_name}'s OST {ost.of}")
-                side = _Side(kept.source, kept.begun_h)
-                side.seen_h = kept.seen_h
+                side = _Side(kept.source, kept.begun_h, kept.seen_h)
                 side.unpack(kept.cells)
                 yield (fs_name, ost.of, writes), side
