@@ -227,14 +227,17 @@ class Usual:
             side = self._sides[key] = _Side(e.source, self.hours, self.hours)
         side.take(e, self.hours, weight)
 
-    def dump(self) -> bytes:
-        """All of it, for a file."""
+    def forget(self) -> None:
+        """Forget what was not seen for so long."""
         self._sides = {k: s for k, s in self._sides.items() if self.hours - s.seen_h <= FORGOTTEN_H}
+
+    def dump(self) -> bytes:
+        """All of it, for a file; in any thread."""
         return msgspec.msgpack.encode(_File(VERSION, self.hours, self._files()))
 
     def _files(self) -> dict[str, list[_OstFile]]:
         by_fs: dict[str, dict[int | str, _OstFile]] = {}
-        for (fs_name, name, writes), side in self._sides.items():
+        for (fs_name, name, writes), side in list(self._sides.items()):
             of = by_fs.setdefault(fs_name, {}).setdefault(name, _OstFile(name, None, None))
             kept = _SideFile(side.source, side.begun_h, side.seen_h, side.packed())
             if writes:

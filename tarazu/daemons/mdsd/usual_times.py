@@ -55,10 +55,8 @@ class UsualTimes:
         if self._path is None or now < self._due or (self._writing and self._writing.is_alive()):
             return
         self._due = now + self._write_s
-        data = self.usual.dump()
-        self._writing = threading.Thread(
-            target=_write, args=(self._path, data), name="tarazu-usual", daemon=True
-        )
+        self.usual.forget()
+        self._writing = threading.Thread(target=self._write, name="tarazu-usual", daemon=True)
         self._writing.start()
 
     def close(self) -> None:
@@ -66,9 +64,9 @@ class UsualTimes:
         if self._writing:
             self._writing.join()
         if self._path and len(self.usual):
-            _write(self._path, self.usual.dump())
+            self._write()
 
-
-def _write(path: Path, data: bytes) -> None:
-    with contextlib.suppress(OSError):  # the ledger says it when the disk is full
-        durable.replace(path, data, mode=0o600)
+    def _write(self) -> None:
+        if self._path:
+            with contextlib.suppress(OSError):  # the ledger says it when the disk is full
+                durable.replace(self._path, self.usual.dump(), mode=0o600)
