@@ -168,7 +168,9 @@ def test_the_usual_order_of_rows_is_known_and_another_gives_the_same(root: Path)
     for path in root.glob("**/obdfilter/*/job_stats"):
         for text, begin, end in job_stats.spans(reading.chunks(path, MIB, 300)):
             usual, rows = job_stats.usual((text, begin, end)), job_stats.parse_entry(text[begin:end]).rows
-            assert usual and [int(n) for n in usual[2:]] == [rows["read_bytes"].sum, rows["write_bytes"].sum]
+            both = rows["read_bytes"], rows["write_bytes"]
+            numbers = [*(row.sum for row in both), *(row.samples for row in both)]
+            assert usual and [int(n) for n in usual[2:]] == numbers
 
 
 def test_the_mds_of_every_version(version: str, data: Path) -> None:
