@@ -37,13 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
-    name = options.run or own.newest(settings)
-    if name is None:
-        raise TarazuError("expected a run of yours that tarazu led, found none (`tarazu run` starts one)")
-    runs = own.of_name(settings, name)
+    runs = own.of_name(settings, options.run) if options.run else own.newest_run(settings)
+    if not runs and not options.run:
+        raise TarazuError("expected a run of yours that ended, found none (`tarazu run` starts one)")
     if not runs:
-        meant = did_you_mean(name, own.applications(settings))
-        raise TarazuError(f"{name}: expected a run of yours that ended, found none{meant}")
+        meant = did_you_mean(options.run, own.applications(settings))
+        raise TarazuError(f"{options.run}: expected a run of yours that ended, found none{meant}")
     run = runs[-1]
     found = explained(settings, run)
     if options.json:

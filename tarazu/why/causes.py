@@ -24,6 +24,8 @@ RANKS_WITHIN, BYTES_WITHIN = 2.0, 4.0
 """Factors within which an earlier run is like this one."""
 LEAST_LOSS, LEAST_OF_FEW = 0.1, 0.25
 """Of the expected time; less is no slow run, with so few earlier ones that nobody knows how much they differ."""
+LEAST_S = 0.5
+"""Seconds that are worth an explanation; what takes no longer differs by chance."""
 SPREAD = 3 * 1.4826
 """Times the middle distance of earlier runs from their middle: beyond is no chance (three standard deviations)."""
 SPREAD_FROM = 4
@@ -59,7 +61,7 @@ def causes(run: Run, earlier: Sequence[Run], system: System | None = None) -> Ex
         )
     more = run.bytes / median(of.bytes for of in like) if like else 1.0
     lost_s = run.io_s - expected_s
-    if lost_s < limit(like) * expected_s:
+    if lost_s < max(limit(like) * expected_s, LEAST_S):
         return Explanation(
             run.io_s,
             expected_s,

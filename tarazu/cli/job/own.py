@@ -151,10 +151,14 @@ def of_name(settings: Settings, name: str) -> list[Ended]:
     """Runs of a job, of a run's name, else of the newest job of an application of that name; oldest first."""
     if runs := ended(settings, name, [line.run for line in lines(settings, name)]):
         return runs
+    return newest_run(settings, name)
+
+
+def newest_run(settings: Settings, application: str | None = None) -> list[Ended]:
+    """The newest run that wrote anything, of all or of one application; none where there is none."""
     history = History(Path(settings.run.history_dir).expanduser())
-    paths = [
-        path for fs, app in history.applications() if app == name for path in history.paths(fs, app)[-1:]
-    ]
+    found = [(fs, app) for fs, app in history.applications() if application in (None, app)]
+    paths = [path for fs, app in found for path in history.paths(fs, app)[-1:]]
     newest = max(paths, key=lambda path: path.name, default=None)
     return ended(settings, newest.stem) if newest else []
 
