@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from tarazu.units import MIB
 from tarazu.why.facts import Kind, Run, System
-from tarazu.why.seen import LARGE_CALL_BYTES, SeenThen, full, slowness
+from tarazu.why.seen import LARGE_CALL_BYTES, SeenThen, full
 
 CREATE_S = 1e-3
 """To create and close a file, for its process; an assumption, twice the MDS's own time (`sim.model.presets`)."""
@@ -94,7 +94,7 @@ class Model:
         self.others = np.array(self.seen.others, float)
         places = range(len(self.osts))
         self.highest = np.array([self.seen.highest(n, rates.highest, rates.own) for n in places], float)
-        speeds = np.array([slowness(ost) for ost in known], float)
+        speeds = np.array(self.seen.speeds, float)
         crowded = np.array([full(ost) for ost in known], bool)
         self.slow = np.where(crowded, 1.0, speeds)
         self.full = np.where(crowded, speeds, 1.0)
@@ -103,7 +103,7 @@ class Model:
         self._links = [
             (np.array([ost.server == name for ost in known], bool), server)
             for name, server in self.system.servers.items()
-            if server.link_bytes_per_s and server.bytes is not None
+            if server.link_bytes_per_s >= 1 and server.bytes is not None
         ]
 
     @property
@@ -206,6 +206,6 @@ def highest_rate(systems: Collection[System | None]) -> float | None:
         for system in systems
         if system
         for index, ost in system.osts.items()
-        if ost.peak_bytes_per_s
+        if ost.peak_bytes_per_s and ost.peak_bytes_per_s >= 1
     }
     return float(np.median(list(peaks.values()))) if peaks else None

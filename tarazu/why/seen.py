@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from tarazu.ost_state import NEARLY_FULL, Verdict
 from tarazu.units import KIB, MIB
@@ -20,6 +21,8 @@ LARGE_CALL_BYTES = 1 * MIB
 """Calls from this size on cost nothing beside their bytes."""
 LIKE_OTHERS = 0.8
 """From this speed on an OST without a verdict is one like the others."""
+LEAST_PEERS = 3
+"""OSTs, this one among them, from which they can be compared."""
 LEAST_IN_FLIGHT = 0.05
 """With less in flight nobody can tell what an OST could do."""
 
@@ -56,6 +59,7 @@ class SeenThen:
         # What others did while this run computed has cost it nothing.
         self.during = min(1.0, run.io_s / system.seconds) if system.seconds else 1.0
         own = [run.ost_bytes[index] for index in osts]
+        self.speeds = [self._speed(ost) for ost in self.osts]
         self.others = [self.during * self._others(o, b) for o, b in zip(self.osts, own, strict=True)]
         self.calls = run.calls or self._requests()
         self.call_s = self._call_s()
@@ -75,6 +79,20 @@ class SeenThen:
             others = min(others, sum(job.bytes for job in named))
             requests = min(requests, sum(job.operations for job in named))
         return max(others, requests * REQUEST_BYTES)
+
+    def _speed(self, ost: OstThen) -> float:
+        """The verdict's, unless in this very time it served as fast as the others: a verdict comes and goes late."""
+        speed, served = slowness(ost), self._served(ost)
+        others = [rate for each in self.osts if (rate := self._served(each)) is not None]
+        if speed == 1 or served is None or len(others) < LEAST_PEERS:
+            return speed
+        here = served / median(others)
+        return 1.0 if here >= LIKE_OTHERS else max(speed, here)
+
+    def _served(self, ost: OstThen) -> float | None:
+        """Bytes per second of I/O time; None: nobody timed its I/O."""
+        busy_s = (ost.in_flight or 0.0) * self.system.seconds
+        return ost.bytes / busy_s if ost.bytes and busy_s else None
 
     def _requests(self) -> float:
         """Of its own job, as the servers count them, where they saw most of it; 0: not known."""
@@ -102,5 +120,5 @@ class SeenThen:
         busy = min(1.0, ost.in_flight or 0.0)
         if not ost.bytes or busy < LEAST_IN_FLIGHT or not self.system.seconds:
             return highest
-        gave = ost.bytes / (self.system.seconds * busy) / slowness(ost)
+        gave = ost.bytes / (self.system.seconds * busy) / self.speeds[place]
         return max(least, min(highest, gave))

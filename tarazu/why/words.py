@@ -9,7 +9,7 @@ from tarazu.ost_state import HOT_LOAD
 from tarazu.units import counted, human_bytes
 from tarazu.why.facts import Cause, JobThen, Kind, OstThen, Run
 from tarazu.why.model import Model
-from tarazu.why.seen import full, own_job, slowness
+from tarazu.why.seen import full, own_job
 
 MOST_NAMED = 3
 MUCH_MORE = 1.25
@@ -58,7 +58,8 @@ def _named(osts: Sequence[int]) -> str:
 
 
 def _slow_ost(model: Model) -> tuple[str, dict[str, object]]:
-    slow_ones = {i: slowness(ost) for i, ost in _known(model) if slowness(ost) < 1 and not full(ost)}
+    speeds = dict(zip(model.osts, model.seen.speeds, strict=True))
+    slow_ones = {i: speeds[i] for i, ost in _known(model) if speeds[i] < 1 and not full(ost)}
     worst = min(slow_ones, key=lambda i: slow_ones[i])
     others = f", the slowest of {_named(list(slow_ones))}" if len(slow_ones) > 1 else ""
     text = f"OST {worst} was slow, at {slow_ones[worst]:.2g} of its peers' speed{others}"
@@ -67,8 +68,9 @@ def _slow_ost(model: Model) -> tuple[str, dict[str, object]]:
 
 def _full_ost(model: Model) -> tuple[str, dict[str, object]]:
     used = {i: ost for i, ost in _known(model) if full(ost)}
+    slow_ones = {i for i, s in zip(model.osts, model.seen.speeds, strict=True) if s < 1}
     away = {i: o for i, o in model.system.osts.items() if full(o) and i not in model.run.ost_bytes}
-    crowded = used if any(slowness(o) < 1 for o in used.values()) else away or used
+    crowded = used if slow_ones & used.keys() else away or used
     fills = [ost.fill for ost in crowded.values() if ost.fill is not None]
     how = f" ({max(fills):.0%} used)" if fills else ""
     what = "slow at that" if crowded is used else "took none of its bytes, which lie on fewer OSTs"

@@ -69,6 +69,9 @@ def write(turns: Turns, path: Path, begin: int, size: int, call: int, call_s: fl
 def rank(options: argparse.Namespace, number: int) -> None:
     turns = Turns()
     mine = options.threads // PROCESSES
+    is_ready, go = map(int, options.pipes.split(","))
+    os.write(is_ready, b".")
+    os.read(go, 1)  # until its other end is closed
     threads = []
     sizes = [float(part) for part in options.sizes.split(",")] if options.sizes else [1.0]
     for at in range(number * mine, (number + 1) * mine):
@@ -106,24 +109,37 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
     parser.add_argument("--threads", type=int, default=8)
-    parser.add_argument("--mib", type=int, default=16)
+    parser.add_argument("--mib", type=int, default=24)
     parser.add_argument("--shared", action="store_true")
     parser.add_argument("--sizes", default="")
     parser.add_argument("--call", type=int, default=0)
     parser.add_argument("--call-s", type=float, default=0.0)
     parser.add_argument("--until", default="")
     parser.add_argument("--rank", type=int, default=-1)
+    parser.add_argument("--pipes", default="")
     options = parser.parse_args()
     if options.until:
         hammer(options)
     elif options.rank >= 0:
         rank(options, options.rank)
     else:
-        children = []
-        for number in range(PROCESSES):
-            env = os.environ | {"TARAZU_RANK": str(number), "TARAZU_RANKS": str(PROCESSES)}
-            children.append(subprocess.Popen([*sys.orig_argv, "--rank", str(number)], env=env))
-        sys.exit(max(child.wait() for child in children))
+        start()
+
+
+def start() -> None:
+    """A process for each rank; they begin together, as after MPI_Init."""
+    ready, is_ready = os.pipe()
+    go, hold = os.pipe()
+    children = []
+    for number in range(PROCESSES):
+        env = os.environ | {"TARAZU_RANK": str(number), "TARAZU_RANKS": str(PROCESSES)}
+        argv = [*sys.orig_argv, "--rank", str(number), "--pipes", f"{is_ready},{go}"]
+        children.append(subprocess.Popen(argv, env=env, pass_fds=(is_ready, go)))
+    os.close(is_ready)
+    for _ in children:
+        os.read(ready, 1)
+    os.close(hold)
+    sys.exit(max(child.wait() for child in children))
 
 
 if __name__ == "__main__":

@@ -203,3 +203,11 @@ def test_costs_of_causes_add_up_to_the_time_above_that_without_any() -> None:
     whole = model.seconds(model.present()) - model.seconds(())
     assert sum(model.costs().values()) == pytest.approx(whole)
     assert set(model.costs()) >= {Kind.SLOW_OST, Kind.OTHER_JOBS, Kind.SMALL_CALLS}
+
+
+def test_a_verdict_that_is_late_does_not_count_where_the_ost_served_as_fast_as_the_others() -> None:
+    busy = dict.fromkeys(range(OSTS), 0.9)
+    late = system(speed={6: 0.2}, in_flight=busy, bytes={3: 5 * RATE})
+    assert list(shares(explained(io_s=5.0, system=replace(late, seconds=5.0)))) == ["other-jobs"]
+    now = system(speed={6: 0.2}, in_flight=busy | {6: 4.5})
+    assert list(shares(explained(io_s=5.0, system=replace(now, seconds=5.0)))) == ["slow-ost"]
