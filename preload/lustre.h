@@ -56,7 +56,6 @@
 #define LCME_FL_NOCOMPR 0x400u         /* it is not to be compressed */
 #define LCME_FL_IS_LINK_ID 0x40000000u /* EC, after 2.17 */
 #define LCME_FL_NEG 0x80000000u        /* with others: components without these */
-#define LCME_LINK_ID_SHIFT 48          /* EC, after 2.17: in the high bits of the component's time */
 #define LCM_FL_FLR_MASK 0x3u
 
 /* ---- the attribute lustre.lov, little-endian ---- */

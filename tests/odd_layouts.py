@@ -10,7 +10,7 @@ from pathlib import Path
 CAPTURED = Path(__file__).parent / "data" / "lustre" / "layout"
 FOREIGN_MAGIC, JOIN_MAGIC, SEL_MAGIC = 0x0BD70BD0, 0x0BD20BD0, 0x0BD80BD0
 _HEAD, _ENTRY = 32, 48
-_FLAGS, _OFFSET, _TIME, _TAIL = 4, 24, 36, 44
+_FLAGS, _OFFSET, _GENERATION = 4, 24, 32
 """Of fields in an entry."""
 
 
@@ -26,10 +26,12 @@ def flagged(bits: int, entry: int = 1, of: str = "dir_default_pfl") -> bytes:
     return bytes(blob)
 
 
-def counted(place: int, value: int, entry: int = 1) -> bytes:
-    """With one of the last four bytes of an entry: k, p, type and level of compression."""
-    blob = bytearray(captured("dir_default_pfl"))
-    blob[_HEAD + entry * _ENTRY + _TAIL + place] = value
+def stale() -> bytes:
+    """With what up to 2.17.0 may be left in an entry: a generation, a time, k, p, type and level of compression."""
+    blob = bytearray(captured("pfl4_explicit"))
+    for entry in range(3):
+        at = _HEAD + entry * _ENTRY + _GENERATION
+        blob[at : at + 16] = b"\xa5" * 16
     return bytes(blob)
 
 
@@ -39,13 +41,6 @@ def patterned(bits: int, of: str = "plain_c8") -> bytes:
     composite = struct.unpack_from("<I", blob)[0] == 0x0BD60BD0
     at = 4 + (struct.unpack_from("<I", blob, _HEAD + _ENTRY + _OFFSET)[0] if composite else 0)
     struct.pack_into("<I", blob, at, struct.unpack_from("<I", blob, at)[0] | bits)
-    return bytes(blob)
-
-
-def linked() -> bytes:
-    """With a mirror's link id, as EC has it after 2.17."""
-    blob = bytearray(captured("dir_default_pfl"))
-    struct.pack_into("<H", blob, _HEAD + _TIME + 6, 2)
     return bytes(blob)
 
 
@@ -85,16 +80,11 @@ ODD = {
     "EC": (erasure_coded(), EC),
     "parity flag": (flagged(0x80), EC),
     "link id flag": (flagged(0x40000000), EC),
-    "link id": (linked(), EC),
-    "k": (counted(0, 8), EC),
-    "p": (counted(1, 2), EC),
     "parity pattern": (patterned(0x004), EC),
     "parity pattern of a component": (patterned(0x004, "dir_default_pfl"), EC),
     "compressed": (flagged(0x100), COMPRESSED),
     "partly compressed": (flagged(0x200), COMPRESSED),
     "not to be compressed": (flagged(0x400), COMPRESSED),
-    "type of compression": (counted(2, 1), COMPRESSED),
-    "level of compression": (counted(3, 0x11), COMPRESSED),
     "compressed pattern": (patterned(0x800), COMPRESSED),
     "mirrors": (captured("flr_mirror2"), MIRRORED),
     "stale": (flagged(0x01), MIRRORED),

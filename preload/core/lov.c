@@ -25,17 +25,16 @@ static uint32_t odd_pattern(uint32_t pattern)
     return pattern & ~known ? odd | TZ_LOV_UNKNOWN : odd;
 }
 
-static uint32_t odd_entry(const struct lov_comp_md_entry_v1 *entry)
+/* Only flags tell: up to 2.17.0 the MDS leaves in an entry's last 16 bytes, the counts of EC and the type of
+ * compression among them, whatever its thread had there before (lod_generate_lovea). */
+static uint32_t odd_flags(uint32_t flags)
 {
     const uint32_t ec = LCME_FL_PARITY | LCME_FL_IS_LINK_ID, plain = LCME_FL_INIT | LCME_FL_EXTENSION,
                    compressed = LCME_FL_COMPRESS | LCME_FL_PARTIAL | LCME_FL_NOCOMPR,
                    mirror = LCME_FL_STALE | LCME_FL_PREF_RW | LCME_FL_OFFLINE | LCME_FL_NOSYNC;
-    uint32_t flags = entry->lcme_flags, odd = 0;
+    uint32_t odd = flags & ec ? TZ_LOV_EC : 0;
 
-    if ((flags & ec) || entry->lcme_dstripe_count || entry->lcme_cstripe_count ||
-        entry->lcme_time_and_id >> LCME_LINK_ID_SHIFT)
-        odd |= TZ_LOV_EC;
-    if ((flags & compressed) || entry->lcme_compr_type || entry->lcme_compr_level)
+    if (flags & compressed)
         odd |= TZ_LOV_COMPRESSED;
     if (flags & mirror)
         odd |= TZ_LOV_MIRROR;
@@ -99,7 +98,7 @@ static int read_composite_entry(const void *blob, uint32_t i, struct tz_lov_entr
                                .end = entry->lcme_extent.e_end,
                                .id = entry->lcme_id,
                                .flags = entry->lcme_flags,
-                               .odd = odd_entry(entry)};
+                               .odd = odd_flags(entry->lcme_flags)};
     return read_md((const uint8_t *)blob + entry->lcme_offset, entry->lcme_size, e);
 }
 

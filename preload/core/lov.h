@@ -5,7 +5,8 @@
 
 #include "lustre.h"
 
-/* What is in layouts that are never made, copied or completed here: they are another's. */
+/* What is in layouts that are never made, copied or completed here: they are another's. In an erasure-coded one the
+ * components with parity say so, not those with data. */
 enum tz_lov_odd {
     TZ_LOV_EC = 1,         /* erasure coded */
     TZ_LOV_COMPRESSED = 2, /* or said not to be */

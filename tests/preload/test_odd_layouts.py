@@ -68,6 +68,14 @@ def test_of_the_captured_ones_only_mirrors_are_odd(path: Path) -> None:
     assert native.decode_lov(path.read_bytes()).odd == ((odd_layouts.MIRRORED,) if mirrored else ())
 
 
+def test_what_the_mds_left_in_an_entry_says_nothing() -> None:
+    """lod_generate_lovea up to 2.17.0 clears the head alone, in a buffer that its thread has used before."""
+    usual, stale = (
+        native.decode_lov(b) for b in (odd_layouts.captured("pfl4_explicit"), odd_layouts.stale())
+    )
+    assert stale == usual and stale.odd == ()
+
+
 def test_what_is_asked_for_is_never_odd() -> None:
     parts = (
         Component(0, MIB, MIB, 0, "mdt"),
