@@ -8,7 +8,7 @@ The model says where files would lie without tarazu. Weights and penalties are i
 with one stripe that come next; at rest: without penalties for what was used lately, as tarazu supposes it of a job.
 Nothing is changed.
 
-exit status: 0 the model computes as this MDS; 1 it differs; 3 Lustre does not show weights here.
+exit status: 0 the model computes as this MDS, or that cannot be told now; 1 it differs; 3 Lustre shows no weights here.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def execute(options: argparse.Namespace) -> int:
         _print(each)
     if not shown:
         return NOT_SHOWN
-    return 0 if all(each.agrees for each in shown) else DIFFERS
+    return DIFFERS if any(each.agrees is False for each in shown) else 0
 
 
 def _print(of: Comparison) -> None:

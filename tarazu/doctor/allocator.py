@@ -27,6 +27,8 @@ from tarazu.stats.qos_weights import UNIT_BYTES, OstWeight
 
 APART = 0.02
 """Of half of the OSTs, relative: by more the model is another allocator's. A few are apart whose space has changed."""
+FRESH_S = 60.0
+"""Since the last draw, within which the MDS has looked at all space: each 2 x `qos_maxage` while files are created."""
 MOST_KIB = 2**44
 """Of one OST: no real one has more, and sums stay within 63 bits."""
 MOST_PENALTY = 2**55
@@ -73,10 +75,12 @@ class Comparison(msgspec.Struct, frozen=True):
     """Seconds since OSTs were last drawn by weight; None: never."""
     weight_apart: float | None
     """Relative difference of the weights of the OST in the middle; None: nothing was drawn, or it goes round now."""
-    per_object_apart: float
+    per_object_apart: float | None
+    """The same of what an object adds; None: the MDS has not computed it, or no space is known."""
     elsewhere: float | None
     """Share of the next files that the MDS's weights put on other OSTs than the model's do."""
-    agrees: bool
+    agrees: bool | None
+    """None: it cannot be told, for the MDS has not looked at space lately, or never."""
     rows: tuple[Row, ...]
 
 
@@ -116,7 +120,9 @@ def look(node: Node) -> Iterator[Finding]:
         yield warn("allocator", f"cannot be compared: {error}", "lctl get_param lod.*.qos_ost_weights")
         return
     for each in found:
-        if each.agrees:
+        if each.agrees is None:
+            yield skip(f"allocator of {each.device}", verdict(each))
+        elif each.agrees:
             yield ok(f"allocator of {each.device}", verdict(each))
         else:
             mend = "`tarazu doctor allocator` shows each OST; report it to tarazu's developers"
@@ -125,12 +131,13 @@ def look(node: Node) -> Iterator[Finding]:
 
 def verdict(of: Comparison) -> str:
     """Whether the model is this MDS's allocator, and how sure that is."""
-    apart = f"penalties for each object are {of.per_object_apart:.1%} apart"
-    if of.weight_apart is not None:
-        apart = f"weights are {of.weight_apart:.1%} apart, {apart}"
-    how = "computes as this MDS" if of.agrees else "DIFFERS from this MDS"
+    named = (("weights", of.weight_apart), ("penalties for each object", of.per_object_apart))
+    apart = ", ".join(f"{what} are {value:.1%} apart" for what, value in named if value is not None)
+    apart = f"{apart} (of the OST in the middle)" if apart else "there is nothing to compare"
     mode = "round robin" if of.round_robin else "by weight"
-    return f"{mode}; the model {how}: {apart} (of the OST in the middle)"
+    if of.agrees is None:
+        return f"{mode}; whether the model computes as this MDS cannot be told, which has not weighed lately: {apart}"
+    return f"{mode}; the model {'computes as' if of.agrees else 'DIFFERS from'} this MDS: {apart}"
 
 
 def _read(path: Path) -> list[OstWeight]:
@@ -233,10 +240,18 @@ def _compare(
         _apart(r.weight, r.model_weight) for r in rows if r.weight is not None and r.model_weight is not None
     ]
     weight_apart = median(weights) if weights else None
-    per = max(
-        median(_apart(r.per_object, r.model_per_object) for r in rows),
-        median(_apart(r.server_per_object, r.model_server_per_object) for r in rows),
-    )
+    # What is 0 the MDS has not computed yet, as where only pools get files; what takes no objects it leaves as it was.
+    known = {o.index for o in osts if o.usable and o.avail_bytes}
+    penalties = [
+        [_apart(*pair) for row, pair in zip(rows, of, strict=True) if pair[0] and row.ost in known]
+        for of in (
+            [(r.per_object, r.model_per_object) for r in rows],
+            [(r.server_per_object, r.model_server_per_object) for r in rows],
+        )
+    ]
+    per = max((median(of) for of in penalties if of), default=None)
+    apart = [one for one in (weight_apart, per) if one is not None]
+    fresh = bool(drawn_s) and not round_robin and now - drawn_s <= FRESH_S
     usable = [o.avail_bytes for o in here if o.usable]
     return Comparison(
         device,
@@ -248,7 +263,7 @@ def _compare(
         weight_apart,
         per,
         sum(abs((r.share or 0.0) - r.model_share) for r in rows) / 2 if drawn_s or round_robin else None,
-        max(weight_apart or 0.0, per) <= APART,
+        True if apart and max(apart) <= APART else False if fresh else None,
         tuple(sorted(rows, key=lambda r: r.ost)),
     )
 

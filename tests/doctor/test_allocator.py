@@ -120,6 +120,27 @@ def test_another_allocator_is_told(tmp_path: Path, capsys: pytest.CaptureFixture
     assert finding.verdict == "warn"
 
 
+def test_an_mds_that_looked_at_space_long_ago_is_not_blamed(tmp_path: Path) -> None:
+    """Of a second MDT where nobody creates files: its numbers are of another day's space."""
+    odd(tmp_path, "".join(line(i, 10**7 * (i + 1), per=12345, svr=54321) for i in range(4)))
+    (found,) = comparisons(tmp_path, 1000 + 3600.0)
+    assert found.agrees is None and found.per_object_apart > 0.02
+    (finding,) = look(Node(Settings(), frozenset({"mds"}), tmp_path, tmp_path))
+    assert finding.verdict == "warn"  # a copy is as of its last draw
+    assert main(["doctor", "allocator", "--root", str(tmp_path)]) == 1
+
+
+def test_what_was_never_computed_is_not_compared(tmp_path: Path) -> None:
+    """Where all files go into a pool, the others' penalties and those of servers are 0 for ever."""
+    members = [line(i, 10**7 * (i + 1), per=26 * 10**7 * (i + 1) // 512) for i in range(2)]
+    odd(tmp_path, "".join([*members, line(2, 3 * 10**7), line(3, 4 * 10**7)]))
+    odd(tmp_path, "".join(members), "p")
+    of_all, of_pool = comparisons(tmp_path)
+    assert of_all.agrees and of_pool.agrees and of_all.per_object_apart == 0
+    odd(tmp_path, "".join(line(i, 0, used=0) for i in range(4)))
+    assert comparisons(tmp_path, only="")[0].agrees is None
+
+
 def test_shares_follow_the_weights(tmp_path: Path) -> None:
     """Nothing known but the file: one OST has three quarters of the space."""
     odd(tmp_path, line(0, 3 * 10**7) + line(1, 10**7, nid="10.0.0.2@tcp"))
