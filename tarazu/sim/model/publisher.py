@@ -58,6 +58,12 @@ class Publisher:
         self._flight += new / IO_BYTES * np.maximum(1.0, streams * share)
         self._moved, self._busy_s, self._stream_s = moved, osts.busy_s.copy(), osts.stream_s.copy()
 
+    def io_s(self) -> Floats:
+        """(OSTs,) seconds of all I/Os up to now, together: over a time, how many were in flight on average."""
+        self.count()
+        total: Floats = self._io_s.sum(0)
+        return total
+
     def reports(self, now: float) -> list[OssReport]:
         """One of each OSS; an OST that is lost is in none."""
         self.count()
