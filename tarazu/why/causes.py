@@ -17,6 +17,7 @@ from tarazu.units import counted
 from tarazu.why import words
 from tarazu.why.facts import Cause, Explanation, Kind, Run, System
 from tarazu.why.model import Model, Rates, Usual, highest_rate, own_rate
+from tarazu.why.state import StateCost
 
 MOST_EARLIER = 20
 """The newest that are like it."""
@@ -42,7 +43,8 @@ def causes(run: Run, earlier: Sequence[Run], system: System | None = None) -> Ex
     """
     if system is not None:
         run = msgspec.structs.replace(run, system=system)
-    like = like_it(run, earlier)
+    all_like = like_it(run, earlier)
+    like = all_like[-MOST_EARLIER:]
     notes = list(words.gaps(run, like))
     if run.io_s <= 0 or run.bytes <= 0:
         return _nothing(run, f"no I/O of {run.id} was timed", notes)
@@ -75,16 +77,20 @@ def causes(run: Run, earlier: Sequence[Run], system: System | None = None) -> Ex
             tuple(notes),
         )
     found: list[Cause] = []
-    if rates:
-        model = Model(run, run.system, rates, usual)
-        extra = _extra(model, like, rates)
-        total = sum(extra.values())
-        scale = min(1.0, lost_s / total) if total else 0.0
-        for kind, seconds in extra.items():
-            share = scale * seconds / lost_s
-            if share >= LEAST_SHARE:
-                text, evidence = words.said(kind, model)
-                found.append(Cause(kind, share, share * lost_s, text, evidence))
+    model = Model(run, run.system, rates, usual) if rates else None
+    extra = _extra(model, like, rates) if model and rates else {}
+    learned = StateCost(run, all_like, expected_s)
+    by_state = {kind: s for kind, s in learned.seconds.items() if s > extra.get(kind, 0.0)}
+    extra |= by_state
+    total = sum(extra.values())
+    scale = min(1.0, lost_s / total) if total else 0.0
+    for kind, seconds in extra.items():
+        share = scale * seconds / lost_s
+        if share >= LEAST_SHARE:
+            text, evidence = (
+                learned.said(kind) if kind in by_state or model is None else words.said(kind, model)
+            )
+            found.append(Cause(kind, share, share * lost_s, text, evidence))
     order = list(Kind)
     found.sort(key=lambda cause: (-cause.share, order.index(cause.kind)))
     unknown = max(0.0, 1.0 - sum(cause.share for cause in found))
@@ -108,7 +114,7 @@ def like_it(run: Run, earlier: Sequence[Run]) -> list[Run]:
         and within(of.ranks, run.ranks, RANKS_WITHIN)
         and within(of.bytes, run.bytes, BYTES_WITHIN)
     ]
-    return sorted(like, key=lambda of: of.start_s)[-MOST_EARLIER:]
+    return sorted(like, key=lambda of: of.start_s)
 
 
 def limit(like: Sequence[Run]) -> float:
