@@ -73,7 +73,7 @@ class Detector:
         self.way, self.system = way, system
         self.servers, self.pools = system.servers, system.pools
         self.estimator: Any = SlowBroker(system.osts) if way == BROKER else SpeedEstimator()
-        if way == PEERS and hasattr(self.estimator, "usual"):
+        if way == PEERS:
             self.estimator.usual.expected = nothing
         self.called: set[int] = set()
         self._recent: tuple[frozenset[int], float] = frozenset(), 0.0
@@ -147,18 +147,12 @@ class Detector:
         return {i for i, e in self._estimates.items() if e.relative < 1}
 
     def _common(self) -> float:
-        return float(self.estimator.common(FS)) if hasattr(self.estimator, "common") else 1.0
+        return float(self.estimator.common(FS))
 
     def _scores(self) -> dict[int, float]:
         """In proofs: 1 and more calls an OST slow."""
         unit = 1.0 if self.way == BROKER else slowness.PROOF / PROOF
-        if self._estimates and hasattr(next(iter(self._estimates.values())), "score"):
-            return {i: e.score * unit for i, e in self._estimates.items()}
-        scores = dict[int, float]()
-        for (index, _), judged in self.estimator._judged.get(FS, {}).items():
-            score = unit if judged.state.slow else judged.state.score / PROOF
-            scores[index] = max(scores.get(index, 0.0), score)
-        return scores
+        return {i: e.score * unit for i, e in self._estimates.items()}
 
 
 PROOF = slowness.PROOF

@@ -17,7 +17,6 @@ from statistics import median
 
 import numpy as np
 
-from tarazu.stats.speed import SpeedEstimator
 from tests.benchmarks.evidence import _series
 from tests.benchmarks.evidence._incidents import DAY_S, SICK, WELL
 from tests.benchmarks.evidence._judging import BROKER, OWN, PEERS, Outcome, Task, judge, tasks
@@ -34,13 +33,9 @@ CALLED_FEW = 0.05
 DAYS_PER_FALSE_ALARM = 352.0
 
 
-def ways() -> tuple[str, ...]:
-    return (PEERS, OWN) if hasattr(SpeedEstimator(), "usual") else (PEERS,)
-
-
 def ways_of(osts: int) -> tuple[str, ...]:
-    """The largest system is judged in one way only: it takes longest."""
-    return (BROKER, *(ways() if osts < 3600 else ways()[-1:]))
+    """The largest system is not judged by peers only: it takes longest."""
+    return (BROKER, PEERS, OWN) if osts < 3600 else (BROKER, OWN)
 
 
 def every_task(short: bool) -> list[Task]:
@@ -113,8 +108,8 @@ def _figures(way: str, outcomes: Sequence[Outcome]) -> Iterator[Figure]:
 
 def measure(short: bool) -> list[Figure]:
     outcomes = judge(every_task(short))
-    incidents = sum(o.kind != "healthy" for o in outcomes if o.way == ways()[-1])
+    incidents = sum(o.kind != "healthy" for o in outcomes if o.way == OWN)
     figures = [Figure("generated incidents", incidents, "")]
     for way in ways_of(35):
         figures += _figures(way, [o for o in outcomes if o.way == way])
-    return figures + _series.measure(short, ways())
+    return figures + _series.measure(short, (PEERS, OWN))
