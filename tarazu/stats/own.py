@@ -5,8 +5,9 @@ of the peers, and nothing that explains a time beside peers makes it slow here e
 
 What makes many slower in the same time is not their disks: a network, a load that mixes more streams, new firmware, a
 job of another kind. So an interval is judged once `HEARD` of all OSTs have reported since, by how much slower it was
-than usual beyond what half of the OSTs with I/O in that time were, counted by OSTs and by servers. One OST of two, two
-of eight, a server or a rack are sick; most of all at once are `common`: said of the system, and of none of them.
+than usual beyond what nearly half of the OSTs with I/O in that time were, counted by OSTs and by servers. One OST of
+two, two of eight, a server or a rack are sick; when more are slow at once, that is said of the system (`common`), and
+none of them is called slow for it until it was well.
 
 Learned is what is as usual; what is not counts little (`SUSPECT`), so that no slow disk is usual within weeks, and
 what all OSTs share for more (`SHARED`).
@@ -15,7 +16,7 @@ what all OSTs share for more (`SHARED`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median_low
 from typing import NamedTuple, Protocol
 
@@ -34,8 +35,10 @@ COMMON_S = 10.0
 """What most were like is counted anew for each such step of the time from which an interval is."""
 COMMON_OSTS, COMMON_SERVERS = 4, 2
 """Fewer OSTs, or all of one server of several, tell of no cause that is common to all."""
-MOST_SLOW = 0.5
-"""Of the OSTs that are judged by their history; more at once are too many to be true."""
+COMMON_SHARE = 0.45
+"""What so many are slower by is common to all."""
+MOST_SLOW = 0.4
+"""Of the OSTs that are judged by their history; more at once are too many to be true, until each is well again."""
 AS_USUAL = math.log(2)
 """Less slow than so: learned in full."""
 LEAST_WAIT_S = 0.1
@@ -92,6 +95,8 @@ class OwnHistory:
         self._gathered: dict[Side, Evidence] = {}
         """What is too short to be judged alone."""
         self._pending: set[Side] = set()
+        self._excused: set[Side] = set()
+        """Slow while too many were, and not well since."""
         self._newest: dict[Class, dict[int | str, tuple[float, float]]] = {}
         """Class → OST index → (end of its newest interval, its slowness)."""
         self._shared: dict[Class, float] = {}
@@ -153,6 +158,7 @@ class OwnHistory:
                 self._take(side, own, beside, commons[known])
             if not own.pending:
                 self._pending.discard(side)
+        self._excuse(servers)
 
     def _common_slowness(self, of_class: Class, begin_s: float, servers: Mapping[int, str]) -> float:
         """By how much half of the OSTs with I/O since then were slower than usual (logarithm, 0 for not)."""
@@ -164,7 +170,7 @@ class OwnHistory:
         if not _enough(by_server, servers):
             return 0.0
         every = [s for of in by_server.values() for s in of]
-        common = min(median_low(every), median_low([median_low(of) for of in by_server.values()]))
+        common = min(_shared_by(every), _shared_by([median_low(of) for of in by_server.values()]))
         self._shared[of_class] = common
         taken_s, state = self._common.get(of_class, (-math.inf, Slowness()))
         if begin_s >= taken_s or ends_s < taken_s:
@@ -220,31 +226,37 @@ class OwnHistory:
     def of(self, side: Side) -> tuple[Slowness, Usually] | None:
         """(how it stands beside its own history, what is usual for it); None: too little is known of it."""
         own = self._sides.get(side)
-        return (own.state, own.usually) if own and own.usually else None
+        if own is None or own.usually is None:
+            return None
+        return (Slowness() if side in self._excused else own.state), own.usually
 
     def slow(self) -> list[Side]:
         """What is slow by its own history."""
-        return [side for side, own in self._sides.items() if own.state.slow]
+        return [side for side, own in self._sides.items() if own.state.slow and side not in self._excused]
 
     def forget(self, side: Side) -> None:
         """What was seen of it does not compare with what comes."""
         self._gathered.pop(side, None)
+        self._excused.discard(side)
         if own := self._sides.pop(side, None):
             self._newest[own.of_class].pop(side[0], None)
         self._pending.discard(side)
 
     def common(self) -> float:
         """Speed of most OSTs over what is usual for them; 1: as usual."""
+        if self._excused:
+            return median_low([self._sides[side].state.relative for side in self._excused])
         return min((state.relative for _, state in self._common.values()), default=1.0)
 
-    def too_many(self, servers: Mapping[int, str]) -> bool:
-        """Whether so many are slow by their own history alone that this is not to be believed of each."""
-        judged = [(index, own.state.slow) for (index, _), own in self._sides.items() if own.usually]
-        slow = {index for index, is_slow in judged if is_slow}
-        every = {index for index, _ in judged}
-        of_servers = {_server(i, servers) for i in slow}
-        enough = len(every) >= COMMON_OSTS and len(of_servers) >= COMMON_SERVERS
-        return enough and len(slow) > MOST_SLOW * len(every)
+    def _excuse(self, servers: Mapping[int, str]) -> None:
+        """Where so many are slow that this is not to be believed of each, none is; each stays so until it is well."""
+        slow = {side for side, own in self._sides.items() if own.state.slow}
+        self._excused &= slow
+        osts = {index for index, _ in slow}
+        if len(osts) < COMMON_OSTS or len({_server(i, servers) for i in osts}) < COMMON_SERVERS:
+            return
+        if len(osts) > MOST_SLOW * len({index for (index, _), own in self._sides.items() if own.usually}):
+            self._excused |= slow
 
 
 def together(one: Evidence, other: Evidence) -> Evidence:
@@ -255,6 +267,11 @@ def together(one: Evidence, other: Evidence) -> Evidence:
     alone = (one.alone * one.seconds + other.alone * other.seconds) / seconds
     others_s = one.others_s + other.others_s
     return Evidence(one.begin_s, other.at_s, other.source, ios, size, seconds, flight, alone, others_s)
+
+
+def _shared_by(slowness: Sequence[float]) -> float:
+    """By what `COMMON_SHARE` of them are slower."""
+    return sorted(slowness)[int((1 - COMMON_SHARE) * len(slowness))]
 
 
 def _enough(by_server: Mapping[str, list[float]], servers: Mapping[int, str]) -> bool:

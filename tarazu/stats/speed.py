@@ -236,11 +236,10 @@ class SpeedEstimator:
         self._judge_by_history(fs_name, now, servers or {})
         self._judge_waiting(fs_name, pools or {}, servers or {})
         by_ost: dict[int, SpeedEstimate] = {}
-        too_many = own is not None and own.too_many(servers or {})
         for (index, writes), judged in sorted(
             self._judged.get(fs_name, {}).items(), key=lambda of: not of[0][1]
         ):
-            known = own.of((index, writes)) if own and not too_many else None
+            known = own.of((index, writes)) if own else None
             estimate = estimate_of(judged, known)
             if estimate and (other := by_ost.get(index)):
                 worse = estimate if estimate.relative < other.relative else other
