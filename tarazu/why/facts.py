@@ -35,7 +35,8 @@ class OstThen(msgspec.Struct, frozen=True, omit_defaults=True):
 
     server: str = ""
     speed: Annotated[float, Meta(ge=0, le=1e6)] | None = None
-    """Its own over that of the OSTs that it can be compared with, mean over the time; None: nothing reliable."""
+    """Over that of the OSTs that it can be compared with, or over its own usual one, mean over the time; None: nothing
+    reliable."""
     verdict: Verdict = Verdict.OK
     """The gravest."""
     bytes: Amount | None = None

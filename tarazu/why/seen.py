@@ -21,8 +21,8 @@ LARGE_CALL_BYTES = 1 * MIB
 """Calls from this size on cost nothing beside their bytes."""
 LIKE_OTHERS = 0.8
 """From this speed on an OST without a verdict is one like the others."""
-LEAST_PEERS = 3
-"""OSTs, this one among them, from which they can be compared."""
+LEAST_PEERS = 2
+"""OSTs that are well, from which others can be compared with them."""
 LEAST_IN_FLIGHT = 0.05
 """With less in flight nobody can tell what an OST could do."""
 
@@ -81,10 +81,13 @@ class SeenThen:
         return max(others, requests * REQUEST_BYTES)
 
     def _speed(self, ost: OstThen) -> float:
-        """The verdict's, unless in this very time it served as fast as the others: a verdict comes and goes late."""
+        """The verdict's, unless it served as fast as others that are well in this very time: verdicts come late."""
         speed, served = slowness(ost), self._served(ost)
-        others = [rate for each in self.osts if (rate := self._served(each)) is not None]
-        if speed == 1 or served is None or len(others) < LEAST_PEERS:
+        if speed == 1 or served is None:
+            return speed
+        well = [each for each in self.osts if slowness(each) == 1]
+        others = [rate for each in well if (rate := self._served(each)) is not None]
+        if len(others) < LEAST_PEERS:
             return speed
         here = served / median(others)
         return 1.0 if here >= LIKE_OTHERS else max(speed, here)

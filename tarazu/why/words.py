@@ -62,7 +62,7 @@ def _slow_ost(model: Model) -> tuple[str, dict[str, object]]:
     slow_ones = {i: speeds[i] for i, ost in _known(model) if speeds[i] < 1 and not full(ost)}
     worst = min(slow_ones, key=lambda i: slow_ones[i])
     others = f", the slowest of {_named(list(slow_ones))}" if len(slow_ones) > 1 else ""
-    text = f"OST {worst} was slow, at {slow_ones[worst]:.2g} of its peers' speed{others}"
+    text = f"OST {worst} was slow, at {slow_ones[worst]:.2g} of the usual speed{others}"
     return text, {"osts": sorted(slow_ones), "speed": {str(i): s for i, s in sorted(slow_ones.items())}}
 
 
@@ -72,7 +72,7 @@ def _full_ost(model: Model) -> tuple[str, dict[str, object]]:
     away = {i: o for i, o in model.system.osts.items() if full(o) and i not in model.run.ost_bytes}
     crowded = used if slow_ones & used.keys() else away or used
     fills = [ost.fill for ost in crowded.values() if ost.fill is not None]
-    how = f" ({max(fills):.0%} used)" if fills else ""
+    how = f" ({max(fills):.0%} used)" if fills and max(fills) > 0.5 else ""
     what = "slow at that" if crowded is used else "took none of its bytes, which lie on fewer OSTs"
     were = "was" if len(crowded) == 1 else "were"
     text = f"{_named(list(crowded))} {were} full{how} and {what}"
