@@ -23,6 +23,11 @@ LIKE_OTHERS = 0.8
 """From this speed on an OST without a verdict is one like the others."""
 LEAST_PEERS = 2
 """OSTs that are well, from which others can be compared with them."""
+CLEARLY_SLOW = 0.7
+"""Of what others served per second of I/O time, below which one was slow meanwhile, verdict or not: well ones differ by
+a fifth."""
+QUIET = 0.25
+"""Others' bytes over its own, up to which an OST was the run's own: a queue makes I/Os slow on a well disk too."""
 LEAST_IN_FLIGHT = 0.05
 """With less in flight nobody can tell what an OST could do."""
 
@@ -59,8 +64,9 @@ class SeenThen:
         # What others did while this run computed has cost it nothing.
         self.during = min(1.0, run.io_s / system.seconds) if system.seconds else 1.0
         own = [run.ost_bytes[index] for index in osts]
-        self.speeds = [self._speed(ost) for ost in self.osts]
         self.others = [self.during * self._others(o, b) for o, b in zip(self.osts, own, strict=True)]
+        quiet = [others <= QUIET * size for others, size in zip(self.others, own, strict=True)]
+        self.speeds = [self._speed(ost, alone) for ost, alone in zip(self.osts, quiet, strict=True)]
         self.calls = run.calls or self._requests()
         self.call_s = self._call_s()
 
@@ -80,17 +86,19 @@ class SeenThen:
             requests = min(requests, sum(job.operations for job in named))
         return max(others, requests * REQUEST_BYTES)
 
-    def _speed(self, ost: OstThen) -> float:
-        """The verdict's, unless it served as fast as others that are well in this very time: verdicts come late."""
+    def _speed(self, ost: OstThen, alone: bool) -> float:
+        """The verdict's, unless it served as fast as others that are well in this very time: verdicts come late. For
+        the same reason one without a verdict is slow where it clearly was, and others were not at it.
+        """
         speed, served = slowness(ost), self._served(ost)
-        if speed == 1 or served is None:
-            return speed
-        well = [each for each in self.osts if slowness(each) == 1]
+        well = [each for each in self.osts if slowness(each) == 1 and each is not ost]
         others = [rate for each in well if (rate := self._served(each)) is not None]
-        if len(others) < LEAST_PEERS:
+        if served is None or len(others) < LEAST_PEERS:
             return speed
         here = served / median(others)
-        return 1.0 if here >= LIKE_OTHERS else max(speed, here)
+        if speed < 1:
+            return 1.0 if here >= LIKE_OTHERS else max(speed, here)
+        return here if here < CLEARLY_SLOW and alone else 1.0
 
     def _served(self, ost: OstThen) -> float | None:
         """Bytes per second of I/O time; None: nobody timed its I/O."""

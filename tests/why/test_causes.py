@@ -211,3 +211,13 @@ def test_a_verdict_that_is_late_does_not_count_where_the_ost_served_as_fast_as_t
     assert list(shares(explained(io_s=5.0, system=replace(late, seconds=5.0)))) == ["other-jobs"]
     now = system(speed={6: 0.2}, in_flight=busy | {6: 4.5})
     assert list(shares(explained(io_s=5.0, system=replace(now, seconds=5.0)))) == ["slow-ost"]
+
+
+def test_an_ost_that_was_clearly_slow_meanwhile_needs_no_verdict_unless_others_were_at_it() -> None:
+    busy = dict.fromkeys(range(OSTS), 0.9)
+    slow = replace(system(in_flight=busy | {6: 1.8}), seconds=2.0)
+    assert list(shares(explained(io_s=2.0, system=slow))) == ["slow-ost"]
+    queue = replace(system(in_flight=busy | {3: 1.8}, bytes={3: 2 * RATE}), seconds=2.0)
+    assert list(shares(explained(io_s=2.0, system=queue))) == ["other-jobs"]
+    noise = replace(system(in_flight=busy | {6: 1.15}), seconds=2.0)
+    assert shares(explained(io_s=2.0, system=noise)) == {}
