@@ -78,7 +78,7 @@ def _laid(mounts: Sequence[client.Mount], run: RunRecord) -> dict[int, int]:
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
-    thread.join(LOOK_S)
+    thread.join(2 * LOOK_S)  # it ends by itself, unless a call hangs
     try:
         known.update(ost_bytes(list(looked))[0])
     except LayoutError:
