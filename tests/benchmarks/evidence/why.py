@@ -21,8 +21,8 @@ from tarazu.why.causes import causes
 from tarazu.why.facts import Kind
 from tests.benchmarks.figure import Figure
 
-SEEDS_ALONE, SEEDS_TWO, SEEDS_NONE = 12, 5, 30
-FIRST_SEED = 100
+SEEDS_ALONE, SEEDS_TWO, SEEDS_NONE = 8, 4, 12
+FIRST_SEED = 200
 LEAST_NAMED = 0.90
 
 
