@@ -56,10 +56,11 @@ class Councils:
         self.levers = {name: values for name, values in levers.items() if name in KINDS}
         """Of clients."""
         self.seed = seed
+        of_servers = {name: values for name, values in levers.items() if name not in KINDS}
         self.group = Council(
-            levers, learner, dwell_s=dwell_s, worse=worse, seed=seed, mode=mode, round_s=round_s
+            of_servers, learner, dwell_s=dwell_s, worse=worse, seed=seed, mode=mode, round_s=round_s
         )
-        if len(self.levers) == len(levers):
+        if not of_servers:
             self.group.decision = Decision(why="each client for itself")
         self.clients: OrderedDict[str, Council] = OrderedDict()
         """By host, that spoke last last."""
@@ -91,6 +92,8 @@ class Councils:
     ) -> tuple[str, Decision | None]:
         """As `Council.receive`, with what has come to be decided for this client by it."""
         if kind != "client":
+            self.clients.pop(host, None)  # of a host that has become a server
+            self._kept.pop(host, None)
             return self.group.receive(host, observation, in_force, now, mode), None
         council, before = self._client(host), self.of(host)
         why = council.receive(host, observation, in_force, now, mode)

@@ -7,6 +7,7 @@ import pytest
 
 from tarazu.errors import BadInput
 from tarazu.tune import councils as module
+from tarazu.tune.council import Council, Decision
 from tarazu.tune.councils import Councils
 from tarazu.tune.observation import Direction, Observation
 
@@ -81,6 +82,36 @@ def test_servers_decide_together_as_before() -> None:
             site.councils.group.decide(float(second))
     assert site.councils.of("oss1").values == site.councils.of("oss2").values == {"nrs": "crrn 8"}
     assert not site.councils.clients
+
+
+def test_a_server_that_mounts_is_told_nothing_of_clients_parameters() -> None:
+    """Its I/O is that of its targets."""
+    site = Site()
+    for second in range(200):
+        in_force = {"osc_rpcs": "1024x8", "nrs": site.councils.of("oss1").values.get("nrs", "fifo")}
+        site.councils.receive("oss1", "oss", reads(100, 8, 0), in_force, float(second))
+        site.councils.group.decide(float(second))
+        assert "osc_rpcs" not in site.councils.of("oss1").values
+    assert site.councils.group.choices
+
+
+def test_a_host_that_was_a_client_and_serves_now_is_told_what_servers_are() -> None:
+    """The file system was mounted before its targets were."""
+    site = Site()
+    site.seconds(100, oss1=random_reads)
+    assert "osc_rpcs" in site.councils.of("oss1").values
+    site.councils.receive("oss1", "oss", None, {}, site.now)
+    assert site.councils.of("oss1") is site.councils.group.decision
+    assert b"oss1" not in site.councils.knowledge(whole=True)
+
+
+def test_knowledge_of_before_each_client_had_a_council_sets_nothing_of_clients() -> None:
+    """A group's council of an older version had decided clients' parameters for all."""
+    old = Council(dict(LEVERS))
+    old.decision = Decision({"osc_rpcs": "8x32", "nrs": "crrn 8"}, 7)
+    site = Site()
+    assert site.councils.restore(old.knowledge()) == ()
+    assert site.councils.of("oss1").values == {"nrs": "crrn 8"}
 
 
 def test_observe_takes_back_all_and_tells_each_a_later_generation() -> None:

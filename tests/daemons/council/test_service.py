@@ -27,6 +27,10 @@ from tests.daemons.tuning import PATIENCE_S, Group
 SEEN = Observation(1.0, write=Direction(10**9, 1000, 1))
 
 
+LEVERS = ["nrs=fifo | crrn 8 | crrn 16", "max_rpcs_in_flight=4|8|16"]
+"""Of a server, of a client."""
+
+
 class Site:
     """A council that turns when it is told to, and ends that speak to it."""
 
@@ -36,6 +40,7 @@ class Site:
         self.transports: list[ZmqTransport] = []
 
     def council(self, **own: Any) -> CouncilService:
+        own = {"levers": LEVERS, **own}
         self.services.append(CouncilService(self.group.settings(**own), Wakeup()))
         return self.services[-1]
 
@@ -75,7 +80,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 def observed(host: str = "oss1", sequence: int = 1, **own: Any) -> Observed:
     own = {"group": "g", "kind": "oss", "observation": SEEN, "mode": "apply", **own}
-    own = {"in_force": {"max_rpcs_in_flight": "4"}, "start": 1, **own}
+    own = {"in_force": {"nrs": "fifo"}, "start": 1, **own}
     return Observed(message_id=f"{host}-{sequence}", host=host, sequence=sequence, **own)
 
 
@@ -93,7 +98,7 @@ def test_all_are_told_when_it_changes_and_each_is_answered(site: Site) -> None:
     time.sleep(0.002)
     answer = site.hear(busy, observed("busy", 2))
     assert answer.generation == 1 and answer.message_id == "busy-2"
-    assert list(answer.values) == ["max_rpcs_in_flight"]
+    assert list(answer.values) == ["nrs"]
     pushed = site.hear(idle)
     assert (pushed.message_id, pushed.generation, pushed.values) == ("", 1, answer.values)
 
@@ -181,8 +186,8 @@ def test_what_was_learned_for_other_values_is_not_taken_for_these(
     council = site.council()
     council._save()
     site.end_of(council)
-    site.council(levers=["max_rpcs_in_flight=4|32"])
-    assert "no longer used: what was learned of max_rpcs_in_flight" in caplog.text
+    site.council(levers=["nrs=fifo | trr 64"])
+    assert "no longer used: what was learned of nrs" in caplog.text
 
 
 def test_an_order_counts_at_once_and_one_that_cannot_be_read_is_observe(site: Site) -> None:
@@ -207,7 +212,7 @@ def test_advise_says_what_would_be_decided(site: Site) -> None:
     site.hear(end, observed(mode="observe"))
     site.services[-1]._look(time.monotonic())
     said = site.hear(end, observed(sequence=2, mode="observe"))
-    assert (said.mode, said.values) == ("advise", {"max_rpcs_in_flight": "4"})
+    assert (said.mode, said.values) == ("advise", {"nrs": "fifo"})
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the stop file is root's")
@@ -242,8 +247,8 @@ def test_how_it_is_comes_over_the_wire_and_into_metrics(site: Site) -> None:
         time.sleep(0.002)
     told = site.hear(site.end("client"), Asked("how"))
     assert isinstance(told, TuneStatus) and told.message_id == "how"
-    assert told.status["nodes"]["oss1"]["in_force"] == {"max_rpcs_in_flight": "4"}
-    assert told.status["learned"][0]["value"] == "4" and told.status["learned"][0]["seen"] > 0
+    assert told.status["nodes"]["oss1"]["in_force"] == {"nrs": "fifo"}
+    assert told.status["learned"][0]["value"] == "fifo" and told.status["learned"][0]["seen"] > 0
     ask = Ask(council.metrics.answer_one)
     council.metrics._ask = ask
     samples = {s.name: s.value for family in council.families(ask) for s in family.samples}
