@@ -63,8 +63,9 @@ def _print(of: Comparison) -> None:
         [
             (
                 row.ost, row.server, human_bytes(row.avail_bytes),
-                *_pair(row.weight, row.model_weight), *_pair(row.per_object, row.model_per_object),
-                "-" if row.share is None else f"{row.share:.2%}", f"{row.model_share:.2%}", f"{row.rest_share:.2%}",
+                *_pair(row.weight, row.model_weight),
+                *_pair(row.per_object, row.model_per_object if row.avail_bytes else None),
+                *(_share(share if of.space_known else None) for share in (row.share, row.model_share, row.rest_share)),
             )
             for row in of.rows
         ],
@@ -74,13 +75,19 @@ def _print(of: Comparison) -> None:
         print(line)
 
 
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.2%}"
+
+
 def _pair(theirs: int | None, ours: int | None) -> tuple[object, object, str]:
     if theirs is None or ours is None:
-        return "-", "-", "-"
+        return "-" if theirs is None else theirs, "-", "-"
     return theirs, ours, f"{(ours - theirs) / max(theirs, ours, 1):+.1%}"
 
 
 def _meaning(of: Comparison) -> list[str]:
+    if not of.space_known:
+        return [verdict(of)]
     threshold = of.tunables["qos_threshold_rr"]
     if of.round_robin:
         mode = f"available space differs by {of.spread:.1%}, within {threshold} %: round robin, each OST in its turn"

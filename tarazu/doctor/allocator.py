@@ -83,6 +83,11 @@ class Comparison(msgspec.Struct, frozen=True):
     """None: it cannot be told, for the MDS has not looked at space lately, or never."""
     rows: tuple[Row, ...]
 
+    @property
+    def space_known(self) -> bool:
+        """Of any OST."""
+        return any(row.avail_bytes for row in self.rows)
+
 
 def comparisons(root: str | Path, now_s: float | None = None, *, only: str | None = None) -> list[Comparison]:
     """Of every MDT and pool below `root`; empty where the file is not there. now_s: of the MDS's clock; None: its last
@@ -131,6 +136,8 @@ def look(node: Node) -> Iterator[Finding]:
 
 def verdict(of: Comparison) -> str:
     """Whether the model is this MDS's allocator, and how sure that is."""
+    if not of.space_known:
+        return "the available space of its OSTs is not known (osp.*.kbytesavail), so nothing can be compared"
     named = (("weights", of.weight_apart), ("penalties for each object", of.per_object_apart))
     apart = ", ".join(f"{what} are {value:.1%} apart" for what, value in named if value is not None)
     apart = f"{apart} (of the OST in the middle)" if apart else "there is nothing to compare"

@@ -77,6 +77,15 @@ def test_the_command_prints_both(mds: Path, capsys: pytest.CaptureFixture[str]) 
     assert "a pool with OSTs: flash" in capsys.readouterr().err
 
 
+def test_a_copy_without_osts_space_is_no_model_that_is_100_percent_apart(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["doctor", "allocator", "--root", str(DATA / "mds")]) == 0
+    out = capsys.readouterr().out
+    assert "100.0%" not in out and "round robin" not in out
+    assert "the available space of its OSTs is not known (osp.*.kbytesavail)" in out
+
+
 def test_a_pool_that_is_not_there_is_not_taken_for_an_old_lustre(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
