@@ -27,6 +27,8 @@ RESEED_MULTIPLE = 30
 RESEED_MINIMUM = 2000
 MAXAGE_S = 5
 """`qos_maxage`: age at which the MDS asks the OSTs for their space again."""
+LOOK_MAXAGES = 2
+"""So many times `qos_maxage` after the last time it computes mode and penalties anew (`lod_qos_statfs_update`)."""
 DEGRADED_PASS = 2
 """Round robin tries three times: unused by other components, any, degraded ones too."""
 
@@ -92,6 +94,7 @@ class Lsa:
         self._server_last_used = np.zeros(servers)
         self._active_servers = servers
         self._dirty, self._reset, self._same_space = True, True, False
+        self._changed, self._looked_s = False, 0.0
 
     def create(
         self, stripe_count: int, pool: str = "", used: frozenset[int] = frozenset()
@@ -122,10 +125,14 @@ class Lsa:
         ring.left = self._reseed(len(ring.order))
 
     def refresh(
-        self, available: Mapping[int, int] | Array, seconds: float = MAXAGE_S, creatable: Array | None = None
+        self,
+        available: Mapping[int, int] | Array,
+        seconds: float = LOOK_MAXAGES * MAXAGE_S,
+        creatable: Array | None = None,
     ) -> None:
-        """New `kbytesavail` (in bytes, by OST index, or of all in the view's order), `seconds` after the last one;
-        penalties age. `creatable`: on which OSTs objects may be created from now on.
+        """New `kbytesavail` (in bytes, by OST index, or of all in the view's order), `seconds` after the last one:
+        weights follow it at once, mode and penalties at each 2 x `qos_maxage`. `creatable`: on which OSTs objects may
+        be created from now on.
         """
         self._now += seconds
         if creatable is not None and (creatable != self._creatable).any():
@@ -136,8 +143,10 @@ class Lsa:
         else:
             new = np.array([available.get(i, int(b)) for i, b in zip(self.index, self._available)], np.int64)
         if (new != self._available).any():
-            self._available = new
-            self._dirty = True
+            self._available, self._changed = new, True
+        if self._now - self._looked_s >= LOOK_MAXAGES * self._maxage_s:
+            self._dirty = self._dirty or self._changed
+            self._changed, self._looked_s = False, self._now
 
     def create_from(self, ost: int, stripe_count: int, pool: str = "") -> tuple[int, ...]:
         """OST indices of a component with a start hint: from that OST on by index (`lod_alloc_specific`); as `create`
@@ -160,6 +169,7 @@ class Lsa:
         weighing: it weighed at its last creation; penalties of before a round robin do not outlive it.
         """
         self._now, self._dirty, self._reset = now_s, True, not weighing
+        self._looked_s = now_s
         for i, index in enumerate(self.index):
             if index in osts:
                 self._penalty[i], self._last_used[i] = osts[index]

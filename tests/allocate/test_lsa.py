@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tarazu.allocate import lustres_own, quality
-from tarazu.allocate.lsa import Lsa
+from tarazu.allocate.lsa import MAXAGE_S, Lsa
 from tarazu.allocate.problem import build
 from tarazu.allocate.timing import Timing
 from tarazu.config import Weights
@@ -151,6 +151,27 @@ def test_space_that_changes_switches_the_mode(make) -> None:
     lsa.create(1)
     assert lsa.round_robin
     lsa.refresh({3: 50 * GIB})
+    lsa.create(1)
+    assert not lsa.round_robin
+
+
+def test_mode_and_penalties_follow_at_every_second_look_and_space_at_each(make) -> None:
+    """`lod_qos_statfs_update` is due 2 x `qos_maxage` after it was."""
+    lsa = Lsa(make.view(8))
+    lsa.create(1)
+    lsa.refresh({3: 50 * GIB}, MAXAGE_S)
+    lsa.create(1)
+    assert lsa.round_robin and lsa.weights()[3] == 50 * GIB >> 8
+    lsa.refresh({3: 50 * GIB}, MAXAGE_S)
+    lsa.create(1)
+    assert not lsa.round_robin
+
+
+def test_an_ost_that_takes_objects_again_counts_at_the_next_look(make) -> None:
+    lsa = Lsa(make.view(8, each=lambda i: {"no_create": i == 3, "used": 50 * GIB if i == 3 else 0}))
+    lsa.create(1)
+    assert lsa.round_robin
+    lsa.refresh({}, MAXAGE_S, np.ones(8, bool))
     lsa.create(1)
     assert not lsa.round_robin
 

@@ -3,7 +3,7 @@
 A plan (`tarazu.sim.model.planner`) is made before the files come, as tarazu makes one. Lustre's allocator is asked
 when a component gets its objects: the first one when the file is created, a later one when the first operation
 reaches it. It goes on from file to file and from job to job, and knows the OSTs' space as of its last look,
-at most every `qos_maxage` seconds.
+at most every `qos_maxage` seconds; mode and penalties follow at every second look.
 """
 
 from __future__ import annotations
