@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -104,27 +104,29 @@ class KnownWorkloads(msgspec.Struct, frozen=True):
         weights = self.near(observation, pair)
         if not any(weights):
             return None
-        here = RpcPair.parse(pair)
-        return tuple(self._gain(weights, here, RpcPair.parse(value)) for value in values)
+        return tuple(self._gain(weights, pair, value) for value in values)
 
-    def _gain(self, weights: Sequence[float], here: RpcPair, there: RpcPair) -> ClientGain:
+    def _gain(self, weights: Sequence[float], pair: str, value: str) -> ClientGain:
+        here, there = RpcPair.parse(pair), RpcPair.parse(value)
         if there == here:
             return ClientGain(0.0, 0.0)
         if there.pages < LEAST_PAGES:
             return ClientGain()
-        gave = [self._at(known, there) - self._at(known, here) for known in self.workloads]
+        (p, r), (at_p, at_r) = (_nearest(self.pages, self.rpcs, each) for each in (there, here))
+        gave = [known.gains[p][r] - known.gains[at_p][at_r] for known in self.workloads]
         total = sum(weights) + UNLIKE
         mean = sum(weight * gain for weight, gain in zip(weights, gave)) / total
         squares = sum(weight * (gain - mean) ** 2 for weight, gain in zip(weights, gave))
         return ClientGain(mean, math.sqrt((squares + UNLIKE * APART**2) / total))
 
-    def _at(self, known: KnownWorkload, pair: RpcPair) -> float:
-        """Under the measured pair that is nearest."""
-        return known.gains[_nearest(self.pages, pair.pages)][_nearest(self.rpcs, pair.rpcs)]
 
-
-def _nearest(numbers: Sequence[int], wanted: int) -> int:
-    return min(range(len(numbers)), key=lambda i: abs(math.log2(numbers[i] / wanted)))
+@lru_cache(4096)
+def _nearest(pages: tuple[int, ...], rpcs: tuple[int, ...], pair: RpcPair) -> tuple[int, ...]:
+    """Places of the measured pair that is nearest. A council asks for the same few with each client's second."""
+    return tuple(
+        min(range(len(numbers)), key=lambda i: abs(math.log2(numbers[i] / wanted)))
+        for numbers, wanted in zip((pages, rpcs), pair, strict=True)
+    )
 
 
 def _place(write: float, call_kib: float, rpc_kib: float, in_flight: float) -> tuple[float, ...] | None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tarazu.tune.detect import clients as module
 from tarazu.tune.detect.clients import APART, ClientGain, expected, known
 from tarazu.tune.observation import Direction, Observation
 
@@ -72,3 +73,12 @@ def test_what_is_unlike_all_is_expected_to_gain_nothing(
     assert far is None or all(
         abs(gain.mean) < 0.01 and math.isclose(gain.deviation, APART, rel_tol=0.01) for gain in far[1:3]
     )
+
+
+def test_a_thousand_clients_cost_no_thousand_searches_for_the_nearest_pair() -> None:
+    """Each of them is asked about once a second, all about the same values."""
+    one = seen(10**8, 0, 1 << 20, 1 << 20, 1.3)
+    for _ in range(2):
+        before = module._nearest.cache_info().misses
+        expected(one, "1024x8", ["1024x8", "16x128", "8x32"])
+    assert module._nearest.cache_info().misses == before
