@@ -28,8 +28,8 @@ from tarazu.tune.pattern import Pattern
 
 MOST_KEPT = 32 << 20
 """Bytes of clients' knowledge on disk: of more, what was learned of those that spoke longest ago is left out."""
-SHOWN = 64
-"""Clients whose knowledge is shown, those with I/O last."""
+SHOWN, MOST_ROWS = 64, 20_000
+"""Clients whose knowledge is shown, those that spoke last, and rows in all: some 4 MB of an answer's 16."""
 KEPT_S = 0.02
 """So long knowledge is put together at most for one writing, but for the last one."""
 
@@ -156,10 +156,14 @@ class Councils:
 
     def explain(self) -> list[dict[str, Any]]:
         """As `Council.explain`; a client's rows have its name as `node`, the group's none."""
-        rows = [{"node": "", **row} for row in self.group.explain()]
-        for host, council in list(self.clients.items())[-SHOWN:]:
-            rows += [{"node": host, **row} for row in council.explain()]
-        return rows
+        parts = [[{"node": "", **row} for row in self.group.explain()]]
+        left = MOST_ROWS - len(parts[0])
+        for host, council in list(self.clients.items())[: -SHOWN - 1 : -1]:
+            rows = [{"node": host, **row} for row in council.explain()]
+            if len(rows) <= left:
+                left -= len(rows)
+                parts.insert(1, rows)
+        return [row for part in parts for row in part]
 
     def knowledge(self, *, whole: bool = False) -> bytes:
         """As `Council.knowledge`. With many clients what is a little older is taken of some, but with `whole`."""

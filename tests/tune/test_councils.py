@@ -145,6 +145,15 @@ def test_what_is_no_knowledge_of_clients_is_refused(clients: bytes) -> None:
         site.councils.restore(data)
 
 
+def test_what_is_shown_fits_into_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many clients with many patterns it did not, and `tarazu change tune show` had no answer."""
+    site = Site()
+    site.seconds(20, one=streaming, two=streaming, three=streaming)
+    assert [row["node"] for row in site.councils.explain()] == ["one"] * 3 + ["two"] * 3 + ["three"] * 3
+    monkeypatch.setattr(module, "MOST_ROWS", 7)
+    assert {row["node"] for row in site.councils.explain()} == {"two", "three"}
+
+
 def test_there_are_as_many_clients_as_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_HOSTS", 2)
     site = Site()
