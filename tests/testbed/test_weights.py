@@ -69,6 +69,20 @@ def test_the_model_weighs_as_the_emulated_mds(new_bed, make_agent, stripes):
     assert sum(abs(row.rest_share - row.model_share) for row in found.rows) > 0.01
 
 
+@pytest.mark.slow
+def test_the_allocator_sees_what_is_used_every_ten_seconds(new_bed, make_agent):
+    """`lod_qos_statfs_update`: 2 x `qos_maxage` after the last time."""
+    bed = new_bed(osss=2, osts_per_oss=2, ost_bytes=1 << 30)
+    agent = make_agent(bed)
+    create(agent, 1)
+    bed.mds.set("used", 500 << 20, 0)
+    create(agent, 10, 2)
+    assert not any(bed.mds.get("weighed", ost) for ost in range(4)), "round robin until then"
+    time.sleep(10.5)
+    create(agent, 10, 3)
+    assert all(bed.mds.get("weighed", ost) for ost in range(4))
+
+
 def test_refusing_osts_and_tunables_are_taken_from_the_mds(new_bed, make_agent):
     bed = unequal(new_bed)
     for ost, flags in ((0, {"inactive": True}), (7, {"no_create": True}), (8, {"degraded": True})):

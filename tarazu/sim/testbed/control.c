@@ -138,14 +138,27 @@ static void count_dead(void)
     tb_state->dead = dead;
 }
 
-/* Fields by name, indexed where they belong to a target. -EINVAL for an unknown one. */
+/* Mode and penalties are computed anew at the next creation, not only 10 s after the last time. */
+PUBLIC void testbed_look(void)
+{
+    tb_lock();
+    tb_state->qos_dirty = 1;
+    tb_unlock();
+}
+
+/* Fields by name, indexed where they belong to a target. -EINVAL for an unknown one. What is used is seen in time. */
 PUBLIC int testbed_set(const char *name, uint32_t index, uint64_t value)
 {
     uint64_t *wide = wide_field(name, index);
     uint32_t *narrow = wide ? NULL : narrow_field(name, index);
+    bool changes = wide ? *wide != value : !narrow || *narrow != value;
     int rc = 0;
 
     tb_lock();
+    if (strcmp(name, "used") == 0)
+        tb_state->qos_changed |= changes;
+    else
+        tb_state->qos_dirty |= changes;
     if (wide)
         *wide = value;
     else if (narrow) {
@@ -156,7 +169,6 @@ PUBLIC int testbed_set(const char *name, uint32_t index, uint64_t value)
         tb_state->oss_order[index] = value;
     else
         rc = -EINVAL;
-    tb_state->qos_dirty = 1;
     if (strcmp(name, "oss_order") == 0)
         tb_state->rr.dirty = 1;
     tb_unlock();

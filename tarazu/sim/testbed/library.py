@@ -108,6 +108,10 @@ class Mds:
         """Sets a field of the state (`control.c` has their names), of target `index` where there is one each."""
         _check(self._library().testbed_set(field.encode(), index, value), f"no field {field}[{index}]")
 
+    def look(self) -> None:
+        """Mode and penalties of the allocator are computed anew at the next creation."""
+        self._library().testbed_look()
+
     def get(self, field: str, index: int = 0) -> int:
         value = ctypes.c_uint64()
         _check(

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #define QOS_MAXAGE_S 5
+#define LOOK_S (2 * QOS_MAXAGE_S) /* `lod_qos_statfs_update` */
 
 /* Lustre counts those out that refuse objects (`lod_statfs_and_check`). */
 static bool active(const struct tb_ost *ost)
@@ -52,6 +53,11 @@ static bool same_space(void)
     uint64_t least = UINT64_MAX, most = 0;
     int64_t now = time(NULL);
 
+    if (now - tb_state->qos_looked >= LOOK_S) {
+        tb_state->qos_dirty |= tb_state->qos_changed;
+        tb_state->qos_changed = 0;
+        tb_state->qos_looked = now;
+    }
     if (!tb_state->qos_dirty)
         return tb_state->qos_same_space;
     if (targets < 2)

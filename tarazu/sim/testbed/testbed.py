@@ -238,7 +238,9 @@ class Testbed(Directory):
         return usage(self)
 
     def refresh(self, timeout_s: float = 20.0) -> None:
-        """Returns after the server has seen everything that lies in the mount now."""
+        """Returns after the server has seen everything that lies in the mount now; the allocator takes it into account
+        at once, not only 10 s after it did last.
+        """
         ticks = self.directory / "run" / "ticks"
         pid = processes.running(self.directory, SERVER)
         if pid is None:
@@ -249,6 +251,7 @@ class Testbed(Directory):
                 raise Unavailable(f"{self.directory}: the testbed's server did not refresh in {timeout_s} s")
             os.kill(pid, signal.SIGUSR1)
             time.sleep(0.01)
+        self.mds.look()
 
     def clear(self) -> None:
         """Removes all files and directories in the mount; fills, flags and default layouts of the root stay."""
@@ -263,6 +266,7 @@ class Testbed(Directory):
                 sidecar.unlink(missing_ok=True)
         for index in range(len(self.oss_of_ost)):
             self.mds.set("used", 0, index)
+        self.mds.look()
 
     def crashed(self) -> str | None:
         """Why a real MDS would be down by now; None while it would not."""
