@@ -136,8 +136,9 @@ class OwnHistory:
 
     def slowness(self, side: Side, e: Evidence) -> float | None:
         """Logarithm of how many times slower than usual these I/Os were; None where too little is known."""
+        e = e.at_any_time
         usually = self._usual.expected((self._fs_name, *side), e)
-        return -math.log(self._share(e.at_any_time, usually)) if usually else None
+        return -math.log(self._share(e, usually)) if usually else None
 
     def shared(self, of_class: Class) -> float:
         """By how much half of the OSTs were slower than usual when that was counted last (logarithm)."""

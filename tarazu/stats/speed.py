@@ -420,7 +420,7 @@ def _waiting_as(report: OstReport, other: OstReport) -> OstReport:
 
 def _usual(judged: _Judged) -> Evidence:
     """The newest of large I/Os, where there is one."""
-    return judged.of_size[min(judged.of_size)]
+    return judged.of_size[min(judged.of_size)].at_any_time
 
 
 def _compared(
@@ -466,7 +466,8 @@ def _of_one_time(
 
 
 def _verdicts(newest: Mapping[int, Evidence], servers: Mapping[int, str]) -> dict[int, _Verdict]:
-    rates = {i: e.rates for i, e in newest.items()}
+    # A queue of both directions excuses an OST as far as it can, but it does not make its peers faster than they were.
+    rates = {i: e.at_any_time.rates for i, e in newest.items()}
     by_rate = [peers.references({i: of[r] for i, of in rates.items()}, servers) for r in range(4)]
     sizes = peers.references({i: e.mean_bytes for i, e in newest.items()}, servers)
     verdicts = {}

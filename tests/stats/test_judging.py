@@ -120,6 +120,19 @@ def test_small_ios_beside_large_ones_are_not_slowness(site: Site, size: int) -> 
     assert site.slow() == set()
 
 
+def test_peers_whose_few_reads_had_many_writes_beside_make_no_queue_slow(site: Site) -> None:
+    for _ in range(3 * INTERVALS):
+        for ost in site.osts:
+            deep = ost.index in (SICK, 4)
+            ost.io(400 if deep else 1, 4 * KIB, depth=64 if deep else 1, reads=True)
+            ost.io(100)
+        site.tick()
+        assert site.slow() == set()
+    site.osts[SICK].held = 20
+    site.run(size=4 * KIB, reads=True)
+    assert site.slow() == {SICK}
+
+
 def test_sync_heavy_writers_are_not_slow_and_a_slow_one_is(site: Site) -> None:
     # Each small write waits for the disk's own cache to be emptied: two more revolutions.
     def write_everywhere() -> None:
