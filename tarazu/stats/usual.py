@@ -13,6 +13,7 @@ import math
 import struct
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -160,10 +161,8 @@ class _Side:
             raise ValueError(f"{len(data)} bytes for cells of {_CELL.size}")
         for cell, *values in _CELL.iter_unpack(data):
             weight, at_h, seconds, size, flight, variance = values
-            logs = max(abs(seconds), abs(size), abs(flight))
-            if not (
-                cell < CELLS and 0 < weight < 1e9 and 0 <= at_h < 1e9 and 0 <= variance < 1e4 and logs < 60
-            ):
+            logs = all(abs(log) < 60 for log in (seconds, size, flight))  # NaN is none
+            if not (cell < CELLS and 0 < weight < 1e9 and 0 <= at_h < 1e9 and 0 <= variance < 1e4 and logs):
                 raise ValueError(f"impossible values in cell {cell}")
             self.cells[_FIELDS * cell : _FIELDS * (cell + 1)] = array("f", values)
 
@@ -254,7 +253,7 @@ class Usual:
             file = msgspec.msgpack.decode(data, type=_File)
             if not 0 <= file.hours < 1e9:
                 raise ValueError(f"{file.hours} hours")
-            sides = dict(_sides(file))
+            sides = dict(islice(_sides(file), 2 * MOST_OSTS))
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise StoreError(where, f"usual times of I/Os, version {VERSION}", str(error)) from None
         self._sides, self.hours = sides, file.hours
@@ -262,7 +261,7 @@ class Usual:
 
 def _sides(file: _File) -> Iterator[tuple[Direction, _Side]]:
     for fs_name, osts in file.file_systems.items():
-        for ost in osts[:MOST_OSTS]:
+        for ost in osts:
             for writes, kept in ((False, ost.reads), (True, ost.writes)):
                 if kept is None:
                     continue

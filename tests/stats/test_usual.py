@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import struct
 
 import pytest
 from hypothesis import given
@@ -102,6 +103,25 @@ def test_a_file_that_is_none_is_refused_and_changes_nothing(content: bytes) -> N
     with pytest.raises(StoreError, match=r"^usual\.msgpack: expected usual times of I/Os, version 1, found"):
         usual.load(content, "usual.msgpack")
     assert usual.dump() == before
+
+
+def test_a_cell_with_a_value_that_is_no_number_is_refused() -> None:
+    usual = Usual()
+    learn(usual, 1)
+    data = usual.dump()
+    at = data.index(struct.pack("<f", math.log(MIB)))  # mean log of bytes
+    with pytest.raises(StoreError, match="impossible values in cell"):
+        Usual().load(data[:at] + struct.pack("<f", math.nan) + data[at + 4 :], "here")
+
+
+def test_a_file_of_many_file_systems_takes_no_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = Usual()
+    for index in range(12):
+        usual.learn((f"fs{index}", 0, True), interval(60))
+    monkeypatch.setattr("tarazu.stats.usual.MOST_OSTS", 3)
+    again = Usual()
+    again.load(usual.dump(), "here")
+    assert len(again) == 6
 
 
 @given(st.binary(max_size=60), st.integers(0, 200))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from pathlib import Path
 
@@ -42,6 +43,14 @@ def test_a_file_of_another_kind_is_set_aside_in_one_line(
         times = UsualTimes(str(tmp_path))
     assert len(caplog.messages) == 1 and "set aside" in caplog.text and "usual.msgpack" in caplog.text
     assert (tmp_path / "usual.msgpack.unreadable").read_bytes() == content
+    learn(times.usual, 2)
+    times.close()
+    assert len(UsualTimes(str(tmp_path)).usual) == 1
+
+
+def test_a_fifo_in_its_place_does_not_keep_mdsd_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "usual.msgpack")
+    times = UsualTimes(str(tmp_path))
     learn(times.usual, 2)
     times.close()
     assert len(UsualTimes(str(tmp_path)).usual) == 1
