@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,6 +23,7 @@ HOUR_S = 3600
 COLUMNS = ("written", "read", "operations", "in_flight", "speed", "fill", "verdict")
 _STEP = 44 / 253
 _VERDICTS = tuple(Verdict)
+_FULL = [1 + WEIGHT[Verdict.NEARLY_FULL], 1 + WEIGHT[Verdict.FULL]]
 MOST_HOUR_BYTES = 256 << 20
 """Of a file, unpacked; no hour of 100,000 OSTs has more."""
 
@@ -116,12 +117,12 @@ class Hour:
         self._rows: list[Bytes] = []
         self._loads: list[Bytes] = []
         self._metadata = bytearray()
-        self._moved: list[tuple[int, int, int, int, int]] = []
+        self._moved: list[bytes] = []
 
     @property
     def bytes(self) -> int:
         """In memory, about."""
-        return sum(rows.nbytes for rows in self._rows) + 100 * len(self._moved)
+        return sum(rows.nbytes for rows in self._rows) + sum(map(len, self._moved))
 
     def add(
         self,
@@ -150,16 +151,18 @@ class Hour:
             self._server_of[place] = self._servers[ost.server]
             self._peaks[place] = ost.peak_bytes_per_s or 0.0
         loads = np.zeros(len(self._servers), np.uint8)
+        moved = []
         for name, server in servers.items():
             place = self._servers[name]
             loads[place] = 1 + round(254 * min(max(server.load, 0.0), 1.0))
             self._links[place] = server.link_bytes_per_s
             for job in server.jobs:
                 number = self._jobs.setdefault(job.job_id, len(self._jobs))
-                self._moved.append((span, place, number, packed(job.bytes), packed(job.operations)))
+                moved.append((span, place, number, packed(job.bytes), packed(job.operations)))
         self._spans.append(span)
         self._rows.append(rows)
         self._loads.append(loads)
+        self._moved.append(np.array(moved, JOB).tobytes())
         self._metadata.append(packed(metadata))
 
     def kept(self) -> Kept:
@@ -178,7 +181,7 @@ class Hour:
             _whole(self._rows, len(self._osts)).tobytes(),
             _whole(self._loads, len(self._servers)).tobytes(),
             bytes(self._metadata),
-            np.array(self._moved, JOB).tobytes(),
+            b"".join(self._moved),
         )
 
 
@@ -218,10 +221,32 @@ def decode(data: bytes) -> Kept:
         raise ValueError(f"expected version {VERSION} and columns of one length")
     if any(not 0 <= number < servers for number in kept.server_of):
         raise ValueError("it names a server that it does not have")
+    if any(not 0 <= number < 1 << 16 for number in kept.spans):
+        raise ValueError("it has a span that no hour has")
     return kept
 
 
 _decoder = msgspec.msgpack.Decoder(Kept)
+
+
+class _OstSum:
+    """Of one OST; each mean as a sum and the weight behind it."""
+
+    def __init__(self) -> None:
+        self.server = ""
+        self.bytes: float | None = None
+        self.operations: float | None = None
+        self.flight = self.slowness = (0.0, 0.0)
+        self.fill: float | None = None
+        self.worst = 0
+        self.peak = 0.0
+
+
+class _ServerSum:
+    def __init__(self) -> None:
+        self.bytes = self.link = 0.0
+        self.load = (0.0, 0.0)
+        self.jobs: dict[str, list[float]] = {}
 
 
 class Sums:
@@ -231,80 +256,85 @@ class Sums:
         self.wanted = set(osts)
         self.since_s, self.until_s = since_s, until_s
         self.seconds = 0.0
-        self._osts: dict[int, dict[str, Any]] = {}
-        self._servers: dict[str, dict[str, Any]] = {}
-        self._jobs: dict[str, dict[str, list[float]]] = {}
-        self._metadata: list[tuple[float, float]] = []
+        self._osts: dict[int, _OstSum] = {}
+        self._servers: dict[str, _ServerSum] = {}
+        self._metadata = (0.0, 0.0)
 
     def add(self, kept: Kept) -> None:
         """An hour, as far as it lies in the time."""
         begins = kept.begin_s + np.array(kept.spans, float) * kept.span_s
         overlap = np.minimum(begins + kept.span_s, self.until_s) - np.maximum(begins, self.since_s)
-        weights = np.clip(overlap / kept.span_s, 0.0, 1.0)
-        inside = np.flatnonzero(weights > 0)
+        every = np.clip(overlap / kept.span_s, 0.0, 1.0)
+        inside = np.flatnonzero(every > 0)
         if not len(inside):
             return
-        weights = weights[inside]
+        weights = every[inside]
         self.seconds += float(weights.sum()) * kept.span_s
         shape = (len(kept.spans), len(kept.osts), len(COLUMNS))
         rows = np.frombuffer(kept.rows, np.uint8).reshape(shape)[inside]
         loads = np.frombuffer(kept.loads, np.uint8).reshape(len(kept.spans), len(kept.servers))[inside]
-        servers = {kept.server_of[i] for i, index in enumerate(kept.osts) if index in self.wanted}
-        crowded = rows[:, :, 6] - 1 >= WEIGHT[Verdict.NEARLY_FULL]
-        is_full = crowded & np.isin(rows[:, :, 6] - 1, [WEIGHT[Verdict.NEARLY_FULL], WEIGHT[Verdict.FULL]])
-        for place, index in enumerate(kept.osts):
-            server = kept.server_of[place]
-            if index in self.wanted or is_full[:, place].any():
-                self._add_ost(index, kept.servers[server], rows[:, place], weights, kept.peaks[place])
-            if server in servers:
-                moved = AMOUNT[rows[:, place, 0]] + AMOUNT[rows[:, place, 1]]
-                of = self._servers.setdefault(kept.servers[server], {"bytes": 0.0, "loads": [], "link": 0.0})
-                of["bytes"] += float((moved * weights).sum())
-        for server in servers:
-            of = self._servers[kept.servers[server]]
-            known = loads[:, server] > 0
-            of["loads"] += list(zip((loads[known, server] - 1) / 254, weights[known], strict=True))
-            of["link"] = kept.links[server] or of["link"]
-        self._add_jobs(
-            kept, {int(kept.spans[i]): float(w) for i, w in zip(inside, weights, strict=True)}, servers
-        )
+        server_of = np.array(kept.server_of, np.int64)
+        wanted = np.isin(kept.osts, list(self.wanted))
+        is_full = np.isin(rows[:, :, 6], _FULL).any(axis=0)
+        here = np.zeros(len(kept.servers), bool)
+        here[server_of[wanted]] = True
+        moved = weights @ (AMOUNT[rows[:, :, 0]] + AMOUNT[rows[:, :, 1]])
+        self._add_osts(kept, np.flatnonzero(wanted | is_full), rows, moved, weights)
+        by_server = np.bincount(server_of, moved, len(kept.servers))
+        used = weights @ ((loads - 1.0) / 254 * (loads > 0)), weights @ (loads > 0)
+        for server in np.flatnonzero(here).tolist():
+            of = self._servers.setdefault(kept.servers[server], _ServerSum())
+            of.bytes += float(by_server[server])
+            of.load = _plus(of.load, used[0][server], used[1][server])
+            of.link = kept.links[server] or of.link
+        self._add_jobs(kept, every, here)
         metadata = np.frombuffer(kept.metadata, np.uint8)[inside]
-        self._metadata += [(_AMOUNT[m], w) for m, w in zip(metadata, weights, strict=True) if m]
+        self._metadata = _plus(self._metadata, weights @ AMOUNT[metadata], weights @ (metadata > 0))
 
-    def _add_ost(
-        self, index: int, server: str, rows: Bytes, weights: NDArray[np.float64], peak: float
+    def _add_osts(
+        self,
+        kept: Kept,
+        places: NDArray[np.intp],
+        rows: Bytes,
+        moved: NDArray[np.float64],
+        weights: NDArray[np.float64],
     ) -> None:
-        of = self._osts.setdefault(
-            index,
-            {
-                "bytes": None,
-                "operations": None,
-                "flight": [],
-                "speeds": [],
-                "fill": None,
-                "worst": 0,
-                "peak": 0.0,
-            },
-        )
-        of["server"], of["peak"] = server, peak or of["peak"]
-        for name, columns in (("bytes", (0, 1)), ("operations", (2,))):
-            known = (rows[:, columns] > 0).any(axis=1)
-            if known.any():
-                amounts = AMOUNT[rows[:, columns]].sum(axis=1)
-                of[name] = (of[name] or 0.0) + float((amounts * weights)[known].sum())
-        of["flight"] += [(_AMOUNT[n] / 100, w) for n, w in zip(rows[:, 3], weights, strict=True) if n]
-        of["speeds"] += [((int(n) - 1) / 127, w) for n, w in zip(rows[:, 4], weights, strict=True) if n]
-        fills = rows[rows[:, 5] > 0, 5]
-        of["fill"] = (int(fills[-1]) - 1) / 254 if len(fills) else of["fill"]
-        of["worst"] = max(of["worst"], int(rows[:, 6].max()) - 1)
+        """Those at `places`; `moved`: bytes of every one."""
+        rows = rows[:, places]
+        known = (rows[:, :, :2] > 0).any(axis=(0, 2)), (rows[:, :, 2] > 0).any(axis=0)
+        operations = weights @ AMOUNT[rows[:, :, 2]]
+        flight = weights @ AMOUNT[rows[:, :, 3]] / 100, weights @ (rows[:, :, 3] > 0)
+        timed = rows[:, :, 4] > 0
+        slowness = weights @ (timed / np.maximum((rows[:, :, 4] - 1.0) / 127, 1e-3)), weights @ timed
+        worst = rows[:, :, 6].max(axis=0, initial=0)
+        for at, place in enumerate(places.tolist()):
+            of = self._osts.setdefault(kept.osts[place], _OstSum())
+            of.server, of.peak = kept.servers[kept.server_of[place]], kept.peaks[place] or of.peak
+            if known[0][at]:
+                of.bytes = (of.bytes or 0.0) + float(moved[place])
+            if known[1][at]:
+                of.operations = (of.operations or 0.0) + float(operations[at])
+            of.flight = _plus(of.flight, flight[0][at], flight[1][at])
+            of.slowness = _plus(of.slowness, slowness[0][at], slowness[1][at])
+            fills = rows[rows[:, at, 5] > 0, at, 5]
+            of.fill = (int(fills[-1]) - 1) / 254 if len(fills) else of.fill
+            of.worst = max(of.worst, int(worst[at]) - 1)
 
-    def _add_jobs(self, kept: Kept, weights: Mapping[int, float], servers: set[int]) -> None:
-        for span, server, job, moved, operations in np.frombuffer(kept.moved, JOB).tolist():
-            if span in weights and server in servers and job < len(kept.jobs):
-                jobs = self._jobs.setdefault(kept.servers[server], {})
-                of = jobs.setdefault(kept.jobs[job], [0.0, 0.0])
-                of[0] += _AMOUNT[moved] * weights[span]
-                of[1] += _AMOUNT[operations] * weights[span]
+    def _add_jobs(self, kept: Kept, weights: NDArray[np.float64], here: NDArray[np.bool_]) -> None:
+        """`weights`: of each span; `here`: of which servers."""
+        of_span = np.zeros(1 << 16)
+        of_span[kept.spans] = weights
+        moved = np.frombuffer(kept.moved, JOB)
+        moved = moved[(moved["server"] < len(here)) & (moved["job"] < len(kept.jobs))]
+        moved = moved[here[moved["server"]] & (of_span[moved["span"]] > 0)]
+        pairs, which = np.unique(moved["server"].astype(np.int64) << 32 | moved["job"], return_inverse=True)
+        weight = of_span[moved["span"]]
+        sums = [np.bincount(which, AMOUNT[moved[n]] * weight, len(pairs)) for n in ("bytes", "operations")]
+        for pair, amount, operations in zip(pairs.tolist(), *(s.tolist() for s in sums), strict=True):
+            jobs = self._servers[kept.servers[pair >> 32]].jobs
+            of = jobs.setdefault(kept.jobs[pair & 0xFFFFFFFF], [0.0, 0.0])
+            of[0] += amount
+            of[1] += operations
 
     def system(self, usable_osts: int = 0) -> System | None:
         """None where nothing is known of that time."""
@@ -312,41 +342,40 @@ class Sums:
             return None
         osts = {
             index: OstThen(
-                of["server"],
-                _mean_speed(of["speeds"]),
-                _VERDICTS[min(of["worst"], len(_VERDICTS) - 1)],
-                _short(of["bytes"]),
-                _short(of["operations"]),
-                _mean(of["flight"]),
-                _short(of["fill"]),
-                _short(of["peak"] or None),
+                of.server,
+                _speed(of.slowness),
+                _VERDICTS[min(of.worst, len(_VERDICTS) - 1)],
+                _short(of.bytes),
+                _short(of.operations),
+                _mean(of.flight),
+                _short(of.fill),
+                _short(of.peak or None),
             )
             for index, of in sorted(self._osts.items())
         }
         servers = {
             name: ServerThen(
-                _mean(of["loads"]),
-                _short(of["bytes"]),
-                of["link"],
-                _busiest(
-                    JobThen(job, *map(_rounded, sums)) for job, sums in self._jobs.get(name, {}).items()
-                ),
+                _mean(of.load),
+                _short(of.bytes),
+                of.link,
+                _busiest(JobThen(job, *map(_rounded, sums)) for job, sums in of.jobs.items()),
             )
             for name, of in sorted(self._servers.items())
         }
         return System(self.seconds, osts, servers, _mean(self._metadata), usable_osts)
 
 
-def _mean(values: Sequence[tuple[float, float]]) -> float | None:
-    """Of (value, weight)s."""
-    whole = sum(weight for _, weight in values)
-    return _short(sum(value * weight for value, weight in values) / whole) if whole else None
+def _plus(so_far: tuple[float, float], amount: float, weight: float) -> tuple[float, float]:
+    return so_far[0] + float(amount), so_far[1] + float(weight)
 
 
-def _mean_speed(speeds: Sequence[tuple[float, float]]) -> float | None:
+def _mean(of: tuple[float, float]) -> float | None:
+    return _short(of[0] / of[1]) if of[1] else None
+
+
+def _speed(of: tuple[float, float]) -> float | None:
     """By the time that a byte took."""
-    slowness = _mean([(1 / max(speed, 1e-3), weight) for speed, weight in speeds])
-    return _short(1 / slowness) if slowness else None
+    return _short(of[1] / of[0]) if of[0] else None
 
 
 def _rounded(value: float) -> float:
