@@ -21,6 +21,7 @@ from tarazu.wire.messages import (
     MAX_MOUNTED,
     MAX_POOLS,
     MAX_TOLD_IDS,
+    THEN_S,
     AllocationReply,
     AllocationRequest,
     CountReply,
@@ -47,8 +48,6 @@ REACH_S = 0.5
 """Where nobody listens within this, people are told so at once."""
 COUNT_S = 1.0
 """And for a number of stripes: whoever has none gets on without."""
-THEN_S = 2.0
-"""And for how the system was."""
 SILENT_S = 2.0
 """For so long after it did not answer nobody waits for it."""
 KEEP_POOLS_S = 30.0

@@ -505,6 +505,10 @@ class ViewReply(Answer, frozen=True, tag="view", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
+THEN_S = 2.0
+"""For the answer to a ThenRequest, from asking on; nobody waits longer."""
+
+
 class ThenRequest(msgspec.Struct, frozen=True, tag="then?", omit_defaults=True):
     """How were these OSTs, and their servers, during that time? An earlier mdsd does not answer."""
 

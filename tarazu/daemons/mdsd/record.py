@@ -37,7 +37,7 @@ from tarazu.stats.mds_load import MdsLoad
 from tarazu.trace.history import file_name
 from tarazu.why.facts import LONGEST_JOB_ID, JobThen
 from tarazu.wire import messages
-from tarazu.wire.messages import OssReport, OstReport, ThenReply, ThenRequest
+from tarazu.wire.messages import THEN_S, OssReport, OstReport, ThenReply, ThenRequest
 from tarazu.wire.transport import Peer
 
 log = logging.getLogger("tarazu.mdsd")
@@ -106,7 +106,8 @@ class Record:
             if error := future.exception():  # who asked does without
                 log.error("a question about the past failed", exc_info=error)
                 continue
-            self._reply(peer, future.result())
+            if answer := future.result():
+                self._reply(peer, answer)
         if now - self._sampled_at >= self._span_s() and not reported.may_settle():
             self._sampled_at = now
             self._sample(reported, mds, now, time.time())
@@ -183,7 +184,8 @@ class Record:
         hour = self._hours.get(request.fs_name)
         current = hour.kept() if hour else None
         sums = Sums(request.osts, now_s - min(request.from_ago_s, KEEP_S), now_s - request.to_ago_s)
-        future = self._worker.submit(self._answer, request, sums, current, usable_osts)
+        too_late = time.monotonic() + THEN_S
+        future = self._worker.submit(self._answer, request, sums, current, usable_osts, too_late)
 
         def done(of: Future[bytes]) -> None:
             self._done.append((peer, request.message_id, of))
@@ -191,9 +193,13 @@ class Record:
 
         future.add_done_callback(done)
 
-    def _answer(self, request: ThenRequest, sums: Sums, current: Kept | None, usable_osts: int) -> bytes:
-        """In the thread."""
+    def _answer(
+        self, request: ThenRequest, sums: Sums, current: Kept | None, usable_osts: int, too_late: float
+    ) -> bytes:
+        """In the thread; empty as soon as it is too late: who asked is gone, and others wait."""
         for begin_s, path in self._files(request.fs_name):
+            if time.monotonic() > too_late:
+                return b""
             earlier = current is None or begin_s < current.begin_s
             if earlier and begin_s < sums.until_s and begin_s + HOUR_S + SPANS_S[-1] > sums.since_s:
                 try:
@@ -202,6 +208,8 @@ class Record:
                     pass
                 except (OSError, ValueError) as error:
                     log.warning("%s: expected an hour of the system, found none: %s", path, error)
+        if time.monotonic() > too_late:
+            return b""
         if current is not None:
             sums.add(current)
         return messages.encode(ThenReply(request.message_id, sums.system(usable_osts)))

@@ -144,6 +144,33 @@ def test_it_is_there_after_a_restart_and_a_damaged_file_costs_an_hour_only(kept_
     keeper.close()
 
 
+def test_a_question_that_nobody_waits_for_any_more_costs_the_next_ones_nothing(
+    kept_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[bytes] = []
+    monkeypatch.setattr(record, "THEN_S", -1.0)
+    monkeypatch.setattr(record, "decode", read.append)
+    replies: list[bytes] = []
+    keeper = Record(str(kept_files), lambda peer, reply: replies.append(reply), lambda: None)
+    for number in range(record.MOST_WAITING + 1):
+        keeper.ask(PEER, ThenRequest(str(number), "scratch", (0, 1), 5400, 1800), 4)
+    keeper._worker.submit(lambda: None).result()
+    keeper.look(None, None, time.monotonic() - 1e6)  # type: ignore[arg-type]  # no sample is due
+    assert (read, replies) == ([], [])
+    monkeypatch.undo()
+    monkeypatch.setattr(time, "time", lambda: BEGIN_S + 5400.0)
+    assert answered(keeper, 5400, 1800, replies).system is not None
+    keeper.close()
+
+
+def test_a_file_with_a_span_that_no_hour_has_is_refused_when_it_is_read() -> None:
+    kept = filled(2).kept()
+    for span in (-1, 1 << 16):
+        kept.spans[0] = span
+        with pytest.raises(ValueError, match="a span that no hour has"):
+            decode(encode(kept))
+
+
 def test_what_is_older_than_two_days_goes_and_what_is_too_much(
     kept_files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
