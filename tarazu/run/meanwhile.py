@@ -30,13 +30,14 @@ MOST_LOOKED = 500
 MOST_OSTS = 512
 """Of which a run says how they were."""
 LOOK_S = 0.15
-"""For reading them."""
+"""For reading them, if the last reports have as much left."""
 
 
 def noted(step: Step, run: RunRecord) -> RunRecord:
     """The run with its OSTs and its system, as far as they are to be had now. Never raises TarazuError."""
     begin = time.monotonic()
-    run = msgspec.structs.replace(run, ost_bytes=_laid(step.mounts, run))
+    look_s = min(LOOK_S, step.reports.left_s / 2)
+    run = msgspec.structs.replace(run, ost_bytes=_laid(step.mounts, run, look_s))
     step.reports.spend(time.monotonic() - begin)
     if not run.ost_bytes:
         return run
@@ -51,34 +52,39 @@ def noted(step: Step, run: RunRecord) -> RunRecord:
 
 
 def _bounded(system: System) -> System:
-    """With no more OSTs than a run's header should hold: the slow, the full, the loaded ones."""
+    """With no more OSTs than a run's header should hold, and their servers: the slow, the full, the loaded ones."""
 
     def plain(item: tuple[int, OstThen]) -> tuple[bool, float, float]:
         ost = item[1]
         return not ost.verdict.amiss, 1.0 if ost.speed is None else ost.speed, -(ost.bytes or 0.0)
 
-    osts = sorted(system.osts.items(), key=plain)[:MOST_OSTS]
-    return msgspec.structs.replace(system, osts=dict(sorted(osts)))
+    osts = dict(sorted(sorted(system.osts.items(), key=plain)[:MOST_OSTS]))
+    names = {ost.server for ost in osts.values()}
+    servers = {name: server for name, server in system.servers.items() if name in names}
+    return msgspec.structs.replace(system, osts=osts, servers=servers)
 
 
-def _laid(mounts: Sequence[client.Mount], run: RunRecord) -> dict[int, int]:
-    """Bytes on each OST; empty where too little is known. A file system that hangs is left to itself."""
+def _laid(mounts: Sequence[client.Mount], run: RunRecord, look_s: float) -> dict[int, int]:
+    """Bytes on each OST; empty where too little is known. `look_s`: for layouts that are not known. A file system that
+    hangs is left to itself.
+    """
     known: Counter[int] = Counter(ost_bytes(run.files)[0])
     largest = sorted((f for f in run.files if not f.layout), key=lambda file: -file.size_bytes)[:MOST_LOOKED]
     looked: list[FileRecord] = []
     mounts = [mount for mount in mounts if mount.fs_name == run.step.fs_name]
 
     def look() -> None:
-        until = time.monotonic() + LOOK_S
+        until = time.monotonic() + look_s
         for file in largest:
             if time.monotonic() > until:
                 return
             if blob := _layout(mounts, file):
                 looked.append(msgspec.structs.replace(file, layout=blob))
 
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    thread.join(2 * LOOK_S)  # it ends by itself, unless a call hangs
+    if look_s > 0:
+        thread = threading.Thread(target=look, daemon=True)
+        thread.start()
+        thread.join(2 * look_s)  # it ends by itself, unless a call hangs
     try:
         known.update(ost_bytes(list(looked))[0])
     except LayoutError:

@@ -18,6 +18,7 @@ from tarazu.run import meanwhile
 from tarazu.run.plan.reports import REPORT_S, StepReports
 from tarazu.stats.client import Mount
 from tarazu.trace.records import FileRecord, RunRecord
+from tarazu.why.facts import LONGEST_JOB_ID, JobThen, OstThen, ServerThen, System
 
 LAYOUT = encode_lov(Layout((Component(0, EOF, 1 << 20, 2),)), ((3, 5),))
 
@@ -55,3 +56,22 @@ def test_a_file_system_that_hangs_is_left_to_itself(tmp_path: Path, monkeypatch:
     begin = time.monotonic()
     noted = meanwhile.noted(cast(Any, step(tmp_path, tmp_path / "nobody")), run(tmp_path))
     assert time.monotonic() - begin < REPORT_S and noted.ost_bytes == {}
+
+
+def test_many_file_systems_that_hang_cost_no_more_than_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getxattr", lambda path, name: time.sleep(5))
+    of = cast(Any, step(tmp_path, tmp_path / "nobody"))
+    begin = time.monotonic()
+    for _ in range(8):
+        meanwhile.noted(of, run(tmp_path))
+    assert time.monotonic() - begin < 2 * REPORT_S
+
+
+def test_a_run_on_thousands_of_osts_keeps_the_servers_of_those_that_it_keeps() -> None:
+    osts = {index: OstThen(f"oss{index}") for index in range(2 * meanwhile.MOST_OSTS)}
+    servers = {ost.server: ServerThen(jobs=(JobThen("x" * LONGEST_JOB_ID),)) for ost in osts.values()}
+    kept = meanwhile._bounded(System(9.0, osts, servers))
+    assert len(kept.osts) == meanwhile.MOST_OSTS
+    assert kept.servers.keys() == {ost.server for ost in kept.osts.values()}

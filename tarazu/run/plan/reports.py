@@ -75,6 +75,11 @@ class StepReports:
             answer = channel.ask(local.ThenQuery(fs_name, osts, from_ago_s, to_ago_s))
         return answer.system if isinstance(answer, ThenReply) else None
 
+    @property
+    def left_s(self) -> float:
+        """Of the time that the last conversations have; below 0 where it is used up."""
+        return self._left_s
+
     def spend(self, seconds: float) -> None:
         """So much of the time has gone into something else."""
         self._left_s -= seconds
