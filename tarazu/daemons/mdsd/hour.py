@@ -301,7 +301,7 @@ class Sums:
     ) -> None:
         """Those at `places`; `moved`: bytes of every one."""
         rows = rows[:, places]
-        known = (rows[:, :, :2] > 0).any(axis=(0, 2)), (rows[:, :, 2] > 0).any(axis=0)
+        known = rows[:, :, :2].max(axis=(0, 2), initial=0), rows[:, :, 2].max(axis=0, initial=0)
         operations = weights @ AMOUNT[rows[:, :, 2]]
         flight = weights @ AMOUNT[rows[:, :, 3]] / 100, weights @ (rows[:, :, 3] > 0)
         timed = rows[:, :, 4] > 0
