@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tarazu.malformed import described
 from tarazu.ost_state import SICK, OstState, Verdict, judge
 
 ANY_RANK = -1
@@ -257,3 +258,6 @@ class Forecast(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """History shows one contiguous segment per rank."""
     method: str = "last"
     """How the size was forecast: `arima`, `regression`, `drift`, `last`."""
+
+
+described(Layout, SystemView, Allocation, JobStep, FileName, Forecast)

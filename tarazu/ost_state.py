@@ -28,6 +28,8 @@ from typing import Protocol
 
 import msgspec
 
+from tarazu.malformed import described
+
 
 class Verdict(StrEnum):
     """One word for an OST; the later, the graver."""
@@ -186,3 +188,6 @@ def common_cause(relative: float) -> str:
         f"most OSTs are {1 / relative:.1f} times slower than usual: network, load, new firmware or other jobs are "
         "likelier than so many sick disks, and none is called slow for it"
     )
+
+
+described(OstState)

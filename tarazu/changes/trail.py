@@ -9,6 +9,7 @@ import msgspec
 
 from tarazu.changes.change import Change, Score
 from tarazu.changes.held import Held
+from tarazu.malformed import described
 
 What = Literal[
     "proposed", "approved", "setting", "set", "restoring", "restored", "failed", "refused", "left", "gone", "expired",
@@ -75,3 +76,6 @@ def line_of(one: Event) -> str:
     text += f": {one.why}" if one.why else ""
     text += f" (by {one.by})" if one.by else ""
     return text + (f" [{one.id}]" if one.id else "")
+
+
+described(Event)

@@ -11,7 +11,7 @@ import msgspec
 
 from tarazu import durable
 from tarazu.errors import StoreError
-from tarazu.malformed import MALFORMED
+from tarazu.malformed import MALFORMED, described
 
 log = logging.getLogger("tarazu.ordered")
 
@@ -56,3 +56,6 @@ def reorder(path: Path, mode: Mode, reason: str, otherwise: Mode) -> Mode:
         before = None
     order(path, mode, reason)
     return before.mode if before else otherwise
+
+
+described(Ordered)

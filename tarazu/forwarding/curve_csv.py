@@ -12,6 +12,7 @@ from msgspec import Meta
 from tarazu.errors import BadInput
 from tarazu.forwarding.curve import CurveSet, NamedCurve, curve
 from tarazu.forwarding.reading import content
+from tarazu.malformed import described
 from tarazu.table import Table
 
 MAX_BYTES = 32 << 20
@@ -58,3 +59,6 @@ def text(curves: CurveSet) -> str:
     )
     TABLE.write_csv(rows, out)
     return out.getvalue()
+
+
+described(CurveRow)

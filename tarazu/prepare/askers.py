@@ -17,7 +17,7 @@ import msgspec
 from tarazu.changes.held import Held
 from tarazu.durable import boot_id
 from tarazu.errors import StoreError
-from tarazu.malformed import MALFORMED
+from tarazu.malformed import MALFORMED, described
 from tarazu.past import changed_s
 
 RENEWED_S = 120.0
@@ -140,3 +140,6 @@ def _here() -> str:
     except OSError:
         namespace = 0
     return f"{boot_id()}.{namespace}"
+
+
+described(_Changes)

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from tarazu.errors import StoreError
-from tarazu.malformed import MALFORMED
+from tarazu.malformed import MALFORMED, described
 from tarazu.prepare.askers import is_old, started
 
 FORMAT = 1
@@ -60,3 +60,6 @@ def alive(path: Path, note: Note) -> bool:
     if note.host == socket.gethostname():
         return started(note.pid) == note.started != ""
     return not is_old(path)
+
+
+described(Note)

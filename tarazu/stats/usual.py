@@ -19,6 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.errors import StoreError
+from tarazu.malformed import described
 from tarazu.stats.evidence import Evidence
 from tarazu.stats.slowness import APART, VARIATION
 from tarazu.units import KIB, MIB
@@ -271,3 +272,6 @@ def _sides(file: _File) -> Iterator[tuple[Direction, _Side]]:
                 side = _Side(kept.source, kept.begun_h, kept.seen_h)
                 side.unpack(kept.cells)
                 yield (fs_name, ost.of, writes), side
+
+
+described(_File, _Version)

@@ -15,7 +15,7 @@ import msgspec
 
 from tarazu import durable, trusted
 from tarazu.errors import StoreError
-from tarazu.malformed import MALFORMED
+from tarazu.malformed import MALFORMED, described
 from tarazu.names import to_text
 
 MAGIC = b"TZCTRL01"
@@ -171,3 +171,6 @@ def of_job(wanted: str, job_id: str, array_job: str = "", array_index: int | Non
     """Is a step one of that job? `4711`, `4711.pbs1`, an array `4710` or its task `4710_3`."""
     task = f"{array_job}_{array_index}" if array_job else ""
     return bool(wanted) and (wanted in (job_id, array_job, task) or job_id.startswith(f"{wanted}."))
+
+
+described(RunningStep)

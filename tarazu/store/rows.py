@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from tarazu.malformed import described
 from tarazu.model import FileName, FilePlacement, Forecast, JobStep, Layout
 
 
@@ -103,3 +104,6 @@ def from_builtins(values: Mapping[str, Any]) -> FileRow:
     return msgspec.convert(
         {**values, "forecast": {**forecast, "name": name}, "actual_layout": layout}, FileRow
     )
+
+
+described(PlanRow, FileRow)

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from tarazu import ranges
+from tarazu.malformed import described
 from tarazu.model import ANY_RANK, LONGEST_ID, JobStep
 from tarazu.trace.phases.phase import Phase
 from tarazu.why.facts import System
@@ -243,3 +244,6 @@ def why_impossible(phases: Sequence[Phase]) -> str:
         if not all(0 <= value <= LARGEST_BYTES for value in numbers):
             return f"expected phases with numbers of 0 to {LARGEST_BYTES}, found {numbers}"
     return ""
+
+
+described(RunRecord)

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import msgspec
 
 from tarazu.errors import BadInput, TarazuError
-from tarazu.malformed import MALFORMED
+from tarazu.malformed import MALFORMED, described
 from tarazu.tune.detect import detect as detect_pattern
 from tarazu.tune.learner import Learner
 from tarazu.tune.learning.ours import Tarazu
@@ -568,3 +568,6 @@ def impossible(observation: Observation) -> str:
     if observation.bytes_per_s > MAX_BYTES_PER_S:
         return f"expected at most {MAX_BYTES_PER_S:g} bytes/s, found {observation.bytes_per_s:g}"
     return ""
+
+
+described(_File)

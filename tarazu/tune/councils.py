@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from tarazu.errors import BadInput
-from tarazu.malformed import MALFORMED
+from tarazu.malformed import MALFORMED, described
 from tarazu.tune.council import MAX_HOSTS, ROUND_S, Council, Decision, Mode
 from tarazu.tune.detect import clients as known_clients
 from tarazu.tune.learner import Learner
@@ -190,3 +190,6 @@ class Councils:
         for host, data in list(file.clients.items())[-MAX_HOSTS:]:
             left += self._client(host).restore(bytes(data), values=values)
         return tuple(dict.fromkeys(left))
+
+
+described(_Clients)

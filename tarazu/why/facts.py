@@ -12,6 +12,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from tarazu.malformed import described
 from tarazu.ost_state import Verdict
 
 MOST_JOBS = 5
@@ -152,3 +153,6 @@ class Explanation(msgspec.Struct, frozen=True):
     """Its bytes over the usual; more of them is more work, and no lost time."""
     notes: tuple[str, ...] = ()
     """What could not be looked at, and why."""
+
+
+described(Run, System)

@@ -16,8 +16,8 @@ a status is for people.
 
 from __future__ import annotations
 
-import functools
 import math
+import threading
 from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import msgspec
@@ -585,10 +585,19 @@ _MAP = 0x80
 _encoder = msgspec.msgpack.Encoder()
 
 
-@functools.cache
+_making = threading.Lock()
+_made: list[msgspec.msgpack.Decoder[Message]] = []
+
+
 def _decoder() -> msgspec.msgpack.Decoder[Message]:
-    """Made by who gets messages: a leader, which starts at once, imports this for what it sends clientd."""
-    return msgspec.msgpack.Decoder(Message)
+    """Made by who gets messages: a leader, which starts at once, imports this for what it sends clientd. By one thread
+    (`malformed.described`).
+    """
+    if not _made:
+        with _making:
+            if not _made:
+                _made.append(msgspec.msgpack.Decoder(Message))
+    return _made[0]
 
 
 def encode(message: Message) -> bytes:

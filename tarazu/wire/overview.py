@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from tarazu.errors import WireError
+from tarazu.malformed import described
 from tarazu.ost_state import (
     BUSY_BYTES_PER_S,
     BUSY_SHARE,
@@ -271,3 +272,6 @@ def _target(fs_name: str, of: Mapping[str, Any], amiss: Mapping[str, Any]) -> tu
         strict=False,
     )
     return target, state
+
+
+described(Server, Target)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from tarazu.errors import BadInput
-from tarazu.malformed import MALFORMED
+from tarazu.malformed import MALFORMED, described
 
 VERSION = 1
 MAX_QUESTION = 8192
@@ -84,3 +84,6 @@ def read(line: bytes) -> Question:
 def plain(text: str) -> str:
     """What the plugin shows a user: it reads no escapes."""
     return "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else "?" for c in text)[:500]
+
+
+described(Question)

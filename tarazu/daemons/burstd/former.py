@@ -10,7 +10,7 @@ from tarazu.changes.held import Held
 from tarazu.daemons.burstd.wishes import noted
 from tarazu.daemons.changes.store import Store
 from tarazu.errors import StoreError
-from tarazu.malformed import MALFORMED
+from tarazu.malformed import MALFORMED, described
 
 _HEAD = b'{"tarazu":"pins","v":1}\n'
 
@@ -58,3 +58,6 @@ def _held(pin: Pin) -> Held:
     held = noted(pin.user, pin.name, pin.nodes, pin.prefer, pin.job, "asked for before", pin.at_s)
     change = msgspec.structs.replace(held.change, lasts_s=0.0) if pin.started else held.change
     return msgspec.structs.replace(held, change=change)
+
+
+described(Pin)

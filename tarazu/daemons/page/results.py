@@ -17,7 +17,7 @@ import msgspec
 
 from tarazu.changes.trail import Event
 from tarazu.daemons.changes.here import Listed
-from tarazu.malformed import MALFORMED
+from tarazu.malformed import MALFORMED, described
 
 BYTES = 16 << 20
 FILES = 50
@@ -205,3 +205,6 @@ def _content(data: bytes) -> dict[str, Any]:
     if "changes" in msgspec.json.decode(data, type=dict[str, msgspec.Raw]):
         return {"changes": msgspec.json.decode(data, type=SavedChanges)}
     return {"report": msgspec.json.decode(data, type=SavedReport)}
+
+
+described(SavedLog, SavedChanges, SavedReport, SavedResult)

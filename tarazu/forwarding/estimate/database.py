@@ -24,6 +24,7 @@ from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import curve
 from tarazu.forwarding.estimate.pattern import Benchmark, BenchmarkPattern, Measurement
 from tarazu.forwarding.reading import content
+from tarazu.malformed import described
 from tarazu.table import Table, write_csv
 from tarazu.trace.phases.phase import Api, Operation, Sharing, Spatiality
 
@@ -162,3 +163,6 @@ def save(benchmarks: Benchmarks, path: str | os.PathLike[str]) -> None:
         durable.replace(path, content)
     except OSError as error:
         raise BadInput(os.fspath(path), "a file that benchmarks can be written to", error.strerror) from None
+
+
+described(BenchmarkRow)

@@ -16,7 +16,7 @@ from tarazu import durable
 from tarazu.errors import BadInput, StoreError
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.udsp import Rule
-from tarazu.malformed import MALFORMED
+from tarazu.malformed import MALFORMED, described
 
 FORMAT = 1
 WHAT = "a mapping that `tarazu change bursts remap --apply` has written"
@@ -130,3 +130,6 @@ def _check(rules: Sequence[Rule]) -> None:
             if (nid, rule.rte.net) in seen:
                 raise BadInput("mapping", "each node once", f"{nid} twice")
             seen.add((nid, rule.rte.net))
+
+
+described(_File)

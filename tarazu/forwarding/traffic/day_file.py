@@ -20,7 +20,7 @@ from tarazu import durable
 from tarazu.errors import BadInput, StoreError
 from tarazu.forwarding.traffic.merging import grouped, rows
 from tarazu.forwarding.traffic.traffic import UNKNOWN, Numbers, Traffic
-from tarazu.malformed import MALFORMED
+from tarazu.malformed import MALFORMED, described
 
 VERSION = 1
 KEY = b"tarazu"
@@ -246,3 +246,6 @@ def _spans(file: Any, path: Path) -> list[tuple[int, int]]:
     if any(a[1] > b[0] for a, b in itertools.pairwise(spans)):
         raise BadInput(str(path), "row groups in time order", "others")
     return spans
+
+
+described(About)

@@ -14,6 +14,8 @@ from pathlib import PurePath
 
 import msgspec
 
+from tarazu.malformed import described
+
 
 class LauncherSyntax(msgspec.Struct, frozen=True):
     """How one launcher reads its command line. Names of options are without their dashes."""
@@ -421,3 +423,6 @@ def dialect(command: str) -> LauncherSyntax | None:
     if not syntax.parallel and "/" in command and not command.startswith("/"):
         return None
     return syntax
+
+
+described(LauncherSyntax)

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tarazu.errors import TarazuError
-from tarazu.malformed import MALFORMED
+from tarazu.malformed import MALFORMED, described
 from tarazu.run.plan.accepted import Plans
 from tarazu.run.plan.promises import StepPromises
 from tarazu.trace.history import file_name
@@ -141,3 +141,6 @@ def _deliver(path: Path, socket: str) -> None:
         os.close(descriptor)
     if not isinstance(answer, local.Done):
         raise TarazuError(f"clientd: expected an acknowledgement, found {type(answer).__name__}")
+
+
+described(KeptReport)

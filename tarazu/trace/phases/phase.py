@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tarazu import ranges
+from tarazu.malformed import described
 from tarazu.model import ANY_RANK
 
 Operation = Literal["read", "write"]
@@ -207,3 +208,6 @@ def _ranks(phase: Phase, run_ranks: int) -> str:
     if phase.ranks is not None and len(phase.ranks) == 1:
         return ranges.fold(phase.ranks)
     return str(phase.rank_count)
+
+
+described(Phase)

@@ -13,6 +13,7 @@ from importlib.resources import files
 
 import msgspec
 
+from tarazu.malformed import described
 from tarazu.tune.detect.features import NAMES
 from tarazu.tune.pattern import Spatiality
 
@@ -80,3 +81,6 @@ def spatiality(features: Sequence[float]) -> Spatiality:
     network = trained()
     likely = network.probabilities(features)
     return network.classes[likely.index(max(likely))]
+
+
+described(Network)

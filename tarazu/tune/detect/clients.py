@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.errors import BadInput
+from tarazu.malformed import described
 from tarazu.tune.levers.client import RpcPair
 from tarazu.tune.observation import Observation
 from tarazu.tune.pattern import Operation
@@ -147,3 +148,6 @@ def expected(observation: Observation, pair: str, values: Sequence[str]) -> tupl
         return known().gains(observation, pair, values)
     except BadInput:
         return None
+
+
+described(KnownWorkloads)
