@@ -118,6 +118,7 @@ class Hour:
         self._loads: list[Bytes] = []
         self._metadata = bytearray()
         self._moved: list[bytes] = []
+        self._kept: Kept | None = None
 
     @property
     def bytes(self) -> int:
@@ -159,6 +160,7 @@ class Hour:
             for job in server.jobs:
                 number = self._jobs.setdefault(job.job_id, len(self._jobs))
                 moved.append((span, place, number, packed(job.bytes), packed(job.operations)))
+        self._kept = None
         self._spans.append(span)
         self._rows.append(rows)
         self._loads.append(loads)
@@ -166,6 +168,12 @@ class Hour:
         self._metadata.append(packed(metadata))
 
     def kept(self) -> Kept:
+        """So far; the same until the next span, for all who ask: it is a copy of some megabytes."""
+        if self._kept is None:
+            self._kept = self._whole()
+        return self._kept
+
+    def _whole(self) -> Kept:
         return Kept(
             VERSION,
             self.fs_name,

@@ -2,7 +2,8 @@
 
 For each OST and span: bytes, operations, in flight, speed, fill, verdict; for each server and span: load, and the jobs
 of most bytes and of most operations. Spans are as short as `MOST_BYTES` allows for two days: 1 s at 35 OSTs, 5 s at
-480, 60 s at 10,000; beyond, the time that is kept is shorter. In memory is the hour that runs: of 10,000 OSTs 5 MB.
+480, 60 s at 10,000; beyond, the time that is kept is shorter. In memory is the hour that runs: of 10,000 OSTs on
+1,000 servers 9 MB, and a copy of it while somebody asks.
 Losing it loses explanations, nothing else. Written and read in a thread; nobody waits for it.
 """
 

@@ -163,6 +163,14 @@ def test_a_question_that_nobody_waits_for_any_more_costs_the_next_ones_nothing(
     keeper.close()
 
 
+def test_many_questions_at_once_hold_one_copy_of_the_hour() -> None:
+    kept = filled(2)
+    one = kept.kept()
+    assert kept.kept() is one
+    kept.add(BEGIN_S + 240, {}, {}, None)
+    assert kept.kept() is not one and (len(one.spans), len(kept.kept().spans)) == (2, 3)
+
+
 def test_a_file_with_a_span_that_no_hour_has_is_refused_when_it_is_read() -> None:
     kept = filled(2).kept()
     for span in (-1, 1 << 16):
@@ -184,6 +192,7 @@ def test_what_is_older_than_two_days_goes_and_what_is_too_much(
     monkeypatch.undo()
     keeper._write(filled().kept())
     monkeypatch.setattr(time, "time", lambda: BEGIN_S + KEEP_S + 7300.0)
+    later = filled()
     later.begin_s = BEGIN_S + KEEP_S
     keeper._write(later.kept())
     assert [path.name for path in (kept_files / "then").iterdir()] == [f"{later.begin_s}-scratch.hour"]
