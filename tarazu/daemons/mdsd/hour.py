@@ -268,10 +268,14 @@ class Sums:
         self._servers: dict[str, _ServerSum] = {}
         self._metadata = (0.0, 0.0)
 
-    def add(self, kept: Kept) -> None:
-        """An hour, as far as it lies in the time."""
+    def add(self, kept: Kept, next_s: float = math.inf) -> None:
+        """An hour, as far as it lies in the time. `next_s`: where the next one begins, before its end if the clock was
+        set back.
+        """
         begins = kept.begin_s + np.array(kept.spans, float) * kept.span_s
-        overlap = np.minimum(begins + kept.span_s, self.until_s) - np.maximum(begins, self.since_s)
+        overlap = np.minimum(begins + kept.span_s, min(self.until_s, next_s)) - np.maximum(
+            begins, self.since_s
+        )
         every = np.clip(overlap / kept.span_s, 0.0, 1.0)
         inside = np.flatnonzero(every > 0)
         if not len(inside):

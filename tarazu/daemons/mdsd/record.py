@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -198,13 +199,16 @@ class Record:
         self, request: ThenRequest, sums: Sums, current: Kept | None, usable_osts: int, too_late: float
     ) -> bytes:
         """In the thread; empty as soon as it is too late: who asked is gone, and others wait."""
-        for begin_s, path in self._files(request.fs_name):
+        files = self._files(request.fs_name)
+        if current is not None:
+            files = [file for file in files if file[0] < current.begin_s]
+        begins = [*(begin_s for begin_s, _ in files), current.begin_s if current else math.inf]
+        for (begin_s, path), next_s in zip(files, begins[1:], strict=True):
             if time.monotonic() > too_late:
                 return b""
-            earlier = current is None or begin_s < current.begin_s
-            if earlier and begin_s < sums.until_s and begin_s + HOUR_S + SPANS_S[-1] > sums.since_s:
+            if begin_s < sums.until_s and begin_s + HOUR_S + SPANS_S[-1] > sums.since_s:
                 try:
-                    sums.add(decode(path.read_bytes()))
+                    sums.add(decode(path.read_bytes()), next_s)
                 except FileNotFoundError:
                     pass
                 except (OSError, ValueError) as error:

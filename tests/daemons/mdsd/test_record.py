@@ -179,6 +179,18 @@ def test_a_file_with_a_span_that_no_hour_has_is_refused_when_it_is_read() -> Non
             decode(encode(kept))
 
 
+def test_a_clock_that_was_set_back_counts_no_time_twice(kept_files: Path) -> None:
+    replies: list[bytes] = []
+    keeper = Record(str(kept_files), lambda peer, reply: replies.append(reply), lambda: None)
+    again = filled()
+    again.begin_s += 1800
+    keeper._write(again.kept())
+    found = answered(keeper, 5400, 0, replies).system
+    assert found is not None and found.seconds == pytest.approx(5400)
+    assert found.osts[0].bytes == pytest.approx(90 * 7e9, rel=0.1)
+    keeper.close()
+
+
 def test_what_is_older_than_two_days_goes_and_what_is_too_much(
     kept_files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
