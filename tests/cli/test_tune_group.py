@@ -50,7 +50,7 @@ def test_an_administrator_orders_looks_and_undoes(
         and "apply (tarazu change tune --apply)" in shown
         and "max_rpcs_in_flight" in shown
     )
-    assert "\nwrite " in shown and "(max_rpcs_in_flight" in shown
+    assert "\nnode1: write " in shown and "(max_rpcs_in_flight" in shown
 
     assert "restored: max_rpcs_in_flight" in tune("node1", "--undo")
     assert client.in_force == BEFORE and "nothing new is set: held" in tune("node1")
