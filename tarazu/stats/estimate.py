@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from tarazu.stats.evidence import Evidence
-from tarazu.stats.links import NOTICED, Disk, SlowLink
+from tarazu.stats.links import Disk, SlowLink
 from tarazu.stats.slowness import Slowness
 from tarazu.stats.usual import Usually
 from tarazu.units import counted
@@ -61,12 +61,16 @@ def estimate_of(judged: Judged, own: tuple[Slowness, Usually] | None) -> SpeedEs
     )
 
 
-def behind(link: SlowLink, of_disk: SpeedEstimate, disk: Disk | None, server: str) -> SpeedEstimate:
-    """Of an OST on a server to which the way is slow: its disk's, or that of both together if it is worse."""
+def behind(
+    link: SlowLink, of_disk: SpeedEstimate, disk: Disk | None, server: str, most: float
+) -> SpeedEstimate:
+    """Of an OST on a server to which the way is slow: its disk's, or that of both together if it is worse, and below
+    `most`.
+    """
     disk_s = disk.s_per_byte if disk else 0.0
     usual_s = disk_s + link.usual_s_per_byte
     left = usual_s / (disk_s + link.usual_s_per_byte * link.times)
-    if left >= NOTICED or left >= of_disk.relative:
+    if left >= most or left >= of_disk.relative:
         return of_disk
     why = (
         f"requests to {server} take {link.times:.1f} times as long as in its own last {span(link.hours)}, "

@@ -69,6 +69,9 @@ class Links:
         self._unread: dict[int, tuple[_Seen, _Seen]] = {}
         self._log_bytes_per_s: dict[str, float] = {}
         """Server → mean logarithm of what it moves."""
+        self.noticed: set[int] = set()
+        """OSTs that were said to be slow for it: they stay so until it is well, and do not come and go with each
+        interval's I/Os."""
 
     def take(self, report: OstReport, received_s: float) -> None:
         """One target's counters."""

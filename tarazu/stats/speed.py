@@ -39,7 +39,7 @@ from tarazu.stats import peers
 from tarazu.stats.disks import put_together
 from tarazu.stats.estimate import SpeedEstimate, behind, estimate_of
 from tarazu.stats.evidence import Evidence, Seen, io_of, judge
-from tarazu.stats.links import Disk, Links
+from tarazu.stats.links import NOTICED, Disk, Links
 from tarazu.stats.own import AS_USUAL, HEARD, LEAST_WAIT_S, Class, OwnHistory
 from tarazu.stats.service import DISK_SOURCES
 from tarazu.stats.slowness import DOUBTED, Shown, Slowness
@@ -277,11 +277,17 @@ class SpeedEstimator:
         self, fs_name: str, by_ost: dict[int, SpeedEstimate], servers: Mapping[int, str]
     ) -> dict[int, SpeedEstimate]:
         links = self._links.get(fs_name)
-        if slow := links.slow() if links else {}:
-            disks = self._disks(fs_name)
-            for index, estimate in by_ost.items():
-                if link := slow.get(servers.get(index, "")):
-                    by_ost[index] = behind(link, estimate, disks.get(index), servers[index])
+        if not links:
+            return by_ost
+        slow = links.slow()
+        links.noticed = {i for i in links.noticed if servers.get(i, "") in slow}
+        disks = self._disks(fs_name) if slow else {}
+        for index, estimate in by_ost.items():
+            if link := slow.get(servers.get(index, "")):
+                most = 1.0 if index in links.noticed else NOTICED
+                by_ost[index] = behind(link, estimate, disks.get(index), servers[index], most)
+                if by_ost[index] is not estimate:
+                    links.noticed.add(index)
         return by_ost
 
     def common(self, fs_name: str) -> float:

@@ -166,3 +166,26 @@ def test_a_slow_way_to_a_server_is_told_from_slow_disks(slow: set[int]) -> None:
     assert site.slow() == {0, 1, 2}
     estimate = site.estimator.estimates("lustre", site.now, {}, site.servers)[0]
     assert estimate.why.startswith("requests to oss0 take ") and estimate.source == "obdfilter"
+
+
+def test_an_ost_behind_a_slow_way_does_not_come_and_go_with_its_disks_load() -> None:
+    site = Site()
+    site.osts = [Remote(i) for i in range(12)]
+    for _ in range(HOURS * 60):
+        site.run(ios=20, times=1)
+        site.slow()
+    for times in range(12):
+        for ost in site.osts:
+            assert isinstance(ost, Remote)
+            ost.way_s = 0.2 if ost.index < 3 else 0.01
+            ost.held = 60 if ost.index == 0 and times in (7, 9) else 1
+        site.run(ios=20 if times < 6 else 1, times=1)
+        assert site.slow() >= ({0, 1, 2} if times >= 5 else set())
+    site.run(ios=20, times=1)
+    for _ in range(6):
+        for ost in site.osts:
+            assert isinstance(ost, Remote)
+            ost.way_s, ost.held = 0.01, 1
+        site.run(ios=20, times=1)
+        site.slow()
+    assert site.slow() == set()
