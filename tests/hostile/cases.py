@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import math
 import os
 import shutil
 import struct
@@ -446,7 +447,7 @@ def _hour(directory: Path) -> Path:
 def _ask_of_hour(path: Path) -> None:
     record = Record(str(path.parent.parent), lambda peer, reply: None, lambda: None)
     try:
-        record._answer(ThenRequest("q", "scratch", (0, 1), 0, 0), Sums([0, 1], 0, 2e9), None, 2)
+        record._answer(ThenRequest("q", "scratch", (0, 1), 0, 0), Sums([0, 1], 0, 2e9), None, 2, math.inf)
     finally:
         record._worker.shutdown()
 

@@ -29,7 +29,7 @@ CALLS = frozenset(
     }
 )
 DECODERS = frozenset({"msgspec.json.Decoder", "msgspec.msgpack.Decoder"})
-"""What is made of these at the top of a module, or returned by a function there, is looked for by its name."""
+"""What is made of these at the top of a module, or in a function there, is looked for by its name."""
 WRITES = ("O_WRONLY", "O_CREAT", "O_DIRECTORY", "O_PATH")
 """Flags of a descriptor that nothing is read from."""
 
@@ -58,8 +58,8 @@ def _of_module(path: Path) -> set[str]:
     decoders |= {
         f"{node.name}()"
         for node in tree.body
-        if isinstance(node, ast.FunctionDef) and isinstance(made := node.body[-1], ast.Return)
-        if isinstance(made.value, ast.Call) and _dotted(made.value.func) in DECODERS
+        if isinstance(node, ast.FunctionDef)
+        if any(isinstance(made, ast.Call) and _dotted(made.func) in DECODERS for made in ast.walk(node))
     }
     found: set[str] = set()
 
