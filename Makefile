@@ -42,7 +42,7 @@ help:
 	@echo "make try-docs every command of the docs typed into a shell, in a root of its own, on the testbed (as root; TRY_ARGS='--only quickstart.md')"
 	@echo "make build   compile the C again after a change"
 
-	$(BIN)/python:
+$(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "tarazu: python3 (3.11 or later) is needed"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "tarazu: the venv module is needed (Debian: apt install python3-venv)"; exit 1; }
 	@command -v cc >/dev/null || { echo "tarazu: a C compiler is needed (Debian: apt install gcc libc6-dev)"; exit 1; }
