@@ -112,8 +112,9 @@ def _remember(step: Step, run: RunRecord) -> None:
     """Append a run to its history, and tell clientd what came of its plans."""
     from tarazu.run import meanwhile
 
-    run = meanwhile.noted(step, run)
-    path = step.history.append(run, id_of(step.run_id))
+    noted = [run]
+    step.problems.guard(lambda: noted.append(meanwhile.noted(step, run)))
+    path = step.history.append(noted[-1], id_of(step.run_id))
     step.history.prune(run.step.fs_name, run.step.application, KEEP_RUNS)
     schedule = step.schedules.get(run.step.fs_name)
     if schedule and schedule.plans.plan_ids:

@@ -79,6 +79,8 @@ def ost_bytes(files: Iterable[FileRecord]) -> tuple[dict[int, int], int]:
             continue
         known += 1
         for entry in layout.components:
+            if not entry.osts:
+                continue  # on the MDT, or not begun: it may have no stripe size either
             sizes = component_object_bytes(entry.component, file.size_bytes)
             for ost, size in zip(entry.osts, sizes, strict=False):  # one that is overstriped comes twice
                 placed[ost] += size
