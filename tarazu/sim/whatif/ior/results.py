@@ -7,10 +7,12 @@ Other files, mdtest's among them, are only counted.
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import msgspec
 
+from tarazu import statx
 from tarazu.errors import BadInput, TarazuError
 from tarazu.sim.whatif.ior import output, table
 from tarazu.sim.whatif.ior.lost import Lost, lost
@@ -42,7 +44,7 @@ def is_ior(path: str) -> bool:
     """A folder, or a text that is IOR's or mdtest's: not a Darshan log."""
     if os.path.isdir(path):
         return True
-    if not os.path.isfile(path):
+    if not _is_file(path):
         return False
     try:
         with open(path, "rb") as file:
@@ -109,11 +111,19 @@ def _of_file(path: Path) -> Result:
         return result
     for name in dict.fromkeys([*(phase.table for phase in result.phases), path.with_suffix(".csv").name]):
         beside = path.with_name(name) if name else path
-        if beside != path and beside.is_file():
+        if beside != path and _is_file(beside):
             found, notes, _ = _texts([beside])
             if any(table.is_table(text) for text in found.values()):
                 return _of_files(str(path), {**texts, **found}, notes)
     return result
+
+
+def _is_file(path: Path) -> bool:
+    """Nothing that hangs is waited for."""
+    try:
+        return stat.S_ISREG(statx.look(path).st_mode)
+    except OSError:
+        return False
 
 
 def _texts(paths: list[Path]) -> tuple[dict[Path, str], list[str], int]:
@@ -121,7 +131,7 @@ def _texts(paths: list[Path]) -> tuple[dict[Path, str], list[str], int]:
     texts, notes, others = {}, [], 0
     for path in paths:
         try:
-            if not path.is_file():
+            if not _is_file(path):
                 continue
             with path.open("rb") as file:
                 kind = _kind(file.read(BEGINNING))
