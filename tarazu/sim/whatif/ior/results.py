@@ -118,7 +118,7 @@ def _of_file(path: Path) -> Result:
     return result
 
 
-def _is_file(path: Path) -> bool:
+def _is_file(path: Path | str) -> bool:
     """Nothing that hangs is waited for."""
     try:
         return stat.S_ISREG(statx.look(path).st_mode)
