@@ -79,8 +79,8 @@ struct tb_state {
     uint32_t sparse, threshold_rr, prio_free, active_osss; /* threshold and prio of 256 */
     uint32_t default_stripe_count, default_stripe_size, next_file_oid, epoch;
     uint32_t qos_dirty, qos_reset, qos_same_space, dead; /* dead: how many OSTs are */
-    uint32_t qos_changed; /* space, since it was looked at */
-    int64_t qos_looked;   /* in seconds since 1970 */
+    uint32_t qos_changed;                                /* space, since it was looked at */
+    int64_t qos_looked;                                  /* in seconds since 1970 */
     struct tb_rr rr;
     uint16_t oss_order[TB_MAX_OSSS];
     struct tb_oss oss[TB_MAX_OSSS];
