@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -112,6 +112,19 @@ class _File(msgspec.Struct):
     levers: dict[str, _Knowledge]
 
 
+class Rules(NamedTuple):
+    """When a value changes."""
+
+    dwell_s: float = 10.0
+    """So long it stays."""
+    worse: float = 0.2
+    """It is taken back if it is worse than the one before by this share; 1 takes nothing back."""
+    round_s: float = ROUND_S
+
+
+USUAL = Rules()
+
+
 class Council:
     """Decides for one group."""
 
@@ -119,23 +132,19 @@ class Council:
         self,
         levers: Mapping[str, Sequence[str]],
         learner: type[Learner] = Tarazu,
+        rules: Rules = USUAL,
         *,
-        dwell_s: float = 10.0,
-        worse: float = 0.2,
         seed: int = 0,
         mode: Mode = "apply",
-        round_s: float = ROUND_S,
         detect: Detect = detect_pattern,
         expected: Expected | None = None,
     ) -> None:
-        """`levers`: each with its values. `worse`: 1 takes nothing back. `expected`: this is the council of one client,
-        and knows so much of `osc_rpcs`; demand, which its levers change themselves, excuses nothing then.
+        """`levers`: each with its values. `expected`: this is the council of one client, and knows so much of
+        `osc_rpcs`; demand, which its levers change themselves, excuses nothing then.
         """
-        self.dwell_s = dwell_s
-        self.worse = worse
+        self.rules = rules
         self.mode: Mode = mode
         """`observe` and `advise` change no value; what is in force is learned."""
-        self.round_s = round_s
         self.decision = Decision()
         self.learner = learner.name
         self.taken_back = 0
@@ -299,15 +308,17 @@ class Council:
         """What should be in force now. Cheap while there is nothing to decide; call it after each `receive`."""
         while self._active:
             host, spoke_at = next(iter(self._active.items()))
-            if now - spoke_at <= 2 * self.round_s:
+            if now - spoke_at <= 2 * self.rules.round_s:
                 break
             self._rests(host)
         if self.mode != "apply":
             return self.decision
         if self._trial is not None:
-            if self._trial.is_worse(self.worse):
+            if self._trial.is_worse(self.rules.worse):
                 return self._take_back(self._trial, now)
-            if now > self._trial.since + max(TRIAL_DWELLS * self.dwell_s, TRIAL_ROUNDS * self.round_s):
+            if now > self._trial.since + max(
+                TRIAL_DWELLS * self.rules.dwell_s, TRIAL_ROUNDS * self.rules.round_s
+            ):
                 self._trial = None  # what is slower from now on has other reasons
         if not self._due(now):
             return self.decision
@@ -316,13 +327,13 @@ class Council:
     def _due(self, now: float) -> bool:
         if not self._heard or self._chosen_at is None:
             return False
-        if now < self._changed_at + self.dwell_s:
+        if now < self._changed_at + self.rules.dwell_s:
             return False
-        if len(self._heard) < len(self._active) and now < self._round_at + self.round_s:
+        if len(self._heard) < len(self._active) and now < self._round_at + self.rules.round_s:
             return False
         # Between choices that changed nothing as between those that did: else what is tried is tried too often. But
         # what is new is answered in the next round.
-        return now >= self._chosen_at + self.dwell_s or self._main_pattern() != self._chosen_for
+        return now >= self._chosen_at + self.rules.dwell_s or self._main_pattern() != self._chosen_for
 
     def _main_pattern(self) -> Pattern | None:
         return max(self._patterns, key=lambda pattern: self._patterns[pattern], default=None)
@@ -393,7 +404,7 @@ class Council:
 
     def _is_refused(self, lever: str, value: str, now: float) -> bool:
         """A node may refuse what another one takes; what none has is nothing to learn from, and would be for ever."""
-        if now < self._changed_at + max(self.dwell_s, REFUSED_ROUNDS * self.round_s):
+        if now < self._changed_at + max(self.rules.dwell_s, REFUSED_ROUNDS * self.rules.round_s):
             return False
         return not any(host.in_force.get(lever) == value for host in self._hosts.values())
 
@@ -407,7 +418,7 @@ class Council:
 
     def _bar(self, lever: str, value: str, now: float, *, refused: bool) -> None:
         bar = self._levers[lever].barred.setdefault(value, Bar(0.0, 0))
-        barred_s = self.dwell_s * min(MOST_BARRED_DWELLS, BARRED_DWELLS * 2.0 ** min(bar.times, 16))
+        barred_s = self.rules.dwell_s * min(MOST_BARRED_DWELLS, BARRED_DWELLS * 2.0 ** min(bar.times, 16))
         bar.until, bar.times, bar.refused = now + barred_s, bar.times + 1, refused
 
     def _take_back(self, trial: Trial, now: float) -> Decision:

@@ -17,11 +17,9 @@ import msgspec
 
 from tarazu.errors import BadInput
 from tarazu.malformed import MALFORMED, described
-from tarazu.tune.council import MAX_HOSTS, ROUND_S, Council, Decision, Mode
+from tarazu.tune.council import MAX_HOSTS, USUAL, Council, Decision, Mode, Rules
 from tarazu.tune.detect import clients as known_clients
-from tarazu.tune.learner import Learner
 from tarazu.tune.learning.careful import Careful
-from tarazu.tune.learning.ours import Tarazu
 from tarazu.tune.levers.client import KINDS
 from tarazu.tune.observation import Observation
 from tarazu.tune.pattern import Pattern
@@ -44,22 +42,17 @@ class Councils:
     def __init__(
         self,
         levers: Mapping[str, Sequence[str]],
-        learner: type[Learner] = Tarazu,
+        rules: Rules = USUAL,
         *,
-        dwell_s: float = 10.0,
-        worse: float = 0.2,
         seed: int = 0,
         mode: Mode = "apply",
-        round_s: float = ROUND_S,
     ) -> None:
-        """As of `Council`; `learner`: the group's."""
+        """As of `Council`."""
         self.levers = {name: values for name, values in levers.items() if name in KINDS}
         """Of clients."""
         self.seed = seed
         of_servers = {name: values for name, values in levers.items() if name not in KINDS}
-        self.group = Council(
-            of_servers, learner, dwell_s=dwell_s, worse=worse, seed=seed, mode=mode, round_s=round_s
-        )
+        self.group = Council(of_servers, rules=rules, seed=seed, mode=mode)
         if not of_servers:
             self.group.decision = Decision(why="each client for itself")
         self.clients: OrderedDict[str, Council] = OrderedDict()
@@ -120,11 +113,9 @@ class Councils:
             council = self.clients[host] = Council(
                 self.levers,
                 Careful,
-                dwell_s=group.dwell_s,
-                worse=group.worse,
+                group.rules,
                 seed=self.seed,
                 mode=group.mode,
-                round_s=group.round_s,
                 expected=known_clients.expected,
             )
             council.decision = Decision(generation=self._generation)

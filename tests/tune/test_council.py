@@ -10,7 +10,7 @@ import pytest
 
 from tarazu.errors import BadInput
 from tarazu.sim.tuning.learning.bounds import Thompson, Ucb
-from tarazu.tune.council import MAX_HOSTS, Council, Decision
+from tarazu.tune.council import MAX_HOSTS, Council, Decision, Mode, Rules
 from tarazu.tune.learner import Belief, Choice, Learner
 from tarazu.tune.learning.ours import Tarazu
 from tarazu.tune.observation import Direction, Observation
@@ -75,7 +75,8 @@ class Group:
         *script: int | Choice,
         hosts: int = 3,
         levers: Mapping[str, tuple[str, ...]] | None = None,
-        **own: object,
+        mode: Mode = "apply",
+        **rules: float,
     ) -> None:
         self.learners: list[Scripted] = []
 
@@ -88,8 +89,9 @@ class Group:
         self.council = Council(
             self.levers,
             Own,
+            Rules(**rules),
+            mode=mode,
             detect=lambda o: WRITES if o.write.bytes else READS,
-            **own,  # type: ignore[arg-type]
         )
         self.hosts = [f"ion{n}" for n in range(hosts)]
         self.now = 0.0

@@ -34,8 +34,8 @@ def streaming(pair: str) -> Observation:
 
 
 class Site:
-    def __init__(self, **own: object) -> None:
-        self.councils = Councils(LEVERS, **own)  # type: ignore[arg-type]
+    def __init__(self) -> None:
+        self.councils = Councils(LEVERS)
         self.now = 0.0
 
     def seconds(self, count: int, **hosts: object) -> dict[str, float]:

@@ -31,7 +31,7 @@ from tarazu.daemons.writer import Writer
 from tarazu.errors import ConfigError, TarazuError
 from tarazu.store.stop import SiteWatch
 from tarazu.tune import exchange
-from tarazu.tune.council import ROUND_S, Decision
+from tarazu.tune.council import ROUND_S, Decision, Rules
 from tarazu.tune.councils import Councils
 from tarazu.tune.exchange import (
     MODES,
@@ -110,11 +110,9 @@ class CouncilService(Service):
         self.why_mode = ""
         self.council = Councils(
             self.levers,
-            dwell_s=exchange.DWELL_S,
-            worse=WORSE,
+            Rules(exchange.DWELL_S, WORSE, ROUND_S * exchange.INTERVAL_S),
             seed=secrets.randbits(32),
             mode=self._mode(),
-            round_s=ROUND_S * exchange.INTERVAL_S,
         )
         self._remember()
         self.nodes = CouncilNodes(self.options.group, exchange.INTERVAL_S, exchange.SILENT_S)
@@ -331,8 +329,8 @@ class CouncilService(Service):
             "why_mode": self.why_mode,
             "learner": group.learner,
             "levers": {name: list(values) for name, values in self.levers.items()},
-            "dwell_s": group.dwell_s,
-            "worse": group.worse,
+            "dwell_s": group.rules.dwell_s,
+            "worse": group.rules.worse,
             "decision": {
                 "generation": decision.generation,
                 "values": decision.values,

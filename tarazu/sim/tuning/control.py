@@ -13,7 +13,7 @@ from tarazu.daemons.announcer.following import Following
 from tarazu.sim.requests.outcome import NodeInterval
 from tarazu.sim.requests.situation import INTERVAL_S, WINDOWS, WINDOWS_S
 from tarazu.sim.tuning.learning import LEARNERS
-from tarazu.tune.council import Council
+from tarazu.tune.council import Council, Rules
 from tarazu.tune.detect import detect
 from tarazu.tune.exchange import Decided, Observed, encode, from_council, to_council
 from tarazu.tune.observation import Observation
@@ -72,8 +72,7 @@ class Control:
         self.council = Council(
             {LEVER: WINDOWS},
             LEARNERS[manner.learner],
-            dwell_s=manner.dwell_s,
-            worse=manner.worse,
+            Rules(manner.dwell_s, manner.worse),
             seed=seed,
             detect=detect if manner.classifier else self._true,
         )

@@ -17,7 +17,7 @@ from random import Random
 from typing import NamedTuple
 
 from tarazu.sim.tuning.train_clients import STARTS, ClientTable
-from tarazu.tune.council import Council, Expected
+from tarazu.tune.council import Council, Expected, Rules
 from tarazu.tune.learner import Learner
 from tarazu.tune.learning.careful import Careful
 from tarazu.tune.levers.client import PAIR, RpcPair
@@ -106,7 +106,7 @@ def replayed(
     """One client with `values` of `osc_rpcs`, from the default on. `expected`: as of `Council`."""
     random, pair = Random(f"{workload} {parity} {seed}"), STARTS[0]
     texts = [str(value) for value in values]
-    council = Council({PAIR: texts}, learner, dwell_s=DWELL_S, worse=WORSE, seed=seed, expected=expected)
+    council = Council({PAIR: texts}, learner, Rules(DWELL_S, WORSE), seed=seed, expected=expected)
     rates = {value: math.exp(measured.gain(workload, value, parity)) for value in values}
     pairs, tried = [], 0
     for second in range(seconds):
