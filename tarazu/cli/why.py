@@ -26,13 +26,7 @@ from tarazu.why.facts import Explanation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "run",
-        metavar="RUN",
-        nargs="?",
-        help="a job's id, a run's name, or an application (default: your newest run)",
-    )
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    own.configure(parser, "run", "a job's id")
 
 
 def execute(options: argparse.Namespace) -> int:

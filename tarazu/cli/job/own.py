@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -29,6 +30,17 @@ from tarazu.trace.runfile import MAX_RUN_BYTES, read_header, read_run, reader
 MOST_RUNS = 2_000
 """Newest runs of each application among which a job's are looked for."""
 _LINE = re.compile(r"(\S+) (\S+) app=(.*) mode=(\w+) (.*)")
+
+
+def configure(parser: argparse.ArgumentParser, of: str, known_by: str) -> None:
+    """Adds a `job` or `run` (`of`), which may be left out, and --json."""
+    parser.add_argument(
+        of,
+        metavar=of.upper(),
+        nargs="?",
+        help=f"{known_by}, a run's name, or an application (default: your newest {of})",
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 class Running(msgspec.Struct, frozen=True):

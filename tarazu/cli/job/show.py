@@ -36,13 +36,7 @@ MOST_EXPLAINED = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "job",
-        metavar="JOB",
-        nargs="?",
-        help="the batch system's job id, a run's name, or an application (default: your newest job)",
-    )
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    own.configure(parser, "job", "the batch system's job id")
 
 
 def execute(options: argparse.Namespace) -> int:
