@@ -88,12 +88,8 @@ def _job(of: WhatIf) -> Iterator[str]:
         top = number * (HEAD + HIGH) + HEAD
         name = f"{of.application}, {panel.title}" if number == 0 else panel.title
         yield text(LEFT, top - 16, name, 16, "font-weight='600'")
-        for level in (0.0, 0.5, 1.0):
-            y = top + HIGH * (1 - level)
-            yield f"<line x1='{LEFT}' x2='{WIDTH - RIGHT}' y1='{y}' y2='{y}' stroke='{LINE}' stroke-opacity='.35'/>"
-            mark = f"{seconds(level * most)} s" if timed else human_bytes(level * most)
-            mark = mark if level else "0"
-            yield text(LEFT - 6, y + 4, mark, 11, "text-anchor='end'")
+        half, whole = (f"{seconds(v)} s" if timed else human_bytes(v) for v in (most / 2, most))
+        yield from scale(top, ("0", half, whole))
         for place, (row, value) in enumerate(zip(of.rows, panel.values, strict=True)):
             height = HIGH * value / most
             yield (
@@ -119,6 +115,14 @@ def _panel(of: WhatIf, name: str, title: str, timed: bool) -> Panel:
     return Panel(
         f"{title}: " + (f"{seconds(most)} s" if timed else f"{human_bytes(most)} on the fullest"), values
     )
+
+
+def scale(top: float, marks: Sequence[str]) -> Iterator[str]:
+    """Lines at none, half and all of a panel's height, each with its mark."""
+    for level, mark in zip((0.0, 0.5, 1.0), marks, strict=True):
+        y = top + HIGH * (1 - level)
+        yield f"<line x1='{LEFT}' x2='{WIDTH - RIGHT}' y1='{y}' y2='{y}' stroke='{LINE}' stroke-opacity='.35'/>"
+        yield text(LEFT - 6, y + 4, mark, 11, "text-anchor='end'")
 
 
 def text(x: float, y: float, words: str, size: int, more: str = "") -> str:

@@ -9,11 +9,11 @@ from tarazu.sim.whatif.picture import (
     HEAD,
     HIGH,
     LEFT,
-    LINE,
     RIGHT,
     USUAL,
     WIDTH,
     Panels,
+    scale,
     svg,
     text,
 )  # fmt: skip
@@ -40,12 +40,7 @@ def main() -> None:
 def _panel(phase: str, shares: list[tuple[float, float]]) -> list[str]:
     right, floor = WIDTH - RIGHT, HEAD + HIGH
     made = [text(LEFT, HEAD - 16, f"{phase}: {len(shares)} runs of IO500 on Lustre", 16, "font-weight='600'")]
-    for level in (0.0, 0.5, 1.0):
-        y = HEAD + HIGH * (1 - level)
-        made.append(
-            f"<line x1='{LEFT}' x2='{right}' y1='{y}' y2='{y}' stroke='{LINE}' stroke-opacity='.35'/>"
-        )
-        made.append(text(LEFT - 6, y + 4, f"{level:.0%}", 11, "text-anchor='end'"))
+    made += scale(HEAD, ("0%", "50%", "100%"))
     step = (right - LEFT) / len(shares)
     for place, (lost, at_most) in enumerate(shares):
         for share, opacity in ((at_most, ".35"), (lost, "1")):

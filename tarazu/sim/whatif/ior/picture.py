@@ -14,12 +14,12 @@ from tarazu.sim.whatif.picture import (
     HEAD,
     HIGH,
     LEFT,
-    LINE,
     RIGHT,
     SLOW,
     USUAL,
     WIDTH,
     Panels,
+    scale,
     text,
 )  # fmt: skip
 
@@ -42,10 +42,7 @@ def _panel(phase: Phase, of: Lost) -> Iterator[str]:
     right, floor = WIDTH - RIGHT, HEAD + HIGH
     share = "" if of.lost_share is None else f", {of.lost_share:.1%} lost"
     yield text(LEFT, HEAD - 16, f"{of.phase}: {of.ranks:,} ranks{share}", 16, "font-weight='600'")
-    for level in (0.0, 0.5, 1.0):
-        y = HEAD + HIGH * (1 - level)
-        yield f"<line x1='{LEFT}' x2='{right}' y1='{y}' y2='{y}' stroke='{LINE}' stroke-opacity='.35'/>"
-        yield text(LEFT - 6, y + 4, f"{seconds(level * last_s)} s" if level else "0", 11, "text-anchor='end'")
+    yield from scale(HEAD, ("0", f"{seconds(last_s / 2)} s", f"{seconds(last_s)} s"))
     yield f"<rect x='{LEFT}' y='{HEAD}' width='{right - LEFT}' height='{HIGH}' fill='{SLOW}' fill-opacity='.35'/>"
     if of.seen_by == "ranks":
         ordered = np.quantile(
