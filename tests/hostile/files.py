@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarazu.errors import TarazuError
-from tests.hostile.cases import Case
+from tests.hostile.cases.case import Case
 
 VALUES = (0xFF, 0x22, 0x39)
 """Put in place of a byte: no UTF-8, a quote, a digit."""

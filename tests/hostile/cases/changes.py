@@ -1,0 +1,189 @@
+"""What daemons that change the system note, and statuses of a council and burstd."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+
+from tarazu import config
+from tarazu.changes.change import Change
+from tarazu.changes.held import Held
+from tarazu.changes.trail import event
+from tarazu.daemons import ordered
+from tarazu.daemons.burstd.kept import BurstsDirectory as BurstsKept
+from tarazu.daemons.changes import trail
+from tarazu.daemons.changes.agents import former as former_levers
+from tarazu.daemons.changes.agents import pools
+from tarazu.daemons.changes.store import Store
+from tarazu.daemons.council import here as council_here
+from tarazu.daemons.council.kept import CouncilDirectory as CouncilKept
+from tarazu.daemons.noted import Noted
+from tarazu.doctor import former as doctor_former
+from tarazu.doctor.node import Node
+from tarazu.durable import boot_id
+from tarazu.prepare import askers, former
+from tarazu.tune.councils import Councils
+from tarazu.tune.observation import Direction, Observation
+from tests.hostile.cases.case import Case
+
+LEVERS = {"max_rpcs_in_flight": ("8", "16")}
+
+
+def _prepared(directory: Path) -> Path:
+    path = directory / "prepared" / "node1-7-abcdef.json"
+    path.parent.mkdir()
+    path.write_bytes(msgspec.json.encode(former.Note(1, "node1", 7, "5", "ior")))
+    return path
+
+
+def _layouts(directory: Path) -> Path:
+    store = Store(directory / "prepared")
+    held = Held(Change(lever="layout", target="/scratch/me/out", wanted={"": "-c 4"}), (), (), lasting=True)
+    with store.locked():
+        store.note(held.key, msgspec.structs.replace(held, askers=(askers.mine(),)))
+    return store.directory / "changes.json"
+
+
+def _trail(directory: Path) -> Path:
+    trail.Trail(directory, "tarazu-pool").add(
+        event("set", "tarazu-pool", Change(lever="pool", target="a.good", wanted={"3": "out"}))
+    )
+    return directory / trail.NAME
+
+
+def _holder(directory: Path) -> Path:
+    Store(directory).hold_by("tarazu change undo --all by root")
+    return directory / "held"
+
+
+def _router_s(directory: Path) -> Path:
+    return _holder(directory / "tarazu-routers")
+
+
+def _council() -> Councils:
+    """With a client that it has heard of."""
+    councils = Councils({name: list(values) for name, values in LEVERS.items()})  # type: ignore[arg-type]
+    seen = Observation(1.0, read=Direction(10**8, 100), demand=1.0, rpc_bytes=2.0**20)
+    for second in range(20):
+        councils.receive("client1", "client", seen, {"max_rpcs_in_flight": "8"}, float(second))
+    return councils
+
+
+def _knowledge(directory: Path) -> Path:
+    CouncilKept(directory).write_knowledge(_council().knowledge())
+    return directory / "knowledge.json"
+
+
+def _restore(path: Path) -> None:
+    kept = CouncilKept(path.parent).knowledge()
+    if kept:
+        _council().restore(kept[0])
+
+
+def _status(directory: Path) -> Path:
+    kept = CouncilKept(config.State(str(directory)).council)
+    kept.directory.mkdir()
+    kept.write_status(b'{"mode":"apply","written_s":1.5}')
+    return kept.directory / "status.json"
+
+
+def _here(path: Path) -> None:
+    council_here.here(config.Settings(state=config.State(str(path.parent.parent))))
+
+
+def _ordered(directory: Path) -> Path:
+    ordered.order(directory / "mode", "apply", "by me")
+    return directory / "mode"
+
+
+def _pool(directory: Path) -> Path:
+    path, note = directory / pools.FORMER, pools.Note(True, (0, 1), (0,), (0,), {5: "in"})
+    path.write_bytes(msgspec.json.encode(pools.Former(1, {"scratch.good": note})))
+    path.chmod(0o600)
+    return path
+
+
+def _levers(directory: Path) -> Path:
+    """Of a former version."""
+    note = {
+        "before": {"parameters": [["osc.a.max_rpcs_in_flight", "8", "12"]]},
+        "steps": ["8"],
+        "left_to": "",
+    }
+    file = {"format": 1, "boot": boot_id(), "levers": {"max_rpcs_in_flight": note}}
+    (directory / "levers.json").write_text(json.dumps(file))
+    return directory / "levers.json"
+
+
+def _looked_at(path: Path) -> None:
+    list(doctor_former._noted(Node(config.Settings(state=config.State(str(path.parent.parent))))))
+
+
+CASES = (
+    Case("mode that was ordered", ("tarazu.daemons.ordered:ordered",), _ordered, ordered.ordered),
+    Case(
+        "notes of pools, of an earlier version",
+        ("tarazu.daemons.noted:Noted.read",),
+        _pool,
+        lambda p: pools.PoolStore(p.parent).load(),
+    ),
+    Case(
+        "former notes of parameters, and of what was drained",
+        ("tarazu.daemons.noted:Noted.read",),
+        _levers,
+        lambda p: former_levers.read(Noted(p.parent), 0.0),
+    ),
+    Case(
+        "trail of changes",
+        ("tarazu.daemons.changes.trail:read",),
+        _trail,
+        lambda p: list(trail.read(p, 100)),
+    ),
+    Case(
+        "who holds an agent",
+        ("tarazu.daemons.changes.store:first_of",),
+        _holder,
+        lambda p: Store(p.parent).why_held,
+    ),
+    Case("who holds a daemon, looked at", ("tarazu.doctor.former:_noted",), _router_s, _looked_at),
+    Case(
+        "prepared directories",
+        ("tarazu.prepare.former:notes",),
+        _prepared,
+        lambda p: former.notes(p.parent),
+    ),
+    Case(
+        "default layouts that are set",
+        ("tarazu.prepare.askers:unwanted",),
+        _layouts,
+        lambda p: askers.unwanted(p.parent),
+    ),
+    Case(
+        "knowledge",
+        (
+            "tarazu.daemons.council.kept:CouncilDirectory.knowledge",
+            "tarazu.tune.council:Council.restore",
+            "tarazu.tune.councils:Councils.restore",
+            "tarazu.tune.learning.memory:Remembering.restore",
+        ),
+        _knowledge,
+        _restore,
+    ),
+    Case(
+        "status of a council",
+        ("tarazu.daemons.council.here:here", "tarazu.daemons.council.kept:CouncilDirectory.status"),
+        _status,
+        _here,
+    ),
+    Case(
+        "status of burstd",
+        (
+            "tarazu.daemons.burstd.kept:BurstsDirectory.status",
+            "tarazu.daemons.burstd.kept:BurstsDirectory.told",
+        ),
+        _status,
+        lambda p: BurstsKept(p.parent).told(),
+    ),
+)

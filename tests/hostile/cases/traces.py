@@ -1,0 +1,137 @@
+"""What was seen of a run: spools, runs, other formats."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+from tarazu.run.handed import _read as handed_spools
+from tarazu.trace import exchange, history, past, runfile, spool
+from tarazu.trace import load_phases as phases
+from tarazu.trace.follow import LiveSpool
+from tests.hostile.cases.case import DATA, Case, copy
+from tests.trace import conftest as spools
+
+SPOOL = "tarazu.trace.spool:read_spools"
+
+
+def _spool(directory: Path) -> Path:
+    path = directory / "n1.1.tzs"
+    path.write_bytes(_spool_bytes())
+    return path
+
+
+def _spool_bytes() -> bytes:
+    made = [
+        spools.create_record("/a/f.3", "/a/f.{rank}", "/a/f.#", nth=(1, 2), outcome=4, found=2, row_id=7),
+        spools.close_record("/a/f.3", 4096, written=5000, low=16, segments=2),
+        spools.end_record(),
+    ]
+    return spools.spool(made, rank=3, ranks=8, capacity=4096)
+
+
+def _follow(path: Path) -> None:
+    with contextlib.suppress(struct.error), open(path, "rb") as file:  # as `Watch` does
+        LiveSpool().update(file.fileno(), min(len(_spool_bytes()), os.fstat(file.fileno()).st_size), 0)
+
+
+def _run(directory: Path) -> Path:
+    from tests.trace.test_history import sample
+
+    return history.History(directory).append(sample(), "one")
+
+
+def _past(path: Path) -> None:
+    with open(path, "rb") as file:
+        past.read_past([file.fileno()], 5)
+
+
+def _exported(format: str) -> Callable[[Path], Path]:
+    def make(directory: Path) -> Path:
+        from tests.trace.test_history import sample
+
+        path = directory / f"x.{format}"
+        exchange.write_file([exchange.NamedRun("one", sample())], format, path)
+        return path
+
+    return make
+
+
+def _gz(directory: Path) -> Path:
+    path = directory / "1.part"
+    path.write_bytes(gzip.compress(_spool_bytes(), mtime=0))
+    return path
+
+
+def _unpack(path: Path) -> None:
+    """As the answer of another node, whose digest fits."""
+    path = Path(shutil.copy(path, path.with_suffix(".sent")))
+    import hashlib
+
+    from tarazu.run.nodes.framed import Frames, _Sender
+
+    frames = Frames(path.parent)
+    descriptor = os.open(path, os.O_RDWR)
+    frames._senders[b"a"] = _Sender(path, descriptor, {1})
+    frames._whole(b"a", 1, path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest(), "gz")
+
+
+CASES = (
+    Case("spool", (SPOOL, "tarazu.trusted:open_file"), _spool, spool.read_spools, 300),
+    Case("spool that grows", (), _spool, _follow, 300),
+    Case("spools handed over", (SPOOL,), _spool, lambda p: handed_spools([p]), 100),
+    Case("phases of a spool", ("tarazu.trace.load_phases:load", SPOOL), _spool, phases.load, 40),
+    Case("packed spool", ("tarazu.run.nodes.framed:Frames._whole",), _gz, _unpack, 60),
+    Case(
+        "run",
+        (
+            "tarazu.trace.runfile:_Bounded.__init__",
+            "tarazu.trace.runfile:read_header",
+            "tarazu.table:Csv.__init__",
+        ),
+        _run,
+        runfile.read_run,
+        300,
+    ),
+    Case("run for a forecast", ("tarazu.trace.runfile:read_header",), _run, _past, 300),
+    Case(
+        "run of a descriptor",
+        ("tarazu.trace.history:opened",),
+        _run,
+        lambda p: [f.close() for f in [history.opened(p)] if f],
+        20,
+    ),
+    Case(
+        "exported CSV",
+        ("tarazu.trace.exchange:_read_csv",),
+        _exported("csv"),
+        lambda p: list(exchange.read(p)),
+        200,
+    ),
+    Case(
+        "exported JSON",
+        ("tarazu.trace.exchange:_read_json",),
+        _exported("json"),
+        lambda p: list(exchange.read(p)),
+        200,
+    ),
+    Case(
+        "exported Parquet",
+        ("tarazu.table:read_parquet",),
+        _exported("parquet"),
+        lambda p: list(exchange.read(p)),
+        100,
+    ),
+    Case(
+        "Darshan log",
+        ("tarazu.trace.darshan.regions:open_regions",),
+        copy(DATA / "phases" / "ser_dd.darshan"),
+        phases.load,
+        60,
+    ),
+)
