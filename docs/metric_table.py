@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tarazu.wire.messages import STATISTICS
+from tarazu.wire.reports import STATISTICS
 
 DAEMONS = Path(__file__).parents[1] / "tarazu" / "daemons"
 _CALLS = {"gauge": "gauge", "counter": "counter", "counters": "counter", "histogram": "histogram"}

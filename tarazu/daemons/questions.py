@@ -16,17 +16,13 @@ from tarazu import config
 from tarazu.config import Settings
 from tarazu.errors import TarazuError, Unavailable, WireError
 from tarazu.stats import client
+from tarazu.wire.bounds import MAX_ID_CHARACTERS, MAX_MOUNTED, MAX_POOLS, MAX_TOLD_IDS, Pools
 from tarazu.wire.messages import (
-    MAX_ID_CHARACTERS,
-    MAX_MOUNTED,
-    MAX_POOLS,
-    MAX_TOLD_IDS,
     THEN_S,
     AllocationReply,
     AllocationRequest,
     CountReply,
     CountRequest,
-    Pools,
     StatusReply,
     StatusRequest,
     StepEnded,

@@ -19,7 +19,8 @@ from tarazu.left import COMPRESSED, ERASURE_CODED, MIRRORED, NO_OSTS, UNKNOWN_KI
 from tarazu.model import FilePlacement, Forecast, Layout
 from tarazu.store import placement_map
 from tarazu.store.rows import NewFile
-from tarazu.wire.messages import MAX_COMPONENTS, MAX_LAYOUTS, MAX_STRIPES, LeftFiles
+from tarazu.wire.bounds import MAX_COMPONENTS, MAX_LAYOUTS, MAX_STRIPES
+from tarazu.wire.messages import LeftFiles
 
 log = logging.getLogger("tarazu.clientd")
 

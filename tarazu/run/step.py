@@ -117,7 +117,7 @@ class Step:
         """The body of a thread: clientd hears on which nodes the step runs, as long as it runs."""
         from tarazu.run.nodes import reach
         from tarazu.run.nodes.telling import NodeTelling
-        from tarazu.wire.messages import MAX_ID_CHARACTERS
+        from tarazu.wire.bounds import MAX_ID_CHARACTERS
 
         batch_id = (environment.job_id(self.environ) or self.job.job_id)[:MAX_ID_CHARACTERS]
         self.nodes = NodeTelling(self.settings, batch_id, self.over, self.site, self.problems)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tarazu.stats import reading
 from tarazu.stats.counters import MAX_DIGITS, count, io_counters, start_time
-from tarazu.wire.messages import IoCounters
+from tarazu.wire.reports import IoCounters
 
 _HEADER = re.compile(r"(\S.*?)\s+\w+\s+% cum % \|\s+\w+\s+% cum %")
 _ROW = re.compile(r"(\d{1,9})([KMG]?):?\s+(\d+)\s+\d+\s+\d+\s+\|\s+(\d+)\s+\d+\s+\d+")

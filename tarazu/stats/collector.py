@@ -29,7 +29,8 @@ from tarazu.stats.outstanding import NOTHING, Watch
 from tarazu.stats.params import PARAMETERS, barred, find, find_exports, ost_target
 from tarazu.stats.rates import MAX_FILES, Export, JobRates, Seen, client_rates, exported
 from tarazu.units import KIB, MIB
-from tarazu.wire.messages import MAX_ID_CHARACTERS, OssReport, OstReport, RouterLoad
+from tarazu.wire.bounds import MAX_ID_CHARACTERS
+from tarazu.wire.reports import OssReport, OstReport, RouterLoad
 
 log = logging.getLogger("tarazu.stats")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tarazu.stats import reading
-from tarazu.wire.messages import IoCounters
+from tarazu.wire.reports import IoCounters
 
 MAX_DIGITS = 18
 """An exabyte in bytes, 30,000 years in microseconds: more is no count."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tarazu.stats import reading
 from tarazu.stats.counters import count, io_counters
-from tarazu.wire.messages import IoCounters
+from tarazu.wire.reports import IoCounters
 
 SECTOR_BYTES = 512
 MAX_LAYERS = 8

@@ -9,7 +9,7 @@ import msgspec
 from tarazu.stats.counters import were_reset
 from tarazu.stats.service import DISK_SOURCES, of_requests
 from tarazu.units import KIB, MIB
-from tarazu.wire.messages import IoCounters, OstReport
+from tarazu.wire.reports import IoCounters, OstReport
 
 MIN_REQUESTS = 16
 MIN_REQUEST_BYTES = 16 * MIB

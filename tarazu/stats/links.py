@@ -17,7 +17,7 @@ from tarazu.stats.counters import were_reset
 from tarazu.stats.evidence import MIN_REQUESTS, Evidence
 from tarazu.stats.own import AS_USUAL, Class, OwnHistory, Share
 from tarazu.stats.usual import Usual
-from tarazu.wire.messages import OstReport
+from tarazu.wire.reports import OstReport
 
 SOURCE = "requests"
 BUSY_TIMES, REMEMBERED = 2.0, 0.02

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tarazu.stats.counters import were_reset
 from tarazu.stats.evidence import io_of, since_base
-from tarazu.wire.messages import OstReport
+from tarazu.wire.reports import OstReport
 
 
 class Moved(NamedTuple):

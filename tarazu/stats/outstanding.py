@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tarazu.stats.diskstats import Device
-from tarazu.wire.messages import OstReport
+from tarazu.wire.reports import OstReport
 
 
 class Waiting(NamedTuple):

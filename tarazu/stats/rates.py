@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from tarazu.stats import job_stats
 from tarazu.stats.counters import MAX_COUNT, ZERO, Stats, were_reset
-from tarazu.wire.messages import ClientRate, JobRate
+from tarazu.wire.reports import ClientRate, JobRate
 
 MAX_JOBS, MAX_BY_OPERATIONS = 1000, 100
 """Jobs named in one report: those that moved most bytes, and those of most reads and writes."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from tarazu.stats.lnet import LnetStats
-from tarazu.wire.messages import MAX_ID_CHARACTERS, MAX_MOUNTED, MAX_ROUTERS, RouterLoad, RouterState
+from tarazu.wire.bounds import MAX_ID_CHARACTERS, MAX_MOUNTED, MAX_ROUTERS
+from tarazu.wire.reports import RouterLoad, RouterState
 
 _NID = re.compile(r"[^@\s]+@[a-z][a-z0-9]*")
 

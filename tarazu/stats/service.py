@@ -22,7 +22,7 @@ import msgspec
 
 from tarazu.stats import brw_stats, counters, diskstats
 from tarazu.stats.brw_stats import READS, UNTIMED, WRITES
-from tarazu.wire.messages import IoCounters, OstReport
+from tarazu.wire.reports import IoCounters, OstReport
 
 DISK_SOURCES = ("brw_stats", "diskstats")
 """Those that count disk I/Os; the others count requests."""

@@ -46,7 +46,7 @@ from tarazu.stats.slowness import DOUBTED, Shown, Slowness
 from tarazu.stats.usual import Usual, Usually
 from tarazu.stats.waits import Waits
 from tarazu.units import KIB
-from tarazu.wire.messages import OstReport
+from tarazu.wire.reports import OstReport
 
 MAX_SPAN_S = 600.0
 """Requests are gathered over several intervals until they suffice, but not longer than this."""

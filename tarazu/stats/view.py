@@ -15,7 +15,7 @@ from tarazu.stats.estimate import SpeedEstimate
 from tarazu.stats.moved import UNKNOWN, Moved, moved
 from tarazu.stats.params import target_name
 from tarazu.stats.speed import SpeedEstimator
-from tarazu.wire.messages import STATISTICS, OssReport, OstReport
+from tarazu.wire.reports import STATISTICS, OssReport, OstReport
 
 LNET_FLOOR_BYTES_PER_S = 12.5e6
 """An LNet rate is never compared with less (100 Mbit/s): else the reports alone would be full load."""

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tarazu.wire.messages import OstReport
+from tarazu.wire.reports import OstReport
 
 
 class _Heard(NamedTuple):

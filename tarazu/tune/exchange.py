@@ -17,8 +17,8 @@ import zmq
 from tarazu.errors import WireError
 from tarazu.malformed import MALFORMED
 from tarazu.tune.observation import Observation
+from tarazu.wire.bounds import PROTOCOL, Id
 from tarazu.wire.ends import NOBLOCK, can_read
-from tarazu.wire.messages import PROTOCOL, Id
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Counts, Peer
 

@@ -17,7 +17,7 @@ import zmq
 
 from tarazu.errors import WireError
 from tarazu.malformed import MALFORMED
-from tarazu.wire.messages import MAX_ID_CHARACTERS, PROTOCOL
+from tarazu.wire.bounds import MAX_ID_CHARACTERS, PROTOCOL
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Counts
 

@@ -18,7 +18,8 @@ from tarazu.wire import messages
 from tarazu.wire.admission import Admitted
 from tarazu.wire.door import Door
 from tarazu.wire.ends import BOUND, ONE_OF_TWO, End, Socket, readable
-from tarazu.wire.messages import NodeReport, OssReport, Reply, Request
+from tarazu.wire.messages import Reply, Request
+from tarazu.wire.reports import NodeReport, OssReport
 from tarazu.wire.requester import Requester
 from tarazu.wire.security import Curve, check_address
 from tarazu.wire.transport import (

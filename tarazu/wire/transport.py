@@ -15,13 +15,12 @@ from tarazu.wire.messages import (
     AllocationReply,
     AllocationRequest,
     Message,
-    NodeReport,
-    OssReport,
     Reply,
     Request,
     RulesRequest,
     decode,
 )
+from tarazu.wire.reports import NodeReport, OssReport
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.wire")

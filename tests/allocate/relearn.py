@@ -18,7 +18,7 @@ from tarazu.sim.allocation import policies
 from tarazu.sim.allocation.policies import Policy
 from tarazu.stats.view import ViewBuilder
 from tarazu.units import TIB
-from tarazu.wire.messages import IoCounters, OssReport, OstReport
+from tarazu.wire.reports import IoCounters, OssReport, OstReport
 
 INTERVAL_S = 60.0
 FS_NAME = "badost"

@@ -12,6 +12,7 @@ import pytest
 
 from tarazu.errors import WireError
 from tarazu.wire import local, messages
+from tarazu.wire.bounds import PROTOCOL
 from tests.compat.make_golden import escaped, of_kinds
 from tests.compat.old_tree import versions
 from tests.compat.samples import missing, plain
@@ -153,6 +154,6 @@ def test_names_that_are_no_text_reach_todays_clientd() -> None:
 
 
 def test_another_protocol_is_refused_by_its_number() -> None:
-    data = msgspec.msgpack.encode({"type": "ack", "message_id": "m", "protocol": messages.PROTOCOL + 1})
-    with pytest.raises(WireError, match=f"protocol {messages.PROTOCOL}"):
+    data = msgspec.msgpack.encode({"type": "ack", "message_id": "m", "protocol": PROTOCOL + 1})
+    with pytest.raises(WireError, match=f"protocol {PROTOCOL}"):
         messages.decode(data)

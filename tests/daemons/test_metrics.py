@@ -24,7 +24,7 @@ from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.errors import Unavailable
 from tarazu.sim.testbed.processes import free_port
-from tarazu.wire.messages import OssReport, RouterLoad
+from tarazu.wire.reports import OssReport, RouterLoad
 from tests.daemons.dashboards import expressions
 from tests.stats.conftest import Series
 

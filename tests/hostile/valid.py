@@ -10,22 +10,23 @@ from tarazu.model import Component, JobStep, Layout
 from tarazu.tune import exchange
 from tarazu.tune.observation import Direction, Observation
 from tarazu.wire import local, messages, replication
+from tarazu.wire.reports import IoCounters, JobRate, OssReport, OstReport, RouterState
 
 _LAYOUTS = (Layout((Component(0, EOF, 1 << 20, 2),)), Layout((Component(0, EOF, 1 << 20, 1),)))
 
 _PROFILE = messages.StepProfile(4, 10.0, 1e9, ((1, 1e9), (2, 1.5e9)), 2)
-_ROUTER = messages.RouterState("10.77.0.11@tcp", True, "tcp1")
+_ROUTER = RouterState("10.77.0.11@tcp", True, "tcp1")
 _RULE = messages.RouterRule("10.77.0.[31-40]@tcp1", "10.77.0.11@tcp")
 
 
-def report(name: str = "oss-hostile", osts: int = 3) -> messages.OssReport:
-    counters = messages.IoCounters("brw_stats", 10, 1 << 30, 10_000, 5, 5, 1.0)
+def report(name: str = "oss-hostile", osts: int = 3) -> OssReport:
+    counters = IoCounters("brw_stats", 10, 1 << 30, 10_000, 5, 5, 1.0)
     targets = tuple(
-        messages.OstReport("hostile", n, 1 << 40, 1 << 39, 1 << 39, writes=counters, reads=counters)
+        OstReport("hostile", n, 1 << 40, 1 << 39, 1 << 39, writes=counters, reads=counters)
         for n in range(osts)
     )
-    jobs = (messages.JobRate("dd.0", 1, 1),)
-    return messages.OssReport(name, 1, 1.0, 60.0, 0.1, 0.1, 1.0, targets, jobs, 0.01, ("x",))
+    jobs = (JobRate("dd.0", 1, 1),)
+    return OssReport(name, 1, 1.0, 60.0, 0.1, 0.1, 1.0, targets, jobs, 0.01, ("x",))
 
 
 def requests() -> list[Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from tarazu.stats.collector import Collector
 from tarazu.wire import messages
-from tarazu.wire.messages import JobRate
+from tarazu.wire.reports import JobRate
 
 from .conftest import Series
 

@@ -11,7 +11,7 @@ import pytest
 from tarazu.stats import peers
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.units import GIB, KIB, MIB
-from tarazu.wire.messages import IoCounters, OstReport
+from tarazu.wire.reports import IoCounters, OstReport
 from tests.stats.watched import Watched
 
 INTERVAL_S = 60.0

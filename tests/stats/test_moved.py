@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tarazu.stats.moved import UNKNOWN, Moved, moved
 from tarazu.stats.view import ViewBuilder
-from tarazu.wire.messages import IoCounters, OssReport, OstReport
+from tarazu.wire.reports import IoCounters, OssReport, OstReport
 
 GB, MB = 10**9, 10**6
 

@@ -10,7 +10,7 @@ import pytest
 from tarazu.stats.estimate import SpeedEstimate
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.units import MIB
-from tarazu.wire.messages import OstReport
+from tarazu.wire.reports import OstReport
 from tests.stats.test_judging import Ost, Site
 
 HOURS = 2

@@ -14,7 +14,7 @@ from tarazu.stats import job_stats
 from tarazu.stats.collector import Collector
 from tarazu.stats.lnet import parse
 from tarazu.stats.rates import JobRates, client_rates
-from tarazu.wire.messages import ClientRate, JobRate
+from tarazu.wire.reports import ClientRate, JobRate
 
 DEBUG = "sys/kernel/debug"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tarazu.stats import lnet, routing
 from tarazu.stats.collector import Collector
 from tarazu.wire import messages
-from tarazu.wire.messages import RouterLoad, RouterState
+from tarazu.wire.reports import RouterLoad, RouterState
 
 ROUTES = (
     "Routing disabled\nnet      hops priority   state router\n"

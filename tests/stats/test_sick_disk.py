@@ -11,7 +11,7 @@ from tarazu.stats.collector import Collector
 from tarazu.stats.service import Devices
 from tarazu.stats.view import ViewBuilder
 from tarazu.wire import messages
-from tarazu.wire.messages import OssReport
+from tarazu.wire.reports import OssReport
 
 from .conftest import Series, SickDisk, put
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tarazu.stats.collector import Collector
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.units import GIB, KIB, MIB
-from tarazu.wire.messages import OstReport
+from tarazu.wire.reports import OstReport
 from tests.stats.watched import Watched
 
 from .conftest import Series

@@ -17,7 +17,7 @@ from tarazu.stats.mds_load import MdsCollector
 from tarazu.stats.params import PARAMETERS
 from tarazu.stats.sources import survey
 from tarazu.wire import messages
-from tarazu.wire.messages import ClientRate, IoCounters, JobRate, OstReport
+from tarazu.wire.reports import ClientRate, IoCounters, JobRate, OstReport
 
 START = 1700000000.000000002
 MIB = 1 << 20

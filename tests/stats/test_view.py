@@ -12,7 +12,7 @@ from tarazu.stats import view as view_module
 from tarazu.stats.collector import Collector
 from tarazu.stats.gate import Gate
 from tarazu.stats.view import LNET_FLOOR_BYTES_PER_S, ViewBuilder
-from tarazu.wire.messages import IoCounters, OssReport, OstReport
+from tarazu.wire.reports import IoCounters, OssReport, OstReport
 
 GB = 10**9
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
 from tarazu.stats.speed import SpeedEstimator
-from tarazu.wire.messages import OstReport
+from tarazu.wire.reports import OstReport
 
 
 class Reporting(Protocol):

@@ -18,15 +18,8 @@ from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import LNETCTL, daemon_commands
 from tarazu.stats import lnet
 from tarazu.stats.collector import Collector
-from tarazu.wire.messages import (
-    RouterLoad,
-    RouterState,
-    StatusReply,
-    StatusRequest,
-    StepEnded,
-    StepNodes,
-    StepProfile,
-)
+from tarazu.wire.messages import StatusReply, StatusRequest, StepEnded, StepNodes, StepProfile
+from tarazu.wire.reports import RouterLoad, RouterState
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tests.daemons.conftest import PATIENCE_S, patiently

@@ -14,11 +14,11 @@ import pytest
 
 from tarazu.errors import Unavailable, WireError
 from tarazu.wire import keys, messages
+from tarazu.wire.bounds import MAX_ALIVE_IDS, MAX_CLOSED_FILES, MAX_MOUNTED, PROTOCOL
 from tarazu.wire.messages import (
     Acknowledged,
     AllocationReply,
     FileClosed,
-    OssReport,
     RulesRequest,
     StatusReply,
     StatusRequest,
@@ -26,6 +26,7 @@ from tarazu.wire.messages import (
     StepEnded,
     ViewRequest,
 )
+from tarazu.wire.reports import OssReport
 from tarazu.wire.requester import Requester
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
@@ -144,7 +145,7 @@ class TestContract:
         replier = sides.server.replier(sides.address)
         client = requester(sides, replier.address)
         with Echo(replier) as echo:
-            largest = FileClosed("a", "m1", ((2**32 - 1, 2**63 - 1),) * messages.MAX_CLOSED_FILES)
+            largest = FileClosed("a", "m1", ((2**32 - 1, 2**63 - 1),) * MAX_CLOSED_FILES)
             assert request_id(client.request(largest, 6 * PATIENCE_S)) == "m1"
             endless = msgspec.structs.replace(largest, message_id="m2", files=largest.files * 2)
             with pytest.raises(WireError, match="expected a request of at most 16777216 bytes, found 3"):
@@ -280,21 +281,21 @@ def test_bad_messages_are_logged_once_per_peer(caplog: pytest.LogCaptureFixture)
 
 def test_another_protocol_version_is_dropped() -> None:
     counts = Counts()
-    other = messages.encode(StatusRequest("m", protocol=messages.PROTOCOL + 1))
+    other = messages.encode(StatusRequest("m", protocol=PROTOCOL + 1))
     assert counts.accept(other, "peer", (StatusRequest,)) is None and counts.dropped == 1
 
 
 @pytest.mark.parametrize(
     "message",
     [
-        FileClosed("a", "m", ((0, 1),) * (messages.MAX_CLOSED_FILES + 1)),
+        FileClosed("a", "m", ((0, 1),) * (MAX_CLOSED_FILES + 1)),
         FileClosed("a" * 129, "m", ()),
-        StepAlive(("a",) * (messages.MAX_ALIVE_IDS + 1), "m"),
+        StepAlive(("a",) * (MAX_ALIVE_IDS + 1), "m"),
         StepAlive(("a" * 129,), "m"),
         StepEnded("a", "m" * 129),
         StatusRequest("m" * 129),
         ViewRequest("m" * 129),
-        ViewRequest("m", "lustre", {str(n): {} for n in range(messages.MAX_MOUNTED + 1)}),
+        ViewRequest("m", "lustre", {str(n): {} for n in range(MAX_MOUNTED + 1)}),
         ViewRequest("m", "lustre", {"lustre": {"flash": (1 << 16,)}}),
     ],
     ids=lambda message: type(message).__name__,
@@ -307,8 +308,8 @@ def test_lists_and_ids_without_end_are_dropped(message: Any) -> None:
 def test_lists_as_long_as_allowed_are_taken() -> None:
     counts = Counts()
     for message in (
-        FileClosed("a" * 128, "m", ((0, 1),) * messages.MAX_CLOSED_FILES),
-        StepAlive(("a",) * messages.MAX_ALIVE_IDS, "m"),
+        FileClosed("a" * 128, "m", ((0, 1),) * MAX_CLOSED_FILES),
+        StepAlive(("a",) * MAX_ALIVE_IDS, "m"),
     ):
         assert counts.accept(messages.encode(message), "peer", REQUESTS) == message
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tarazu.errors import Unavailable
-from tarazu.wire.messages import Acknowledged, NotActive, OssReport, StatusReply, StatusRequest, StepEnded
+from tarazu.wire.messages import Acknowledged, NotActive, StatusReply, StatusRequest, StepEnded
+from tarazu.wire.reports import OssReport
 from tarazu.wire.sockets import Publisher, Subscriber, ZmqTransport
 from tarazu.wire.transport import Servers, request_id
 

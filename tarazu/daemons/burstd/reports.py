@@ -12,7 +12,7 @@ import numpy as np
 from tarazu.daemons.burstd.gathering import Gathering
 from tarazu.daemons.burstd.names import Names
 from tarazu.past import no_later
-from tarazu.wire.messages import NodeReport, OssReport
+from tarazu.wire.reports import NodeReport, OssReport
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.bursts")

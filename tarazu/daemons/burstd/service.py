@@ -35,7 +35,7 @@ from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.units import counted
-from tarazu.wire.messages import OssReport
+from tarazu.wire.reports import OssReport
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric

@@ -21,15 +21,8 @@ from tarazu.daemons.clientd.node_notices import NodeNotices
 from tarazu.daemons.service import Wakeup
 from tarazu.daemons.shares import Share
 from tarazu.errors import TarazuError
-from tarazu.wire.messages import (
-    MAX_ALIVE_IDS,
-    FileClosed,
-    StepAlive,
-    StepEnded,
-    StepNodes,
-    TargetsChanged,
-    TargetsTold,
-)
+from tarazu.wire.bounds import MAX_ALIVE_IDS
+from tarazu.wire.messages import FileClosed, StepAlive, StepEnded, StepNodes, TargetsChanged, TargetsTold
 from tarazu.wire.requester import Requester
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Servers, request_id

@@ -45,7 +45,8 @@ from tarazu.errors import Busy, ConfigError, StoreError, TarazuError, Unavailabl
 from tarazu.left import LEFT_TO_LUSTRE
 from tarazu.store.stop import SiteWatch
 from tarazu.wire import local
-from tarazu.wire.messages import MAX_ID_CHARACTERS, MAX_NIDS_CHARACTERS, StepNodes, ThenReply, ViewReply
+from tarazu.wire.bounds import MAX_ID_CHARACTERS, MAX_NIDS_CHARACTERS
+from tarazu.wire.messages import StepNodes, ThenReply, ViewReply
 from tarazu.wire.said import SaidOnce
 
 if TYPE_CHECKING:

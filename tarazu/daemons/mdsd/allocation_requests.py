@@ -8,15 +8,8 @@ from collections.abc import Iterator, Sequence
 from tarazu.layout.objects import component_object_bytes
 from tarazu.lustre import EOF, LOV_MAX_STRIPE_COUNT, MAX_STRIPE_SIZE_BYTES
 from tarazu.model import Allocation, CreateRequest, Layout, Left
-from tarazu.wire.messages import (
-    MAX_COMPONENTS,
-    MAX_ID_CHARACTERS,
-    MAX_LAYOUTS,
-    MAX_STRIPES,
-    AllocationReply,
-    AllocationRequest,
-    LeftFiles,
-)
+from tarazu.wire.bounds import MAX_COMPONENTS, MAX_ID_CHARACTERS, MAX_LAYOUTS, MAX_STRIPES
+from tarazu.wire.messages import AllocationReply, AllocationRequest, LeftFiles
 
 MAX_FILES = 1_000_000
 MAX_WAVE = 2**31

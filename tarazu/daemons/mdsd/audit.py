@@ -11,7 +11,8 @@ from tarazu.allocate.ledger import Dead
 from tarazu.daemons.audit_file import AuditFile
 from tarazu.daemons.mdsd.health import HealthChange, word
 from tarazu.forwarding.mapping.mapping_file import InForce
-from tarazu.wire.messages import MAX_ID_CHARACTERS, AllocationReply, AllocationRequest
+from tarazu.wire.bounds import MAX_ID_CHARACTERS
+from tarazu.wire.messages import AllocationReply, AllocationRequest
 
 log = logging.getLogger("tarazu.mdsd")
 

@@ -10,7 +10,8 @@ from tarazu.allocate import partly
 from tarazu.allocate.ledger import Ledger
 from tarazu.daemons.mdsd.allocation_requests import MAX_NAME_CHARACTERS, promised_stripes, requests_of
 from tarazu.model import Left, SystemView
-from tarazu.wire.messages import AllocationRequest, OssReport
+from tarazu.wire.messages import AllocationRequest
+from tarazu.wire.reports import OssReport
 
 MAX_PROMISES = 100_000
 MAX_PROMISES_OF_USER = 20_000

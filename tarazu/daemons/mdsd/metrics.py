@@ -17,7 +17,7 @@ from tarazu.model import Oss, Ost, SystemView
 from tarazu.stats.moved import UNKNOWN, Moved
 from tarazu.stats.params import target_name
 from tarazu.stats.view import Details
-from tarazu.wire.messages import STATISTICS, OssReport
+from tarazu.wire.reports import STATISTICS, OssReport
 
 TARGET = ("component", "target", "fs")
 SERVER = ("component", "target")

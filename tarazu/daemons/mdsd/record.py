@@ -39,7 +39,8 @@ from tarazu.stats.mds_load import MdsLoad
 from tarazu.trace.history import file_name
 from tarazu.why.facts import LONGEST_JOB_ID, JobThen
 from tarazu.wire import messages
-from tarazu.wire.messages import THEN_S, OssReport, OstReport, ThenReply, ThenRequest
+from tarazu.wire.messages import THEN_S, ThenReply, ThenRequest
+from tarazu.wire.reports import OssReport, OstReport
 from tarazu.wire.transport import Peer
 
 log = logging.getLogger("tarazu.mdsd")

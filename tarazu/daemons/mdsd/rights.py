@@ -17,13 +17,12 @@ from tarazu.wire.messages import (
     AllocationRequest,
     CountRequest,
     FileClosed,
-    OssReport,
-    OstReport,
     StepAlive,
     StepEnded,
     StepNodes,
     TargetsTold,
 )
+from tarazu.wire.reports import OssReport, OstReport
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import Peer
 

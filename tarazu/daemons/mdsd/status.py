@@ -34,7 +34,8 @@ from tarazu.ost_state import common_cause
 from tarazu.stats.gate import Gate
 from tarazu.store.stop import SiteWatch
 from tarazu.wire import messages
-from tarazu.wire.messages import STATISTICS, OssReport, StatusReply, StatusRequest
+from tarazu.wire.messages import StatusReply, StatusRequest
+from tarazu.wire.reports import STATISTICS, OssReport
 from tarazu.wire.sockets import Replier, Subscriber, ZmqTransport
 from tarazu.wire.transport import Peer
 

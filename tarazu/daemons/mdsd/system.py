@@ -24,7 +24,7 @@ from tarazu.model import SystemView
 from tarazu.ost_state import common_cause
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.view import ViewBuilder
-from tarazu.wire.messages import OssReport
+from tarazu.wire.reports import OssReport
 from tarazu.wire.transport import Counts
 
 log = logging.getLogger("tarazu.mdsd")

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from tarazu.wire.messages import MAX_TOLD_IDS, TargetsChanged
+from tarazu.wire.bounds import MAX_TOLD_IDS
+from tarazu.wire.messages import TargetsChanged
 from tarazu.wire.transport import Peer
 
 REPEAT_S = (1.0, 1.0, 1.0, 2.0, 4.0, 8.0, 16.0)

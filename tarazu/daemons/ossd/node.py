@@ -17,7 +17,7 @@ from tarazu import config
 from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import ConfigError
 from tarazu.stats import node
-from tarazu.wire.messages import NodeReport
+from tarazu.wire.reports import NodeReport
 
 log = logging.getLogger("tarazu.node")
 

@@ -25,7 +25,7 @@ from tarazu.daemons.service import Service, Wakeup, parser, run, serve
 from tarazu.errors import ConfigError
 from tarazu.stats.collector import Collector
 from tarazu.units import counted
-from tarazu.wire.messages import OssReport
+from tarazu.wire.reports import OssReport
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric

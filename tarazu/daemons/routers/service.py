@@ -35,7 +35,9 @@ from tarazu.forwarding.routers.udsp import Route, Rule
 from tarazu.stats import reading, routing
 from tarazu.stats.params import find, ost_target
 from tarazu.store.stop import SiteWatch
-from tarazu.wire.messages import MAX_MOUNTED, MAX_ROUTERS, RouterRule, RouterRules, RouterState, RulesRequest
+from tarazu.wire.bounds import MAX_MOUNTED, MAX_ROUTERS
+from tarazu.wire.messages import RouterRule, RouterRules, RulesRequest
+from tarazu.wire.reports import RouterState
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import Servers
 

@@ -20,14 +20,8 @@ from tarazu.sim.model.view import FS_NAME
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.view import ViewBuilder
 from tarazu.wire import messages
-from tarazu.wire.messages import (
-    AllocationReply,
-    AllocationRequest,
-    FileClosed,
-    OssReport,
-    StepEnded,
-    ViewReply,
-)
+from tarazu.wire.messages import AllocationReply, AllocationRequest, FileClosed, StepEnded, ViewReply
+from tarazu.wire.reports import OssReport
 
 
 class SimulatedMdsd:

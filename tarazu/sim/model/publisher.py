@@ -14,7 +14,7 @@ from tarazu.sim.model.oss import Osses
 from tarazu.sim.model.ost import FILES, Osts
 from tarazu.sim.model.view import FS_NAME
 from tarazu.units import MIB
-from tarazu.wire.messages import IoCounters, OssReport, OstReport
+from tarazu.wire.reports import IoCounters, OssReport, OstReport
 
 IO_BYTES = 1 * MIB
 COUNTING_SINCE_S = 1.0

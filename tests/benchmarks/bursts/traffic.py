@@ -26,7 +26,7 @@ from tarazu.daemons.burstd.names import Names
 from tarazu.daemons.burstd.reports import Reports
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.traffic import days, imports
-from tarazu.wire.messages import ClientRate, OssReport
+from tarazu.wire.reports import ClientRate, OssReport
 from tests.benchmarks.figure import Figure
 
 NODES, OSSS, INTERVAL_S, MINUTE_S = 11_392, 40, 10, 60

@@ -11,7 +11,7 @@ import time
 import zmq
 
 from tarazu import config
-from tarazu.wire.messages import IoCounters, OssReport, OstReport
+from tarazu.wire.reports import IoCounters, OssReport, OstReport
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import Publisher, ZmqTransport
 

@@ -11,7 +11,7 @@ from tarazu.stats.evidence import Evidence
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.usual import Usual
 from tarazu.units import GIB, KIB, MIB
-from tarazu.wire.messages import IoCounters, OstReport
+from tarazu.wire.reports import IoCounters, OstReport
 from tests.benchmarks.figure import Figure
 
 OSTS, TRACED, PER_SERVER, INTERVAL_S = 10_000, 200, 5, 60.0

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarazu.units import TIB
-from tarazu.wire.messages import IoCounters, OstReport
+from tarazu.wire.reports import IoCounters, OstReport
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tarazu.units import KIB, MIB
-from tarazu.wire.messages import OstReport
+from tarazu.wire.reports import OstReport
 from tests.benchmarks.evidence._disks import NONE, Counters, Floats, Ints, Ios, Pace, play
 
 HOUR_S = 3600.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from tarazu.stats import slowness
 from tarazu.stats.speed import SpeedEstimator
-from tarazu.wire.messages import OstReport
+from tarazu.wire.reports import OstReport
 from tests.benchmarks.evidence._incidents import SICK, SYSTEMS, WELL, Site, Stretch, System
 from tests.benchmarks.evidence._slow_broker import SlowBroker
 

@@ -27,7 +27,7 @@ from tarazu.stats.moved import UNKNOWN, moved
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.view import ViewBuilder
 from tarazu.units import KIB, MIB, TIB
-from tarazu.wire.messages import OstReport
+from tarazu.wire.reports import OstReport
 from tests.benchmarks.evidence._disks import Floats, Ios
 from tests.benchmarks.evidence._incidents import HOUR_S, Site, System
 from tests.benchmarks.evidence._judging import Detector, Outcome

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tarazu.wire.messages import OstReport
+from tarazu.wire.reports import OstReport
 from tests.benchmarks.evidence._disks import Bools, Floats
 
 LEAST_IOS = 16

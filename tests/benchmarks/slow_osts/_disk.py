@@ -18,7 +18,7 @@ from tarazu.stats.diskstats import Device
 from tarazu.stats.outstanding import NOTHING, Watch
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.units import GIB, KIB, MIB
-from tarazu.wire.messages import IoCounters, OstReport
+from tarazu.wire.reports import IoCounters, OstReport
 
 Floats = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from tarazu.daemons.burstd.names import Names
 from tarazu.daemons.burstd.reports import Reports
 from tarazu.errors import BadInput
 from tarazu.forwarding.bursts.characteristics import Thresholds
-from tarazu.wire.messages import NodeReport
+from tarazu.wire.reports import NodeReport
 from tests.daemons.burstd.test_history import traffic
 
 T = 1_795_358_000.0

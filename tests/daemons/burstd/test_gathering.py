@@ -15,7 +15,7 @@ from tarazu.daemons.burstd.gathering import OTHERS, Gathering
 from tarazu.daemons.burstd.names import Names
 from tarazu.daemons.burstd.reports import Reports, pattern
 from tarazu.forwarding.traffic.traffic import Traffic
-from tarazu.wire.messages import ClientRate, JobRate, NodeReport, OssReport
+from tarazu.wire.reports import ClientRate, JobRate, NodeReport, OssReport
 
 NOW = 1_795_358_000.0
 

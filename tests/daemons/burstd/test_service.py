@@ -24,7 +24,7 @@ from tarazu.errors import BadInput, ConfigError, Unavailable
 from tarazu.forwarding.traffic import days
 from tarazu.sim.testbed.processes import free_port
 from tarazu.wire import keys
-from tarazu.wire.messages import ClientRate, OssReport
+from tarazu.wire.reports import ClientRate, OssReport
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tests.daemons.conftest import PATIENCE_S

@@ -9,7 +9,8 @@ import pytest
 from tarazu.daemons.clientd import notices as noticing
 from tarazu.daemons.clientd.notices import Notices
 from tarazu.daemons.shares import Share
-from tarazu.wire.messages import MAX_ALIVE_IDS, FileClosed, StepAlive, StepEnded
+from tarazu.wire.bounds import MAX_ALIVE_IDS
+from tarazu.wire.messages import FileClosed, StepAlive, StepEnded
 from tarazu.wire.sockets import ZmqTransport
 from tests.daemons.listening import Mdsd, until
 

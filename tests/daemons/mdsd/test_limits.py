@@ -12,7 +12,8 @@ from tarazu.daemons.mdsd.limits import PromiseLimits, ReportLimits
 from tarazu.errors import ConfigError
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout, Ost, SystemView
-from tarazu.wire.messages import AllocationRequest, FileSpec, JobRate, OssReport, OstReport
+from tarazu.wire.messages import AllocationRequest, FileSpec
+from tarazu.wire.reports import JobRate, OssReport, OstReport
 
 GIB = 1 << 30
 VIEW = SystemView(

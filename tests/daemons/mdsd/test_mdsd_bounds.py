@@ -17,6 +17,7 @@ from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.units import MIB
 from tarazu.wire import messages
+from tarazu.wire.bounds import MAX_ALIVE_IDS, MAX_CLOSED_FILES
 from tarazu.wire.messages import Acknowledged, FileClosed, FileSpec, StepAlive, StepEnded
 from tests.daemons.conftest import DATA, PATIENCE_S, Site, allocation, ask
 
@@ -262,8 +263,8 @@ def test_messages_with_endless_lists_are_dropped(site: Site, mdsd: subprocess.Po
     end = client._end
     ask(client, allocation())
     for message in (
-        FileClosed("a1", "m1", ((0, 1),) * (messages.MAX_CLOSED_FILES + 1)),
-        StepAlive(("a1",) * (messages.MAX_ALIVE_IDS + 1), "m2"),
+        FileClosed("a1", "m1", ((0, 1),) * (MAX_CLOSED_FILES + 1)),
+        StepAlive(("a1",) * (MAX_ALIVE_IDS + 1), "m2"),
         StepEnded("x" * 129, "m3"),
     ):
         end.socket.send(messages.encode(message))

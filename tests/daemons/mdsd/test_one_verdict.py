@@ -37,8 +37,9 @@ from tarazu.stats import drain, osp
 from tarazu.stats.estimate import SpeedEstimate
 from tarazu.units import GIB, MIB
 from tarazu.wire import messages
-from tarazu.wire.messages import OssReport, OstReport, ViewReply
+from tarazu.wire.messages import ViewReply
 from tarazu.wire.overview import Overview, overview
+from tarazu.wire.reports import OssReport, OstReport
 from tarazu.wire.transport import Counts
 
 FS = "lustre"

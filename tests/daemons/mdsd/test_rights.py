@@ -14,7 +14,8 @@ from tarazu.daemons.mdsd.rights import Rights
 from tarazu.errors import Unavailable
 from tarazu.wire import keys
 from tarazu.wire.admission import Admission
-from tarazu.wire.messages import FileClosed, OssReport, OstReport, StatusRequest, StepAlive, StepEnded
+from tarazu.wire.messages import FileClosed, StatusRequest, StepAlive, StepEnded
+from tarazu.wire.reports import OssReport, OstReport
 from tarazu.wire.transport import Peer
 from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask
 

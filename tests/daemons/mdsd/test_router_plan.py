@@ -15,7 +15,8 @@ from tarazu import config, nids
 from tarazu.daemons.mdsd.audit import Audit
 from tarazu.daemons.mdsd.router_plan.planner import RETURNS_S, Result, RouterPlan
 from tarazu.errors import ConfigError
-from tarazu.wire.messages import RouterRule, RouterRules, RouterState, RulesRequest, StepNodes, StepProfile
+from tarazu.wire.messages import RouterRule, RouterRules, RulesRequest, StepNodes, StepProfile
+from tarazu.wire.reports import RouterState
 
 BEST_WITH_ONE = StepProfile(4, 100.0, 1e12, ((1, 1e9), (2, 5e8), (4, 2e8)))
 NAMES = ("10.0.0.1@tcp", "10.0.0.2@tcp", "10.0.0.3@tcp")

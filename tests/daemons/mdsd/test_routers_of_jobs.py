@@ -16,15 +16,8 @@ from tarazu.run.plan.reports import StepReports
 from tarazu.run.problems import Problems
 from tarazu.store.stop import SiteWatch
 from tarazu.wire import keys
-from tarazu.wire.messages import (
-    Acknowledged,
-    RouterRules,
-    RouterState,
-    RulesRequest,
-    StepEnded,
-    StepNodes,
-    StepProfile,
-)
+from tarazu.wire.messages import Acknowledged, RouterRules, RulesRequest, StepEnded, StepNodes, StepProfile
+from tarazu.wire.reports import RouterState
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tests.daemons.conftest import PATIENCE_S, Site, patiently

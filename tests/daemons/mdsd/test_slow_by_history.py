@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tarazu.wire.messages import OssReport, ViewRequest
+from tarazu.wire.messages import ViewRequest
+from tarazu.wire.reports import OssReport
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tests.daemons.conftest import PATIENCE_S, Site

@@ -19,12 +19,7 @@ import pytest
 
 from tarazu.daemons.mdsd.book import Book
 from tarazu.sim.testbed.processes import free_port
-from tarazu.wire.messages import (
-    Acknowledged,
-    AllocationReply,
-    FileClosed,
-    StepEnded,
-)
+from tarazu.wire.messages import Acknowledged, AllocationReply, FileClosed, StepEnded
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Servers

@@ -14,8 +14,8 @@ from tarazu.daemons.mdsd import metrics
 from tarazu.model import Oss
 from tarazu.stats import collector
 from tarazu.stats.view import ViewBuilder
-from tarazu.wire.messages import STATISTICS, OssReport
 from tarazu.wire.overview import Server
+from tarazu.wire.reports import STATISTICS, OssReport
 
 PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
 REPORT = OssReport("oss1", 1, 0.0, 1.0, **dict.fromkeys(STATISTICS, 0.5), osts=())

@@ -19,7 +19,8 @@ from tarazu.daemons.service import Wakeup
 from tarazu.forwarding.routers import udsp
 from tarazu.forwarding.routers.udsp import Rule
 from tarazu.store.stop import SiteStop
-from tarazu.wire.messages import RouterRule, RouterRules, RouterState
+from tarazu.wire.messages import RouterRule, RouterRules
+from tarazu.wire.reports import RouterState
 
 from .conftest import GATEWAYS, A, B, Server
 

@@ -18,7 +18,8 @@ from tarazu.forwarding.estimate import estimate, load
 from tarazu.forwarding.profile import application, why_absurd
 from tarazu.model import JobStep
 from tarazu.trace.records import KnownRun
-from tarazu.wire.messages import MAX_POINTS, StepProfile
+from tarazu.wire.bounds import MAX_POINTS
+from tarazu.wire.messages import StepProfile
 
 
 def profile_of(

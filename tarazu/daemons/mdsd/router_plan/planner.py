@@ -36,7 +36,8 @@ from tarazu.forwarding.mapping.mapping_file import InForce
 from tarazu.forwarding.routers import placing
 from tarazu.forwarding.routers.udsp import MOST_RULES, Rule
 from tarazu.nids import Nid
-from tarazu.wire.messages import MAX_ROUTERS, MAX_RULES, RouterRule, RouterRules, RulesRequest, StepNodes
+from tarazu.wire.bounds import MAX_ROUTERS, MAX_RULES
+from tarazu.wire.messages import RouterRule, RouterRules, RulesRequest, StepNodes
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.mdsd")
