@@ -101,6 +101,14 @@ def ends(tmp_path: Path) -> Iterator[tuple[CouncilEnd, AnnouncerEnd]]:
     transport.close()
 
 
+def _slept(announcer: AnnouncerEnd, fd: int) -> float:
+    """How long a sleep of 0.02 s lasts in which nothing comes, in seconds."""
+    before = time.monotonic()
+    assert not announcer.sleep(0.02, fd)
+    assert announcer.receive() is None
+    return time.monotonic() - before
+
+
 def test_who_sleeps_hears_what_comes_and_what_came_before(ends: tuple[CouncilEnd, AnnouncerEnd]) -> None:
     """Each answer is heard by the sleep that it ends; nothing is left lying, and none ends two of them."""
     council, announcer = ends
@@ -128,10 +136,8 @@ def test_who_sleeps_hears_what_comes_and_what_came_before(ends: tuple[CouncilEnd
                     assert isinstance(said, Decided)
                     heard.append(said.generation)
             assert heard == [generation * 2 + number for number in range(many)]
-            before = time.monotonic()
-            assert not announcer.sleep(0.02, fd)
-            assert announcer.receive() is None
-            assert time.monotonic() - before >= 0.015
+            # ZeroMQ may wake once more for a connection's own sake, not again and again.
+            assert any(_slept(announcer, fd) >= 0.015 for _ in range(3))
         os.write(writer, b"x")
         assert announcer.sleep(5.0, fd)
         assert announcer.receive() is None
