@@ -20,6 +20,31 @@
 #define LL_IOC_LOV_GETSTRIPE _IOW('f', 155, long)
 #define LL_IOC_LOV_GETSTRIPE_NEW _IOR('f', 155, struct lov_user_md_v1)
 
+/* ---- directories and their MDTs (DNE) ---- */
+#define LL_IOC_GET_MDTIDX _IOR('f', 175, int)
+#define LL_IOC_LMV_SETSTRIPE _IOWR('f', 240, struct lmv_user_md) /* takes a struct obd_ioctl_data all the same */
+#define LL_IOC_LMV_GETSTRIPE _IOWR('f', 241, struct lmv_user_md)
+#define LL_IOC_LMV_SET_DEFAULT_STRIPE _IOWR('f', 246, struct lmv_user_md)
+#define OBD_IOCTL_VERSION 0x00010004u
+#define LMV_MAGIC_V1 0x0CD20CD0u            /* the stripes of a directory */
+#define LMV_USER_MAGIC 0x0CD30CD0u          /* what is asked for, or the default of directories made below */
+#define LMV_USER_MAGIC_SPECIFIC 0x0CD40CD0u /* asked for, with a list of MDTs */
+#define LMV_MAGIC_FOREIGN 0x0CD50CD0u
+#define LMV_OFFSET_DEFAULT 0xffffffffu /* Lustre chooses the MDT */
+#define LMV_MAX_STRIPE_COUNT 2000
+#define LMV_OVERSTRIPE_COUNT_MAX (-5)
+#define LMV_HASH_TYPE_MASK 0x0000ffffu
+#define LMV_HASH_TYPE_FNV_1A_64 2u
+#define LMV_HASH_FLAG_KNOWN 0xbf000000u
+#define LMV_TYPE_RAW 1u
+#define LMV_INHERIT_UNLIMITED 0u
+#define LMV_INHERIT_END 1u
+#define LMV_INHERIT_MAX 250u
+#define LMV_INHERIT_NONE 255u
+#define LMV_INHERIT_RR_NONE 0u
+#define LMV_INHERIT_RR_ROOT 3u
+#define LMV_INHERIT_RR_UNLIMITED 255u
+
 /* ---- limits ---- */
 #define LOV_MIN_STRIPE_SIZE 65536u /* stripe sizes and the ends of extents are multiples of it */
 #define LOV_MAX_STRIPE_COUNT 2000u
@@ -74,6 +99,49 @@ struct ost_id {
         struct lu_fid oi_fid;
     };
 } LUSTRE_STRUCT;
+
+struct lmv_user_mds_data {
+    struct lu_fid lum_fid;
+    uint32_t lum_padding, lum_mds;
+} LUSTRE_STRUCT;
+
+struct lmv_user_md {
+    uint32_t lum_magic;
+    int32_t lum_stripe_count;
+    uint32_t lum_stripe_offset, lum_hash_type, lum_type;
+    uint8_t lum_max_inherit, lum_max_inherit_rr;
+    uint16_t lum_padding1;
+    uint32_t lum_padding2, lum_padding3;
+    char lum_pool_name[LOV_MAXPOOLNAME + 1];
+    struct lmv_user_mds_data lum_objects[];
+} LUSTRE_STRUCT;
+
+/* What ioctls of Lustre's tools take (lustre_ioctl.h). Behind it are the inline buffers, each at a multiple of 8. */
+struct obd_ioctl_data {
+    uint32_t ioc_len, ioc_version;
+    uint64_t ioc_cookie;
+    uint32_t ioc_conn1, ioc_conn2;
+    unsigned char ioc_obdo1[208], ioc_obdo2[208];
+    uint64_t ioc_count, ioc_offset;
+    uint32_t ioc_dev, ioc_command;
+    uint64_t ioc_nid;
+    uint32_t ioc_nal, ioc_type;
+    uint32_t ioc_plen1;
+    char *ioc_pbuf1;
+    uint32_t ioc_plen2;
+    char *ioc_pbuf2;
+    uint32_t ioc_inllen1;
+    char *ioc_inlbuf1;
+    uint32_t ioc_inllen2;
+    char *ioc_inlbuf2;
+    uint32_t ioc_inllen3;
+    char *ioc_inlbuf3;
+    uint32_t ioc_inllen4;
+    char *ioc_inlbuf4;
+    char ioc_bulk[];
+};
+
+_Static_assert(sizeof(struct lmv_user_md) == 48 && sizeof(struct obd_ioctl_data) == 576, "as on 64-bit Linux");
 
 struct lov_user_ost_data_v1 {
     struct ost_id l_ost_oi;

@@ -17,7 +17,7 @@ from pathlib import Path
 from tarazu.sim.testbed.directory import Directory
 from tarazu.sim.testbed.library import library_directory
 
-_MODULES = ("lfs", "lfs_files", "lctl", "lctl_pools", "lnetctl")
+_MODULES = ("lfs", "lfs_dirs", "lfs_files", "lctl", "lctl_pools", "lnetctl")
 _SYSTEMS_OWN = """PATH=$(printf %s "$PATH" | tr : '\\n' | grep -vxF {here} | paste -sd:); exec {name} "$@" """
 _SSH = """\
 # To a node of the testbed; anywhere else by the system's own ssh.
@@ -47,7 +47,8 @@ def make(testbed: Directory) -> None:
     files = shlex.quote(str(programs / "lfs_files.py"))
     scripts = {
         directory / "bin" / "lfs": (
-            f'case "$1" in\nfind|migrate|hsm_state) exec {python} {files} "$@";;\nesac\n{imported("lfs")}'
+            f'case "$1" in\nfind|migrate|hsm_state) exec {python} {files} "$@";;\n'
+            f"mkdir|setdirstripe|getdirstripe) {imported('lfs_dirs').rstrip()};;\nesac\n{imported('lfs')}"
         ),
         directory / "bin" / "ssh": _SSH.format(
             nodes="|".join(testbed.nodes),

@@ -34,6 +34,7 @@ PUBLIC int testbed_format(const char *dir, uint32_t osts, uint32_t osss, const u
     fresh.default_stripe_size = 4u << 20;
     fresh.next_file_oid = 1;
     fresh.qos_dirty = fresh.qos_reset = 1;
+    fresh.n_mdts = 1;
     for (uint32_t i = 0; i < osts; i++) {
         fresh.ost[i].oss = oss_of[i];
         fresh.oss[oss_of[i]].targets++;

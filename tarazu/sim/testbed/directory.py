@@ -1,7 +1,8 @@
 """What a testbed's directory TB holds, and where.
 
 TB/testbed.json     what it is          TB/mnt              what lies in the file system
-TB/settings.json    speeds and loads    TB/mds              the MDS's state and layouts; mds/root its parameters
+TB/settings.json    speeds and loads    TB/mds              the MDS's state, layouts, and in mds/lmv where directories
+                                        lie; mds/root its parameters
 TB/oss/NAME         alternate roots     TB/clients/NAME     the same for clients; mnt is their view of the mount
 TB/routers/NAME     the same of LNet routers, where there are some
 TB/bin              `lfs`, `ssh`; each node has a bin of its own, too (commands.py)
@@ -35,6 +36,8 @@ class Config(msgspec.Struct, frozen=True):
     """Free TCP ports for the daemons: `statistics` and `allocation`."""
     router_names: list[str] = []
     """LNet routers between clients and servers; without any all are on one net."""
+    mdts: int = 1
+    """All of them on the node `mds`."""
 
 
 class ClientJob(msgspec.Struct, frozen=True):
@@ -43,6 +46,13 @@ class ClientJob(msgspec.Struct, frozen=True):
     job_id: str
     rpc_bytes: int = 4 << 20
     """What one of its RPCs carries at most."""
+
+
+class MdtSettings(msgspec.Struct):
+    """What `set_mdt` changes of one MDT."""
+
+    slower: float = 1.0
+    """How many times longer than the others it takes for each operation."""
 
 
 class Settings(msgspec.Struct):
@@ -58,6 +68,7 @@ class Settings(msgspec.Struct):
     dead: dict[str, float] = {}
     """OSS that is gone → Unix time from which the MDS's connections to its OSTs say so; likewise routers, of which the
     servers say so."""
+    mdts: list[MdtSettings] = []
 
 
 class Directory:
@@ -137,6 +148,10 @@ class Directory:
 
     def jobs(self) -> dict[str, ClientJob]:
         return self._settings().jobs
+
+    def mdt_factors(self) -> list[float]:
+        """How many times longer than the others each MDT takes."""
+        return [each.slower for each in self._settings().mdts]
 
     def dead(self) -> dict[str, float]:
         """OSSs and routers that are gone → Unix time from which MDS and servers say so."""

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -171,6 +172,18 @@ static int ours(int fd, unsigned long request, void *argument)
 
     if (!fd_in_mount(fd, &st))
         return PASS;
+    if (syscall(SYS_fcntl, fd, F_GETFL) & O_PATH)
+        return -EBADF;
+    if (request == LL_IOC_GET_MDTIDX) {
+        *(int *)argument = (int)place_of_fd(fd);
+        return 0;
+    }
+    if (S_ISDIR(st.st_mode) && request == LL_IOC_LMV_SETSTRIPE)
+        return lmv_set_stripe(fd, argument);
+    if (S_ISDIR(st.st_mode) && request == LL_IOC_LMV_GETSTRIPE)
+        return lmv_get_stripe(fd, argument);
+    if (S_ISDIR(st.st_mode) && request == LL_IOC_LMV_SET_DEFAULT_STRIPE)
+        return lmv_set_default(fd, argument);
     switch (request) {
     case LL_IOC_LOV_SETSTRIPE:
     case LL_IOC_LOV_SETSTRIPE_NEW:

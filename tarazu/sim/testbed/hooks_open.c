@@ -16,30 +16,49 @@
  * The MDS makes a file with its layout in one step: nobody who creates or opens it to write meets it in between.
  * Nothing to wait for is opened under the lock.
  */
-static bool open_begins(int dirfd, const char *path, int flags)
+static bool open_begins(int dirfd, const char *path, int flags, bool *fresh)
 {
     int saved = errno;
     struct stat st;
     bool alone;
 
+    *fresh = false;
     if ((!(flags & O_CREAT) && (flags & O_ACCMODE) == O_RDONLY) || !path_in_mount(dirfd, path, true))
         return false;
     alone = syscall(SYS_newfstatat, dirfd, path, &st, 0) != 0 || S_ISREG(st.st_mode);
-    errno = saved;
-    if (alone)
+    if (alone) {
         tb_lock();
+        *fresh = syscall(SYS_newfstatat, dirfd, path, &st, 0) != 0;
+    }
+    errno = saved;
     return alone;
 }
 
-static void open_ends(bool began)
+/* `opened`: it succeeded; `fresh`: and so made the file. */
+static void open_ends(bool began, bool opened, bool fresh, uint32_t mdt)
 {
     if (began)
         tb_unlock();
+    if (opened && fresh)
+        mdt_count(mdt, MD_MKNOD, 1);
+    if (opened)
+        mdt_count(mdt, MD_OPEN, 1);
+}
+
+/* Where the name lies; TB_MAX_MDTS outside of the mount. What is opened waits for an MDT that is away. */
+static int open_reaches(int dirfd, const char *path, uint32_t *mdt)
+{
+    *mdt = TB_MAX_MDTS;
+    if (!tb_attach() || !path_in_mount(dirfd, path, true))
+        return 0;
+    *mdt = place_of_path(dirfd, path);
+    return mdt_wait(*mdt);
 }
 
 static int open_at(int dirfd, const char *path, int flags, mode_t mode)
 {
-    bool delayed = (flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE, began;
+    bool delayed = (flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE, began, fresh;
+    uint32_t mdt;
     int fd, rc;
 
     if (!tb_attach() || (flags & O_PATH))
@@ -50,9 +69,14 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode)
     }
     if (delayed && path_in_mount(dirfd, path, true))
         flags &= ~FASYNC; /* Lustre consumes it; elsewhere it stays in F_GETFL */
-    if (path_in_mount(dirfd, path, true))
+    rc = open_reaches(dirfd, path, &mdt);
+    if (rc) {
+        errno = -rc;
+        return -1;
+    }
+    if (mdt < TB_MAX_MDTS)
         tb_request(TO_MDS_OPEN, 1);
-    began = open_begins(dirfd, path, flags);
+    began = open_begins(dirfd, path, flags, &fresh);
     fd = NEXT(openat64)(dirfd, path, flags, mode);
     rc = fd < 0 ? 0 : fd_opened(fd, flags, delayed);
     if (rc) { /* the MDS found no OST: then the file was not created either */
@@ -64,7 +88,7 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode)
         errno = -rc;
         fd = -1;
     }
-    open_ends(began);
+    open_ends(began, fd >= 0, fresh, mdt);
     return fd;
 }
 
@@ -230,12 +254,19 @@ static int stream_closing(FILE *stream)
     PUBLIC FILE *name parameters                                                                                       \
     {                                                                                                                  \
         FILE *made;                                                                                                    \
-        bool began;                                                                                                    \
+        bool began, fresh = false;                                                                                     \
+        uint32_t mdt = TB_MAX_MDTS;                                                                                    \
+        int rc;                                                                                                        \
                                                                                                                        \
         before;                                                                                                        \
-        began = path && open_begins(AT_FDCWD, path, flags_of(mode));                                                   \
+        rc = path ? open_reaches(AT_FDCWD, path, &mdt) : 0;                                                            \
+        if (rc) {                                                                                                      \
+            errno = -rc;                                                                                               \
+            return NULL;                                                                                               \
+        }                                                                                                              \
+        began = path && open_begins(AT_FDCWD, path, flags_of(mode), &fresh);                                           \
         made = opened(NEXT(name) arguments, mode);                                                                     \
-        open_ends(began);                                                                                              \
+        open_ends(began, made, fresh, mdt);                                                                            \
         return made;                                                                                                   \
     }
 
@@ -248,15 +279,23 @@ PUBLIC int close(int fd)
 {
     struct stat st;
 
-    if (fd_managed(fd, &st))
+    if (fd_managed(fd, &st)) {
         tb_request(TO_MDS_CLOSE, 1);
+        mdt_count(place_of_fd(fd), MD_CLOSE, 1);
+    }
     fd_closing(fd);
     return NEXT(close)(fd);
 }
 
 PUBLIC int fclose(FILE *stream)
 {
-    int refused = stream_closing(stream), result = NEXT(fclose)(stream);
+    int refused, result, fd = stream ? fileno(stream) : -1;
+    struct stat st;
+
+    if (fd_managed(fd, &st))
+        mdt_count(place_of_fd(fd), MD_CLOSE, 1);
+    refused = stream_closing(stream);
+    result = NEXT(fclose)(stream);
 
     if (refused)
         errno = refused;

@@ -246,15 +246,32 @@ def tunable(path: str, value: str) -> str:
             raise No(errno.ERANGE)
         return str(number)
     if name in ("degraded", "no_create", "hybrid_io"):
-        if value[:1] not in ("0", "1", "y", "n", "Y", "N"):  # kstrtobool
-            raise No(errno.EINVAL)
-        return "1" if value[0] in "1yY" else "0"
+        return str(int(_flag(value)))
     if name == "max_create_count":
         number = _number(value)
         if number and not 32 <= number <= 20_000:  # osp_internal.h, OST_MIN_PRECREATE to OST_MAX_PRECREATE
             raise No(errno.ERANGE)
         return str(number)
+    if name in ("enable_remote_dir", "enable_striped_dir", "enable_dir_migration"):
+        return str(int(_flag(value)))
+    if name == "enable_remote_dir_gid":
+        if not value.removeprefix("-").isdecimal() or not -1 <= int(value) < 1 << 32:
+            raise No(errno.EINVAL)
+        return str(int(value))
+    if name == "qos_maxage":
+        return str(_number(value))
+    if name in ("qos_prio_free", "qos_threshold_rr"):
+        number = _number(value.removesuffix("%"))
+        if number > 100:
+            raise No(errno.EINVAL)
+        return f"{number}%"
     raise No(errno.EACCES)
+
+
+def _flag(value: str) -> bool:
+    if value[:1] not in ("0", "1", "y", "n", "Y", "N"):  # kstrtobool
+        raise No(errno.EINVAL)
+    return value[0] in "1yY"
 
 
 def find(root: str, pattern: str) -> list[str]:

@@ -19,6 +19,11 @@ REQUESTS = (
 MAX_OSTS = 1024
 FLAGS = {"inactive": 1, "no_create": 2, "degraded": 4, "readonly": 8, "full": 16, "dead": 32}
 """Bits of an OST's `flags` in the shared state (tb.h)."""
+MDT_FLAGS = {"inactive": 1, "no_create": 2, "away": 4}
+"""The same of an MDT."""
+MAX_MDTS, MAX_MDT_CLIENTS = 16, 64
+MD_OPERATIONS = ("open", "close", "mknod", "unlink", "mkdir", "rmdir", "rename")
+"""Rows of `md_stats` that the testbed counts."""
 
 
 def library_directory() -> Path:
@@ -64,6 +69,11 @@ def _library() -> ctypes.CDLL:
         library.testbed_requests.argtypes = [ctypes.POINTER(u64)]
         library.testbed_account.argtypes = [text, u32, ctypes.POINTER(u64), words]
         library.testbed_account.restype = ctypes.c_int64
+        library.testbed_set_mdts.argtypes = [text, u32, u64, u64]
+        library.testbed_mdt_set.argtypes = [text, u32, u64]
+        library.testbed_mdt_get.argtypes = [text, u32, ctypes.POINTER(u64)]
+        library.testbed_mdt_done.argtypes = [u32, ctypes.POINTER(u64)]
+        library.testbed_mdt_of.argtypes = [text]
         _loaded = library
     return _loaded
 
@@ -138,6 +148,49 @@ class Mds:
         for name, on in changes.items():
             bits = bits | FLAGS[name] if on else bits & ~FLAGS[name]
         self.set("flags", bits, index)
+
+    def set_mdts(self, fs_name: str, count: int, total_bytes: int, files: int) -> None:
+        """Once, before anybody else is there: `count` MDTs of that size and number of inodes."""
+        rc = self._library().testbed_set_mdts(fs_name.encode(), count, total_bytes, files)
+        _check(rc, f"{count} MDTs of {fs_name}")
+
+    def mdts(self) -> int:
+        return self.get_mdt("count")
+
+    def set_mdt(self, field: str, value: int, index: int = 0) -> None:
+        """`total`, `base`, `files_total`, `files_base`, `files`, `directories` of one MDT; `wait_ms` of all."""
+        _check(
+            self._library().testbed_mdt_set(field.encode(), index, value), f"no field {field} of MDT {index}"
+        )
+
+    def get_mdt(self, field: str, index: int = 0) -> int:
+        """The same; `rr_index` of client `index`."""
+        value = ctypes.c_uint64()
+        rc = self._library().testbed_mdt_get(field.encode(), index, ctypes.byref(value))
+        _check(rc, f"no field {field} of MDT {index}")
+        return value.value
+
+    def mdt_flags(self, index: int) -> dict[str, bool]:
+        bits = self.get_mdt("flags", index)
+        return {name: bool(bits & bit) for name, bit in MDT_FLAGS.items()}
+
+    def set_mdt_flags(self, index: int, changes: Mapping[str, bool]) -> None:
+        bits = self.get_mdt("flags", index)
+        for name, on in changes.items():
+            bits = bits | MDT_FLAGS[name] if on else bits & ~MDT_FLAGS[name]
+        self.set_mdt("flags", bits, index)
+
+    def mdt_done(self, index: int) -> list[dict[str, int]]:
+        """What this MDT has done by operation: for nobody knows whom, then for each client."""
+        width = len(MD_OPERATIONS)
+        counts = (ctypes.c_uint64 * ((MAX_MDT_CLIENTS + 1) * width))()
+        _check(self._library().testbed_mdt_done(index, counts), f"no MDT {index}")
+        rows = [counts[i * width : (i + 1) * width] for i in range(MAX_MDT_CLIENTS + 1)]
+        return [dict(zip(MD_OPERATIONS, row, strict=True)) for row in rows]
+
+    def mdt_of(self, path: Path) -> int:
+        """The MDT on which a directory lies, or that of a file's directory. Raises TarazuError."""
+        return _check(self._library().testbed_mdt_of(os.fsencode(path)), str(path))
 
     def add_pool(self, name: str, osts: Sequence[int]) -> None:
         _check(self._library().testbed_pool_new(name.encode()), f"pool {name}")

@@ -19,11 +19,6 @@ struct sidecar_head {
     uint32_t file_oid, blob_size, is_file, n_comps, client, pad;
 };
 
-struct identity {
-    uint64_t ino, handle; /* handle: hash of the file handle, which holds the inode's generation */
-    int64_t btime_ns;
-};
-
 /* Layouts are large and hooks run on any stack: these belong to whoever holds the lock. */
 struct tb_layout *layout_scratch(unsigned slot)
 {
@@ -50,7 +45,7 @@ static uint64_t handle_hash(int fd)
     return hash;
 }
 
-static int identify(int fd, struct identity *identity)
+int sidecar_identify(int fd, struct identity *identity)
 {
     struct statx stx;
 
@@ -104,7 +99,7 @@ int sidecar_load(int fd, struct tb_layout *layout)
         return errno == ENOENT ? -ENODATA : -errno;
     got = syscall(SYS_read, in, data, sizeof(buffer));
     real_close(in);
-    rc = identify(fd, &identity);
+    rc = sidecar_identify(fd, &identity);
     if (rc)
         return rc;
     if (got < (ssize_t)sizeof(head))
@@ -124,6 +119,23 @@ int sidecar_load(int fd, struct tb_layout *layout)
 }
 
 /* Under the lock. One write() replaces the head of the file; what a longer one left behind it is not read. */
+int sidecar_write(const char *path, const void *data, size_t size)
+{
+    int rc, out = real_open(path, O_WRONLY, 0);
+
+    if (out < 0 && (errno == ENOENT || errno == EACCES)) {
+        syscall(SYS_unlink, path); /* left by one that was killed before others could write it */
+        out = real_open(path, O_WRONLY | O_CREAT, 0666);
+        if (out >= 0)
+            syscall(SYS_fchmod, out, 0666); /* programs that give up root extend their files too */
+    }
+    if (out < 0)
+        return -errno;
+    rc = syscall(SYS_write, out, data, size) == (ssize_t)size ? 0 : -EIO;
+    real_close(out);
+    return rc;
+}
+
 int sidecar_store(int fd, const struct tb_layout *layout, bool file)
 {
     char path[PATH_MAX + 64], *data = buffer;
@@ -131,7 +143,7 @@ int sidecar_store(int fd, const struct tb_layout *layout, bool file)
     struct identity identity;
     ssize_t size;
     size_t at;
-    int out, rc = identify(fd, &identity);
+    int rc = sidecar_identify(fd, &identity);
 
     if (rc)
         return rc;
@@ -155,18 +167,7 @@ int sidecar_store(int fd, const struct tb_layout *layout, bool file)
         at += 2 + 2u * kept;
     }
     sidecar_path(identity.ino, path, sizeof(path));
-    out = real_open(path, O_WRONLY, 0);
-    if (out < 0 && (errno == ENOENT || errno == EACCES)) {
-        syscall(SYS_unlink, path); /* left by one that was killed before others could write it */
-        out = real_open(path, O_WRONLY | O_CREAT, 0666);
-        if (out >= 0)
-            syscall(SYS_fchmod, out, 0666); /* programs that give up root extend their files too */
-    }
-    if (out < 0)
-        return -errno;
-    rc = syscall(SYS_write, out, data, at) == (ssize_t)at ? 0 : -EIO;
-    real_close(out);
-    return rc;
+    return sidecar_write(path, data, at);
 }
 
 int sidecar_remove(int fd)
@@ -181,7 +182,7 @@ int sidecar_remove(int fd)
 }
 
 /* The directory in which `fd` lies, as a descriptor; -EXDEV for the root itself and outside of the mount. */
-static int parent_of(int fd, bool *is_root)
+int sidecar_parent(int fd, bool *is_root)
 {
     char link[64], path[PATH_MAX], *slash;
     ssize_t length;
@@ -221,7 +222,7 @@ int sidecar_of_root(struct tb_layout *layout)
 int sidecar_default_for(int fd, struct tb_layout *layout)
 {
     bool is_root = false;
-    int rc = load_of(parent_of(fd, &is_root), layout);
+    int rc = load_of(sidecar_parent(fd, &is_root), layout);
 
     return rc == -ENODATA && !is_root ? sidecar_of_root(layout) : rc;
 }
@@ -235,7 +236,7 @@ int sidecar_inherit(int fd)
     int parent, rc;
 
     tb_lock();
-    parent = parent_of(fd, &is_root);
+    parent = sidecar_parent(fd, &is_root);
     if (is_root && parent >= 0)
         real_close(parent);
     rc = is_root ? -ENODATA : load_of(parent, layout);

@@ -5,6 +5,8 @@
  * blob.c     struct tb_layout to lustre.lov and back (lov.c: the attribute itself)
  * layout.c   setting and changing layouts, and instantiating what a write reaches (layout_check.c: what is accepted)
  * sidecar.c  where a file's layout is kept
+ * mdts.c     MDTs: on which one a directory lies, what each has done, one that is away
+ * lmv.c      on which MDT the client makes a directory
  * files.c    which descriptors and paths lie in the mount
  * hooks_*.c  the interposed functions
  * control.c  what the testbed's Python side calls (control_pools.c: about pools)
@@ -68,8 +70,32 @@ enum tb_request {
     TB_REQUESTS
 };
 
+/* ---- MDTs ---- */
+#define TB_MAX_MDTS 16
+#define TB_MAX_MDT_CLIENTS 64 /* whose requests are counted apart; those of others count as nobody's */
+#define TB_MAX_DIR_STRIPES 32
+
+enum { MDT_INACTIVE = 1, MDT_NO_CREATE = 2, MDT_AWAY = 4 };
+
+/* Rows of md_stats. */
+enum tb_md { MD_OPEN, MD_CLOSE, MD_MKNOD, MD_UNLINK, MD_MKDIR, MD_RMDIR, MD_RENAME, TB_MD_OPS };
+
+struct tb_mdt {
+    uint64_t total, base, files_total, files_base; /* bytes and inodes; base = used before */
+    int64_t directories, files;                    /* made since; atomic */
+    uint64_t done[TB_MAX_MDT_CLIENTS + 1][TB_MD_OPS];
+    uint32_t flags, pad;
+};
+
+/* What the client's LMV remembers, one for each client. */
+struct tb_lmv {
+    uint32_t rr_index, same_space;
+    uint64_t penalty[TB_MAX_MDTS], server_penalty;
+    int64_t used[TB_MAX_MDTS], server_used;
+};
+
 #define TB_STATE_MAGIC "TBSTATE1"
-#define TB_STATE_VERSION 5u
+#define TB_STATE_VERSION 6u
 
 struct tb_state {
     char magic[8];
@@ -87,6 +113,10 @@ struct tb_state {
     struct tb_ost ost[TB_MAX_OSTS];
     struct tb_pool pool[TB_MAX_POOLS];
     uint64_t requests[TB_REQUESTS]; /* atomic */
+    char fs_name[16];
+    uint32_t n_mdts, mdt_wait_ms; /* how long calls wait for an MDT that is away; 0: until it is back */
+    struct tb_mdt mdt[TB_MAX_MDTS];
+    struct tb_lmv lmv[TB_MAX_MDT_CLIENTS + 1];
 };
 
 /* ---- a layout ---- */
@@ -105,6 +135,19 @@ struct tb_layout {
     uint32_t composite, gen, n_comps, file_oid;
     uint32_t client; /* that made the file, from 1; 0: nobody knows */
     struct tb_comp comp[TB_MAX_COMPS];
+};
+
+/* What the MDTs know of a directory, kept in TB/mds/lmv/<inode>; without it: a plain one on MDT 0. */
+struct tb_place {
+    uint32_t mdt, stripes, hash_type, has_default;
+    uint8_t stripe_mdt[TB_MAX_DIR_STRIPES];
+    struct lmv_user_md dmv; /* the default of directories made in it */
+};
+
+/* A directory that is being made. */
+struct tb_making {
+    bool ours, there; /* in the mount; there is something of that name */
+    struct tb_place place;
 };
 
 extern struct tb_state *tb_state;
@@ -151,7 +194,38 @@ ssize_t layout_get(int fd, void *buffer, size_t capacity);
 int layout_ensure_default(int fd, const struct stat *st);
 int layout_cover(int fd, uint64_t end, bool truncate, uint64_t *covered);
 
+/* mdts.c */
+void place_load(int fd, struct tb_place *place);
+int place_store(int fd, const struct tb_place *place);
+uint32_t place_of_name(int parent, const char *name);
+uint32_t place_of_path(int dirfd, const char *path);
+uint32_t place_of_fd(int fd);
+void mdt_count(uint32_t mdt, enum tb_md op, int64_t times);
+int mdt_wait(uint32_t mdt);
+long mdt_parameter(uint32_t mdt, const char *name, long otherwise);
+bool mdt_denies(uint32_t mdt);
+
+/* lmv_ioctl.c: 0 or a negative errno */
+int lmv_set_stripe(int fd, const void *argument);
+int lmv_get_stripe(int fd, struct lmv_user_md *out);
+int lmv_set_default(int fd, const struct lmv_user_md *lum);
+
+/* lmv.c */
+int lmv_choose(int parent, const char *name, const struct lmv_user_md *asked, struct tb_place *place);
+int lmv_default(int fd, struct lmv_user_md *out);
+
+/* making.c: 0 or a negative errno; what has begun is to end */
+int dir_begin(struct tb_making *making, int dirfd, const char *path);
+void dir_end(struct tb_making *making, int dirfd, const char *path, bool made);
+
 /* sidecar.c */
+struct identity {
+    uint64_t ino, handle; /* handle: hash of the file handle, which holds the inode's generation */
+    int64_t btime_ns;
+};
+int sidecar_identify(int fd, struct identity *identity);
+int sidecar_parent(int fd, bool *is_root);
+int sidecar_write(const char *path, const void *data, size_t size);
 int sidecar_load(int fd, struct tb_layout *layout);
 int sidecar_store(int fd, const struct tb_layout *layout, bool file);
 int sidecar_remove(int fd);

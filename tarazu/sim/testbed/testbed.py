@@ -18,9 +18,10 @@ from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.model import Layout
 from tarazu.sim.testbed import commands, lov, processes, tunables
 from tarazu.sim.testbed.daemons import daemon_commands
-from tarazu.sim.testbed.directory import ClientJob, Config, Directory, Settings
-from tarazu.sim.testbed.library import FLAGS, Mds, library_directory
+from tarazu.sim.testbed.directory import ClientJob, Config, Directory, MdtSettings, Settings
+from tarazu.sim.testbed.library import FLAGS, MAX_MDTS, Mds, library_directory
 from tarazu.sim.testbed.lov import parse_layout
+from tarazu.sim.testbed.mdts import MDT_BYTES, MDT_FILES, MdtControl
 from tarazu.sim.testbed.processes import free_ports
 from tarazu.sim.testbed.routers import MAX_ROUTERS
 from tarazu.sim.testbed.statfiles import RPC_BYTES
@@ -47,7 +48,7 @@ OF_A_NODE = (
 _START_TIMEOUT_S = 30.0
 
 
-class Testbed(Directory):
+class Testbed(MdtControl):
     """One testbed directory. All methods work from any process while it is up."""
 
     __test__ = False
@@ -264,8 +265,14 @@ class Testbed(Directory):
         for sidecar in (self.directory / "mds" / "layout").iterdir():
             if sidecar.name != keep:
                 sidecar.unlink(missing_ok=True)
+        for place in (self.directory / "mds" / "lmv").iterdir():
+            if place.name != keep:
+                place.unlink(missing_ok=True)
         for index in range(len(self.oss_of_ost)):
             self.mds.set("used", 0, index)
+        for index in range(self.config.mdts):
+            self.mds.set_mdt("files", 0, index)
+            self.mds.set_mdt("directories", 0, index)
         self.mds.look()
 
     def crashed(self) -> str | None:
@@ -279,7 +286,7 @@ class Testbed(Directory):
 
 
 def _make_directories(directory: Path, config: Config) -> None:
-    for name in ("mnt", "mds/layout", "mds/root", "run", "log", "etc"):
+    for name in ("mnt", "mds/layout", "mds/lmv", "mds/root", "run", "log", "etc"):
         (directory / name).mkdir(parents=True, exist_ok=True)
     for name in config.oss_names:
         (directory / "oss" / name).mkdir(parents=True, exist_ok=True)
@@ -292,6 +299,7 @@ def _make_directories(directory: Path, config: Config) -> None:
         (root / "mnt").symlink_to("../../mnt")
     # Programs that give up root must still reach the MDS.
     (directory / "mds" / "layout").chmod(0o777)
+    (directory / "mds" / "lmv").chmod(0o777)
     (directory / "mds").chmod(0o777)
 
 
@@ -311,12 +319,15 @@ def up(
     pools: Mapping[str, Sequence[int]] | None = None,
     fs_name: str = FS_NAME,
     routers: int = 0,
+    mdts: int = 1,
+    slow_mdts: Mapping[int, float] | None = None,
 ) -> Testbed:
     """Makes a testbed in a new or empty directory and starts its server.
 
     `fill`: share of each OST that is used already, 0-1. `slow`: OST index → how many times slower than the others (a
     factor below 1 is taken as the share of their speed). `pools`: name → OST indices. `routers`: how many LNet routers
-    stand between clients and servers. Raises BadInput for values that make no sense and for a directory that holds
+    stand between clients and servers. `mdts`: how many there are; `slow_mdts`: MDT index → how many times slower than
+    the others. Raises BadInput for values that make no sense and for a directory that holds
     something else.
     """
     path, count = Path(directory).resolve(), osss * osts_per_oss
@@ -326,6 +337,10 @@ def up(
         raise BadInput("testbed", "1-1024 OSTs of 1 MiB or more, one client or more, an interval above 0")
     if not 0 <= routers <= MAX_ROUTERS:
         raise BadInput("routers", f"0-{MAX_ROUTERS}", routers)
+    if not 1 <= mdts <= MAX_MDTS:
+        raise BadInput("mdts", f"1-{MAX_MDTS}", mdts)
+    if any(not 0 <= i < mdts or factor <= 0 for i, factor in (slow_mdts or {}).items()):
+        raise BadInput("slow_mdts", f"MDT indices below {mdts} and factors above 0", slow_mdts)
     if len(fills) != count or any(not 0 <= f <= 1 for f in fills):
         raise BadInput("fill", f"{count} shares between 0 and 1", fills)
     if any(not 0 <= i < count or f <= 0 for i, f in factors.items()):
@@ -346,6 +361,7 @@ def up(
         {name: list(osts) for name, osts in (pools or {}).items()},
         {"statistics": statistics, "allocation": allocation},
         [f"router{i + 1}" for i in range(routers)],
+        mdts,
     )
     library_directory()
     path.mkdir(parents=True, exist_ok=True)
@@ -358,6 +374,7 @@ def up(
             mds.set("total", ost_bytes, i)
             mds.set("base", round(fills[i] * ost_bytes), i)
         mds.set("sparse", int(sparse))
+        mds.set_mdts(fs_name, mdts, MDT_BYTES, MDT_FILES)
         for name, osts in config.pools.items():
             mds.add_pool(name, osts)
         testbed = Testbed(path, config)
@@ -365,9 +382,10 @@ def up(
             tunables.make_oss(testbed.oss_root(name))
         for number in range(clients):
             tunables.make_client(testbed.client_root(number), fs_name, number, count)
-        testbed._save(
-            Settings([OST_BYTES_PER_S * min(factors.get(i, 1), 1 / factors.get(i, 1)) for i in range(count)])
-        )
+        tunables.make_mds(testbed.mds_root, fs_name, mdts)
+        speeds = [OST_BYTES_PER_S * min(factors.get(i, 1), 1 / factors.get(i, 1)) for i in range(count)]
+        of_mdts = [MdtSettings((slow_mdts or {}).get(i, 1.0)) for i in range(mdts)]
+        testbed._save(Settings(speeds, mdts=of_mdts))
         if default_layout is not None:
             testbed.set_default_layout(default_layout)
         _start_server(testbed)

@@ -1,4 +1,5 @@
-"""What can be set on a testbed's nodes by the stand-in for lctl: NRS of OSSs, tunables of clients.
+"""What can be set on a testbed's nodes by the stand-in for lctl: NRS of OSSs, tunables of clients,
+what users may do on MDTs.
 
 Written once, when a testbed is made, with the values with which Lustre starts; from then on whoever sets them has them.
 """
@@ -6,6 +7,7 @@ Written once, when a testbed is made, with the values with which Lustre starts; 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from tarazu.sim.testbed import lctl
@@ -18,6 +20,9 @@ LLITE = {
     "hybrid_io_read_threshold_bytes": 8 << 20,
     "hybrid_io_write_threshold_bytes": 2 << 20,
 }
+LMV = {"qos_maxage": "60", "qos_prio_free": "90%", "qos_threshold_rr": "5%"}
+LMV_DEBUG = {"qos_exclude_patterns": "_temporary\n_temporary.*", "qos_exclude_prefixes": "_temporary"}
+MDT = {"enable_remote_dir": 1, "enable_remote_dir_gid": 0, "enable_striped_dir": 1, "enable_dir_migration": 1}
 MEMORY_KB = 4_012_968
 """Of such a client: an eighth of it are 490 MiB, rounded up."""
 
@@ -49,17 +54,32 @@ def make_oss(root: Path) -> None:
 def make_client(root: Path, fs_name: str, number: int, osts: int) -> None:
     mount = instance(number)
     parameters = root / "sys" / "fs" / "lustre"
-    for device, values in (
+    devices: tuple[tuple[str, Mapping[str, object]], ...] = (
         *((f"osc/{target_name(fs_name, i)}-osc-{mount}", OSC) for i in range(osts)),
         (f"llite/{fs_name}-{mount}", LLITE),
-    ):
+        (f"lmv/{fs_name}-clilmv-{mount}", LMV),
+    )
+    for device, values in devices:
         (parameters / device).mkdir(parents=True, exist_ok=True)
         for name, value in values.items():
             (parameters / device / name).write_text(f"{value}\n")
+    lmv = root / "sys" / "kernel" / "debug" / "lustre" / "lmv" / f"{fs_name}-clilmv-{mount}"
+    lmv.mkdir(parents=True, exist_ok=True)
+    for name, value in LMV_DEBUG.items():
+        (lmv / name).write_text(f"{value}\n")
     memory = root / "proc" / "meminfo"
     if not memory.exists():
         memory.parent.mkdir(parents=True, exist_ok=True)
         memory.write_text(f"MemTotal:        {MEMORY_KB} kB\n")
+
+
+def make_mds(root: Path, fs_name: str, mdts: int) -> None:
+    """Who may say on which MDT directories lie."""
+    for index in range(mdts):
+        directory = root / "sys" / "fs" / "lustre" / "mdt" / f"{fs_name}-MDT{index:04x}"
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, value in MDT.items():
+            (directory / name).write_text(f"{value}\n")
 
 
 def parameter(root: Path, name: str) -> str:

@@ -35,19 +35,17 @@ int __wrap_open(const char *path, int flags, ...)
 
 int __wrap_mkdir(const char *path, mode_t mode)
 {
-    bool ours = path_in_mount(AT_FDCWD, path, true);
-    int fd, rc;
+    struct tb_making making;
+    int rc = tb_attach() ? dir_begin(&making, AT_FDCWD, path) : 1;
 
-    if (!ours)
+    if (rc > 0)
         return __real_mkdir(path, mode);
-    tb_lock(); /* who finds the directory made must find its default, too */
-    rc = __real_mkdir(path, mode);
-    if (rc == 0) {
-        fd = real_open(path, O_PATH | O_DIRECTORY, 0);
-        sidecar_inherit(fd);
-        real_close(fd);
+    if (rc < 0) {
+        errno = -rc;
+        return -1;
     }
-    tb_unlock();
+    rc = __real_mkdir(path, mode);
+    dir_end(&making, AT_FDCWD, path, rc == 0);
     return rc;
 }
 
