@@ -17,7 +17,7 @@ from pathlib import Path
 from tarazu.sim.testbed.directory import Directory
 from tarazu.sim.testbed.library import library_directory
 
-_MODULES = ("lfs", "lfs_dirs", "lfs_files", "lctl", "lctl_pools", "lnetctl")
+_MODULES = ("lfs", "lfs_dirs", "lfs_files", "lfs_targets", "lctl", "lctl_pools", "lnetctl")
 _SYSTEMS_OWN = """PATH=$(printf %s "$PATH" | tr : '\\n' | grep -vxF {here} | paste -sd:); exec {name} "$@" """
 _SSH = """\
 # To a node of the testbed; anywhere else by the system's own ssh.
@@ -48,7 +48,8 @@ def make(testbed: Directory) -> None:
     scripts = {
         directory / "bin" / "lfs": (
             f'case "$1" in\nfind|migrate|hsm_state) exec {python} {files} "$@";;\n'
-            f"mkdir|setdirstripe|getdirstripe) {imported('lfs_dirs').rstrip()};;\nesac\n{imported('lfs')}"
+            f"mkdir|setdirstripe|getdirstripe) {imported('lfs_dirs').rstrip()};;\n"
+            f"df|osts|mdts) {imported('lfs_targets').rstrip()};;\nesac\n{imported('lfs')}"
         ),
         directory / "bin" / "ssh": _SSH.format(
             nodes="|".join(testbed.nodes),

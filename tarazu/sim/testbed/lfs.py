@@ -1,5 +1,5 @@
-"""A stand-in for `lfs` on a testbed's client, in its PATH: setstripe, getstripe, df, osts, pool_list;
-lfs_files.py beside it has the rest.
+"""A stand-in for `lfs` on a testbed's client, in its PATH: setstripe, getstripe, pool_list;
+lfs_files.py, lfs_dirs.py and lfs_targets.py beside it have the rest.
 
 Speaks to the emulated MDS as Lustre's own does, through `lustre.lov` and open(), as the user who calls it. Its output
 is that captured on Lustre 2.17.57 (tests/data/lustre/layout, client); what was not captured is as in its source (lfs.c,
@@ -524,40 +524,6 @@ def show(path: str, options: dict[str, str], named: bool) -> None:
     print(shown.composite(generation, parts, size) if composite else shown.plain(parts[0]), end="")
 
 
-def df(words: Sequence[str]) -> int:
-    """Each OST and the sum, in KiB."""
-    mount = next((word for word in words if not word.startswith("-")), os.environ.get("TESTBED_MOUNT", ""))
-    print("UUID                   1K-blocks        Used   Available Use% Mounted on")
-    total = [0, 0, 0]
-    for device in _names("sys/fs/lustre/osc"):
-        base = f"{_root()}/sys/fs/lustre/osc/{device}"
-        target, index = device.rpartition("-osc-")[0], int(device.rpartition("-OST")[2][:4], 16)
-        row = []
-        for name in ("kbytestotal", "kbytesfree", "kbytesavail"):
-            with open(f"{base}/{name}") as file:
-                row.append(int(file.read()))
-        size, free, avail = row
-        used = f"{size:11} {size - free:11} {avail:11} {_percent(size - free, avail)}"
-        print(f"{target + '_UUID':20} {used} {mount}[OST:{index}]")
-        total = [a + b for a, b in zip(total, (size, size - free, avail), strict=True)]
-    print(
-        f"\n{'filesystem_summary:':20} {total[0]:11} {total[1]:11} {total[2]:11} {_percent(total[1], total[2])} {mount}"
-    )
-    print()
-    return 0
-
-
-def _percent(used: int, avail: int) -> str:
-    return f"{-(-100 * used // (used + avail)) if used + avail else 0:3}%"
-
-
-def osts(words: Sequence[str]) -> int:
-    print("OBDS:")
-    with open(f"{_root()}/sys/kernel/debug/lustre/lov/{_names('sys/fs/lustre/lov')[0]}/target_obd") as file:
-        print(file.read(), end="")
-    return 0
-
-
 def pool_list(words: Sequence[str]) -> int:
     """Raises Failed."""
     if len(words) != 1:
@@ -577,7 +543,7 @@ def pool_list(words: Sequence[str]) -> int:
     return 0
 
 
-COMMANDS: dict[str, Any] = {f.__name__: f for f in (setstripe, getstripe, df, osts, pool_list)}
+COMMANDS: dict[str, Any] = {f.__name__: f for f in (setstripe, getstripe, pool_list)}
 
 
 def main(words: Sequence[str]) -> int:

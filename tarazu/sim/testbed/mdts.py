@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 from tarazu.errors import BadInput
+from tarazu.sim.testbed import tunables
 from tarazu.sim.testbed.directory import Directory
 from tarazu.sim.testbed.library import MDT_FLAGS
+from tarazu.sim.testbed.mdt_server import mdt_places
 from tarazu.units import GIB
 
 MDT_BYTES, MDT_FILES = 10 * GIB, 1 << 20
@@ -39,12 +42,18 @@ class MdtControl(Directory):
             raise BadInput("set_mdt", f"flags of {', '.join(MDT_FLAGS)}", sorted(unknown))
         if slower is not None and slower <= 0:
             raise BadInput("set_mdt", "a factor above 0", slower)
-        for share, whole, before in ((filled, "total", "base"), (inodes_used, "files_total", "files_base")):
+        for share, whole, base in ((filled, "total", "base"), (inodes_used, "files_total", "files_base")):
             if share is not None and not 0 <= share <= 1:
                 raise BadInput("set_mdt", "a share between 0 and 1", share)
             if share is not None:
-                self.mds.set_mdt(before, round(share * self.mds.get_mdt(whole, index)), index)
+                self.mds.set_mdt(base, round(share * self.mds.get_mdt(whole, index)), index)
+        before = self.mds.mdt_flags(index)["away"]
+        if before and changes.get("away") is False:
+            tunables.make_mdt(self.mds_root, self.fs_name, index)  # what was set there is gone
         self.mds.set_mdt_flags(index, changes)
+        if not before and changes.get("away"):
+            for place in mdt_places(self.fs_name, index):
+                shutil.rmtree(self.mds_root / place, ignore_errors=True)
         if slower is not None:
             settings = self._settings()
             settings.mdts[index].slower = float(slower)

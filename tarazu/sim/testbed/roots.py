@@ -53,6 +53,12 @@ def set_by_others(path: Path) -> str | None:
     return text
 
 
+def forget(root: Path) -> None:
+    """What lies below `root` is gone, and is to be written anew."""
+    for name in [name for name in _written if Path(name).is_relative_to(root)]:
+        del _written[name]
+
+
 def write_tree(root: Path, values: Mapping[str, object]) -> None:
     """`{"sys/fs/lustre/version": ...}`; a newline is appended where there is none."""
     for name, value in values.items():
@@ -251,5 +257,5 @@ def client_files(
         osc = f"sys/fs/lustre/osc/{target_name(fs_name, i)}-osc-{instance}"
         files[f"{osc}/active"] = int(on)
         files[f"{osc}/ost_conn_uuid"] = "127.0.0.1@tcp"
-        files |= {f"{osc}/{name}": sizes[i][name] for name in whole}
+        files |= {f"{osc}/{name}": sizes[i][name] for name in (*whole, "filestotal", "filesfree")}
     return files

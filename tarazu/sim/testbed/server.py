@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tarazu.sim.testbed import roots, routers, statfiles, tunables
+from tarazu.sim.testbed.mdt_server import MdtStatistics
 from tarazu.sim.testbed.statfiles import RPC_BYTES, Counter
 from tarazu.sim.testbed.testbed import Testbed, open_testbed
 from tarazu.sim.testbed.usage import regular_files
@@ -81,6 +82,7 @@ class StatisticsServer:
         self.requests = {name: Counter("usecs") for name in testbed.oss_names}
         self.lnet = {name: [0, 0, 0, 0] for name in testbed.oss_names}
         self.cpu_ticks = {name: [0.0, 0.0] for name in testbed.oss_names}
+        self.mdts = MdtStatistics(testbed, self.start_s)
         self.ticks = 0
         self.next_s = testbed.interval_s
         """Until a connection of the MDS is lost, if that is sooner."""
@@ -110,6 +112,7 @@ class StatisticsServer:
         self._cpu(grown, speeds, max(now - self.last_s, 1e-3))
         self._take_over()
         self._write(now)
+        self.mdts.tick(now)
         self.last_s = now
         self.ticks += 1
         roots.write(self.testbed.directory / "run" / "ticks", f"{self.ticks}\n")

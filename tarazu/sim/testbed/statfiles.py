@@ -38,7 +38,7 @@ def _time(seconds: float) -> str:
 
 def _header(now_s: float, start_s: float) -> str:
     rows = (("snapshot_time", now_s), ("start_time", start_s), ("elapsed_time", now_s - start_s))
-    return "".join(f"{name:<24}            {_time(value)} secs.nsecs\n" for name, value in rows)
+    return "".join(f"{name:<36}{_time(value)} secs.nsecs\n" for name, value in rows)
 
 
 def stats(counters: Mapping[str, Counter], now_s: float, start_s: float) -> str:
@@ -46,7 +46,7 @@ def stats(counters: Mapping[str, Counter], now_s: float, start_s: float) -> str:
     text = _header(now_s, start_s)
     for name, c in counters.items():
         if c.samples:
-            text += f"{name:<24}    {c.samples} samples [{c.unit}] {c.least} {c.most} {c.total} {c.squares}\n"
+            text += f"{name:<36}{c.samples} samples [{c.unit}] {c.least} {c.most} {c.total} {c.squares}\n"
     return text
 
 
@@ -69,8 +69,23 @@ JOB_ROWS = (
 )
 
 
-def job_stats(jobs: Mapping[str, tuple[Mapping[str, Counter], float, float]]) -> str:
-    """`obdfilter.*.job_stats`: job id → (counters, last update, start), in Unix seconds."""
+MDT_JOB_ROWS = (
+    *((name, "usecs") for name in ("open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename")),
+    *((name, "usecs") for name in ("getattr", "setattr", "getxattr", "setxattr", "statfs", "sync")),
+    *((name, "usecs") for name in ("samedir_rename", "parallel_rename_file", "parallel_rename_dir")),
+    *((name, "usecs") for name in ("crossdir_rename", "rename_trylocks", "read", "write")),
+    ("read_bytes", "bytes"),
+    ("write_bytes", "bytes"),
+    ("punch", "usecs"),
+)
+"""The same of an MDT."""
+
+
+def job_stats(
+    jobs: Mapping[str, tuple[Mapping[str, Counter], float, float]],
+    rows: Sequence[tuple[str, str]] = JOB_ROWS,
+) -> str:
+    """`obdfilter.*.job_stats`, `mdt.*.job_stats`: job id → (counters, last update, start), in Unix seconds."""
     text = "job_stats:\n"
     for job, (counters, now_s, start_s) in jobs.items():
         text += f"- job_id:          {job}\n"
@@ -80,10 +95,10 @@ def job_stats(jobs: Mapping[str, tuple[Mapping[str, Counter], float, float]]) ->
             ("elapsed_time", now_s - start_s),
         ):
             text += f"  {name + ':':<17}{_time(value)} secs.nsecs\n"
-        for name, unit in JOB_ROWS:
+        for name, unit in rows:
             c = counters.get(name) or Counter(unit)
             row = (
-                f"  {name + ':':<17}{{ samples: {c.samples:>11}, unit: {unit:>5}, min: {c.least:>8}, max: {c.most:>8},"
+                f"  {name + ':':<16} {{ samples: {c.samples:>11}, unit: {unit:>5}, min: {c.least:>8}, max: {c.most:>8},"
                 f" sum: {c.total:>16}, sumsq: {c.squares:>18}"
             )
             if unit == "bytes":

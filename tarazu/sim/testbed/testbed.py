@@ -382,7 +382,8 @@ def up(
             tunables.make_oss(testbed.oss_root(name))
         for number in range(clients):
             tunables.make_client(testbed.client_root(number), fs_name, number, count)
-        tunables.make_mds(testbed.mds_root, fs_name, mdts)
+        for number in range(mdts):
+            tunables.make_mdt(testbed.mds_root, fs_name, number)
         speeds = [OST_BYTES_PER_S * min(factors.get(i, 1), 1 / factors.get(i, 1)) for i in range(count)]
         of_mdts = [MdtSettings((slow_mdts or {}).get(i, 1.0)) for i in range(mdts)]
         testbed._save(Settings(speeds, mdts=of_mdts))

@@ -73,13 +73,12 @@ def make_client(root: Path, fs_name: str, number: int, osts: int) -> None:
         memory.write_text(f"MemTotal:        {MEMORY_KB} kB\n")
 
 
-def make_mds(root: Path, fs_name: str, mdts: int) -> None:
+def make_mdt(root: Path, fs_name: str, index: int) -> None:
     """Who may say on which MDT directories lie."""
-    for index in range(mdts):
-        directory = root / "sys" / "fs" / "lustre" / "mdt" / f"{fs_name}-MDT{index:04x}"
-        directory.mkdir(parents=True, exist_ok=True)
-        for name, value in MDT.items():
-            (directory / name).write_text(f"{value}\n")
+    directory = root / "sys" / "fs" / "lustre" / "mdt" / f"{fs_name}-MDT{index:04x}"
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, value in MDT.items():
+        (directory / name).write_text(f"{value}\n")
 
 
 def parameter(root: Path, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,6 +11,8 @@ import msgspec
 from tarazu.layout.objects import object_bytes
 from tarazu.sim.testbed import lov
 from tarazu.sim.testbed.directory import Directory
+from tarazu.sim.testbed.library import MD_OPERATIONS
+from tarazu.sim.testbed.mdt_server import MEAN_US
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -29,6 +31,21 @@ class Usage(msgspec.Struct, frozen=True):
     """max/mean of `ost_fill`."""
     completion_s: float
     """Time that the slowest OST needs for its bytes at its emulated speed."""
+
+
+class MetadataTime(msgspec.Struct, frozen=True):
+    """What MDTs have done, and how long each works on it; lists are indexed by MDT."""
+
+    creates: list[int]
+    """Files and directories made there."""
+    seconds: list[float]
+    """One operation after another, each as long as its mean on a real MDT times this one's factor. A real one works on
+    many at once: only how the MDTs compare is to be read from it.
+    """
+    completion_s: float
+    """The longest of them."""
+    bound_s: float
+    """The same operations shared out so that all MDTs end at once: nobody does better."""
 
 
 def max_over_mean(values: Sequence[float]) -> float:
@@ -84,3 +101,25 @@ def usage(testbed: Directory) -> Usage:
         max_over_mean(fill),
         max(amount / speed for amount, speed in zip(ost_bytes, speeds, strict=True)),
     )
+
+
+def metadata_done(testbed: Directory) -> list[dict[str, int]]:
+    """What each MDT has done since the testbed was made, by operation."""
+    count = testbed.config.mdts
+    rows = [testbed.mds.mdt_done(i) for i in range(count)]
+    return [{name: sum(client[name] for client in of_mdt) for name in MD_OPERATIONS} for of_mdt in rows]
+
+
+def metadata_time(testbed: Directory, before: Sequence[Mapping[str, int]] = ()) -> MetadataTime:
+    """Of what was done since `before`, an earlier `metadata_done`."""
+    zero = dict.fromkeys(MD_OPERATIONS, 0)
+    work, creates = [], []
+    for index, done in enumerate(metadata_done(testbed)):
+        earlier = before[index] if before else zero
+        grown = {name: done[name] - earlier[name] for name in MD_OPERATIONS}
+        creates.append(grown["mknod"] + grown["mkdir"])
+        grown["open"] = max(0, grown["open"] - grown["mknod"])
+        work.append(sum(MEAN_US[name] * times for name, times in grown.items()) / 1e6)
+    slower = testbed.mdt_factors()
+    seconds = [each * factor for each, factor in zip(work, slower, strict=True)]
+    return MetadataTime(creates, seconds, max(seconds), sum(work) / sum(1 / factor for factor in slower))
