@@ -133,6 +133,15 @@ def _add_up(up: argparse.ArgumentParser) -> None:
         metavar="INDEX=FACTOR",
         help="a target that is FACTOR times slower (below 1: that share of the speed); may be repeated",
     )
+    up.add_argument("--mdts", type=int, default=1, metavar="N", help="metadata targets (default 1)")
+    up.add_argument(
+        "--slow-mdt",
+        type=_slow,
+        action="append",
+        default=[],
+        metavar="INDEX=FACTOR",
+        help="one of them that is FACTOR times slower; may be repeated",
+    )
     up.add_argument(
         "--pool", type=_pool, action="append", default=[], metavar="NAME=I,J,...", help="an OST pool"
     )
@@ -172,6 +181,8 @@ def _up(arguments: argparse.Namespace) -> int:
         default_layout=arguments.layout,
         pools=dict(arguments.pool),
         routers=arguments.routers,
+        mdts=arguments.mdts,
+        slow_mdts=dict(arguments.slow_mdt),
     )
     write_configuration(made)
     if not arguments.no_daemons:
@@ -189,8 +200,10 @@ def _down(arguments: argparse.Namespace) -> int:
 
 
 def _describe(status: dict[str, Any]) -> str:
+    several = "s" if status["mdts"] > 1 else ""
     lines = [
-        f"{status['directory']}: file system {status['fs_name']}, {status['osss']} OSSs, {status['osts']} OSTs of "
+        f"{status['directory']}: file system {status['fs_name']}, {status['mdts']} MDT{several}, "
+        f"{status['osss']} OSSs, {status['osts']} OSTs of "
         f"{human_bytes(status['ost_bytes'])}, {'sparse' if status['sparse'] else 'real'} data, "
         f"{status['files']} files"
     ]

@@ -47,6 +47,8 @@ PUBLIC int testbed_mdt_set(const char *name, uint32_t mdt, uint64_t value)
         *wide = value;
     else if (strcmp(name, "wait_ms") == 0)
         tb_state->mdt_wait_ms = (uint32_t)value;
+    else if (strcmp(name, "rr_index") == 0 && mdt <= TB_MAX_MDT_CLIENTS) /* of a client */
+        tb_state->lmv[mdt].rr_index = (uint32_t)value;
     else if (mdt < tb_state->n_mdts && strcmp(name, "flags") == 0)
         tb_state->mdt[mdt].flags = (uint32_t)value;
     else if (mdt < tb_state->n_mdts && (strcmp(name, "files") == 0 || strcmp(name, "directories") == 0))

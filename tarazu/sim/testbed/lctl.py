@@ -258,7 +258,7 @@ def tunable(path: str, value: str) -> str:
         if not value.removeprefix("-").isdecimal() or not -1 <= int(value) < 1 << 32:
             raise No(errno.EINVAL)
         return str(int(value))
-    if name == "qos_maxage":
+    if name in ("qos_maxage", "qos_rr_index"):
         return str(_number(value))
     if name in ("qos_prio_free", "qos_threshold_rr"):
         number = _number(value.removesuffix("%"))
@@ -350,8 +350,36 @@ def put(root: str, words: list[str]) -> int:
     return status
 
 
+def excluded(patterns: list[str], value: str, prefixes: bool) -> list[str]:
+    """`qos_exclude_patterns` after this was written (lproc_lmv.c): a list between colons, or `+` and `-` with one each.
+    A prefix is also the pattern of all that has a dot behind it. Raises No.
+    """
+    kept, mode = list(patterns), ""
+    for part in filter(None, value.split(":")):
+        mode, name = (part[0], part[1:]) if part[0] in "+-" else (mode, part)
+        if len(name) > 255:
+            raise No(errno.ERANGE)
+        if not mode:
+            kept, mode = [], "+"
+        names = [name, f"{name}.*"] if prefixes else [name]
+        kept = [each for each in kept if each not in names] + (names if mode == "+" else [])
+    return kept
+
+
+def _exclude(root: str, path: str, value: str) -> None:
+    directory, _, name = path.rpartition("/")
+    patterns = _read(f"{root}/{directory}/qos_exclude_patterns").split("\n")
+    kept = excluded([each for each in patterns if each], value, name == "qos_exclude_prefixes")
+    _replace(f"{root}/{directory}/qos_exclude_patterns", "".join(f"{each}\n" for each in kept))
+    plain = [each for each in kept if not each.endswith(".*")]
+    _replace(f"{root}/{directory}/qos_exclude_prefixes", "".join(f"{each}\n" for each in plain))
+
+
 def _set(root: str, path: str, value: str) -> None:
     name = path.rpartition("/")[2]
+    if name in ("qos_exclude_patterns", "qos_exclude_prefixes"):
+        _exclude(root, path, value)
+        return
     if name not in Nrs.names():
         _replace(f"{root}/{path}", tunable(path, value) + "\n")
         if name in ("max_rpcs_in_flight", "max_pages_per_rpc"):

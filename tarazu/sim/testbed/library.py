@@ -158,13 +158,15 @@ class Mds:
         return self.get_mdt("count")
 
     def set_mdt(self, field: str, value: int, index: int = 0) -> None:
-        """`total`, `base`, `files_total`, `files_base`, `files`, `directories` of one MDT; `wait_ms` of all."""
+        """`total`, `base`, `files_total`, `files_base`, `files`, `directories` of one MDT; `wait_ms` of all; `rr_index`
+        of client `index`.
+        """
         _check(
             self._library().testbed_mdt_set(field.encode(), index, value), f"no field {field} of MDT {index}"
         )
 
     def get_mdt(self, field: str, index: int = 0) -> int:
-        """The same; `rr_index` of client `index`."""
+        """The same, and `count`: how many there are."""
         value = ctypes.c_uint64()
         rc = self._library().testbed_mdt_get(field.encode(), index, ctypes.byref(value))
         _check(rc, f"no field {field} of MDT {index}")

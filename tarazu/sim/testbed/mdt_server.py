@@ -139,8 +139,11 @@ class MdtStatistics:
         active = [not testbed.mds.mdt_flags(i)["inactive"] for i in range(len(self.done))]
         for number in range(len(testbed.client_names)):
             files = client_files(fs, tunables.instance(number), sizes, active)
-            rr_index = testbed.mds.get_mdt("rr_index", number + 1)
-            files[f"sys/fs/lustre/lmv/{fs}-clilmv-{tunables.instance(number)}/qos_rr_index"] = rr_index
+            name = f"sys/fs/lustre/lmv/{fs}-clilmv-{tunables.instance(number)}/qos_rr_index"
+            text = roots.set_by_others(testbed.client_root(number) / name)
+            if text is not None and text.strip().isdecimal():
+                testbed.mds.set_mdt("rr_index", int(text), number + 1)
+            files[name] = testbed.mds.get_mdt("rr_index", number + 1) % len(self.done)
             roots.write_tree(testbed.client_root(number), files)
 
 

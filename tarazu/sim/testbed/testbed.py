@@ -445,6 +445,7 @@ def status(directory: Path | str) -> dict[str, Any]:
     return {
         "directory": str(testbed.directory),
         "fs_name": testbed.fs_name,
+        "mdts": testbed.config.mdts,
         "osss": len(testbed.oss_names),
         "osts": count,
         "ost_bytes": testbed.config.ost_bytes,
