@@ -26,11 +26,33 @@ static bool is_layout(const char *name)
     return strncmp(name, XATTR_LUSTRE_LOV, strlen(XATTR_LUSTRE_LOV)) == 0 || strcmp(name, "trusted.lov") == 0;
 }
 
+static bool is_default_lmv(const char *name)
+{
+    return strcmp(name, "trusted.dmv") == 0;
+}
+
+/* A directory's own default of new subdirectories, which root alone is shown. */
+static ssize_t get_default_lmv(int fd, void *value, size_t size)
+{
+    struct tb_place place;
+
+    place_load(fd, &place);
+    if (geteuid() != 0 || !place.has_default)
+        return -ENODATA;
+    if (size > 0 && size < sizeof(place.dmv))
+        return -ERANGE;
+    if (size > 0)
+        memcpy(value, &place.dmv, sizeof(place.dmv));
+    return sizeof(place.dmv);
+}
+
 static ssize_t get(int fd, const char *name, void *value, size_t size)
 {
     struct stat st;
     ssize_t got;
 
+    if (is_default_lmv(name) && fd_in_mount(fd, &st) && S_ISDIR(st.st_mode))
+        return get_default_lmv(fd, value, size);
     if (!is_layout(name) || !fd_in_mount(fd, &st))
         return PASS;
     if (strcmp(name, XATTR_LUSTRE_LOV) != 0 && !(name[0] == 't' && geteuid() == 0))
@@ -85,7 +107,7 @@ static ssize_t get_path(const char *path, const char *name, void *value, size_t 
     ssize_t rc;
     int fd;
 
-    if (!is_layout(name) || !tb_attach() || (fd = open_path(path, follow)) < 0)
+    if (!(is_layout(name) || is_default_lmv(name)) || !tb_attach() || (fd = open_path(path, follow)) < 0)
         return PASS;
     rc = get(fd, name, value, size);
     real_close(fd);
