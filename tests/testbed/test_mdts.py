@@ -8,6 +8,7 @@ import errno
 import os
 import re
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -19,6 +20,7 @@ import pytest
 
 from tarazu.errors import BadInput
 from tarazu.sim.testbed import Testbed, down, lctl, up
+from tarazu.sim.testbed.library import library_directory
 from tarazu.sim.testbed.usage import metadata_done, metadata_time
 
 CAPTURED = (Path(__file__).parents[1] / "data" / "lustre" / "control" / "dne.txt").read_text()
@@ -331,6 +333,31 @@ def test_an_mdt_is_forgotten_with_its_directory(bed: Testbed) -> None:
     sh(bed, "mkdir -p deep/1/2/3; lfs mkdir -i 3 deep/1/2/3/a; rmdir deep/1/2/3/a")
     parent = bed.mdt("deep/1/2/3")
     assert {*made(bed, *(f"deep/1/2/3/{i}" for i in range(8)))} == {parent}
+
+
+def test_what_libc_makes_and_removes_by_itself_counts_too(bed: Testbed) -> None:
+    before = metadata_done(bed)
+    source = (
+        "import ctypes, os; libc = ctypes.CDLL(None); libc.mkdtemp.restype = ctypes.c_char_p; "
+        "name = libc.mkdtemp(ctypes.create_string_buffer(b'dXXXXXX')); print(name.decode()); "
+        "libc.close(libc.mkstemp(ctypes.create_string_buffer(name + b'/fXXXXXX'))); "
+        "[libc.remove(name + b'/' + os.fsencode(each)) for each in os.listdir(name)]"
+    )
+    name, _ = sh(bed, f'{sys.executable} -c "{source}"')
+    lies = bed.mdt(name.strip())
+    assert lies == 1
+    done = metadata_done(bed)[lies]
+    grown = {each: done[each] - before[lies][each] for each in ("mkdir", "mknod", "unlink")}
+    assert grown == {"mkdir": 1, "mknod": 1, "unlink": 1}
+
+
+def test_a_static_program_makes_directories_by_the_same_rules(bed: Testbed) -> None:
+    program = library_directory() / "testbed" / "iorlike-static"
+    if not program.exists():
+        pytest.skip("no static libc here")
+    answer = sh(bed, f"{program} -F -n 1 -t 64k -b 64k -o out/deeper/f")
+    assert answer[1] == 0, answer[0]
+    assert [bed.mdt("out"), bed.mdt("out/deeper")] == [1, 2]
 
 
 def test_one_mdt_keeps_nothing(new_bed: Any) -> None:

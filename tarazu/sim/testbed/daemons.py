@@ -84,7 +84,8 @@ def _server_environment() -> dict[str, str]:
 
 def daemon_commands(testbed: Directory) -> list[Daemon]:
     """One `tarazu-mdsd`, one `tarazu-ossd` per OSS, one `tarazu-clientd` per client, with TB/etc/tarazu.toml. With
-    routers: one `tarazu-ossd` on each, and one `tarazu-ossd --routers` per OSS.
+    several MDTs: one `tarazu-ossd` on their server. With routers: one `tarazu-ossd` on each, and one `tarazu-ossd
+    --routers` per OSS.
     """
     config = ["--config", str(testbed.directory / "etc" / "tarazu.toml")]
     server_env = _server_environment()
@@ -92,6 +93,8 @@ def daemon_commands(testbed: Directory) -> list[Daemon]:
         Daemon("tarazu-mdsd", [program("tarazu-mdsd"), *config, "--root", str(testbed.mds_root)], server_env)
     ]
     daemons += [oss_daemon(name, Path(config[1]), testbed.oss_root(name)) for name in testbed.oss_names]
+    if testbed.config.mdts > 1:
+        daemons.append(oss_daemon("mds", Path(config[1]), testbed.mds_root))
     for name in testbed.router_names:
         if name not in testbed.dead():
             daemons.append(oss_daemon(name, Path(config[1]), testbed.router_root(name)))

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@ static int made(struct tb_making *making, int dirfd, const char *path, int refus
 PUBLIC int mkdir(const char *path, mode_t mode)
 {
     struct tb_making making;
-    int refused = dir_begin(&making, AT_FDCWD, path);
+    int refused = dir_begin(&making, AT_FDCWD, path, false);
 
     return made(&making, AT_FDCWD, path, refused, refused ? -1 : NEXT(mkdir)(path, mode));
 }
@@ -29,7 +30,7 @@ PUBLIC int mkdir(const char *path, mode_t mode)
 PUBLIC int mkdirat(int dirfd, const char *path, mode_t mode)
 {
     struct tb_making making;
-    int refused = dir_begin(&making, dirfd, path);
+    int refused = dir_begin(&making, dirfd, path, false);
 
     return made(&making, dirfd, path, refused, refused ? -1 : NEXT(mkdirat)(dirfd, path, mode));
 }
@@ -97,6 +98,24 @@ PUBLIC int unlinkat(int dirfd, const char *path, int flags)
     uint32_t mdt;
 
     return removing(dirfd, path, flags, &mdt) ? -1 : removed(NEXT(unlinkat)(dirfd, path, flags), flags, mdt);
+}
+
+PUBLIC int remove(const char *path)
+{
+    return unlink(path) == 0 || (errno == EISDIR && rmdir(path) == 0) ? 0 : -1;
+}
+
+/* libc makes the name and the directory at once: the MDT is chosen when it is there. */
+PUBLIC char *mkdtemp(char *template)
+{
+    char *made = NEXT(mkdtemp)(template);
+    struct tb_making making;
+    int saved = errno;
+
+    if (made && tb_attach() && dir_begin(&making, AT_FDCWD, made, true) == 0)
+        dir_end(&making, AT_FDCWD, made, true);
+    errno = saved;
+    return made;
 }
 
 static int renaming(int from, const char *path, int to, const char *target, uint32_t *mdt)

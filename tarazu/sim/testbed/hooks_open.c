@@ -168,8 +168,13 @@ static int temporary(char *template, int suffix, int flags)
     if (fd < 0)
         return fd;
     rc = fd_opened(fd, O_RDWR | O_CREAT, false);
-    if (rc == 0)
+    if (rc == 0) {
+        if (tb_attach() && path_in_mount(AT_FDCWD, template, true)) {
+            mdt_count(place_of_path(AT_FDCWD, template), MD_MKNOD, 1);
+            mdt_count(place_of_path(AT_FDCWD, template), MD_OPEN, 1);
+        }
         return fd;
+    }
     NEXT(unlinkat)(AT_FDCWD, template, 0);
     NEXT(close)(fd);
     errno = -rc;

@@ -11,15 +11,16 @@
 
 /* Ends under the lock where the directory is to be in the mount: who finds it made must find all that is known of it.
  */
-int dir_begin(struct tb_making *making, int dirfd, const char *path)
+int dir_begin(struct tb_making *making, int dirfd, const char *path, bool made)
 {
     char whole[PATH_MAX], *name;
     size_t length = path ? strlen(path) : 0;
     const char *directory = ".";
     int rc = 0, saved = errno;
     struct stat st;
+    bool there;
 
-    making->ours = false;
+    memset(making, 0, sizeof(*making));
     while (length > 1 && path[length - 1] == '/')
         length--;
     if (length == 0 || length >= sizeof(whole))
@@ -28,7 +29,8 @@ int dir_begin(struct tb_making *making, int dirfd, const char *path)
     whole[length] = 0;
     if (!path_in_mount(dirfd, whole, true))
         return 0;
-    making->there = syscall(SYS_newfstatat, dirfd, whole, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    /* Of what is there already the client knows by its lookup: it asks no MDT. */
+    there = !made && syscall(SYS_newfstatat, dirfd, whole, &st, AT_SYMLINK_NOFOLLOW) == 0;
     name = strrchr(whole, '/');
     if (name) {
         *name++ = 0;
@@ -40,13 +42,12 @@ int dir_begin(struct tb_making *making, int dirfd, const char *path)
 
         if (parent >= 0) {
             rc = mdt_wait(place_of_name(parent, name));
-            if (rc == 0 && !making->there)
+            if (rc == 0 && !there)
                 mdt = lmv_choose(parent, name, NULL, &making->place);
             real_close(parent);
             rc = rc ? rc : mdt < 0 ? mdt : mdt_wait((uint32_t)mdt);
         }
-    } else
-        memset(&making->place, 0, sizeof(making->place));
+    }
     errno = saved;
     if (rc == 0) {
         making->ours = true;

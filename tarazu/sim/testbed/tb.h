@@ -146,7 +146,7 @@ struct tb_place {
 
 /* A directory that is being made. */
 struct tb_making {
-    bool ours, there; /* in the mount; there is something of that name */
+    bool ours; /* in the mount */
     struct tb_place place;
 };
 
@@ -214,8 +214,8 @@ int lmv_set_default(int fd, const struct lmv_user_md *lum);
 int lmv_choose(int parent, const char *name, const struct lmv_user_md *asked, struct tb_place *place);
 int lmv_default(int fd, struct lmv_user_md *out);
 
-/* making.c: 0 or a negative errno; what has begun is to end */
-int dir_begin(struct tb_making *making, int dirfd, const char *path);
+/* making.c: 0 or a negative errno; what has begun is to end. `made`: libc has made it by itself already */
+int dir_begin(struct tb_making *making, int dirfd, const char *path, bool made);
 void dir_end(struct tb_making *making, int dirfd, const char *path, bool made);
 
 /* sidecar.c */

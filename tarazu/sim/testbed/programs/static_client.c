@@ -36,7 +36,7 @@ int __wrap_open(const char *path, int flags, ...)
 int __wrap_mkdir(const char *path, mode_t mode)
 {
     struct tb_making making;
-    int rc = tb_attach() ? dir_begin(&making, AT_FDCWD, path) : 1;
+    int rc = tb_attach() ? dir_begin(&making, AT_FDCWD, path, false) : 1;
 
     if (rc > 0)
         return __real_mkdir(path, mode);
