@@ -82,7 +82,16 @@ class MdtStatistics:
                     _count(self.jobs[index].setdefault(job, self._counters()), grown, slower[index])
             self.done[index] = done
             self._write(index, now)
+        if len(self.done) > 1:
+            self._write_lnet()
         self._write_clients()
+
+    def _write_lnet(self) -> None:
+        """What an ossd on this server looks for."""
+        requests = sum(sum(client.values()) for done in self.done for client in done)
+        stats = statfiles.lnet_stats(requests, requests, 300 * requests, 500 * requests)
+        files = {f"{DEBUG}/lnet/stats": stats, f"{DEBUG}/lnet/nis": statfiles.lnet_nis("mds@tcp")}
+        roots.write_tree(self.testbed.mds_root, files)
 
     def capacity(self, index: int) -> dict[str, object]:
         """What `kbytes*` and `files*` say."""
