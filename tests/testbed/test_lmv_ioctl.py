@@ -264,6 +264,12 @@ result = [ask('striped', lfs_dirs.GET_STRIPE, lfs_dirs.STRIPES, 8, 0, 0, 0),
     assert answer[6] == [2, 0, 0, 0]
 
 
+def test_the_attributes_set_nothing(client: Client) -> None:
+    """As captured: of a directory that is there neither its MDT nor its default can be set so."""
+    source = "[attempt(os.setxattr, 'here0', 'lustre.' + name, bytes(48)) for name in ('dmv', 'lmv')]"
+    assert [getattr(errno, each) for each in client(source)] == [errno.EOPNOTSUPP] * 2
+
+
 def test_elsewhere_it_is_no_ioctl_of_ours(tmp_path: Path) -> None:
     descriptor = os.open(tmp_path, os.O_RDONLY)
     try:

@@ -5,6 +5,7 @@ its source.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import subprocess
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from tarazu.cli import main
 from tarazu.errors import BadInput
 from tarazu.sim.testbed import Testbed, down, lctl, up
 from tarazu.sim.testbed.library import library_directory
@@ -282,6 +284,15 @@ def test_what_it_takes_is_the_slowest_mdts_time_and_beside_it_the_bound(bed: Tes
     assert taken.seconds == pytest.approx([one, one, one, 4 * one])
     assert taken.completion_s == pytest.approx(4 * one)
     assert taken.bound_s == pytest.approx(4 * one / 3.25)
+
+
+def test_the_command_shows_what_mdts_did(bed: Testbed, capsys: Any) -> None:
+    sh(bed, "lfs mkdir -i 3 d")
+    assert main(["sim", "testbed", "usage", str(bed.directory)]) == 0
+    said = capsys.readouterr().out
+    assert len(re.findall(r"^  MDT [0-3] +\d+ created +[\d.]+ s$", said, re.MULTILINE)) == 4
+    assert main(["sim", "testbed", "usage", "--json", str(bed.directory)]) == 0
+    assert len(json.loads(capsys.readouterr().out)["metadata"]["seconds"]) == 4
 
 
 def test_what_reaches_an_mdt_that_is_away_waits_for_it(bed: Testbed) -> None:

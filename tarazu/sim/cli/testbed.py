@@ -29,6 +29,7 @@ from tarazu.sim.testbed import testbed as beds
 from tarazu.sim.testbed import units
 from tarazu.sim.testbed.configuration import configure as write_configuration
 from tarazu.sim.testbed.daemons import wait_until_ready
+from tarazu.sim.testbed.usage import metadata_time
 from tarazu.units import human_bytes
 
 
@@ -252,6 +253,14 @@ def _usage(arguments: argparse.Namespace) -> int:
         f"OST cost {used.ost_cost:.3f}   OSS cost {used.oss_cost:.3f}   fill max/mean {used.fill_cost:.3f}"
     )
     value = {name: getattr(used, name) for name in used.__struct_fields__}
+    if testbed.config.mdts > 1:
+        took = metadata_time(testbed)
+        for index, (creates, seconds) in enumerate(zip(took.creates, took.seconds, strict=True)):
+            lines.append(f"  MDT {index:<4}{creates:>10} created   {seconds:.3f} s")
+        lines.append(
+            f"MDTs one operation after another: {took.completion_s:.3f} s, at best {took.bound_s:.3f} s"
+        )
+        value["metadata"] = {name: getattr(took, name) for name in took.__struct_fields__}
     return _print(arguments, value, "\n".join(lines))
 
 
