@@ -146,6 +146,51 @@ class Oss(msgspec.Struct, frozen=True, omit_defaults=True):
         return max(self.cpu_load, self.memory_load, self.lnet_load)
 
 
+class Mdt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One metadata target as last reported. A target is keyed by (file system, index)."""
+
+    index: int
+    server: str
+    """Name of the server that reported it last (failover moves it)."""
+    total_bytes: int
+    avail_bytes: int
+    """`kbytesavail` of its `osd-*`."""
+    files_total: int
+    files_free: int
+    """Inodes."""
+    creates_per_s: float = 0.0
+    """Files and directories made (`mknod`, which counts creating opens too, and `mkdir` of `md_stats`), as
+    `operations_per_s` in its server's last interval; 0 also before there is one."""
+    create_s: float | None = None
+    """Mean time of one of these on the server, without the network and the wait for a thread; None: not known."""
+    operations_per_s: float = 0.0
+    relative_speed: float | None = None
+    """Speed beside the other MDTs at like load, operation by operation; 1 for one like them; None: not known."""
+    speed_why: str = ""
+    """What it was compared with, or why that cannot be known."""
+    active: bool = True
+    """As far as mdsd sees it; where it is on no MDS, always true."""
+    stale: bool = False
+    """No report for longer than the view trusts."""
+
+    @property
+    def usable(self) -> bool:
+        """True when a directory may be made here: active, with inodes left, and the report is fresh."""
+        return self.active and not self.stale and self.files_free > 0
+
+    @property
+    def fill(self) -> float:
+        """Share of its inodes, or of its space where that is more, that is used, 0-1."""
+        files = 1 - self.files_free / self.files_total if self.files_total else 0.0
+        space = 1 - self.avail_bytes / self.total_bytes if self.total_bytes else 0.0
+        return max(files, space)
+
+    @property
+    def sick(self) -> bool:
+        """Slow enough to be avoided, whatever other problem it has."""
+        return self.relative_speed is not None and self.relative_speed < SICK
+
+
 class SystemView(msgspec.Struct, frozen=True):
     """What the metadata server knows of one file system at one moment."""
 
@@ -159,6 +204,8 @@ class SystemView(msgspec.Struct, frozen=True):
     """Of the OST that is full first, at the rate of the last days; None where none fills, or that is not known."""
     common_relative: float = 1.0
     """Speed of most OSTs over what is usual for them, where none is to blame: see `ost_state.common_cause`."""
+    mdts: tuple[Mdt, ...] = ()
+    """Sorted by index; none where no ossd runs on an MDS."""
 
     def oss_of(self, name: str) -> Oss:
         """The server of that name; an unloaded one when it never reported host statistics."""

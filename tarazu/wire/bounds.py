@@ -32,6 +32,12 @@ MAX_NIDS_CHARACTERS = 64 << 10
 MAX_ROUTERS = 1_000
 MAX_RULES = 4_096
 """That one OSS reports, and that it is to have."""
+MAX_MDTS = 256
+"""Of one server, and of one file system: Lustre's own limit (its manual, DNE)."""
+MAX_OPERATIONS = 64
+"""Kinds of metadata operations of one MDT; 2.17 has some 30."""
+MAX_MDT_JOBS = 100
+"""Jobs named of one MDT."""
 MAX_POINTS = 4_096
 """Of one bandwidth curve."""
 
