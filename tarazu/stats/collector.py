@@ -21,16 +21,18 @@ from tarazu.stats import (
     host,
     job_stats,
     lnet,
+    mdt_stats,
     reading,
     routing,
     service,
 )
+from tarazu.stats.mds_load import operations
 from tarazu.stats.outstanding import NOTHING, Watch
-from tarazu.stats.params import PARAMETERS, barred, find, find_exports, ost_target
+from tarazu.stats.params import PARAMETERS, barred, find, find_exports, is_mdt, mdt_target, ost_target
 from tarazu.stats.rates import MAX_FILES, Export, JobRates, Seen, client_rates, exported
 from tarazu.units import KIB, MIB
-from tarazu.wire.bounds import MAX_ID_CHARACTERS
-from tarazu.wire.reports import OssReport, OstReport, RouterLoad
+from tarazu.wire.bounds import MAX_ID_CHARACTERS, MAX_MDTS
+from tarazu.wire.reports import MdtReport, OssReport, OstReport, RouterLoad
 
 log = logging.getLogger("tarazu.stats")
 
@@ -66,11 +68,12 @@ class Collector:
         self._sequence = 0
         self._before: _Sample | None = None
         self._jobs = JobRates()
+        self._mdt_jobs = mdt_stats.MdtJobs()
         self._watch = Watch()
         self._failed: dict[str, str] = {}
         self._said: set[str] = set()
-        self._only_routes = False
-        """An LNet router without targets: nothing is missing where they would be."""
+        self._no_osts = False
+        """An LNet router without targets, or an MDS: nothing is missing where OSTs would be."""
 
     def collect(self, now: float, clock_s: float | None = None) -> OssReport:
         """Counters and state as they are; rates over the time since the last call (0 in the first).
@@ -84,11 +87,13 @@ class Collector:
         node = self._guard("host", lambda: host.read(self.root))
         net = self._file("lnet.stats", lnet.parse)
         routes = self._file("lnet.routes", str) or ""
-        self._only_routes = routing.is_routing(routes) and not find(self.root, "obdfilter.*.kbytestotal")
+        mds = any(is_mdt(device) for device in find(self.root, "mdt.*.md_stats"))
+        self._no_osts = (mds or routing.is_routing(routes)) and not self._has_osts()
         ost_io = self._file("ost.OSS.ost_io.stats", counters.parse)
         osts = self._osts(ost_io)
         self._read_jobs()
         jobs = self._jobs.take()
+        mdts = self._mdts() if mds else ()
         exports = self._read_exports() if self.exports else {}
         self._before = _Sample(clock_s, node.cpu if node else None, net, ost_io, exports)
         self._sequence += 1
@@ -117,7 +122,11 @@ class Collector:
             router=router,
             routes=known,
             link_bytes_per_s=host.link_bytes_per_s(nids) if self._here and nids else 0.0,
+            mdts=mdts,
         )
+
+    def _has_osts(self) -> bool:
+        return any(ost_target(device) for device in find(self.root, "obdfilter.*.kbytestotal"))
 
     def _router(
         self,
@@ -171,6 +180,38 @@ class Collector:
             for ost, report in served.items()
         ]
 
+    def _mdts(self) -> tuple[MdtReport, ...]:
+        counted = self._files("mdt.*.md_stats", mdt_stats.parse, mdt_target)
+        space = {n: self._files(f"mdt.*.{n}", counters.whole_number, mdt_target) for n in mdt_stats.CAPACITY}
+        did = {}
+        for device, path in self._found("mdt.*.job_stats").items():
+            if is_mdt(device):
+                jobs = self._guard("mdt.*.job_stats", lambda path=path: operations(path), str(path))  # type: ignore[misc]
+                if jobs is not None:
+                    did[device] = jobs
+        jobs_of = self._mdt_jobs.take(did)
+        whole = [
+            device for device in sorted(space["kbytestotal"]) if all(device in of for of in space.values())
+        ]
+        reports: dict[tuple[str, int], MdtReport] = {}
+        for device in whole:
+            target = mdt_target(device)
+            if target is None or target in reports or len(target[0]) > MAX_ID_CHARACTERS:
+                continue
+            stats = counted.get(device)
+            reports[target] = MdtReport(
+                fs_name=target[0],
+                index=target[1],
+                total_bytes=space["kbytestotal"][device] * KIB,
+                avail_bytes=space["kbytesavail"][device] * KIB,
+                files_total=space["filestotal"][device],
+                files_free=space["filesfree"][device],
+                operations=stats.operations if stats else (),
+                counters_start_s=stats.start_s if stats else 0.0,
+                jobs=jobs_of.get(device, ()),
+            )
+        return tuple(reports.values())[:MAX_MDTS]
+
     def _devices(self) -> service.Devices:
         mntdev = self._files("osd-*.*.mntdev", str.strip)
         stats = self._file("diskstats", diskstats.parse)
@@ -204,11 +245,16 @@ class Collector:
         path = self._found(parameter).get("")
         return self._guard(parameter, lambda: parse(reading.text(path)), str(path)) if path else None
 
-    def _files(self, parameter: str, parse: Callable[[str], T]) -> dict[str, T]:
-        """Device → parsed content of the parameter, for the OSTs where it can be read."""
+    def _files(
+        self,
+        parameter: str,
+        parse: Callable[[str], T],
+        target: Callable[[str], tuple[str, int] | None] = ost_target,
+    ) -> dict[str, T]:
+        """Device → parsed content of the parameter, for the OSTs (or MDTs) where it can be read."""
         values: dict[str, T] = {}
         for device, path in self._found(parameter).items():
-            if ost_target(device) is None:
+            if target(device) is None:
                 continue
 
             def read(path: Path = path) -> T:
@@ -222,7 +268,7 @@ class Collector:
     def _found(self, parameter: str) -> dict[str, Path]:
         paths = self._guard(parameter, lambda: find(self.root, parameter)) or {}
         expected = PARAMETERS[parameter].expected and not (
-            self._only_routes and PARAMETERS[parameter].role == "oss"
+            self._no_osts and PARAMETERS[parameter].role == "oss"
         )
         if not paths and expected:
             closed = barred(self.root, parameter)

@@ -10,12 +10,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from tarazu.stats import counters, host, job_stats, lnet, reading
+from tarazu.stats.mdt_stats import COUNTED_TWICE, busiest, grown
 from tarazu.stats.params import find, is_mdt
-
-MAX_JOBS = 10
-"""Named: those with most operations."""
-BYTES = ("read_bytes", "write_bytes")
-"""Rows of `md_stats` that count what other rows have counted."""
 
 _SAMPLES = re.compile(rb"samples: *([1-9]\d{0,17})\b")
 T = TypeVar("T")
@@ -121,14 +117,14 @@ def operations(path: Path) -> dict[str, int]:
 
 
 def _rates(now: counters.Stats, before: counters.Stats, elapsed_s: float) -> dict[str, float]:
-    grown = {}
+    rates = {}
     for name, row in now.rows.items():
         old = before.row(name).samples
         if counters.were_reset(now.start_s, before.start_s, (row.samples,), (old,)):
             old = 0
-        if row.samples > old and name not in BYTES:
-            grown[name] = (row.samples - old) / elapsed_s
-    return grown
+        if row.samples > old and name not in COUNTED_TWICE:
+            rates[name] = (row.samples - old) / elapsed_s
+    return rates
 
 
 def _busiest(
@@ -136,10 +132,6 @@ def _busiest(
 ) -> tuple[tuple[str, float], ...]:
     totals: dict[str, int] = {}
     for mdt in now.keys() & before.keys():
-        for name, total in now[mdt].items():
-            old = before[mdt].get(name, 0)
-            # An entry that was dropped when idle began anew.
-            if more := total - old if total >= old else total:
-                totals[name] = totals.get(name, 0) + more
-    most = sorted(totals.items(), key=lambda item: (-item[1], item[0]))[:MAX_JOBS]
-    return tuple((job_stats.unquote(name), count / elapsed_s) for name, count in most)
+        for name, more in grown(now[mdt], before[mdt]).items():
+            totals[name] = totals.get(name, 0) + more
+    return tuple((name, count / elapsed_s) for name, count in busiest(totals))

@@ -202,15 +202,18 @@ PARAMETERS: dict[str, Parameter] = {
         {f"{PROC}/mdt/*/recovery_status": ALL, f"{DEBUG}/mdt/*/recovery_status": "fallback"},
         expected=False,
     ),
-    "mdt.*.filesfree": _mds(
-        "inodes left of each MDT",
-        {
-            f"{SYS}/mdt/*/filesfree": "fallback",
-            f"{PROC}/mdt/*/filesfree": "fallback",
-            f"{SYS}/osd-*/*/filesfree": "2.15-2.17",
-            f"{PROC}/osd-*/*/filesfree": "2.12",
-        },
-    ),
+    **{
+        f"mdt.*.{name}": _mds(
+            "inodes and space of each MDT",
+            {
+                f"{SYS}/mdt/*/{name}": "fallback",
+                f"{PROC}/mdt/*/{name}": "fallback",
+                f"{SYS}/osd-*/*/{name}": "2.15-2.17",
+                f"{PROC}/osd-*/*/{name}": "2.12",
+            },
+        )
+        for name in ("filestotal", "filesfree", "kbytestotal", "kbytesavail")
+    },
     "llite.*.stats": _announcer(
         "bytes and requests of programs, where parameters learn",
         {f"{DEBUG}/llite/*/stats": ALL, f"{PROC}/llite/*/stats": "fallback"},
@@ -261,7 +264,8 @@ def table() -> str:
 
 
 _TARGET = re.compile(r"(?P<fs>.+?)-OST(?P<index>[0-9a-fA-F]{4,8})")
-_MDT = re.compile(r".+?-MDT[0-9a-fA-F]{4}$")
+_MDT = re.compile(r"(?P<fs>.+?)-MDT(?P<index>[0-9a-fA-F]{4})$")
+_MDT_CONNECTION = re.compile(r"(?P<fs>.+?)-MDT(?P<index>[0-9a-fA-F]{4})-osp-MDT[0-9a-fA-F]{4}$")
 
 
 def find(root: str | Path, parameter: str) -> dict[str, Path]:
@@ -349,6 +353,18 @@ def ost_target(device: str) -> tuple[str, int] | None:
     return (match["fs"], int(match["index"], 16)) if match else None
 
 
+def mdt_target(device: str) -> tuple[str, int] | None:
+    """(file system, MDT index) of `scratch-MDT0000`; None for anything else, one MDS's connection to it too."""
+    match = _MDT.match(device)
+    return (match["fs"], int(match["index"], 16)) if match else None
+
+
+def mdt_connected(device: str) -> tuple[str, int] | None:
+    """(file system, MDT index) of another MDT's connection to it, `scratch-MDT0001-osp-MDT0000`."""
+    match = _MDT_CONNECTION.match(device)
+    return (match["fs"], int(match["index"], 16)) if match else None
+
+
 def is_mdt(device: str) -> bool:
     """`scratch-MDT0000`; not one MDS's connection to it."""
     return _MDT.match(device) is not None
@@ -357,3 +373,8 @@ def is_mdt(device: str) -> bool:
 def target_name(fs_name: str, index: int) -> str:
     """`scratch-OST001f`, as Lustre writes it."""
     return f"{fs_name}-OST{index:04x}"
+
+
+def mdt_name(fs_name: str, index: int) -> str:
+    """`scratch-MDT0001`, as Lustre writes it."""
+    return f"{fs_name}-MDT{index:04x}"

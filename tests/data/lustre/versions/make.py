@@ -207,6 +207,9 @@ def mds(version: Version) -> dict[str, str]:
         f"{PROC}/mdt/scratch-MDT0000/md_stats": stats(version, md_stats),
         f"{PROC}/mdt/scratch-MDT0000/job_stats": job_stats(version, {"mdtest.0": (0, 4096)}),
         f"{osd_plain}/{version.osd}/scratch-MDT0000/filesfree": "4321\n",
+        f"{osd_plain}/{version.osd}/scratch-MDT0000/filestotal": "5000\n",
+        f"{osd_plain}/{version.osd}/scratch-MDT0000/kbytestotal": "4000\n",
+        f"{osd_plain}/{version.osd}/scratch-MDT0000/kbytesavail": "2000\n",
     }
     for index, (active, most, status, state) in enumerate(
         ((1, 20000, 0, "FULL"), (1, 0, 0, "FULL"), (1, 20000, -28, "FULL"), (0, 20000, -108, "DISCONN"))
