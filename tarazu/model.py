@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tarazu.malformed import described
-from tarazu.ost_state import SICK, OstState, Verdict, judge
+from tarazu.ost_state import SICK, OstState, Verdict, judge, judge_mdt
 
 ANY_RANK = -1
 """Rank of a process that has none, and of a file that several ranks share."""
@@ -162,21 +162,26 @@ class Mdt(msgspec.Struct, frozen=True, omit_defaults=True):
     """Files and directories made (`mknod`, which counts creating opens too, and `mkdir` of `md_stats`), as
     `operations_per_s` in its server's last interval; 0 also before there is one."""
     create_s: float | None = None
-    """Mean time of one of these on the server, without the network and the wait for a thread; None: not known."""
+    """Mean time of one of these on the server, without the network and the wait for a thread; None: not known. A
+    directory whose parent is on another MDT takes several times as long: `relative_speed` compares, this does not."""
     operations_per_s: float = 0.0
     relative_speed: float | None = None
     """Speed beside the other MDTs at like load, operation by operation; 1 for one like them; None: not known."""
     speed_why: str = ""
     """What it was compared with, or why that cannot be known."""
+    load: float = 0.0
+    """Of its server, as `Oss.load`, 0-1."""
     active: bool = True
-    """As far as mdsd sees it; where it is on no MDS, always true."""
+    """False: `health` says why; where mdsd is on no MDS that is not seen, and it is true."""
     stale: bool = False
     """No report for longer than the view trusts."""
+    health: str = ""
+    """Why no directory should be made here now, as an MDS sees it (`dead: CONNECTING`, `inactive`)."""
 
     @property
     def usable(self) -> bool:
-        """True when a directory may be made here: active, with inodes left, and the report is fresh."""
-        return self.active and not self.stale and self.files_free > 0
+        """True when a directory may be made here: connected, with inodes and space, and the report is fresh."""
+        return self.active and not self.stale and self.files_free > 0 and self.avail_bytes > 0
 
     @property
     def fill(self) -> float:
@@ -189,6 +194,10 @@ class Mdt(msgspec.Struct, frozen=True, omit_defaults=True):
     def sick(self) -> bool:
         """Slow enough to be avoided, whatever other problem it has."""
         return self.relative_speed is not None and self.relative_speed < SICK
+
+    @property
+    def judged(self) -> OstState:
+        return judge_mdt(self)
 
 
 class SystemView(msgspec.Struct, frozen=True):

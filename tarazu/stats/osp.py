@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarazu.stats import reading
-from tarazu.stats.params import find, ost_target
+from tarazu.stats.params import find, mdt_connected, ost_target
 
 HEALTHY = ("FULL", "IDLE")
 """States of a connection that is up. IDLE: given up for want of use, made again with the next request."""
@@ -57,6 +57,8 @@ class TargetTrouble(NamedTuple):
     full: frozenset[Target]
     refusing: Mapping[Target, str]
     """Target → which parameter says that no object is made there."""
+    mdts: Mapping[Target, str] = {}
+    """(file system, MDT index) → state of a connection to it that is not up, or `inactive`."""
 
 
 NOTHING = TargetTrouble(frozenset(), {}, frozenset(), {})
@@ -92,6 +94,8 @@ class Osps:
     def __init__(self, root: str | Path = "/") -> None:
         self._root = root
         self._states: list[tuple[Target, str]] = []
+        self._mdts: list[tuple[Target, str, str]] = []
+        """Of one MDT's connection to another: `state`, and `active`."""
         self._others: dict[str, list[tuple[Target | None, str]]] = {}
         """Parameter → files; those of `lod` tell of many targets each."""
         self._turn = 0
@@ -132,16 +136,34 @@ class Osps:
             refusing |= self._said.get(parameter, {})
         for target in self._said.get("osp.*.active", {}):
             lost.pop(target, None)  # the administrator took it out
-        return TargetTrouble(frozenset(known), lost, frozenset(full), refusing)
+        return TargetTrouble(frozenset(known), lost, frozenset(full), refusing, self._look_at_mdts())
+
+    def _look_at_mdts(self) -> dict[Target, str]:
+        amiss = {}
+        for target, state_path, active_path in self._mdts:
+            state = parse_state(_beginning(state_path).decode("ascii", "replace"))
+            if _beginning(active_path).strip() == b"0":
+                amiss[target] = "inactive"
+            elif state and state not in HEALTHY:
+                amiss[target] = f"dead: {state}"
+        return amiss
 
     def _list(self) -> None:
-        self._states = _files(self._root, "osp.*.state")
+        states = find(self._root, "osp.*.state")
+        self._states = _files(states)
+        mdts = {device: path for device, path in states.items() if mdt_connected(device)}
+        actives = find(self._root, "osp.*.active") if mdts else {}
+        self._mdts = [
+            (target, str(path), str(actives.get(device, "")))
+            for device, path in mdts.items()
+            if (target := mdt_connected(device))
+        ]
         self._others = {}
         for name in (*_SWITCHES, "osp.*.prealloc_status"):
             if name.startswith("lod"):
                 self._others[name] = [(None, str(path)) for path in find(self._root, name).values()]
             else:
-                self._others[name] = [*_files(self._root, name)]
+                self._others[name] = [*_files(find(self._root, name))]
         self._others = {name: files for name, files in self._others.items() if files}
         self._said = {name: said for name, said in self._said.items() if name in self._others}
         if self._listed_s is None and len(self._states) > IN_TURN:
@@ -172,9 +194,8 @@ def _inactive(path: str) -> list[Target]:
     return [target for target, active in parse_target_obd(text) if not active] if "INACTIVE" in text else []
 
 
-def _files(root: str | Path, parameter: str) -> list[tuple[Target, str]]:
-    paths = find(root, parameter).items()
-    return [(target, str(path)) for device, path in paths if (target := ost_target(device))]
+def _files(paths: Mapping[str, Path]) -> list[tuple[Target, str]]:
+    return [(target, str(path)) for device, path in paths.items() if (target := ost_target(device))]
 
 
 def _beginning(path: str) -> bytes:

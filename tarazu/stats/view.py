@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tarazu.model import Oss, Ost, SystemView
 from tarazu.stats import mds
 from tarazu.stats.estimate import SpeedEstimate
+from tarazu.stats.mdt_view import MdtDetails, MdtViews
 from tarazu.stats.moved import UNKNOWN, Moved, moved
 from tarazu.stats.params import target_name
 from tarazu.stats.speed import SpeedEstimator
@@ -90,6 +91,7 @@ class ViewBuilder:
         self._servers: dict[str, _Server] = {}
         self._targets: dict[str, dict[int, _Target]] = {}
         """File system → OST index → what is known of it."""
+        self._mdts = MdtViews()
         self.impossible: dict[str, tuple[str, ...]] = {}
         """OSS → targets of its newest report that were left out."""
         self.late: Counter[str] = Counter()
@@ -121,13 +123,15 @@ class ViewBuilder:
             for oldest in list(sequences)[:-MAX_INCARNATIONS]:
                 del sequences[oldest]
         possible = [ost for ost in report.osts if _is_possible(ost)]
-        self._name_impossible(report, possible)
         highest = max(before.highest_lnet_bytes_per_s if before else 0.0, report.lnet_bytes_per_s)
         rates = (report.cpu_load, report.memory_load, report.lnet_bytes_per_s)
         earlier = before.rates[-LOAD_REPORTS + 1 :] if before else ()
         self._servers[report.oss] = _Server(report, received_s, highest, (*earlier, rates), sequences)
         no_counters = "obdfilter.*.stats" in report.unreadable
-        seconds = 0.0 if no_counters else _interval_s(report, received_s, before)
+        seconds = _interval_s(report, received_s, before, "obdfilter.*.stats")
+        mdt_s = _interval_s(report, received_s, before, "mdt.*.md_stats")
+        bad_mdts = self._mdts.update(report, received_s, mdt_s, lambda name: self._servers[name].report)
+        self._name_impossible(report, possible, bad_mdts)
         own = {
             (o.fs_name, o.index): o
             for o in reversed(possible)  # of one that is named twice, the first
@@ -164,6 +168,7 @@ class ViewBuilder:
         for here in self._targets.values():
             for index, target in here.items():
                 here[index] = target._replace(received_s=target.received_s + silence_s)
+        self._mdts.shift(lambda received_s: received_s + silence_s)
 
     def _clock_was_set_back(self, now: float) -> None:
         """Nothing was received after `now`: else a server that stops would stay fresh until then."""
@@ -172,13 +177,15 @@ class ViewBuilder:
         for targets in self._targets.values():
             for index, target in targets.items():
                 targets[index] = target._replace(received_s=min(target.received_s, now))
+        self._mdts.shift(lambda received_s: min(received_s, now))
 
-    def _name_impossible(self, report: OssReport, possible: Sequence[OstReport]) -> None:
-        if len(possible) == len(report.osts):
+    def _name_impossible(self, report: OssReport, possible: Sequence[OstReport], mdts: Sequence[str]) -> None:
+        if len(possible) == len(report.osts) and not mdts:
             self.impossible.pop(report.oss, None)
             return
         known = set(map(id, possible))
-        named = tuple(target_name(o.fs_name, o.index) for o in report.osts if id(o) not in known)
+        osts = (target_name(o.fs_name, o.index) for o in report.osts if id(o) not in known)
+        named = (*osts, *mdts)
         for name in set(named) - set(self.impossible.get(report.oss, ())):
             log.warning("%s: %s is left out: it reports impossible values", report.oss, name)
         self.impossible[report.oss] = named[:MAX_NAMED]
@@ -261,8 +268,14 @@ class ViewBuilder:
         highest = max((s.highest_lnet_bytes_per_s for s in self._servers.values()), default=0.0)
         floor = max(highest / 10, LNET_FLOOR_BYTES_PER_S)
         osses = tuple(self._oss(name, floor) for name in names)
-        common = self.speeds.common(fs_name)
-        return SystemView(fs_name, now if taken_s is None else taken_s, osts, osses, common_relative=common)
+        return SystemView(
+            fs_name,
+            now if taken_s is None else taken_s,
+            osts,
+            osses,
+            common_relative=self.speeds.common(fs_name),
+            mdts=self._mdts.view(fs_name, now, self.stale_after_s, lambda name: self._oss(name, floor).load),
+        )
 
     def _ost(
         self,
@@ -324,6 +337,10 @@ class ViewBuilder:
             for index, t in self._targets.get(fs_name, {}).items()
         }
 
+    def mdt_details(self, fs_name: str, now: float) -> dict[int, MdtDetails]:
+        """MDT index → what people may want to know of it."""
+        return self._mdts.details(fs_name, now, self.stale_after_s)
+
     def qos(self, fs_name: str, now: float) -> dict[str, Mapping[str, str]]:
         """`lod` device of the file system → its `qos_*` parameters; empty where mdsd is not on its MDS."""
         parameters = self._mds_state(now).qos
@@ -340,9 +357,9 @@ class ViewBuilder:
         return self._mds
 
 
-def _interval_s(report: OssReport, received_s: float, before: _Server | None) -> float:
-    """Over how long a report's counters grew since the one before; 0: that is not known."""
-    if before is None or "obdfilter.*.stats" in before.report.unreadable:
+def _interval_s(report: OssReport, received_s: float, before: _Server | None, counters: str) -> float:
+    """Over how long these counters of a report grew since the one before; 0: that is not known."""
+    if before is None or counters in report.unreadable or counters in before.report.unreadable:
         return 0.0
     last = before.report
     follows = report.incarnation == last.incarnation and report.sequence == last.sequence + 1

@@ -22,6 +22,7 @@ from tarazu.ost_state import (
     Verdict,
     gravest,
     judge,
+    judge_mdt,
 )
 
 
@@ -122,6 +123,60 @@ class Target(msgspec.Struct, frozen=True):
         return self.writing_bytes_per_s + self.reading_bytes_per_s
 
 
+class OperationRate(msgspec.Struct, frozen=True):
+    """One kind of metadata operation on an MDT in its server's last interval."""
+
+    per_s: float
+    seconds: float | None = None
+    """Mean time of one; None: the server does not time them."""
+
+
+class MdtJobRate(msgspec.Struct, frozen=True):
+    """What a job does on an MDT, as its `job_stats` say."""
+
+    job_id: str
+    operations_per_s: float
+
+
+class MetadataTarget(msgspec.Struct, frozen=True):
+    """An MDT as mdsd sees it; fields as in `model.Mdt`."""
+
+    fs_name: str
+    index: int
+    server: str
+    total_bytes: int
+    avail_bytes: int
+    files_total: int
+    files_free: int
+    creates_per_s: float = 0.0
+    create_s: float | None = None
+    operations_per_s: float = 0.0
+    relative_speed: float | None = None
+    speed_why: str = ""
+    active: bool = True
+    stale: bool = False
+    health: str = ""
+    usable: bool = True
+    operations: dict[str, OperationRate] | None = None
+    """By name; None: not known."""
+    jobs: tuple[MdtJobRate, ...] = ()
+    """Most first."""
+    verdict: Verdict = Verdict.OK
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        """As Lustre names it: `scratch-MDT0001`."""
+        return f"{self.fs_name}-MDT{self.index:04x}"
+
+    @property
+    def fill(self) -> float:
+        """Share of its inodes, or of its space where that is more, that is used, 0-1."""
+        files = 1 - self.files_free / self.files_total if self.files_total else 0.0
+        space = 1 - self.avail_bytes / self.total_bytes if self.total_bytes else 0.0
+        return max(files, space)
+
+
 class Imbalance(msgspec.Struct, frozen=True):
     """Largest over mean of the OSTs of which something is known: 1 is even, their number is all on one."""
 
@@ -149,9 +204,11 @@ class Overview(msgspec.Struct, frozen=True):
     promises: int = 0
     """Allocations of running job steps."""
     metadata_per_s: float | None = None
-    """Metadata operations of the MDTs of mdsd's node; None where it serves none."""
+    """Metadata operations of the MDTs that ossds report, else of those of mdsd's node; None where there are none."""
     common_causes: tuple[str, ...] = ()
     """Of file systems of which most OSTs are slower than usual at once: which, and that none is to blame."""
+    mdts: tuple[MetadataTarget, ...] = ()
+    """By file system and index; none where no ossd runs on an MDS."""
 
 
 def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
@@ -178,6 +235,13 @@ def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
         closed = str((mdsd.get("gate") or {}).get("why_closed") or "")
         promises = int((mdsd.get("requests") or {}).get("promises") or 0)
         metadata = sum(sum(of.values()) for of in of_mds.values()) if of_mds else None
+        mdts = tuple(
+            _mdt(fs_name, of)
+            for fs_name, known in sorted(mdsd["file_systems"].items())
+            for of in known.get("mdts") or ()
+        )
+        if mdts:
+            metadata = sum(mdt.operations_per_s for mdt in mdts)
     except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:  # msgspec's own too
         raise WireError("mdsd's status", "servers and file systems", str(error)) from None
     judged = [t for of in by_fs.values() for t in _judged(of, servers)]
@@ -192,6 +256,7 @@ def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
         promises,
         metadata,
         commons,
+        mdts,
     )
 
 
@@ -274,4 +339,11 @@ def _target(fs_name: str, of: Mapping[str, Any], amiss: Mapping[str, Any]) -> tu
     return target, state
 
 
-described(Server, Target)
+def _mdt(fs_name: str, of: Mapping[str, Any]) -> MetadataTarget:
+    unknown = {n: None for n in ("relative_speed", "create_s") if of.get(n) and not math.isfinite(of[n])}
+    mdt = msgspec.convert({**of, "fs_name": fs_name} | unknown, MetadataTarget, strict=False)
+    state = judge_mdt(mdt)
+    return msgspec.structs.replace(mdt, verdict=state.verdict, why=state.why)
+
+
+described(Server, Target, MetadataTarget)

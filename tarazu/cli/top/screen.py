@@ -16,7 +16,7 @@ from tarazu.errors import BadInput
 from tarazu.names import shown
 from tarazu.ost_state import LETTER, WEIGHT
 from tarazu.units import counted, human_bytes, human_speed, human_time
-from tarazu.wire.overview import Imbalance, Overview, Target, over_mean
+from tarazu.wire.overview import Imbalance, MetadataTarget, Overview, Target, over_mean
 
 BARS, PLAIN_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*%#"
 STYLE = {
@@ -85,6 +85,7 @@ def screen(
     table = TargetTable(overview, targets, choice)
     moving = [t.moving_bytes_per_s for t in targets]
     head = _head(overview, targets, moving, choice, columns, every_s)
+    head += _mdts([m for m in overview.mdts if choice.fs_name in ("", m.fs_name)])
     here = {t.oss for t in targets}
     if busiest := jobs([s for s in overview.servers if s.name in here], MOST_JOBS):
         head.append([Span(f"busiest  {busiest}")])
@@ -153,6 +154,17 @@ def _head(
         [Span(f"max/mean {even}{oldest}")],
         [Span("OSTs     "), *(words or [Span("none", "dim")])],
     ]
+
+
+def _mdts(mdts: Sequence[MetadataTarget]) -> list[Line]:
+    """Each MDT with what it does, worst first; one that is well by its number alone."""
+    line: Line = []
+    for mdt in sorted(mdts, key=lambda m: (-m.verdict.weight, m.fs_name, m.index)):
+        word = f" {mdt.verdict}" if mdt.verdict.amiss else ""
+        rate = "" if mdt.operations is None else f" {mdt.operations_per_s:.0f}/s"
+        time = "" if mdt.create_s is None else f" {mdt.create_s * 1e3:.1f} ms"
+        line.append(Span(f"{mdt.index}{word}{rate}{time}  ", STYLE[mdt.verdict] if word else ""))
+    return [[Span("MDTs     "), *line]] if line else []
 
 
 def _stops(overview: Overview) -> list[str]:

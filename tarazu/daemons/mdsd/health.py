@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tarazu.model import Ost, SystemView
+from tarazu.model import Mdt, Ost, SystemView
 from tarazu.ost_state import IMPOSSIBLE, TOLD, UNUSABLE, WELL, OstState, Verdict, gravest, judge
 from tarazu.stats import osp
 from tarazu.stats.osp import Osps, Target
@@ -257,7 +257,9 @@ class Health:
         if impossible:
             beside = {o.index for o in view.osts if target_name(view.fs_name, o.index) in impossible}
         osts = (self._judged(view.fs_name, o, bad.get(o.index), o.index in beside) for o in view.osts)
-        return msgspec.structs.replace(view, osts=tuple(osts))
+        away = self.looker.seen.mdts
+        mdts = (_connected(mdt, away.get((view.fs_name, mdt.index), "")) for mdt in view.mdts)
+        return msgspec.structs.replace(view, osts=tuple(osts), mdts=tuple(mdts))
 
     def _judged(self, fs_name: str, ost: Ost, bad: OstState | None, impossible: bool) -> Ost:
         if bad:
@@ -288,6 +290,11 @@ class Health:
             for (fs, index), of in sorted((target, r.counts) for target, r in self._records.items())
             if fs == fs_name and not of.well
         }
+
+
+def _connected(mdt: Mdt, why: str) -> Mdt:
+    """As seen by the other MDTs of this node."""
+    return msgspec.structs.replace(mdt, active=False, health=why) if why else mdt
 
 
 def word(state: OstState) -> str:

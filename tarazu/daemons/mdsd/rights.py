@@ -12,6 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from tarazu.daemons.mdsd.limits import MAX_TARGETS
+from tarazu.stats.params import mdt_name, target_name
 from tarazu.wire.admission import Admission
 from tarazu.wire.messages import (
     AllocationRequest,
@@ -22,7 +23,7 @@ from tarazu.wire.messages import (
     StepNodes,
     TargetsTold,
 )
-from tarazu.wire.reports import OssReport, OstReport
+from tarazu.wire.reports import MdtReport, OssReport, OstReport
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import Peer
 
@@ -39,7 +40,7 @@ class Rights:
         self.refused = 0
         self._owner = owner
         self._said = SaidOnce(log)
-        self._reporters: dict[tuple[str, int], _Reporter] = {}
+        self._reporters: dict[str, _Reporter] = {}
 
     def refusal(self, peer: Peer, message: AllocationRequest | CountRequest) -> str:
         """Why this peer may not ask this; empty when it may."""
@@ -80,23 +81,26 @@ class Rights:
         """The report, without targets that this peer may not report. What two keys report at a time is noticed."""
         if peer.admission is None:
             return report
-        osts = tuple(ost for ost in report.osts if peer.admission.may_report(_target(ost)))
-        if len(osts) < len(report.osts):
-            foreign = next(_target(o) for o in report.osts if not peer.admission.may_report(_target(o)))
-            self._refuse(peer, f"the key {peer.key} reported {foreign}, which is not in {peer.key}.targets")
-            report = msgspec.structs.replace(report, osts=osts)
-        for ost in osts:
-            self._notice(peer.admission, ost, report, now)
+        names = [*map(_target, report.osts), *map(_target, report.mdts)]
+        if foreign := {name for name in names if not peer.admission.may_report(name)}:
+            first = next(name for name in names if name in foreign)
+            self._refuse(peer, f"the key {peer.key} reported {first}, which is not in {peer.key}.targets")
+            osts = tuple(ost for ost in report.osts if _target(ost) not in foreign)
+            mdts = tuple(mdt for mdt in report.mdts if _target(mdt) not in foreign)
+            report = msgspec.structs.replace(report, osts=osts, mdts=mdts)
+        for name in names:
+            if name not in foreign:
+                self._notice(peer.admission, name, report, now)
         return report
 
-    def _notice(self, admission: Admission, ost: OstReport, report: OssReport, now: float) -> None:
-        known = self._reporters.get((ost.fs_name, ost.index))
+    def _notice(self, admission: Admission, target: str, report: OssReport, now: float) -> None:
+        known = self._reporters.get(target)
         if known and known.key != admission.name and now < known.until:
             two = f"{known.key} ({known.oss}) and {admission.name} ({report.oss})"
-            self._said.warning(f"{_target(ost)} is reported with two keys: {two}")
+            self._said.warning(f"{target} is reported with two keys: {two}")
         if known or len(self._reporters) < MAX_TARGETS:
             until = now + 2 * max(report.interval_s, 1.0)
-            self._reporters[ost.fs_name, ost.index] = _Reporter(admission.name, report.oss, until)
+            self._reporters[target] = _Reporter(admission.name, report.oss, until)
 
     def _may_ask_for(self, peer: Peer, uid: int) -> bool:
         return peer.admission is None or peer.admission.may_ask_for(uid, self.uids_required)
@@ -120,5 +124,6 @@ class _Reporter(msgspec.Struct, frozen=True):
     """Two intervals later: until then another's report is odd."""
 
 
-def _target(ost: OstReport) -> str:
-    return f"{ost.fs_name}-OST{ost.index:04x}"
+def _target(of: OstReport | MdtReport) -> str:
+    name = mdt_name if isinstance(of, MdtReport) else target_name
+    return name(of.fs_name, of.index)

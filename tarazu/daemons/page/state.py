@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tarazu.daemons.page import links
 from tarazu.daemons.page.markup import Markup, count, element, join, table
 from tarazu.daemons.page.seen import FileSystemOverview, SystemState, file_systems
 from tarazu.daemons.page.times import span
 from tarazu.units import human_bytes, human_rate
+from tarazu.wire.overview import MetadataTarget
 
 MOST_PROMISED = 10
 
@@ -42,13 +45,39 @@ def figures(of: FileSystemOverview) -> Markup:
     )
 
 
+def mdts(of: Sequence[MetadataTarget], caption: str, top: str = "") -> Markup:
+    """As a table; nothing where there are none."""
+    rows: list[tuple[object, ...]] = [
+        (
+            m.name,
+            links.server(m.server, top),
+            m.verdict,
+            f"{m.fill:.1%}",
+            "-" if m.operations is None else f"{m.operations_per_s:,.0f}",
+            "-" if m.operations is None else f"{m.creates_per_s:,.0f}",
+            "-" if m.create_s is None else f"{m.create_s * 1e3:.1f}",
+            "-" if m.relative_speed is None else f"{m.relative_speed:.0%}",
+            m.why or m.speed_why,
+        )
+        for m in of
+    ]
+    head = ("MDT", "server", "verdict", "used", "operations/s", "creates/s", "ms a create", "of peers", "why")
+    return table(head, rows, caption=caption, left=3) if rows else join()
+
+
 def summary(seen: SystemState) -> Markup:
     """Each file system's figures."""
     if seen.overview is None:
         return join()
     return join(
         *(
-            element("section", element("h2", of.name, id=f"fs{at}"), figures(of), aria_labelledby=f"fs{at}")
+            element(
+                "section",
+                element("h2", of.name, id=f"fs{at}"),
+                figures(of),
+                mdts([m for m in seen.overview.mdts if m.fs_name == of.name], f"MDTs of {of.name}"),
+                aria_labelledby=f"fs{at}",
+            )
             for at, of in enumerate(file_systems(seen.overview))
         )
     )
