@@ -177,11 +177,14 @@ class Mdt(msgspec.Struct, frozen=True, omit_defaults=True):
     """No report for longer than the view trusts."""
     health: str = ""
     """Why no directory should be made here now, as an MDS sees it (`dead: CONNECTING`, `inactive`)."""
+    no_create: bool = False
+    readonly: bool = False
 
     @property
     def usable(self) -> bool:
         """True when a directory may be made here: connected, with inodes and space, and the report is fresh."""
-        return self.active and not self.stale and self.files_free > 0 and self.avail_bytes > 0
+        closed = self.no_create or self.readonly or self.stale or not self.active
+        return not closed and self.files_free > 0 and self.avail_bytes > 0
 
     @property
     def fill(self) -> float:

@@ -190,6 +190,10 @@ class MdtFacts(Protocol):
     @property
     def stale(self) -> bool: ...
     @property
+    def no_create(self) -> bool: ...
+    @property
+    def readonly(self) -> bool: ...
+    @property
     def files_free(self) -> int: ...
     @property
     def avail_bytes(self) -> int: ...
@@ -212,6 +216,9 @@ def judge_mdt(mdt: MdtFacts) -> OstState:
         )
     if mdt.stale:
         signs.append(OstState(Verdict.SILENT, f"no report from {mdt.server}", source="mdsd"))
+    if mdt.no_create or mdt.readonly:
+        why = "no_create" if mdt.no_create else "read-only"
+        signs.append(OstState(Verdict.REFUSING, why, source="mds"))
     if mdt.files_free <= 0 or mdt.avail_bytes <= 0:
         signs.append(OstState(Verdict.FULL, "no inodes" if mdt.files_free <= 0 else "no space", source="mds"))
     if mdt.fill >= NEARLY_FULL:

@@ -183,6 +183,7 @@ class Collector:
     def _mdts(self) -> tuple[MdtReport, ...]:
         counted = self._files("mdt.*.md_stats", mdt_stats.parse, mdt_target)
         space = {n: self._files(f"mdt.*.{n}", counters.whole_number, mdt_target) for n in mdt_stats.CAPACITY}
+        flags = {n: self._files(f"mdt.*.{n}", counters.whole_number, mdt_target) for n in mdt_stats.FLAGS}
         did = {}
         for device, path in self._found("mdt.*.job_stats").items():
             if is_mdt(device):
@@ -209,6 +210,8 @@ class Collector:
                 operations=stats.operations if stats else (),
                 counters_start_s=stats.start_s if stats else 0.0,
                 jobs=jobs_of.get(device, ()),
+                no_create=bool(flags["no_create"].get(device, 0)),
+                readonly=bool(flags["readonly"].get(device, 0)),
             )
         return tuple(reports.values())[:MAX_MDTS]
 

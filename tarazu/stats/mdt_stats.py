@@ -34,11 +34,13 @@ class MdStats(NamedTuple):
 
 
 def params() -> tuple[str, ...]:
-    return ("mdt.*.md_stats", "mdt.*.job_stats", *(f"mdt.*.{name}" for name in CAPACITY))
+    return ("mdt.*.md_stats", "mdt.*.job_stats", *(f"mdt.*.{name}" for name in (*CAPACITY, *FLAGS)))
 
 
 CAPACITY = ("filestotal", "filesfree", "kbytestotal", "kbytesavail")
 """Of an MDT's `osd-*`."""
+FLAGS = ("no_create", "readonly")
+"""Absent in some versions: then they are 0."""
 
 
 def parse(text: str) -> MdStats:

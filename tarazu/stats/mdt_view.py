@@ -153,6 +153,8 @@ def _model(mdt: _Mdt, now: float, load: float, *, stale: bool) -> Mdt:
         speed_why=STALE,
         load=load,
         stale=stale,
+        no_create=report.no_create,
+        readonly=report.readonly,
     )
     if stale:
         return known

@@ -214,6 +214,14 @@ PARAMETERS: dict[str, Parameter] = {
         )
         for name in ("filestotal", "filesfree", "kbytestotal", "kbytesavail")
     },
+    **{
+        f"mdt.*.{name}": _mds(
+            "whether the MDT takes new directories",
+            {f"{SYS}/mdt/*/{name}": "2.17", f"{PROC}/mdt/*/{name}": "fallback"},
+            expected=False,
+        )
+        for name in ("no_create", "readonly")
+    },
     "llite.*.stats": _announcer(
         "bytes and requests of programs, where parameters learn",
         {f"{DEBUG}/llite/*/stats": ALL, f"{PROC}/llite/*/stats": "fallback"},

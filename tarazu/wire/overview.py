@@ -156,6 +156,8 @@ class MetadataTarget(msgspec.Struct, frozen=True):
     active: bool = True
     stale: bool = False
     health: str = ""
+    no_create: bool = False
+    readonly: bool = False
     usable: bool = True
     operations: dict[str, OperationRate] | None = None
     """By name; None: not known."""

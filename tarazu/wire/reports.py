@@ -105,6 +105,8 @@ class MdtReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """As in OstReport."""
     jobs: Annotated[tuple[MdtJob, ...], msgspec.Meta(max_length=MAX_MDT_JOBS)] = ()
     """Those of most operations."""
+    no_create: bool = False
+    readonly: bool = False
 
 
 class JobRate(msgspec.Struct, frozen=True):

@@ -117,3 +117,13 @@ def test_more_mdts_than_a_report_may_have(mds_root: Path) -> None:
     report = Collector(mds_root, "mds1").collect(1.0)
     assert len(report.mdts) == MAX_MDTS
     assert messages.decode(messages.encode(report)) == report
+
+
+@pytest.mark.parametrize("flag", mdt_stats.FLAGS)
+def test_a_closed_mdt_says_so(mds_root: Path, flag: str) -> None:
+    (before,) = Collector(mds_root, "mds1").collect(1.0).mdts
+    file = mds_root / "sys/fs/lustre/mdt/lustre-MDT0000" / flag
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("1\n")
+    (after,) = Collector(mds_root, "mds1").collect(1.0).mdts
+    assert (getattr(before, flag), getattr(after, flag)) == (False, True)

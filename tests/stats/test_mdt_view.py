@@ -282,3 +282,11 @@ def test_a_full_one_takes_no_directories() -> None:
     full, no_space, nearly = servers.mdts()
     assert not full.usable and not no_space.usable and nearly.usable
     assert [m.judged.verdict for m in (full, no_space, nearly)] == ["full", "full", "nearly-full"]
+
+
+@pytest.mark.parametrize(("field", "why"), [("no_create", "no_create"), ("readonly", "read-only")])
+def test_a_closed_one_takes_none_either(field: str, why: str) -> None:
+    servers = Servers()
+    servers.tell("mds1", mdt(0, **{field: True}))
+    (closed,) = servers.mdts()
+    assert not closed.usable and (closed.judged.verdict, closed.judged.why) == (Verdict.REFUSING, why)

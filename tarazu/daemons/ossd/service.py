@@ -1,4 +1,4 @@
-"""tarazu-ossd: reports the state of one OSS and its OSTs to mdsd.
+"""tarazu-ossd: reports the state of one OSS and its OSTs, or of an MDS and its MDTs, to mdsd.
 
 Publishes: an `OssReport` every `ossd.interval_s` (60 s in the paper) to `mdsd.statistics`, and the last one
 again as soon as mdsd comes (back), so that a restarted mdsd need not wait for an interval. Follows:
@@ -15,6 +15,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from heapq import nlargest
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,9 +24,11 @@ from tarazu import config
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, parser, run, serve
 from tarazu.errors import ConfigError
+from tarazu.stats import mdt_stats
 from tarazu.stats.collector import Collector
+from tarazu.stats.params import mdt_name
 from tarazu.units import counted
-from tarazu.wire.reports import OssReport
+from tarazu.wire.reports import MdtReport, OssReport
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("tarazu.ossd")
 
 NAME = "tarazu-ossd"
+MOST_OPERATIONS = 4
+"""Named of an MDT in `--once`: those that were counted most."""
 
 
 class Ossd(Service):
@@ -74,8 +79,7 @@ class Ossd(Service):
         self.last, self.read_at = self.collector.collect(time.time(), begin), begin
         self.collections.observe(time.monotonic() - begin)
         self._publish(self.last)
-        osts = len(self.last.osts)
-        self.manager.status(f"{counted(osts, 'OST')} reported every {self.interval_s:g} s")
+        self.manager.status(f"{_targets(self.last)} reported every {self.interval_s:g} s")
 
     def _publish(self, report: OssReport, again: bool = False) -> None:
         (self.publisher.repeat if again else self.publisher.publish)(report)
@@ -100,6 +104,7 @@ class Ossd(Service):
         yield gauge("ossd_interval_seconds", "Time between two reports.", self.interval_s)
         if self.last is not None:
             yield gauge("ossd_targets", "OSTs in the last report.", len(self.last.osts))
+            yield gauge("ossd_mdts", "MDTs in the last report.", len(self.last.mdts))
             yield gauge(
                 "ossd_unreadable_sources",
                 "Statistics that could not be read.",
@@ -126,7 +131,7 @@ def as_text(report: OssReport) -> str:
     """One line for the server, one per OST, one per source that could not be read."""
     lines = [
         f"{report.oss}: CPU {report.cpu_load:.0%}, memory {report.memory_load:.0%}, "
-        f"LNet {report.lnet_bytes_per_s / 1e6:.1f} MB/s, {counted(len(report.osts), 'OST')}"
+        f"LNet {report.lnet_bytes_per_s / 1e6:.1f} MB/s, {_targets(report)}"
     ]
     if report.router:
         lines.append(
@@ -147,8 +152,25 @@ def as_text(report: OssReport) -> str:
             + (f", timed by {ost.writes.source}" if ost.writes else "")
             + "".join(f", {flag}" for flag in flags)
         )
+    lines += map(_of_mdt, report.mdts)
     lines += [f"left out: {parameter}" for parameter in report.unreadable]
     return "\n".join(lines)
+
+
+def _targets(report: OssReport) -> str:
+    mdts = counted(len(report.mdts), "MDT")
+    osts = counted(len(report.osts), "OST")
+    return osts if not report.mdts else f"{mdts} and {osts}" if report.osts else mdts
+
+
+def _of_mdt(mdt: MdtReport) -> str:
+    used = 1 - mdt.files_free / mdt.files_total if mdt.files_total else 0.0
+    done = "operations: unknown"
+    if mdt.operations:
+        most = nlargest(MOST_OPERATIONS, mdt.operations, key=lambda of: of.count)
+        done = ", ".join(f"{of.count} {of.name}" for of in most)
+    flags = "".join(f", {flag}" for flag in mdt_stats.FLAGS if getattr(mdt, flag))
+    return f"{mdt_name(mdt.fs_name, mdt.index)}: {used:.1%} of {mdt.files_total} inodes used, {done}{flags}"
 
 
 def settings_from(options: argparse.Namespace) -> config.Settings:
