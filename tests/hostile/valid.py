@@ -10,7 +10,16 @@ from tarazu.model import Component, JobStep, Layout
 from tarazu.tune import exchange
 from tarazu.tune.observation import Direction, Observation
 from tarazu.wire import local, messages, replication
-from tarazu.wire.reports import IoCounters, JobRate, OssReport, OstReport, RouterState
+from tarazu.wire.reports import (
+    IoCounters,
+    JobRate,
+    MdtJob,
+    MdtOperation,
+    MdtReport,
+    OssReport,
+    OstReport,
+    RouterState,
+)
 
 _LAYOUTS = (Layout((Component(0, EOF, 1 << 20, 2),)), Layout((Component(0, EOF, 1 << 20, 1),)))
 
@@ -26,7 +35,12 @@ def report(name: str = "oss-hostile", osts: int = 3) -> OssReport:
         for n in range(osts)
     )
     jobs = (JobRate("dd.0", 1, 1),)
-    return OssReport(name, 1, 1.0, 60.0, 0.1, 0.1, 1.0, targets, jobs, 0.01, ("x",))
+    operations = (MdtOperation("mkdir", 100, 700_000), MdtOperation("open", 10_000, 9_000_000))
+    mdts = tuple(
+        MdtReport("hostile", n, 1 << 30, 1 << 29, 1 << 20, 1 << 19, operations, 1.0, (MdtJob("dd.0", 7),))
+        for n in range(2)
+    )
+    return OssReport(name, 1, 1.0, 60.0, 0.1, 0.1, 1.0, targets, jobs, 0.01, ("x",), mdts=mdts)
 
 
 def requests() -> list[Any]:

@@ -52,17 +52,17 @@ def mdts(of: Sequence[MetadataTarget], caption: str, top: str = "") -> Markup:
             m.name,
             links.server(m.server, top),
             m.verdict,
+            m.why or m.speed_why,
             f"{m.fill:.1%}",
             "-" if m.operations is None else f"{m.operations_per_s:,.0f}",
             "-" if m.operations is None else f"{m.creates_per_s:,.0f}",
             "-" if m.create_s is None else f"{m.create_s * 1e3:.1f}",
             "-" if m.relative_speed is None else f"{m.relative_speed:.0%}",
-            m.why or m.speed_why,
         )
         for m in of
     ]
-    head = ("MDT", "server", "verdict", "used", "operations/s", "creates/s", "ms a create", "of peers", "why")
-    return table(head, rows, caption=caption, left=3) if rows else join()
+    head = ("MDT", "server", "verdict", "why", "used", "operations/s", "creates/s", "ms a create", "of peers")
+    return table(head, rows, caption=caption, left=4) if rows else join()
 
 
 def summary(seen: SystemState) -> Markup:

@@ -258,3 +258,16 @@ def test_whatever_is_told_no_line_is_too_wide_and_none_holds_a_control_character
         assert len(text) <= max(columns, 40)
         assert all(c.isprintable() or "\udc80" <= c <= "\udcff" for c in text)
         assert not plain or text.isascii()
+
+
+def test_mdts_have_a_line_where_there_are_any() -> None:
+    mdt = {"server": "mds1", "total_bytes": 1, "avail_bytes": 1, "files_total": 9, "files_free": 9}
+    rates = {"operations": {}, "operations_per_s": 120.0, "create_s": 0.0021}
+    mdts = [{**mdt, "index": 0, **rates}, {**mdt, "index": 1, "relative_speed": 0.2}, {**mdt, "index": 2}]
+    plain = system({})
+    assert not any(line.startswith("MDTs") for line in lines(plain))
+    row = {**OST, "index": 0, "oss": "oss0"}
+    of = overview({"osses": {"oss0": OSS}, "file_systems": {"fs": {"osts": [row], "mdts": mdts}}}, 0.0)
+    (line,) = (line for line in lines(of) if line.startswith("MDTs"))
+    assert line == "MDTs     1 sick  0 120/s 2.1 ms  2"
+    assert any("MDS 120 operations/s" in line for line in lines(of))

@@ -15,7 +15,7 @@ from tarazu.errors import Unavailable
 from tarazu.wire import keys
 from tarazu.wire.admission import Admission
 from tarazu.wire.messages import FileClosed, StatusRequest, StepAlive, StepEnded
-from tarazu.wire.reports import OssReport, OstReport
+from tarazu.wire.reports import MdtReport, OssReport, OstReport
 from tarazu.wire.transport import Peer
 from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask
 
@@ -125,3 +125,23 @@ def test_a_node_asks_mdsd_for_its_own_users_only(site: Site, tmp_path: Path) -> 
         login.request(StatusRequest("s2"), 0.5)
     assert "its key was removed: it is shut out" in site.log("mdsd")
     assert msgspec.json.encode(status)
+
+
+def test_a_key_reports_its_mdts_only(caplog: pytest.LogCaptureFixture) -> None:
+    mdts = tuple(MdtReport("scratch", index, 1, 1, 1, 1) for index in range(3))
+    report = OssReport("mds1", 1, 0.0, 60.0, 0.0, 0.0, 0.0, (OstReport("scratch", 0, 1, 1, 1),), mdts=mdts)
+    one = rights()
+    allowed = one.permitted(peer(targets=("scratch-MDT000[01]",)), report, 0.0)
+    assert (allowed.osts, [mdt.index for mdt in allowed.mdts]) == ((), [0, 1])
+    assert one.refused == 1 and "which is not in client-login1.targets" in caplog.text
+    assert one.permitted(FREE, report, 0.0) == report
+    assert one.permitted(peer(targets=("*-MDT*", "*-OST*")), report, 0.0) == report
+
+
+def test_an_mdt_reported_with_two_keys_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    one = rights()
+    for name in ("oss-mds1", "oss-mds2"):
+        admission = Admission(name, "oss", b"k")
+        report = OssReport(name, 1, 0.0, 60.0, 0.0, 0.0, 0.0, (), mdts=(MdtReport("scratch", 1, 1, 1, 1, 1),))
+        one.permitted(Peer(b"r", "10.0.0.7", admission), report, 0.0)
+    assert "scratch-MDT0001 is reported with two keys: oss-mds1 (oss-mds1) and oss-mds2" in caplog.text
