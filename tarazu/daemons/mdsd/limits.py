@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from heapq import nlargest
 
 import msgspec
 
@@ -105,6 +106,8 @@ MAX_SERVERS = 16_384
 MAX_FILE_SYSTEMS = 64
 MAX_TARGETS = 131_072
 MAX_UNREADABLE = 1_000
+MAX_JOBS = 10
+"""Of one server: those of most bytes, which come first, and as many of most operations."""
 
 
 class ReportLimits:
@@ -141,8 +144,11 @@ class ReportLimits:
 
     @staticmethod
     def trimmed(report: OssReport) -> OssReport:
-        """Without what nobody asks mdsd for: rates of jobs and clients, routes (an OSS that wants rules tells of its
-        own), a long list of what could not be read.
+        """Without what nobody asks mdsd for: rates of clients and of all but the busiest jobs, routes (an OSS that
+        wants rules tells of its own), a long list of what could not be read.
         """
+        by_operations = nlargest(MAX_JOBS, report.jobs, key=lambda job: job.operations)
+        few = {job.job_id: job for job in (*report.jobs[:MAX_JOBS], *by_operations)}
+        jobs = tuple(job for name, job in few.items() if len(name) <= MAX_NAME_CHARACTERS)
         unreadable = tuple(name[:MAX_NAME_CHARACTERS] for name in report.unreadable[:MAX_UNREADABLE])
-        return msgspec.structs.replace(report, jobs=(), clients=(), routes=(), unreadable=unreadable)
+        return msgspec.structs.replace(report, jobs=jobs, clients=(), routes=(), unreadable=unreadable)

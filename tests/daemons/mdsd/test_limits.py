@@ -128,11 +128,15 @@ def test_names_that_nobody_has_do_not_fill_the_memory_and_known_servers_go_on(
 
 
 def test_what_nobody_asks_for_is_not_kept_of_a_report() -> None:
-    full = msgspec.structs.replace(
-        report("oss1"), jobs=(JobRate("j", 1, 1),) * 10_000, unreadable=("x" * 1000,) * 10_000
-    )
+    named = (JobRate(f"j{n}", 10_000 - n, 0, n) for n in range(9_999))
+    jobs = (*named, JobRate("x" * 300, 0, 0, 10**6))
+    full = msgspec.structs.replace(report("oss1"), jobs=jobs, unreadable=("x" * 1000,) * 10_000)
     trimmed = ReportLimits.trimmed(full)
-    assert trimmed.jobs == () and trimmed.osts == full.osts
+    assert [job.job_id for job in trimmed.jobs] == [
+        *(f"j{n}" for n in range(limits.MAX_JOBS)),
+        *(f"j{n}" for n in range(9_998, 9_999 - limits.MAX_JOBS, -1)),
+    ], "of most bytes, then of most operations; no name that is none"
+    assert trimmed.osts == full.osts
     assert len(trimmed.unreadable) == limits.MAX_UNREADABLE and len(trimmed.unreadable[0]) == 256
 
 
