@@ -34,7 +34,8 @@ KEPT, NEEDED = 5, 2
 """Intervals of which the median is taken, and with fewer of which nothing is said."""
 KEPT_S = 1800.0
 """So long what was seen holds, while there is nothing newer."""
-MOST_PEERS = 64
+MOST_PEERS = 16
+"""Those whose rates are nearest."""
 
 SINGLE = "there is no other MDT to compare it with"
 UNTIMED = "its server does not time operations"
@@ -51,20 +52,21 @@ class Did(NamedTuple):
     rows: Mapping[str, tuple[int, int]]
     """Operation → how many, their time in microseconds; those of which there was none are left out."""
 
-    @property
-    def operations(self) -> int:
-        return sum(count for count, _ in self.rows.values())
-
-    @property
-    def in_service(self) -> float:
-        """Mean number at a time."""
-        return sum(usecs for _, usecs in self.rows.values()) / 1e6 / self.seconds
+    operations: int
+    in_service: float
+    """Mean number at a time."""
 
     @property
     def creates(self) -> tuple[int, int]:
         """Files and directories made, and their time in microseconds."""
         rows = [self.rows.get(name, (0, 0)) for name in CREATES]
         return sum(count for count, _ in rows), sum(usecs for _, usecs in rows)
+
+
+def did(received_s: float, seconds: float, rows: Mapping[str, tuple[int, int]]) -> Did:
+    """With what its rows come to."""
+    usecs = sum(usecs for _, usecs in rows.values())
+    return Did(received_s, seconds, rows, sum(count for count, _ in rows.values()), usecs / 1e6 / seconds)
 
 
 class Compared(NamedTuple):
@@ -130,6 +132,7 @@ def _enough(did: Did, name: str) -> bool:
 
 
 def _like(one: Did, other: Did) -> bool:
-    rates = one.operations / one.seconds, other.operations / other.seconds
-    service = one.in_service, other.in_service
-    return not any(rates[a] > LIKE * rates[1 - a] and service[a] > LIKE * service[1 - a] for a in (0, 1))
+    rate, other_rate = one.operations / one.seconds, other.operations / other.seconds
+    more = rate > LIKE * other_rate and one.in_service > LIKE * other.in_service
+    less = other_rate > LIKE * rate and other.in_service > LIKE * one.in_service
+    return not (more or less)

@@ -10,7 +10,7 @@ import msgspec
 
 from tarazu.model import Mdt
 from tarazu.stats.counters import were_reset
-from tarazu.stats.mdt_speed import Did, Judged, compare
+from tarazu.stats.mdt_speed import Did, Judged, compare, did
 from tarazu.stats.params import mdt_name
 from tarazu.wire.bounds import MAX_MDTS
 from tarazu.wire.reports import MdtReport, OssReport
@@ -33,7 +33,6 @@ class _Mdt(NamedTuple):
     report: MdtReport
     server: str
     received_s: float
-    interval_s: float = 0.0
     did: Did | None = None
     """None: in the last interval, not known."""
     judged: Judged = Judged()
@@ -62,11 +61,11 @@ class MdtViews:
                 taken.setdefault((of.fs_name, of.index), of)
         for (fs_name, index), of in taken.items():
             here = self._mdts.setdefault(fs_name, {})
-            known, did, judged = here.get(index), None, Judged()
+            known, done, judged = here.get(index), None, Judged()
             if known and known.server == report.oss:
                 judged = known.judged
-                did = _did(of, known.report, seconds, received_s)
-            here[index] = _Mdt(of, report.oss, received_s, report.interval_s, did, judged)
+                done = _did(of, known.report, seconds, received_s)
+            here[index] = _Mdt(of, report.oss, received_s, done, judged)
         for fs_name in {fs_name for fs_name, _ in taken}:
             self._judge(fs_name, {index for fs, index in taken if fs == fs_name}, received_s)
         return amiss
@@ -110,14 +109,14 @@ class MdtViews:
         """MDT index → what people may want to know of it."""
         found = {}
         for index, mdt in self._mdts.get(fs_name, {}).items():
-            did = mdt.did if now - mdt.received_s <= stale_after_s else None
+            done = mdt.did if now - mdt.received_s <= stale_after_s else None
             rates = jobs = None
-            if did:
+            if done:
                 rates = {
-                    name: (count / did.seconds, usecs / count / 1e6 if usecs else None)
-                    for name, (count, usecs) in did.rows.items()
+                    name: (count / done.seconds, usecs / count / 1e6 if usecs else None)
+                    for name, (count, usecs) in done.rows.items()
                 }
-                jobs = tuple((job.job_id, job.operations / did.seconds) for job in mdt.report.jobs)
+                jobs = tuple((job.job_id, job.operations / done.seconds) for job in mdt.report.jobs)
             found[index] = MdtDetails(rates, jobs or ())
         return found
 
@@ -138,7 +137,7 @@ def _did(now: MdtReport, before: MdtReport, seconds: float, received_s: float) -
         former = old.get(name, (0, 0))
         if count > former[0]:
             rows[name] = (count - former[0], usecs - former[1])
-    return Did(received_s, seconds, rows)
+    return did(received_s, seconds, rows)
 
 
 def _model(mdt: _Mdt, now: float, load: float, *, stale: bool) -> Mdt:

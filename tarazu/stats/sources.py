@@ -288,7 +288,7 @@ READERS: dict[str, Reader] = {
     **{
         name: _number
         for name in PARAMETERS
-        if name.rpartition(".")[2] in ("kbytestotal", "kbytesfree", "kbytesavail", "filesfree")
+        if name.rpartition(".")[2] in ("kbytestotal", "kbytesfree", "kbytesavail", "filestotal", "filesfree")
     },
     "osd-*.*.brw_stats": _brw_stats,
     "lnet.stats": _lnet,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tarazu.stats import mdt_speed
 from tarazu.stats.mdt_speed import Did, compare
 from tarazu.stats.mdt_stats import parse
 from tarazu.stats.view import ViewBuilder
-from tarazu.wire.bounds import MAX_MDTS
+from tarazu.wire.bounds import MAX_MDTS, MAX_OPERATIONS
 from tarazu.wire.reports import MdtJob, MdtOperation, MdtReport, OssReport
 
 from .test_mdt_stats import dne
@@ -145,7 +146,7 @@ def test_an_idle_mdt_has_no_speed_and_keeps_for_a_while_what_was_seen() -> None:
 
 
 def did(rows: Rows, seconds: float = 60.0) -> Did:
-    return Did(0.0, seconds, rows)
+    return mdt_speed.did(0.0, seconds, rows)
 
 
 def test_speed_is_that_beside_mdts_at_like_load() -> None:
@@ -274,6 +275,18 @@ def test_absurd_counts_and_intervals_spoil_nothing(seconds: float) -> None:
     for m in servers.mdts():
         assert math.isfinite(m.operations_per_s) and math.isfinite(m.creates_per_s)
         assert m.relative_speed is None or math.isfinite(m.relative_speed)
+
+
+def test_the_largest_report_does_not_hold_mdsd_up() -> None:
+    servers = Servers()
+    others = [f"x{number}" for number in range(MAX_OPERATIONS - len(mdt_speed.COMPARED))]
+    began = time.process_time()
+    for round_ in range(1, 4):
+        count = 1000 * round_
+        rows = dict.fromkeys((*mdt_speed.COMPARED, *others), (count, count * 100))
+        servers.tell("mds1", *(mdt(index, rows) for index in range(MAX_MDTS)))
+    servers.mdts()
+    assert time.process_time() - began < 3.0, "0.1 s each, measured"
 
 
 def test_a_full_one_takes_no_directories() -> None:
