@@ -70,7 +70,7 @@ PACKAGES = (
         "tarazu-analysis",
         "tarazu's simulator, readers of Darshan logs, and traffic of compute nodes",
         "For one node where somebody looks into the matter: Darshan logs, pictures, `tarazu whatif`, `sim`, "
-        "`change rebalance`, `change bursts`, and the daemon of bursts.",
+        "`change rebalance`, `change layouts`, `change bursts`, and the daemon of bursts.",
         extras=("sim", "bursts"),
         needs=("tarazu", "tarazu-solver"),
         programs=("tarazu-burstd",),
@@ -79,8 +79,8 @@ PACKAGES = (
 BASE = "tarazu-oss"
 """Holds what all programs stand on: Python, and tarazu's own modules but those of ANALYSIS."""
 ANALYSIS = {
-    ".": "sim drawing rebalance",
-    "cli": "rebalance",
+    ".": "sim drawing rebalance pfl",
+    "cli": "rebalance layouts",
     "cli/bursts": "import_ nodes remap remap_follow remap_input report report_files report_text",
     "daemons/burstd": "answering batch deciding former gathering here history jobs keeping names "
     "node_part reports service wishes",

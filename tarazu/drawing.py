@@ -6,13 +6,16 @@ import base64
 import io
 from collections.abc import Callable, Iterable
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tarazu.errors import Unavailable
+from tarazu.errors import BadInput, Unavailable
 
 DPI = 110
+FORMATS = (".png", ".svg", ".pdf")
+"""Endings of the file of a picture."""
 
 THEMES = {
     "light": {"ground": "#ffffff", "ink": "#222222", "grid": "#dddddd"},
@@ -64,6 +67,23 @@ def pyplot() -> Any:
     from matplotlib import pyplot as found
 
     return found
+
+
+def pyplot_for(path: Path) -> Any:
+    """matplotlib's pyplot, for a picture of that name. Raises BadInput, Unavailable."""
+    if path.suffix.lower() not in FORMATS:
+        raise BadInput(str(path), f"a picture's name that ends in one of {', '.join(FORMATS)}", path.suffix)
+    return pyplot()
+
+
+def saved(plt: Any, figure: Any, path: Path) -> Path:
+    try:
+        figure.savefig(path, dpi=DPI)
+    except OSError as error:
+        raise BadInput(str(path), "a file that can be written", error.strerror) from None
+    finally:
+        plt.close(figure)
+    return path
 
 
 def picture(plt: Any, name: str, title: str, caption: str, draw: Draw) -> Picture:

@@ -63,6 +63,7 @@ MAY_IMPORT = {
     "forwarding": BASE | {"batch", "trace", "native", "flows", "drawing"},
     "tune": BASE | {"stats", "wire"},
     "rebalance": BASE | {"layout", "allocate", "native", "trace", "wire"},
+    "pfl": BASE | {"layout", "allocate", "trace", "drawing"},
     "store": BASE | {"layout", "trace", "native", "why"},
     "plan": BASE | {"layout", "store", "native", "wire"},
     "doctor": BASE | {"wire", "stats", "allocate", "trace", "store", "prepare", "run", "native"},
@@ -116,7 +117,7 @@ MAY_IMPORT["cli"] = BASE | {
         "native",
         "predict",
     ),
-    *("prepare", "rebalance", "report", "run", "stats", "store", "trace", "tune", "why", "wire"),
+    *("pfl", "prepare", "rebalance", "report", "run", "stats", "store", "trace", "tune", "why", "wire"),
 }
 MAY_IMPORT["sim"] = BASE | {
     *("allocate", "batch", "cli", "daemons", "drawing", "flows", "forwarding", "layout", "native", "predict"),

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from tarazu.drawing import pyplot
-from tarazu.errors import BadInput, TarazuError
+from tarazu.drawing import pyplot_for, saved
+from tarazu.errors import TarazuError
 from tarazu.report.placed import NAMES
 from tarazu.report.report import Report
 
 SEEN, LUSTRE, OURS = "#444444", "#c0504d", "#1f6fb4"
-FORMATS = (".png", ".svg", ".pdf")
 MOST_APPLICATIONS = 40
 
 
@@ -41,20 +39,3 @@ def draw(found: Report, path: Path) -> Path:
     axis.set_xlabel("OST cost: max / mean of the bytes per OST, median over the runs")
     axis.legend(fontsize=8)
     return saved(plt, figure, path)
-
-
-def pyplot_for(path: Path) -> Any:
-    """matplotlib's pyplot, for a picture of that name. Raises BadInput, Unavailable."""
-    if path.suffix.lower() not in FORMATS:
-        raise BadInput(str(path), f"a picture's name that ends in one of {', '.join(FORMATS)}", path.suffix)
-    return pyplot()
-
-
-def saved(plt: Any, figure: Any, path: Path) -> Path:
-    try:
-        figure.savefig(path, dpi=110)
-    except OSError as error:
-        raise BadInput(str(path), "a file that can be written", error.strerror) from None
-    finally:
-        plt.close(figure)
-    return path

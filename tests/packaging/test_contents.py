@@ -147,6 +147,7 @@ def tarazu_in(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("history report --picture a.png", "report.picture"),
         ("whatif LOG", "sim"),
         ("change rebalance --advise .", "cli.rebalance"),
+        ("change layouts --list x", "cli.layouts"),
     ],
 )
 def test_without_analysis_a_line_says_what_is_missing(base: Path, words: str, missing: str) -> None:

@@ -1,0 +1,283 @@
+"""Which progressive layout (PFL) fits a site's files: component ends and stripe counts, and what they cost.
+
+lfs find /scratch -type f --printf '%s %p\\n' | tarazu change layouts --list - --osts 35
+tarazu change layouts --list files.txt --osts 35 --mdt-room 8T        also with small files on MDTs (DoM)
+tarazu change layouts --darshan *.darshan --osts 35 --picture cost.svg
+tarazu change layouts --history --today /scratch                     your recorded runs, beside the default layout there
+tarazu change layouts --list files.txt --osts 35 --weight objects=2 --weight grants=0
+
+Changes nothing. Tuned on half of the files, judged on the other half, beside the default layout, `layout.pfl_file`, the
+paper's PFL 1 and 2 and plain layouts. The cost is seconds a file: of requests for objects, of writing, of the fullest
+OST, of room and of grants (docs/layouts.md). Prints the section of a `layout.pfl_file` and the `lfs setstripe` command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from tarazu import config, native
+from tarazu.cli.history.chosen import history_of
+from tarazu.cli.output import Progress, number, print_json, print_table, size, whole
+from tarazu.config import Settings
+from tarazu.daemons.asking import view_in, view_of
+from tarazu.errors import BadInput, LayoutError, TarazuError
+from tarazu.layout import pfl as pfl_file
+from tarazu.layout import rules
+from tarazu.layout.manager import FILE_SYSTEMS_OWN
+from tarazu.layout.setstripe import parse_layout
+from tarazu.layout.stripe_count import OST_BYTES_PER_S, REQUEST_S
+from tarazu.lustre import LOV_ALL_STRIPES_WIDE, directory_default
+from tarazu.model import Layout, SystemView
+from tarazu.pfl import gathered, listing, search
+from tarazu.pfl.cost import PARTS, Target, Weights
+from tarazu.pfl.played import Played, played
+from tarazu.pfl.sizes import Halves
+from tarazu.pfl.tuner import Tuned, Tuning, of_rule, tune
+from tarazu.stats.client import mounts
+from tarazu.units import MIB, counted, human_bytes
+
+MOST_OSTS = 65_000
+LEAST_FILES = 2
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--list",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="lines of size and path; -: standard input",
+    )
+    parser.add_argument("--darshan", nargs="+", default=[], metavar="LOG", help="what jobs have written")
+    parser.add_argument("--mount", default="/", metavar="DIR", help="of logs: files below it only")
+    parser.add_argument("--history", action="store_true", help="what your recorded runs have written")
+    parser.add_argument("--fs", default="", metavar="NAME", help="which file system, where there are several")
+    there = parser.add_mutually_exclusive_group()
+    there.add_argument("--osts", type=whole(1, MOST_OSTS), default=0, metavar="N", help="number of OSTs")
+    there.add_argument("--view", metavar="FILE", help="the file system as `tarazu status --json` prints it")
+    parser.add_argument(
+        "--today",
+        action="append",
+        default=[],
+        metavar="LAYOUT",
+        help="what there is today: a directory, or options of `lfs setstripe` (default: that of the Lustre mount)",
+    )
+    parser.add_argument(
+        "--components",
+        type=whole(1, 8),
+        default=search.MOST_COMPONENTS,
+        metavar="N",
+        help=f"at most (default {search.MOST_COMPONENTS})",
+    )
+    parser.add_argument("--stripe-size", type=size, default=MIB, metavar="SIZE", help="(default 1M)")
+    parser.add_argument(
+        "--mdt-room",
+        type=size,
+        default=0,
+        metavar="SIZE",
+        help="of all MDTs, for parts of these files (default: none, no DoM)",
+    )
+    parser.add_argument("--no-sel", action="store_true", help="no components that extend themselves")
+    parser.add_argument(
+        "--speed",
+        type=size,
+        default=0,
+        metavar="SIZE",
+        help=f"bytes/s of an OST (default: as seen, else {OST_BYTES_PER_S / 1e6:.0f} MB/s)",
+    )
+    parser.add_argument(
+        "--request",
+        type=number(0, 10),
+        default=REQUEST_S,
+        metavar="S",
+        help=f"seconds of a request without bytes (default {REQUEST_S:g})",
+    )
+    parser.add_argument(
+        "--weight",
+        action="append",
+        default=[],
+        metavar="PART=X",
+        help=f"of a part of the cost (default 1): {', '.join(PARTS)}",
+    )
+    parser.add_argument("--picture", metavar="FILE", help="draw the costs (.png, .svg, .pdf)")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def execute(options: argparse.Namespace) -> int:
+    settings = config.load(options.config)
+    if options.picture:
+        from tarazu.pfl.picture import draw
+    target = _target(settings, options)
+    site = _today(settings, options, target)
+    halves, notes = Halves(), []
+    with Progress() as progress:
+        for path in listing.sources(options.list):
+            _, odd = listing.read(path, halves, progress)
+            notes += [f"{path}: {counted(odd, 'line')} without a size, left out"] if odd else []
+        for number_of, path in enumerate(options.darshan, 1):
+            progress(f"{number_of} of {counted(len(options.darshan), 'log')}")
+            gathered.add_log(path, options.mount, halves)
+        if options.history:
+            damaged: list[TarazuError] = []
+            gathered.add_history(history_of(options), options.fs, halves, damaged.append)
+            notes += [f"left out: {error}" for error in damaged[:5]]
+        if not (options.list or options.darshan or options.history):
+            raise BadInput("tarazu change layouts", "--list, --darshan or --history", "none")
+        first, second, by = halves.split()
+        if min(first.files, second.files) < 1 or halves.all.files < LEAST_FILES:
+            raise BadInput("tarazu change layouts", "files for two halves", counted(halves.all.files, "file"))
+        progress("searching")
+        wanted = Tuning(target, options.components, options.mdt_room, not options.no_sel)
+        found = tune(first, second, by, wanted, site)
+        progress("Lustre's own allocator")
+        layouts = {row.name: parse_layout(row.setstripe)[0] for row in found.rows}
+        beside = played(second.classes(), target, layouts)
+    picture = str(draw(found, second, target, Path(options.picture))) if options.picture else ""
+    if options.json:
+        print_json({"tuned": found, "played": beside, "target": target, "notes": notes})
+        return 0
+    _print(found, beside, target)
+    for note in [*notes, *([f"picture: {picture}"] if picture else [])]:
+        print(note)
+    return 0
+
+
+def _target(settings: Settings, options: argparse.Namespace) -> Target:
+    """What files are laid out for. Raises BadInput, Unavailable."""
+    if options.stripe_size % (64 << 10) or not 0 < options.stripe_size < 1 << 32:
+        raise BadInput("--stripe-size", "a multiple of 64K below 4G", options.stripe_size)
+    if options.speed and options.speed < MIB:
+        raise BadInput("--speed", "1M or more", options.speed)
+    known: dict[str, object] = {}
+    if options.osts:
+        known["osts"] = options.osts
+    else:
+        view = view_in(options.view) if options.view else view_of(settings, options.fs)[0]
+        known |= _known(view)
+    if options.speed:
+        known["ost_bytes_per_s"] = float(options.speed)
+    return Target(
+        **known,  # type: ignore[arg-type]
+        request_s=options.request,
+        stripe_size_bytes=options.stripe_size,
+        weights=_weights(options.weight),
+    )
+
+
+def _known(view: SystemView) -> dict[str, object]:
+    """OSTs, their room, and the rate of a usual one where any was seen busy."""
+    usable = [o for o in view.osts if o.usable]
+    if not usable:
+        raise BadInput(view.fs_name or "--view", "an OST that can be used", "none")
+    known: dict[str, object] = {
+        "osts": len(usable),
+        "room_bytes": max(1, sum(o.avail_bytes for o in usable) // len(usable)),
+    }
+    seen = sorted(o.peak_bytes_per_s for o in usable if o.peak_bytes_per_s)
+    if seen:
+        known["ost_bytes_per_s"] = max(float(MIB), seen[len(seen) * 3 // 4])
+    return known
+
+
+def _weights(given: list[str]) -> Weights:
+    values: dict[str, float] = {}
+    for text in given:
+        part, _, value = text.partition("=")
+        if part not in PARTS:
+            raise BadInput("--weight", f"one of {', '.join(PARTS)} and a number, objects=2", text)
+        try:
+            values[part] = number(0, 1e6)(value)
+        except argparse.ArgumentTypeError as error:
+            raise BadInput(
+                f"--weight {part}", "a number, 0 to 1e+06", str(error).rpartition("found ")[2]
+            ) from None
+    return Weights(**values)
+
+
+def _today(settings: Settings, options: argparse.Namespace, target: Target) -> dict[str, Layout]:
+    """Layouts of the site by name. Raises BadInput, LayoutError."""
+    found: dict[str, Layout] = {}
+    given = options.today
+    if not given:
+        given = [m.path for m in mounts() if options.fs in ("", m.fs_name) and not m.subdirectory][:1]
+    for text in given:
+        if os.path.isdir(text):
+            found[f"default of {text}"] = _default(text, target)
+        elif text.lstrip().startswith("-"):
+            layout, _ = parse_layout(text)
+            rules.check(layout, f"--today {text!r}")
+            found[f"today, {text}"] = layout
+        else:
+            raise BadInput("--today", "a directory, or options such as '-E 1G -c 1 -E -1 -c 8'", text)
+    if settings.layout.pfl_file:
+        for rule in pfl_file.read(settings.layout.pfl_file):
+            found[f"pfl_file [{rule.name}]"] = of_rule(rule, target.stripe_size_bytes)
+    return found
+
+
+def _default(directory: str, target: Target) -> Layout:
+    """What a new file of a directory gets. Raises BadInput."""
+    try:
+        blob = directory_default(directory)
+    except OSError as error:
+        raise BadInput(directory, "a directory of Lustre with a default layout", error.strerror) from None
+    try:
+        layout = native.decode_lov(blob).layout() if blob else Layout((FILE_SYSTEMS_OWN,))
+    except LayoutError as error:
+        raise BadInput(directory, "a default layout that can be read", str(error)) from None
+    components = []
+    for c in layout.components:
+        # Default layouts have 0 for "as the file system's own", -1 and below for "on all OSTs".
+        count = target.osts if c.stripe_count >= LOV_ALL_STRIPES_WIDE else c.stripe_count
+        components.append(
+            msgspec.structs.replace(
+                c,
+                stripe_count=count if c.pattern == "mdt" else max(1, count),
+                stripe_size_bytes=c.stripe_size_bytes or FILE_SYSTEMS_OWN.stripe_size_bytes,
+            )
+        )
+    return msgspec.structs.replace(layout, components=tuple(components))
+
+
+def _print(found: Tuned, beside: Mapping[str, Played], target: Target) -> None:
+    print(
+        f"{counted(found.files, 'file')}, {human_bytes(found.bytes)}, on {counted(found.osts, 'OST')}: tuned on"
+        f" {found.files - found.judged_files}, judged on {found.judged_files}; halves by {found.halves_by}\n"
+    )
+    rows = sorted(found.rows, key=lambda row: row.cost.seconds)
+    print_table(
+        ("layout", "cost ms", *PARTS, "objects", "≤ 64 KiB", "Lustre s", "bound s"),
+        [
+            (
+                row.name,
+                f"{row.cost.seconds * 1e3:.4g}",
+                *(f"{row.cost.parts[part] * 1e3:.3g}" for part in PARTS),
+                f"{row.cost.objects:.3g}",
+                f"{row.cost.small_objects:.3g}",
+                *_played(beside.get(row.name)),
+            )
+            for row in rows
+        ],
+    )
+    print(
+        "\ncost and its parts in ms a file; objects a file, and a file of at most 64 KiB; Lustre s: drawn files written"
+    )
+    print("at one time where a model of Lustre's allocator places them; bound s: what no placement beats")
+    least = min(found.curve.values())
+    steps = ", ".join(f"{n}: {value / least - 1:+.1%}" for n, value in found.curve.items())
+    print(f"cheapest by number of components: {steps}")
+    print(f"\nrecommended: {found.recommended}: {found.because}\n")
+    print(found.command)
+    print(f"\n{found.pfl_file}", end="")
+    row = found.row(found.recommended)
+    if row.cost.mdt_bytes:
+        print(f"\non MDTs: {human_bytes(row.cost.mdt_bytes * found.files)} of these files")
+
+
+def _played(of: Played | None) -> tuple[str, str]:
+    return ("-", "-") if of is None else (f"{of.lustre_s:.4g}", f"{of.bound_s:.4g}")

@@ -1,0 +1,48 @@
+"""Files of recorded runs and of Darshan logs, with who wrote them, and how many at one time."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from tarazu.errors import TraceError
+from tarazu.model import ANY_RANK
+from tarazu.pfl.sizes import Halves
+from tarazu.trace.history import History
+from tarazu.trace.records import FileRecord
+
+
+def add_run(files: Sequence[FileRecord], run: bytes, into: Halves) -> int:
+    """The files of one run, which stay in one half; how many had a known size.
+
+    Files of one name but for numbers, each the n-th of its rank, were written at one time.
+    """
+    known = [file for file in files if file.closed and not file.existed]
+    waves = Counter((f.loose, f.nth_loose) for f in known if f.rank != ANY_RANK)
+    for file in known:
+        at_once = 1 if file.rank == ANY_RANK else waves[file.loose, file.nth_loose]
+        writers = max(file.writers, file.creator_count, 1) if file.shared else 1
+        into.add(run, run + os.fsencode(file.key), file.size_bytes, writers, at_once)
+    return len(known)
+
+
+def add_history(
+    history: History, fs_name: str, into: Halves, problem: Callable[[TraceError], None]
+) -> tuple[int, int]:
+    """All runs on a file system (empty: on all); how many runs and files."""
+    runs = files = 0
+    for of, application in history.applications():
+        if fs_name in ("", of):
+            for path, run in history.each(of, application, problem):
+                runs += 1
+                files += add_run(run.files, os.fsencode(path.name), into)
+    return runs, files
+
+
+def add_log(path: str, mount: str, into: Halves) -> int:
+    """What a job of a Darshan log wrote below a directory; how many files. Raises TraceError."""
+    from tarazu.trace.darshan_runs import import_log
+
+    run = import_log(path, mount=mount)
+    return add_run(run.files, os.fsencode(os.path.basename(path)), into)
