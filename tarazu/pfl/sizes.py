@@ -19,7 +19,6 @@ PER_OCTAVE = 8
 LARGEST_BYTES = 2**63 - 1
 LEAST_SHARE = 0.2
 """Of the files, in a half: with less the halves are made by name."""
-PARTS = 2
 LARGER_OCTAVES = 6
 """How far sizes are thought to go on beyond the largest one."""
 
@@ -91,8 +90,8 @@ class Halves:
     """
 
     def __init__(self) -> None:
-        self._together = [Sizes() for _ in range(PARTS)]
-        self._by_name = [Sizes() for _ in range(PARTS)]
+        self._parts = [Sizes() for _ in range(4)]
+        """By twice the half of what a file belongs to, and the half of its own name."""
         self.kinds: set[str] = set()
         """What was kept together: `run`, `directory`, `line`."""
 
@@ -107,19 +106,19 @@ class Halves:
     ) -> None:
         """group: what the file belongs to; its hash decides in which half it is."""
         self.kinds.add(kind)
-        self._together[half(group)].add(size_bytes, writers, at_once)
-        self._by_name[half(name)].add(size_bytes, writers, at_once)
+        self._parts[2 * half(group) + half(name)].add(size_bytes, writers, at_once)
 
     @property
     def all(self) -> Sizes:
-        return Sizes().merge(self._together)
+        return Sizes().merge(self._parts)
 
     def split(self) -> tuple[Sizes, Sizes, str]:
         """The half to tune on, the one to judge on, and by what they were made."""
-        total = sum(of.files for of in self._together)
-        if min(of.files for of in self._together) >= LEAST_SHARE * total:
-            return self._together[0], self._together[1], " and ".join(sorted(self.kinds))
-        return self._by_name[0], self._by_name[1], "name"
+        parts = self._parts
+        first, second = Sizes().merge(parts[:2]), Sizes().merge(parts[2:])
+        if min(first.files, second.files) >= LEAST_SHARE * (first.files + second.files):
+            return first, second, " and ".join(sorted(self.kinds))
+        return Sizes().merge(parts[::2]), Sizes().merge(parts[1::2]), "name"
 
 
 def half(name: bytes) -> int:
