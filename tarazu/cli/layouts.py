@@ -7,8 +7,9 @@ tarazu change layouts --history --today /scratch                     your record
 tarazu change layouts --list files.txt --osts 35 --weight objects=2 --weight grants=0
 
 Changes nothing. Tuned on half of the files, judged on the other half, beside the default layout, `layout.pfl_file`, the
-paper's PFL 1 and 2 and plain layouts. The cost is seconds a file: of requests for objects, of writing, of the fullest
-OST, of room and of grants (docs/layouts.md). Prints the section of a `layout.pfl_file` and the `lfs setstripe` command.
+paper's PFL 1 and 2 and plain layouts. The cost is seconds (of requests for objects, of writing, of the fullest OST, of
+room and of grants) over those of the plain layout that is cheapest for the very file (docs/layouts.md). Prints the
+section of a `layout.pfl_file` and the `lfs setstripe` command.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from tarazu.model import Layout, SystemView
 from tarazu.pfl import gathered, listing, search
 from tarazu.pfl.cost import PARTS, Target, Weights
 from tarazu.pfl.played import Played, played
-from tarazu.pfl.sizes import Halves
+from tarazu.pfl.sizes import BY_BYTES, Halves
 from tarazu.pfl.tuner import Tuned, Tuning, of_rule, tune
 from tarazu.stats.client import mounts
 from tarazu.units import MIB, counted, human_bytes
@@ -104,6 +105,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="PART=X",
         help=f"of a part of the cost (default 1): {', '.join(PARTS)}",
     )
+    parser.add_argument(
+        "--by-bytes",
+        type=number(0, 1),
+        default=BY_BYTES,
+        metavar="S",
+        help=f"of the weight of files: share that goes by bytes, the rest by number (default {BY_BYTES})",
+    )
     parser.add_argument("--picture", metavar="FILE", help="draw the costs (.png, .svg, .pdf)")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
@@ -132,11 +140,11 @@ def execute(options: argparse.Namespace) -> int:
         if min(first.files, second.files) < 1 or halves.all.files < LEAST_FILES:
             raise BadInput("tarazu change layouts", "files for two halves", counted(halves.all.files, "file"))
         progress("searching")
-        wanted = Tuning(target, options.components, options.mdt_room, not options.no_sel)
+        wanted = Tuning(target, options.components, options.mdt_room, options.by_bytes, not options.no_sel)
         found = tune(first, second, by, wanted, site)
         progress("Lustre's own allocator")
         layouts = {row.name: parse_layout(row.setstripe)[0] for row in found.rows}
-        beside = played(second.classes(), target, layouts)
+        beside = played(second.classes(options.by_bytes), target, layouts)
     picture = str(draw(found, second, target, Path(options.picture))) if options.picture else ""
     if options.json:
         print_json({"tuned": found, "played": beside, "target": target, "notes": notes})
@@ -249,14 +257,14 @@ def _print(found: Tuned, beside: Mapping[str, Played], target: Target) -> None:
         f"{counted(found.files, 'file')}, {human_bytes(found.bytes)}, on {counted(found.osts, 'OST')}: tuned on"
         f" {found.files - found.judged_files}, judged on {found.judged_files}; halves by {found.halves_by}\n"
     )
-    rows = sorted(found.rows, key=lambda row: row.cost.seconds)
+    rows = sorted(found.rows, key=lambda row: row.cost.total)
     print_table(
-        ("layout", "cost ms", *PARTS, "objects", "≤ 64 KiB", "Lustre s", "bound s"),
+        ("layout", "cost", *PARTS, "objects", "≤ 64 KiB", "Lustre s", "bound s"),
         [
             (
                 row.name,
-                f"{row.cost.seconds * 1e3:.4g}",
-                *(f"{row.cost.parts[part] * 1e3:.3g}" for part in PARTS),
+                f"{row.cost.total:.4g}",
+                *(f"{row.cost.parts[part]:.3g}" for part in PARTS),
                 f"{row.cost.objects:.3g}",
                 f"{row.cost.small_objects:.3g}",
                 *_played(beside.get(row.name)),

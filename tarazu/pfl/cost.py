@@ -1,4 +1,7 @@
-"""What a layout costs a site's files: seconds that jobs wait, and the price of what others lose.
+"""What a layout costs a site's files: seconds that jobs wait and the price of what others lose, over those of the plain
+layout that is cheapest for the very file. 1: no plain stripe count is better for any file.
+
+Files that are alike are one class; what weighs how much: `Sizes.classes`.
 
 The time is that of `layout.stripe_count = auto` (`tarazu.layout.stripe_count`), the allocator's for files that are
 alike, summed over components: a file is written from its beginning to its end, one component after the other, and files
@@ -35,6 +38,8 @@ GRANT_PRICE = 0.01
 """Of the time in which an OST moves as many bytes: our choice."""
 ROOM_BYTES = 64 * TIB
 """Of an OST, where nothing is known of it: our choice."""
+SMALL_BYTES = 64 << 10
+"""What Welch and Noer (MSST 2013) call small: a quarter to nine tenths of all files of 65 HPC sites."""
 PARTS = ("objects", "bandwidth", "balance", "space", "grants")
 
 
@@ -123,43 +128,56 @@ def parts(of: Classes, target: Target, start: int, end: int, how: Striped, size_
     return result * reached
 
 
-def waves(of: Classes) -> Array:
-    """(classes,) how often files of a class are written at one time."""
-    return of.files / of.at_once
+def per_second(of: Classes, target: Target) -> Array:
+    """(classes,) what a second of one wave of a class adds to the cost: its weight over the least seconds that it takes
+    in any plain layout, one request at least.
+    """
+    least = np.full(len(of.files), np.inf)
+    for count in plain_counts(target.osts):
+        plain = parts(of, target, 0, lustre.EOF, Striped(count), target.stripe_size_bytes)
+        least = np.minimum(least, target.weights.array @ plain)
+    each: Array = of.weight / np.maximum(least, target.request_s)
+    return each
+
+
+def plain_counts(osts: int) -> tuple[int, ...]:
+    """Stripe counts in steps of about 1.4, to all OSTs."""
+    found = {1, 2, 3}
+    count = 4
+    while count < osts:
+        found |= {count, count * 3 // 2}
+        count *= 2
+    most = min(osts, lustre.LOV_MAX_STRIPE_COUNT)
+    return tuple(sorted({n for n in found if n <= most} | {most}))
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """Of one layout for all files of a set, each figure the mean of a file."""
+    """Of one layout for all files of a set."""
 
-    seconds: float
-    """Weighted."""
+    total: float
     parts: dict[str, float]
-    """Seconds of each, without its weight."""
+    """Of each, without its weight."""
     objects: float
-    """On OSTs."""
+    """On OSTs, a file in the mean."""
     small_objects: float
     """Of files up to SMALL_BYTES; 0 where there are none."""
     mdt_bytes: float
     """On MDTs (DoM)."""
 
 
-SMALL_BYTES = 64 << 10
-"""What Welch and Noer (MSST 2013) call small: a quarter to nine tenths of all files of 65 HPC sites."""
-
-
 def of_layout(of: Classes, target: Target, layout: Layout) -> Cost:
     """The cost of a layout for these files, at least one."""
-    by_class = by_class_of(of, target, layout)
-    total = (by_class * waves(of)).sum(axis=1) / of.total
+    total = by_class_of(of, target, layout) @ per_second(of, target)
+    files = float(of.files.sum())
     objects = objects_of(of, target, layout)
     small = of.size_bytes <= SMALL_BYTES
     return Cost(
         float(total @ target.weights.array),
         dict(zip(PARTS, total.tolist(), strict=True)),
-        float((objects * of.files).sum() / of.total),
+        float((objects * of.files).sum() / files),
         float((objects * of.files)[small].sum() / max(1.0, of.files[small].sum())),
         sum(
-            float((np.minimum(of.size_bytes, c.end_bytes) * of.files).sum() / of.total)
+            float((np.minimum(of.size_bytes, c.end_bytes) * of.files).sum() / files)
             for c in layout.components
             if c.pattern == "mdt"
         ),

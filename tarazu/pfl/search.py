@@ -15,7 +15,7 @@ import numpy as np
 from tarazu import lustre
 from tarazu.layout.rules import check
 from tarazu.model import Component, Layout
-from tarazu.pfl.cost import Striped, Target, parts, stripe_size, waves
+from tarazu.pfl.cost import Striped, Target, parts, per_second, plain_counts, stripe_size
 from tarazu.pfl.sizes import Array, Classes, rounded_up
 from tarazu.units import GIB, KIB, MIB
 
@@ -31,7 +31,7 @@ EXTENSIONS = (GIB, 16 * GIB)
 EQUAL = 1e-9
 """Relative: a layout with more components has to be cheaper by more."""
 
-SAME = 0.005
+SAME = 0.002
 """A layout with fewer components is taken where it costs no more than that above the cheapest."""
 
 
@@ -63,25 +63,17 @@ def grid(
     """
     largest = min(int(of.size_bytes.max(initial=1)), LARGEST_END_BYTES)
     ends = {64 * KIB << n for n in range(max(1, (max(largest, 2) - 1).bit_length() - 15))}
-    # What each class costs to store weighs it here: by bytes and by number, half of the ends each.
-    for weight in (of.files, of.files * of.size_bytes):
+    # Half of them by weight, half by number.
+    for weight in (of.weight, of.files):
         for at in np.argsort(-weight, kind="stable")[: MOST_FROM_SIZES // 2].tolist():
             size = of.size_bytes[at]
             if 0 < size <= LARGEST_END_BYTES:
                 # A sixteenth above the mean of a class holds all of its files.
                 unit = max(64 * KIB, 1 << max(0, int(size).bit_length() - 4))
                 ends.add(rounded_up(size * (1 + 1 / 16), unit))
-    counts = {n for n in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32) if n <= target.osts} | {target.osts}
-    wide = 48
-    while wide < target.osts:
-        counts |= {wide, wide * 4 // 3} if wide * 4 // 3 < target.osts else {wide}
-        wide *= 2
-    counts = {n for n in counts if n <= lustre.LOV_MAX_STRIPE_COUNT} | {
-        min(target.osts, lustre.LOV_MAX_STRIPE_COUNT)
-    }
     return Grid(
         tuple(sorted(ends)),
-        tuple(sorted(counts)),
+        plain_counts(target.osts),
         most_components,
         tuple(
             e for e in DOM_ENDS if dom_bytes and (np.minimum(of.size_bytes, e) * of.files).sum() <= dom_bytes
@@ -119,8 +111,7 @@ class Found(NamedTuple):
 
     components: int
     layout: Layout
-    seconds: float
-    """A file, in the mean."""
+    cost: float
 
 
 def cheapest(of: Classes, target: Target, on: Grid) -> list[Found]:
@@ -129,7 +120,7 @@ def cheapest(of: Classes, target: Target, on: Grid) -> list[Found]:
     """
     edges = [0, *on.ends, lustre.EOF]
     last = len(edges) - 1
-    how_often, weights = waves(of), target.weights.array
+    worth, weights = per_second(of, target), target.weights.array
     levels = [0, *on.counts]
     # cost[i][j]: of the components [edge i, edge j), by the number of stripes: the cheapest kind of each.
     cost = np.full((last + 1, last + 1, len(levels)), np.inf)
@@ -138,20 +129,19 @@ def cheapest(of: Classes, target: Target, on: Grid) -> list[Found]:
         # The classes are sorted: those that reach beyond edge i come first.
         reach = len(of.files) if i == 0 else int((of.size_bytes > edges[i]).sum())
         some = Classes(*(column[:reach] for column in of))
-        weight = how_often[:reach]
+        weight = worth[:reach]
         for j in range(i + 1, last + 1):
             size = stripe_size(edges[j], target.stripe_size_bytes)
             for how in kinds(on, edges[i], edges[j]):
-                seconds = float(weights @ (parts(some, target, edges[i], edges[j], how, size) @ weight))
+                added = float(weights @ (parts(some, target, edges[i], edges[j], how, size) @ weight))
                 level = levels.index(how.stripe_count)
-                if seconds < cost[i, j, level]:
-                    cost[i, j, level] = seconds
+                if added < cost[i, j, level]:
+                    cost[i, j, level] = added
                     kind[i, j, level] = how
-    return _chained(of, target, edges, cost, kind, on.most_components)
+    return _chained(target, edges, cost, kind, on.most_components)
 
 
 def _chained(
-    of: Classes,
     target: Target,
     edges: Sequence[int],
     cost: Array,
@@ -178,8 +168,8 @@ def _chained(
         back.append(came)
         best = reached
         c = int(best[last].argmin())
-        seconds = float(best[last, c]) / of.total
-        if found and seconds >= found[-1].seconds * (1 - EQUAL):
+        cheapest_now = float(best[last, c])
+        if found and cheapest_now >= found[-1].cost * (1 - EQUAL):
             continue
         pieces = []
         j = last
@@ -187,10 +177,10 @@ def _chained(
             i, before = came[j, c]
             pieces.append((edges[i], edges[j], kind[i, j, c]))
             j, c = i, before
-        found.append(Found(number, layout_of(target, pieces[::-1]), seconds))
+        found.append(Found(number, layout_of(target, pieces[::-1]), cheapest_now))
     return found
 
 
 def fewest_of(found: Sequence[Found]) -> Found:
     """The cheapest layout, or one of fewer components that costs next to nothing more."""
-    return next(of for of in found if of.seconds <= found[-1].seconds * (1 + SAME))
+    return next(of for of in found if of.cost <= found[-1].cost * (1 + SAME))

@@ -19,8 +19,13 @@ PER_OCTAVE = 8
 LARGEST_BYTES = 2**63 - 1
 LEAST_SHARE = 0.2
 """Of the files, in a half: with less the halves are made by name."""
-LARGER_OCTAVES = 6
-"""How far sizes are thought to go on beyond the largest one."""
+LARGER_OCTAVES, LARGER_WEIGHT = 6, 0.05
+"""How far sizes are thought to go on beyond the largest one, and what that weighs: our choice."""
+ALIKE_WEIGHT = 0.4
+"""Of files like those that were seen: our choice."""
+BY_BYTES = 0.5
+"""Half of the cost is about files, half about bytes: our choice. By files alone large ones, by bytes (or seconds) alone
+small ones hardly count."""
 
 
 class Classes(NamedTuple):
@@ -33,10 +38,8 @@ class Classes(NamedTuple):
     at_once: Array
     """Files that are written at one time, each by processes of its own."""
     files: Array
-
-    @property
-    def total(self) -> float:
-        return float(self.files.sum())
+    weight: Array
+    """Share of each in the cost of all; together 1."""
 
 
 class Sizes:
@@ -67,10 +70,14 @@ class Sizes:
             self.bytes += other.bytes
         return self
 
-    def classes(self) -> Classes:
+    def classes(self, by_bytes: float = BY_BYTES) -> Classes:
+        """by_bytes: how much of a class's weight is its share of the bytes; the rest is its share of the files."""
         rows = [(s / n, max(1, round(w / n)), max(1, round(a / n)), n) for n, s, w, a in self._sums.values()]
-        table = np.array(sorted(rows, reverse=True), float).reshape(-1, 4)
-        return Classes(*table.T)
+        size, writers, at_once, files = np.array(sorted(rows, reverse=True), float).reshape(-1, 4).T
+        held = files * size
+        share = by_bytes if held.sum() else 0.0
+        weight = (1 - share) * files / max(1.0, files.sum()) + share * held / max(1.0, held.sum())
+        return Classes(size, writers, at_once, files, weight)
 
 
 def size_class(size_bytes: int) -> int:
@@ -112,11 +119,11 @@ class Halves:
     def all(self) -> Sizes:
         return Sizes().merge(self._parts)
 
-    def split(self) -> tuple[Sizes, Sizes, str]:
+    def split(self, by_name: bool = False) -> tuple[Sizes, Sizes, str]:
         """The half to tune on, the one to judge on, and by what they were made."""
         parts = self._parts
         first, second = Sizes().merge(parts[:2]), Sizes().merge(parts[2:])
-        if min(first.files, second.files) >= LEAST_SHARE * (first.files + second.files):
+        if not by_name and min(first.files, second.files) >= LEAST_SHARE * (first.files + second.files):
             return first, second, " and ".join(sorted(self.kinds))
         return Sizes().merge(parts[::2]), Sizes().merge(parts[1::2]), "name"
 
@@ -127,18 +134,45 @@ def half(name: bytes) -> int:
     return (crc32(name) * 2654435761 & 0xFFFFFFFF) >> 31
 
 
-def with_larger(of: Classes) -> Classes:
-    """The same and larger files to come: half as many as of the largest class each time the size doubles, the tail of a
-    Pareto distribution with exponent 1. A layout for what was seen alone would have one stripe for whatever is larger.
+def expected(of: Classes) -> Classes:
+    """What files to come may be like, to be tuned on: those that were seen; the same twice and half as large, and four
+    times and a quarter as many at one time; and larger ones, twice, four times as large as the largest and so on.
+
+    Without the first a layout fits accidents (48 files on 35 OSTs), without the second it has any stripe count beyond
+    the largest file. Larger ones are taken for files that lie alone, written by as many processes as any that was seen.
     """
-    factor = 2.0 ** np.arange(LARGER_OCTAVES, 0, -1)
-    more = (
-        of.size_bytes[0] * factor,
-        of.writers[0] + 0 * factor,
-        of.at_once[0] + 0 * factor,
-        of.files[0] / factor,
+    columns = [of._replace(weight=of.weight * (1 - LARGER_WEIGHT - ALIKE_WEIGHT))]
+    part, none = of.weight * ALIKE_WEIGHT / 4, 0 * of.files
+    for factor in (0.5, 2.0):
+        columns.append(of._replace(size_bytes=of.size_bytes * factor, files=none, weight=part))
+    for factor in (0.25, 4.0):
+        many = np.where(of.at_once > 1, np.maximum(1, np.round(of.at_once * factor)), 1)
+        columns.append(of._replace(at_once=many, files=none, weight=part))
+    one = np.ones(LARGER_OCTAVES)
+    sizes = of.size_bytes[0] * 2.0 ** np.arange(1, LARGER_OCTAVES + 1)
+    weight = one * LARGER_WEIGHT / LARGER_OCTAVES
+    columns.append(Classes(sizes, of.writers.max() * one, one, 0 * one, weight))
+    return _merged(Classes(*(np.concatenate(c) for c in zip(*columns, strict=True))))
+
+
+def _merged(of: Classes) -> Classes:
+    """Classes that differ little as one."""
+    size = np.array([size_class(round(s)) for s in of.size_bytes.tolist()])
+    keys = np.vstack([size, np.round(2 * np.log2(of.writers)), np.round(2 * np.log2(of.at_once))])
+    _, first, at = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    at = at.reshape(-1)
+    weight = np.bincount(at, of.weight)
+
+    def mean(values: Array) -> Array:
+        return np.where(
+            weight > 0, np.bincount(at, values * of.weight) / np.maximum(weight, 1e-300), values[first]
+        )
+
+    found = Classes(
+        mean(of.size_bytes), mean(of.writers), np.round(mean(of.at_once)), np.bincount(at, of.files), weight
     )
-    return Classes(*(np.r_[new, old] for new, old in zip(more, of, strict=True)))
+    order = np.argsort(-found.size_bytes, kind="stable")
+    return Classes(*(column[order] for column in found))
 
 
 def rounded_up(size_bytes: float, multiple: int) -> int:

@@ -14,7 +14,7 @@ from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.pfl.cost import Cost, Target, of_layout, stripe_size
 from tarazu.pfl.search import MOST_COMPONENTS, SAME, Found, cheapest, fewest_of, grid
-from tarazu.pfl.sizes import Sizes, with_larger
+from tarazu.pfl.sizes import BY_BYTES, Sizes, expected
 from tarazu.units import GIB, MIB, exact_bytes
 
 TUNED, TUNED_MORE = "tuned", "tuned, with DoM or SEL"
@@ -62,8 +62,7 @@ class Tuned(msgspec.Struct, frozen=True):
     command: str
     """`lfs setstripe` with the recommended layout."""
     curve: dict[int, float]
-    """Number of components → seconds a file of the cheapest layout of so many, on the half that was tuned on and larger
-    files to come."""
+    """Number of components → cost of the cheapest layout of so many, on what was tuned on."""
 
     def row(self, name: str) -> Row:
         return next(row for row in self.rows if row.name == name)
@@ -76,6 +75,8 @@ class Tuning(msgspec.Struct, frozen=True):
     most_components: int = MOST_COMPONENTS
     mdt_room_bytes: int = 0
     """Of MDTs, for what all these files put there; 0: no component on an MDT."""
+    by_bytes: float = BY_BYTES
+    """As in `Sizes.classes`."""
     extending: bool = True
     """Whether components may extend themselves (SEL)."""
 
@@ -111,20 +112,20 @@ def tune(
 ) -> Tuned:
     """site: layouts that are there today, by name. Both halves have files."""
     target = wanted.target
-    train, test = tuned_on.classes(), judged_on.classes()
-    expected = with_larger(train)
-    simple = grid(expected, target, wanted.most_components)
-    paths: dict[str, list[Found]] = {TUNED: cheapest(expected, target, simple)}
+    train, test = tuned_on.classes(wanted.by_bytes), judged_on.classes(wanted.by_bytes)
+    to_come = expected(train)
+    simple = grid(to_come, target, wanted.most_components)
+    paths: dict[str, list[Found]] = {TUNED: cheapest(to_come, target, simple)}
     special = grid(
-        expected,
+        to_come,
         target,
         wanted.most_components + 1,
         extending=wanted.extending,
-        dom_bytes=wanted.mdt_room_bytes * train.total / max(1, train.total + test.total),
+        dom_bytes=wanted.mdt_room_bytes * tuned_on.files / (tuned_on.files + judged_on.files),
     )
     if special.dom_ends or special.extensions:
-        more = cheapest(expected, target, special)
-        if more[-1].seconds < paths[TUNED][-1].seconds * (1 - SAME):
+        more = cheapest(to_come, target, special)
+        if more[-1].cost < paths[TUNED][-1].cost * (1 - SAME):
             paths[TUNED_MORE] = more
     layouts = {name: fewest_of(path).layout for name, path in paths.items()}
     kinds = dict.fromkeys(layouts, "tuned")
@@ -134,9 +135,9 @@ def tune(
     for name, layout in usual(target).items():
         layouts[name] = layout
         kinds[name] = "plain"
-    least = cheapest(test, target, grid(test, target, wanted.most_components))[-1].seconds
+    least = cheapest(test, target, grid(test, target, wanted.most_components))[-1].cost
     costs = {name: of_layout(test, target, layout) for name, layout in layouts.items()}
-    least = min([least, *(cost.seconds for cost in costs.values())])
+    least = min([least, *(cost.total for cost in costs.values())])
     rows = tuple(
         Row(
             name,
@@ -144,7 +145,7 @@ def tune(
             costs[name],
             of_layout(train, target, layout),
             kinds[name],
-            costs[name].seconds / least - 1 if least else 0.0,
+            costs[name].total / least - 1 if least else 0.0,
         )
         for name, layout in layouts.items()
     )
@@ -162,25 +163,29 @@ def tune(
         because=because,
         pfl_file=section(said),
         command=f"lfs setstripe {format_layout(layouts[best])} DIRECTORY",
-        curve={f.components: f.seconds for f in paths[TUNED]},
+        curve={f.components: f.cost for f in paths[TUNED]},
     )
 
 
 def recommended(rows: Sequence[Row]) -> tuple[str, str]:
     """Name of a row, and why."""
-    best = min((row for row in rows if row.kind == "tuned"), key=lambda row: row.cost.seconds)
-    others = sorted((row for row in rows if row.kind != "tuned"), key=lambda row: row.cost.seconds)
+    best = min((row for row in rows if row.kind == "tuned"), key=lambda row: row.cost.total)
+    # Of those that are equal, the shortest.
+    others = sorted(
+        (row for row in rows if row.kind != "tuned"),
+        key=lambda row: (round(row.cost.total, 9), len(row.setstripe)),
+    )
     cheapest_other = others[0]
     # Of those that cost as much, what the site has needs no change.
     other = next(
         (
             row
             for row in others
-            if row.kind == "site" and row.cost.seconds <= cheapest_other.cost.seconds * (1 + WORTH)
+            if row.kind == "site" and row.cost.total <= cheapest_other.cost.total * (1 + WORTH)
         ),
         cheapest_other,
     )
-    saved = 1 - best.cost.seconds / other.cost.seconds if other.cost.seconds else 0.0
+    saved = 1 - best.cost.total / other.cost.total if other.cost.total else 0.0
     if saved >= WORTH:
         return best.name, f"{saved:.1%} cheaper than the best of the others ({other.name})"
     if saved < 0:

@@ -16,9 +16,9 @@ from tarazu.layout.objects import component_object_bytes
 from tarazu.layout.rules import check
 from tarazu.layout.setstripe import format_layout, parse_layout
 from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
-from tarazu.pfl.cost import PARTS, Target, Weights, of_layout
+from tarazu.pfl.cost import PARTS, Target, Weights, by_class_of, of_layout
 from tarazu.pfl.search import EXTENSIONS, Grid, cheapest, fewest_of, grid, kinds, layout_of
-from tarazu.pfl.sizes import Classes, Sizes
+from tarazu.pfl.sizes import Classes, Sizes, expected
 from tarazu.units import GIB, KIB, MIB, TIB
 
 ONE = st.tuples(
@@ -73,10 +73,10 @@ def test_the_cheapest_is_that_of_all_layouts_of_the_grid(
     dom = tuple(sorted(e for e in ends if e <= MIB)) if special else ()
     on = Grid(tuple(sorted(ends)), tuple(sorted(counts)), components, dom, EXTENSIONS if special else ())
     found = cheapest(of, target, on)
-    costs = [of_layout(of, target, layout).seconds for layout in every(target, on)]
-    assert found[-1].seconds == pytest.approx(min(costs), rel=1e-9, abs=1e-15)
-    assert of_layout(of, target, found[-1].layout).seconds == pytest.approx(min(costs), rel=1e-9, abs=1e-15)
-    steps = [f.seconds for f in found]
+    costs = [of_layout(of, target, layout).total for layout in every(target, on)]
+    assert found[-1].cost == pytest.approx(min(costs), rel=1e-9, abs=1e-15)
+    assert of_layout(of, target, found[-1].layout).total == pytest.approx(min(costs), rel=1e-9, abs=1e-15)
+    steps = [f.cost for f in found]
     assert steps == sorted(steps, reverse=True) and len(fewest_of(found).layout.components) <= components
 
 
@@ -109,8 +109,7 @@ def test_time_and_balance_are_the_allocators_bound_for_files_that_are_alike(
         tuple(Component(a, b, MIB, c) for a, b, c in zip(edges, edges[1:], counts)), len(counts) > 1
     )
     target = Target(osts, ost_bytes_per_s=rate)
-    cost = of_layout(classes([(size, 1, files, files)]), target, layout)
-    seconds = (cost.parts["bandwidth"] + cost.parts["balance"]) * files
+    seconds = float(by_class_of(classes([(size, 1, files, files)]), target, layout)[1:3].sum())
     view = SystemView(
         "",
         0.0,
@@ -130,12 +129,11 @@ def test_the_parts_add_up_and_follow_their_weights() -> None:
     of = classes([(10 * KIB, 1, 1, 900), (3 * GIB, 1, 64, 64), (200 * GIB, 512, 1, 2)])
     layout, _ = parse_layout("-E 64K -L mdt -E 1G -c 1 -S 1M -E -1 -c 16 -S 1M -z 1G")
     cost = of_layout(of, Target(35), layout)
-    assert cost.seconds == pytest.approx(sum(cost.parts.values()))
+    assert cost.total == pytest.approx(sum(cost.parts.values()))
     assert set(cost.parts) == set(PARTS) and min(cost.parts.values()) >= 0
-    for part in PARTS:
-        only = Weights(**{p: float(p == part) for p in PARTS})
-        alone = of_layout(of, Target(35, weights=only), layout)
-        assert alone.seconds == pytest.approx(cost.parts[part])
+    weighed = of_layout(of, Target(35, weights=Weights(2.0, 3.0, 0.0, 5.0, 0.5)), layout)
+    factors = dict(zip(PARTS, (2.0, 3.0, 0.0, 5.0, 0.5)))
+    assert weighed.total == pytest.approx(sum(weighed.parts[p] * f for p, f in factors.items()))
 
 
 def test_objects_are_those_of_all_components_that_a_file_reaches() -> None:
@@ -154,8 +152,9 @@ def test_the_largest_object_is_lustres(size: int, count: int) -> None:
     assert largest == size // width * MIB + min(size % width, MIB)
 
 
-def test_a_tail_of_larger_files_keeps_the_order() -> None:
-    from tarazu.pfl.sizes import with_larger
-
-    more = with_larger(classes([(GIB, 1, 4, 8), (MIB, 1, 1, 100)]))
-    assert (np.diff(more.size_bytes) <= 0).all() and more.files[:6].sum() < 8
+def test_what_is_expected_has_the_files_that_were_seen_and_keeps_the_order() -> None:
+    seen = classes([(GIB, 1, 48, 96), (8 * GIB, 64, 1, 1), (MIB, 1, 1, 100), (0, 1, 1, 3)])
+    more = expected(seen)
+    assert (np.diff(more.size_bytes) <= 0).all()
+    assert more.files.sum() == 200 and more.weight.sum() == pytest.approx(1) == seen.weight.sum()
+    assert more.size_bytes.max() == 512 * GIB and more.at_once.max() > 150 and more.at_once.min() == 1

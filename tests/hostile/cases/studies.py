@@ -6,6 +6,8 @@ from pathlib import Path
 
 from tarazu.forwarding import curve_csv
 from tarazu.forwarding.estimate import database as benchmarks
+from tarazu.pfl import listing
+from tarazu.pfl.sizes import Halves
 from tarazu.sim.forwarding import ior, jobs
 from tarazu.sim.whatif.ior import results, words
 from tests.hostile.cases.case import DATA, Case, copy, text
@@ -32,6 +34,10 @@ def _measured(directory: Path) -> Path:
     return path
 
 
+def _listed(path: Path) -> None:
+    listing.read(str(path), Halves())
+
+
 def _lost(path: Path) -> None:
     """As a file and as one of its folder."""
     for found in (str(path), str(path.parent)):
@@ -40,6 +46,12 @@ def _lost(path: Path) -> None:
 
 
 CASES = (
+    Case(
+        "list of files",
+        ("tarazu.pfl.listing:read",),
+        text("files.txt", "4096 /scratch/a/b\n1073741824 /scratch/a/c d\n12 /scratch/e\\n\n"),
+        _listed,
+    ),
     Case(
         "curves",
         ("tarazu.forwarding.reading:content", "tarazu.table:Csv.__init__"),

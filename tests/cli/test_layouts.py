@@ -1,0 +1,194 @@
+"""`tarazu change layouts`: from lists, logs and histories to a layout that Lustre and tarazu's own PFL file accept."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tarazu.cli import main
+from tarazu.layout import pfl
+from tarazu.layout.rules import check
+from tarazu.layout.setstripe import parse_layout
+from tarazu.model import Ost, SystemView
+from tarazu.pfl.cost import PARTS
+from tarazu.sim.testbed import Testbed, down, up
+from tarazu.units import GIB, TIB
+from tests.trace.test_history import sample
+
+LOGS = Path(__file__).parents[1] / "data" / "traces"
+
+
+def listed(tmp_path: Path, sizes: list[int], name: str = "list.txt") -> str:
+    path = tmp_path / name
+    path.write_text("".join(f"{size} /site/d{n % 50}/f{n}\n" for n, size in enumerate(sizes)))
+    return str(path)
+
+
+SMALL = [5000 + 17 * n for n in range(900)]
+LARGE = [3 * GIB + n * 1_000_003 for n in range(300)]
+
+
+def answer(capsys: Any, *words: str) -> Any:
+    assert main(["change", "layouts", "--json", *words]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_says_which_layout_and_why(tmp_path: Path, capsys: Any) -> None:
+    path = listed(tmp_path, SMALL + LARGE)
+    found = answer(capsys, "--list", path, "--osts", "35")["tuned"]
+    assert found["files"] == 1200 and found["halves_by"] == "directory"
+    rows = {row["name"]: row for row in found["rows"]}
+    assert {
+        "tuned",
+        "PFL 1 of the paper",
+        "PFL 2 of the paper",
+        "plain, 1",
+        "plain, 8",
+        "plain, all 35",
+    } <= set(rows)
+    best = min(row["cost"]["total"] for name, row in rows.items() if row["kind"] != "tuned")
+    assert rows["tuned"]["cost"]["total"] < best and found["recommended"].startswith("tuned")
+    for row in rows.values():
+        check(parse_layout(row["setstripe"])[0])
+        assert row["cost"]["total"] == pytest.approx(sum(row["cost"]["parts"].values()))
+    (rule,) = pfl.parse(found["pfl_file"])
+    assert rule.extents[0].stripe_count == 1 and rule.extents[-1].stripe_count >= 4
+    assert main(["change", "layouts", "--list", path, "--osts", "35"]) == 0
+    text = capsys.readouterr().out
+    assert found["command"] in text and found["pfl_file"] in text and "halves by directory" in text
+    assert all(part in text for part in PARTS)
+
+
+def test_says_so_where_tuning_is_not_better(tmp_path: Path, capsys: Any) -> None:
+    found = answer(capsys, "--list", listed(tmp_path, SMALL), "--osts", "35")["tuned"]
+    assert found["recommended"] == "plain, 1" and found["because"].startswith("tuning is not better")
+    assert found["command"] == "lfs setstripe -c 1 -S 1M DIRECTORY"
+    today = answer(
+        capsys, "--list", listed(tmp_path, SMALL), "--osts", "35", "--today", "-E 1G -c 1 -E -1 -c 8"
+    )
+    assert today["tuned"]["recommended"] == "today, -E 1G -c 1 -E -1 -c 8"
+
+
+def test_small_files_go_to_mdts_where_there_is_room(tmp_path: Path, capsys: Any) -> None:
+    path = listed(tmp_path, SMALL)
+    found = answer(capsys, "--list", path, "--osts", "35", "--mdt-room", "1G")["tuned"]
+    row = next(row for row in found["rows"] if row["name"] == found["recommended"])
+    assert "-L mdt" in found["command"] and row["cost"]["small_objects"] == 0
+    assert "mdt" not in found["pfl_file"] and pfl.parse(found["pfl_file"])
+    none = answer(capsys, "--list", path, "--osts", "35", "--mdt-room", "64K")["tuned"]
+    assert "-L mdt" not in none["command"]
+
+
+def test_weights_prices_and_counts_count(tmp_path: Path, capsys: Any) -> None:
+    path = listed(tmp_path, SMALL + LARGE)
+    dear = answer(capsys, "--list", path, "--osts", "35", "--weight", "objects=3000", "--no-sel")["tuned"]
+    cheap = answer(capsys, "--list", path, "--osts", "35", "--weight", "objects=0.01", "--no-sel")["tuned"]
+
+    def objects(found: Any) -> float:
+        return float(found["rows"][0]["cost"]["objects"])
+
+    assert objects(dear) < objects(cheap)
+    one = answer(capsys, "--list", path, "--osts", "35", "--components", "1", "--no-sel")["tuned"]
+    assert list(one["curve"]) == ["1"]
+
+
+def test_reads_logs_histories_and_a_view(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    from tarazu.trace.history import History
+
+    view = tmp_path / "view.json"
+    osts = tuple(Ost(n, "oss", TIB, TIB, TIB // 2, peak_bytes_per_s=1e9) for n in range(12))
+    view.write_bytes(msgspec.json.encode(SystemView("lustre", 0.0, osts)))
+    logs = sorted(map(str, LOGS.glob("*.darshan")))
+    found = answer(capsys, "--view", str(view), "--darshan", *logs)
+    assert found["target"]["osts"] == 12 and found["target"]["room_bytes"] == TIB // 2
+    assert found["target"]["ost_bytes_per_s"] == 1e9 and found["tuned"]["halves_by"] in ("run", "name")
+    history = History(tmp_path / "history")
+    for number in range(8):
+        history.append(msgspec.structs.replace(sample(), start_s=1e9 + number), f"{number:08x}")
+    monkeypatch.setenv("TARAZU_RUN_STATE_DIR", str(tmp_path))
+    own = answer(capsys, "--osts", "12", "--history")["tuned"]
+    assert own["files"] > 0 and own["files"] % 8 == 0
+
+
+def test_a_list_comes_from_standard_input(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    content = Path(listed(tmp_path, SMALL + LARGE)).read_bytes() + b"odd\n" * 3
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    found = answer(capsys, "--list", "-", "--osts", "8")
+    assert found["tuned"]["files"] == 1200 and found["notes"] == ["-: 3 lines without a size, left out"]
+
+
+def test_draws_a_picture(tmp_path: Path, capsys: Any) -> None:
+    picture = tmp_path / "cost.svg"
+    words = ["--list", listed(tmp_path, SMALL + LARGE), "--osts", "35", "--picture", str(picture)]
+    assert main(["change", "layouts", *words]) == 0
+    assert f"picture: {picture}" in capsys.readouterr().out and picture.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--osts", "8"), "--list, --darshan or --history"),
+        (("--osts", "8", "--list", "/nonexistent"), "a readable list of files"),
+        (("--osts", "8", "--list", "LIST", "--weight", "size=2"), "one of objects, bandwidth"),
+        (("--osts", "8", "--list", "LIST", "--weight", "objects=x"), "a number, 0 to 1e+06"),
+        (("--osts", "8", "--list", "LIST", "--today", "8 stripes"), "a directory, or options"),
+        (("--osts", "8", "--list", "LIST", "--today", "-E 1G -c 1"), "that ends at EOF"),
+        (("--osts", "8", "--list", "LIST", "--stripe-size", "1000"), "a multiple of 64K"),
+        (("--osts", "8", "--list", "LIST", "--picture", "a.txt"), "a picture's name"),
+        (("--osts", "8", "--list", "ONE"), "files for two halves"),
+    ],
+)
+def test_bad_input_is_a_line(tmp_path: Path, capsys: Any, words: tuple[str, ...], message: str) -> None:
+    (tmp_path / "one").write_text("5 /a\n")
+    names = {"LIST": listed(tmp_path, SMALL[:10]), "ONE": str(tmp_path / "one")}
+    assert main(["change", "layouts", *(names.get(word, word) for word in words)]) in (1, 2)
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[Testbed]:
+    with tempfile.TemporaryDirectory(prefix="tz-layouts-") as directory:
+        made = up(Path(directory) / "tb", osss=2, osts_per_oss=4, sparse=True)
+        try:
+            yield made
+        finally:
+            down(made.directory)
+
+
+def test_lfs_sets_what_is_printed_and_it_is_todays_then(bed: Testbed, tmp_path: Path) -> None:
+    """Of every tuned and compared layout, by the testbed's lfs, with the MDS's own checks."""
+    path = listed(tmp_path, SMALL + LARGE)
+
+    def on_client(*words: str) -> subprocess.CompletedProcess[str]:
+        return bed.exec(0, list(words), cwd=bed.client_mount(), capture_output=True, text=True)
+
+    words = [sys.executable, "-m", "tarazu", "change", "layouts", "--json", "--osts", "8", "--list", path]
+    done = on_client(*words, "--mdt-room", "1T")
+    assert not done.returncode, done.stderr
+    found = json.loads(done.stdout)["tuned"]
+    kinds = {row["kind"] for row in found["rows"]}
+    assert kinds == {"tuned", "site", "plain"}
+    for number, row in enumerate(found["rows"]):
+        on_client("mkdir", f"d{number}").check_returncode()
+        for target in (f"d{number}", f"f{number}"):
+            setting = on_client("lfs", "setstripe", *shlex.split(row["setstripe"]), target)
+            if "-c 16" in row["setstripe"] or "-c 32" in row["setstripe"] or "-c 12" in row["setstripe"]:
+                continue  # the paper's, for more OSTs than there are here
+            assert setting.returncode == 0, (row["setstripe"], setting.stderr)
+        on_client("dd", "if=/dev/zero", f"of=d{number}/x", "bs=64k", "count=40").check_returncode()
+    at = next(n for n, row in enumerate(found["rows"]) if row["name"] == "tuned")
+    again = on_client(*words, "--today", f"d{at}")
+    assert not again.returncode, again.stderr
+    rows = {row["name"]: row for row in json.loads(again.stdout)["tuned"]["rows"]}
+    assert rows[f"default of d{at}"]["cost"]["total"] == pytest.approx(rows["tuned"]["cost"]["total"])
