@@ -1,6 +1,6 @@
 """Which progressive layout (PFL) fits a site's files: component ends and stripe counts, and what they cost.
 
-lfs find /scratch -type f --printf '%s %p\\n' | tarazu change layouts --list - --osts 35
+lfs find /scratch -type f --lazy --printf '%s %p\\n' | tarazu change layouts --list - --osts 35
 tarazu change layouts --list files.txt --osts 35 --mdt-room 8T        also with small files on MDTs (DoM)
 tarazu change layouts --darshan *.darshan --osts 35 --picture cost.svg
 tarazu change layouts --history --today /scratch                     your recorded runs, beside the default layout there

@@ -187,6 +187,8 @@ def test_lfs_sets_what_is_printed_and_it_is_todays_then(bed: Testbed, tmp_path: 
                 continue  # the paper's, for more OSTs than there are here
             assert setting.returncode == 0, (row["setstripe"], setting.stderr)
         on_client("dd", "if=/dev/zero", f"of=d{number}/x", "bs=64k", "count=40").check_returncode()
+    scan = on_client("lfs", "find", "d0", "-type", "f", "--lazy", "--printf", r"%s\t%p\n")
+    assert scan.stdout == f"{40 * 65536}\td0/x\n", scan.stderr
     at = next(n for n, row in enumerate(found["rows"]) if row["name"] == "tuned")
     again = on_client(*words, "--today", f"d{at}")
     assert not again.returncode, again.stderr

@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import signal
 import struct
 import sys
@@ -137,7 +138,7 @@ def find(words: Sequence[str]) -> int:
     if not words:
         raise MigrateFailed("find: DIRECTORY must be specified", 1)
     directory, *rest = words
-    kind, least, end = "", 0, "\n"
+    kind, least, form = "", 0, "%p\n"
     at = iter(rest)
     for word in at:
         if word in ("-type", "--type", "-t"):
@@ -145,8 +146,10 @@ def find(words: Sequence[str]) -> int:
         elif word in ("-size", "--size", "-s"):
             least = _more_than(next(at, ""))
         elif word in ("-print0", "--print0", "-0"):
-            end = "\0"
-        else:
+            form = "%p\0"
+        elif word in ("-printf", "--printf"):
+            form = re.sub(r"\\([nt\\])", lambda of: {"n": "\n", "t": "\t"}.get(of[1], of[1]), next(at, ""))
+        elif word not in ("-lazy", "--lazy", "-l"):
             raise MigrateFailed(f"find: unknown option '{word}'", 1)
     if not os.path.isdir(directory):
         print(f"lfs find: cannot open '{directory}': No such file or directory", file=sys.stderr)
@@ -156,7 +159,9 @@ def find(words: Sequence[str]) -> int:
         if (kind == "f" and not is_file) or (kind == "d" and not os.path.isdir(path)):
             continue
         if not least or (is_file and os.lstat(path).st_size >= least):
-            sys.stdout.buffer.write(os.fsencode(path) + end.encode())
+            shown = {"%p": path, "%s": str(os.lstat(path).st_size), "%%": "%"}
+            text = re.sub("%[ps%]", lambda of, shown=shown: shown[of[0]], form)  # type: ignore[misc]
+            sys.stdout.buffer.write(os.fsencode(text))
     sys.stdout.flush()
     return 0
 
