@@ -169,7 +169,7 @@ def tune(
 
 def recommended(rows: Sequence[Row]) -> tuple[str, str]:
     """Name of a row, and why."""
-    best = min((row for row in rows if row.kind == "tuned"), key=lambda row: row.cost.total)
+    best = min((row for row in rows if row.kind == "tuned"), key=lambda row: row.tuned_on.total)
     # Of those that are equal, the shortest.
     others = sorted(
         (row for row in rows if row.kind != "tuned"),
