@@ -14,6 +14,7 @@ from tarazu import ranges
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK
 from tarazu.table import Csv
+from tarazu.trace.directories import read_past as read_directories
 from tarazu.trace.records import (
     CLOSED,
     CONTIGUOUS,
@@ -130,6 +131,7 @@ class _Reading:
     def _decode(self, file: TextIO, where: str) -> PastRun:
         header = read_header(file, where)
         run = header.run(where)
+        directories = read_directories(header.directories, where)
         if header.files > self._left_files:
             raise _Full
         counts = dict.fromkeys(OUTCOMES, 0)
@@ -155,6 +157,7 @@ class _Reading:
             exit_status=run.exit_status,
             duration_s=run.duration_s,
             phases=run.phases,
+            directories=directories,
         )
 
     def _converter(self, most: int, counts: dict[str, int]) -> Callable[[list[str]], PastFile]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import msgspec
@@ -111,6 +111,51 @@ class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return len(self.creators)
 
 
+class DirectoryRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """One directory that a run made by mkdir or mkdirat, or found there when it wanted to make it."""
+
+    key: Annotated[str, Meta(pattern="^/", title="a path from /")]
+    """As a file's; no slash at the end."""
+    precise: str
+    loose: str
+    rank: Annotated[int, Meta(ge=-1, le=MOST_RANKS)]
+    """Making rank; ANY_RANK when several ranks asked for it, or when there are no ranks."""
+    creators: tuple[int, ...]
+    """Every rank that asked for it, sorted; empty for processes without a rank."""
+    nth_precise: Unsigned
+    nth_loose: Unsigned
+    """Directories are counted apart from files."""
+    at_s: Annotated[float, Meta(ge=0, le=LATEST_S)]
+    """When it was first asked for, seconds after the start of the run."""
+    creates: Unsigned = 0
+    """Files and directories that the run made in it."""
+    existed: bool = False
+    """Every process found it there already."""
+    outcome: Annotated[str, _among(OUTCOMES)] = "unmanaged"
+    """One of OUTCOMES: that of the process that really made it."""
+    found: Annotated[str, _among(FOUND)] = "no"
+    """One of FOUND."""
+    errno: Unsigned = 0
+    """Of a refusal; EPERM: this user may not choose an MDT."""
+    row_id: Unsigned = 0
+    generation: Unsigned = 0
+    mdt: Annotated[int, Meta(ge=-1, lt=1 << 16)] = -1
+    """Index of the MDT that it was given; -1: not known."""
+
+    @property
+    def volatile(self) -> bool:
+        return is_volatile(self.precise)
+
+    @property
+    def creator(self) -> int:
+        """The first rank that asked for it; ANY_RANK for processes without a rank."""
+        return self.creators[0] if self.creators else ANY_RANK
+
+    @property
+    def creator_count(self) -> int:
+        return len(self.creators)
+
+
 class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """One run of a job step: what was known before it, and the files that it created."""
 
@@ -143,6 +188,10 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Bytes of its files on each OST, as they lay when it ended; empty: nobody looked."""
     system: System | None = None
     """How the OSTs and servers were while it did I/O, as mdsd knew when it ended; None: it was not asked."""
+    directories: tuple[DirectoryRecord, ...] = ()
+    """In the order in which they were first asked for."""
+    directories_left_out: Unsigned = 0
+    """Further ones, for which a history has no room: those with the fewest creates."""
 
     @property
     def complete(self) -> bool:
@@ -153,8 +202,25 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def outcomes(self) -> dict[str, int]:
         """Number of files per outcome, in the order of OUTCOMES; outcomes that did not occur are absent."""
-        counts = Counter(f.outcome for f in self.files)
-        return {o: counts[o] for o in OUTCOMES if counts[o]}
+        return _outcomes(self.files)
+
+    @property
+    def directory_outcomes(self) -> dict[str, int]:
+        """The same of the directories that the run made; those that were there before are none of them."""
+        return _outcomes([d for d in self.directories if not d.existed])
+
+
+def _outcomes(records: Iterable[FileRecord | DirectoryRecord]) -> dict[str, int]:
+    counts = Counter(record.outcome for record in records)
+    return {o: counts[o] for o in OUTCOMES if counts[o]}
+
+
+def creates_by_parent(
+    files: Iterable[FileRecord], directories: Iterable[DirectoryRecord] = ()
+) -> dict[str, int]:
+    """Key of a directory, "/" of the root → files and directories that a run made in it."""
+    keys = [f.key for f in files if not f.existed] + [d.key for d in directories if not d.existed]
+    return dict(Counter(key.rpartition("/")[0] or "/" for key in keys))
 
 
 CLOSED, COUNTED, CONTIGUOUS = 1, 2, 4
@@ -196,6 +262,24 @@ class PastFile(msgspec.Struct, frozen=True, gc=False):
         return self.writers > 1 or self.creator_count > 1
 
 
+class PastDirectory(msgspec.Struct, frozen=True, gc=False):
+    """What a forecast needs of a DirectoryRecord."""
+
+    key: str
+    precise: str
+    loose: str
+    rank: int
+    creator: int
+    creator_count: int
+    nth_precise: int
+    nth_loose: int
+    at_s: float
+    creates: int
+    existed: bool
+    outcome: str
+    errno: int
+
+
 class PastRun(msgspec.Struct, frozen=True):
     """A RunRecord as far as a forecast looks at it."""
 
@@ -212,9 +296,11 @@ class PastRun(msgspec.Struct, frozen=True):
     exit_status: int = 0
     duration_s: float = 0.0
     phases: tuple[Phase, ...] = ()
+    directories: tuple[PastDirectory, ...] = ()
 
 
 KnownFile = FileRecord | PastFile
+KnownDirectory = DirectoryRecord | PastDirectory
 KnownRun = RunRecord | PastRun
 """All that a forecast looks at is in both."""
 

@@ -17,6 +17,7 @@ import msgspec
 
 from tarazu.errors import TraceError
 from tarazu.native import without_identity
+from tarazu.trace import directories
 from tarazu.trace.records import RunRecord, why_absurd, why_impossible
 from tarazu.trace.table import read_rows, to_csv
 
@@ -40,6 +41,8 @@ class Header(NamedTuple):
     """Of the RunRecord, but its files."""
     layouts: tuple[bytes, ...] | None
     """None in version 1, where the rows hold them."""
+    directories: str = ""
+    """As CSV (`tarazu.trace.directories`)."""
 
     def run(self, where: str) -> RunRecord:
         """The run without its files. Raises TraceError."""
@@ -81,9 +84,14 @@ def encode_run(run: RunRecord) -> bytes:
     """The content of a run file."""
     layouts = _Layouts()
     rows = to_csv(run.files, layouts.text)
+    of_directories, left_out = directories.to_text(run.directories)
     header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "files": len(run.files)}
-    fields = msgspec.to_builtins(msgspec.structs.replace(run, files=()), str_keys=True)
+    left_out += run.directories_left_out
+    bare = msgspec.structs.replace(run, files=(), directories=(), directories_left_out=left_out)
+    fields = msgspec.to_builtins(bare, str_keys=True)
     header.update({k: v for k, v in fields.items() if k != "files"})
+    if of_directories:
+        header["directories"] = of_directories
     header["layouts"] = layouts.texts
     text = json.dumps(header, ensure_ascii=True, allow_nan=False) + "\n" + rows
     return text.encode("utf-8", "surrogateescape")
@@ -100,10 +108,11 @@ def read_run(path: str | os.PathLike[str] | int) -> RunRecord:
             header = read_header(file, where)
             run = header.run(where)
             files = tuple(read_rows(file, where, first_line=2, layouts=header.layouts))
+            made = directories.read(header.directories, f"{where}:1")
     except OSError as error:
         raise TraceError(where, "a readable run", str(error)) from None
     check_count(header, len(files), where)
-    return msgspec.structs.replace(run, files=files)
+    return msgspec.structs.replace(run, files=files, directories=made)
 
 
 def check_count(header: Header, count: int, where: str) -> None:
@@ -129,10 +138,13 @@ def read_header(file: TextIO, where: str) -> Header:
     if not isinstance(count, int):
         raise TraceError(place, "the number of files", count)
     layouts = fields.pop("layouts", None)
+    of_directories = fields.pop("directories", "")
+    if not isinstance(of_directories, str):
+        raise TraceError(place, "directories as CSV", type(of_directories).__name__)
     if version == 1:
         return Header(count, fields, None)
     try:
-        return Header(count, fields, tuple(map(bytes.fromhex, layouts)))
+        return Header(count, fields, tuple(map(bytes.fromhex, layouts)), of_directories)
     except (TypeError, ValueError) as error:
         raise TraceError(place, "a list of layouts", str(error)) from None
 

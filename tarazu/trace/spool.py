@@ -10,6 +10,7 @@ import os
 import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -23,7 +24,7 @@ HEADER_BYTES = 256
 NODE_HEADER_BYTES = 4096
 NODE_HEADS_AT = 256
 
-CREATE, CLOSE, END, OPEN = 1, 2, 3, 4
+CREATE, CLOSE, END, OPEN, DIRECTORY = 1, 2, 3, 4, 5
 
 FLAG_EXISTED, FLAG_AGAIN, FLAG_SHARED = 1, 2, 4
 FLAG_COUNTED, FLAG_REOPENED = 1, 2
@@ -37,6 +38,7 @@ _ENTRY = struct.Struct("<QIi")
 _RECORD = struct.Struct("<HHIQ")
 _CREATE = struct.Struct("<IIBBHIQ5HHI")
 _CLOSE = struct.Struct("<QQQQIIQHHI")
+_DIRECTORY = struct.Struct("<IIBBHIQiI4H")
 
 _PIECE = 1 << 20
 """Of a spool, searched at once."""
@@ -97,6 +99,27 @@ class CreateRecord(msgspec.Struct, frozen=True):
     layout: bytes
 
 
+class DirectoryRequest(msgspec.Struct, frozen=True):
+    """One directory that one process made, or found there when it wanted to make it."""
+
+    time_ns: int
+    existed: bool
+    again: bool
+    nth_precise: int
+    nth_loose: int
+    outcome: int
+    found: int
+    errno: int
+    row_id: int
+    generation: int
+    mdt: int
+    """Index of the MDT that it was given; -1: not known."""
+    fs_name: str
+    key: str
+    precise: str
+    loose: str
+
+
 class CloseRecord(msgspec.Struct, frozen=True):
     """One last close of a descriptor that was open for writing."""
 
@@ -125,6 +148,10 @@ class OpenRecord(msgspec.Struct, frozen=True):
     key: str
 
 
+Record = CreateRecord | CloseRecord | OpenRecord | DirectoryRequest
+Named = TypeVar("Named", CreateRecord, DirectoryRequest)
+
+
 class Spool(msgspec.Struct, frozen=True):
     """Everything one process recorded, in order of time."""
 
@@ -139,6 +166,7 @@ class Spool(msgspec.Struct, frozen=True):
     """Of the used part, what is missing or cannot be read."""
     opens: tuple[OpenRecord, ...] = ()
     """Of a node: when files that were there were last opened to be written."""
+    directories: tuple[DirectoryRequest, ...] = ()
 
 
 def read_spools(path: str | os.PathLike[str], *, own: bool = False) -> tuple[Spool, ...]:
@@ -202,7 +230,7 @@ def _node(data: bytes | mmap.mmap, start: int) -> tuple[list[Spool], int]:
     host, job = (_text(part.split(b"\0", 1)[0]) for part in v[12:14])
     passed_over = v[14]
     end = min(start + used, len(data)) if v[1] == VERSION and used >= NODE_HEADER_BYTES else start + 8
-    by_rank: dict[int, list[CreateRecord | CloseRecord | OpenRecord]] = {}
+    by_rank: dict[int, list[Record]] = {}
     missing = max(start + used - len(data), 0)
     for at in _entries(data, start, end):
         rank = _ENTRY.unpack_from(data, at)[2]
@@ -226,8 +254,9 @@ def _node(data: bytes | mmap.mmap, start: int) -> tuple[list[Spool], int]:
         creates = tuple(r for r in records if isinstance(r, CreateRecord))
         closes = tuple(r for r in records if isinstance(r, CloseRecord))
         opens = tuple(r for r in records if isinstance(r, OpenRecord))
+        directories = tuple(r for r in records if isinstance(r, DirectoryRequest))
         last_ns = records[-1].time_ns if records else 0
-        spools.append(Spool(header, creates, closes, False, last_ns, missing, opens))
+        spools.append(Spool(header, creates, closes, False, last_ns, missing, opens, directories))
         lost = missing = passed_over = 0
     return spools, end
 
@@ -274,6 +303,7 @@ def _spool(data: bytes | mmap.mmap, start: int) -> tuple[Spool, int]:
         return Spool(header, (), (), False, header.start_ns, lost), start + HEADER_BYTES
     creates: list[CreateRecord] = []
     closes: list[CloseRecord] = []
+    directories: list[DirectoryRequest] = []
     ended = False
     last_ns = header.start_ns
     used_end = start + header.used_bytes
@@ -291,16 +321,19 @@ def _spool(data: bytes | mmap.mmap, start: int) -> tuple[Spool, int]:
                 creates.append(record)
             elif isinstance(record, CloseRecord):
                 closes.append(record)
+            elif isinstance(record, DirectoryRequest):
+                directories.append(record)
             ended = ended or ends
             last_ns = max(last_ns, time_ns)
         except (struct.error, ValueError):
             lost += length
         offset += length
     lost += end - offset
-    return Spool(header, _counted(creates), tuple(closes), ended, last_ns, lost), offset
+    spool = Spool(header, _counted(creates), tuple(closes), ended, last_ns, lost, (), _counted(directories))
+    return spool, offset
 
 
-def _counted(creates: Sequence[CreateRecord]) -> tuple[CreateRecord, ...]:
+def _counted(creates: Sequence[Named]) -> tuple[Named, ...]:
     """The creates of one process, with the numbers that it would have given to names that it could not count."""
     if all(NOT_COUNTED not in (c.nth_precise, c.nth_loose) for c in creates):
         return tuple(creates)
@@ -320,9 +353,7 @@ def _counted(creates: Sequence[CreateRecord]) -> tuple[CreateRecord, ...]:
     return tuple(numbered)
 
 
-def _record(
-    data: Buffer, offset: int, end: int
-) -> tuple[CreateRecord | CloseRecord | OpenRecord | None, bool]:
+def _record(data: Buffer, offset: int, end: int) -> tuple[Record | None, bool]:
     """The record at `offset`, None for another kind; and whether it says that the process ended.
 
     Raises ValueError or struct.error for one that is not well formed.
@@ -338,6 +369,8 @@ def _record(
     if kind == OPEN:
         opened = _close(body, flags, time_ns)
         return OpenRecord(time_ns, opened.fs_name, opened.key), False
+    if kind == DIRECTORY:
+        return _directory(body, flags, time_ns), False
     return None, kind == END
 
 
@@ -361,6 +394,28 @@ def _create(body: bytes, flags: int, time_ns: int) -> CreateRecord:
         precise=_text(precise),
         loose=_text(loose),
         layout=layout,
+    )
+
+
+def _directory(body: bytes, flags: int, time_ns: int) -> DirectoryRequest:
+    v = _DIRECTORY.unpack_from(body)
+    fs_name, key, precise, loose = _strings(body, _DIRECTORY.size, v[9:13])
+    return DirectoryRequest(
+        time_ns=time_ns,
+        existed=bool(flags & FLAG_EXISTED),
+        again=bool(flags & FLAG_AGAIN),
+        nth_precise=v[0],
+        nth_loose=v[1],
+        outcome=v[2],
+        found=v[3],
+        errno=v[4],
+        row_id=v[5],
+        generation=v[6],
+        mdt=max(v[7], -1) if v[7] < 1 << 16 else -1,
+        fs_name=_text(fs_name),
+        key=_key(key),
+        precise=_text(precise),
+        loose=_text(loose),
     )
 
 
