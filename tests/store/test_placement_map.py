@@ -15,6 +15,7 @@ from tarazu.lustre import EOF
 from tarazu.model import ANY_RANK, Component, FileName, Layout
 from tarazu.store.control import announce, read_control, stop, write_control
 from tarazu.store.placement_map import (
+    DirectoryRow,
     MapRow,
     decode_map,
     read_map,
@@ -24,6 +25,7 @@ from tarazu.store.placement_map import (
 MIB = 1 << 20
 KEY = bytes(range(16))
 PLAIN = Layout((Component(0, EOF, MIB, 4),))
+TWO = Layout((Component(0, EOF, MIB, 2),))
 PFL1 = Layout(
     (
         Component(0, 128 * MIB, MIB, 1),
@@ -220,6 +222,69 @@ def test_maps_round_trip(tmp_path: Path, rows: list[MapRow], generation: int) ->
     for entry, source in zip(read.entries, rows, strict=True):
         for flag, osts, explicit in zip(entry.explicit, source.osts, source.explicit, strict=True):
             assert flag == (explicit and bool(osts))
+
+
+def directory(rank: int, mdt: int = 1, **of_name: object) -> DirectoryRow:
+    name = FileName(f"/o/f.{rank}", "/o/f.{rank}", "/o/f.#", False, rank, 0, 0)
+    return DirectoryRow("lustre", msgspec.structs.replace(name, **of_name), 500 + rank, mdt)
+
+
+def write_directories(
+    path: Path, *directories: DirectoryRow, mdts: int = 4, rows: list[MapRow] | None = None
+) -> bytes:
+    write_map(
+        path,
+        generation=1,
+        hash_key=KEY,
+        ost_counts={"lustre": 2},
+        rows=rows or [],
+        created_s=1000,
+        mdt_counts={"lustre": mdts},
+        directories=directories,
+    )
+    return path.read_bytes()
+
+
+def test_directories_lie_beside_files_of_the_same_names(tmp_path: Path) -> None:
+    path = tmp_path / "map.1"
+    volatile = directory(2, mdt=3, volatile=True, precise="/{job}/d.{rank}", nth_precise=7, nth_loose=9)
+    of_file = row(1, osts=((1, 0),), layout=TWO)
+    write_directories(path, directory(1), volatile, rows=[of_file])
+    read = read_map(path)
+    assert (read.mdt_count, read.ost_count, [e.osts for e in read.entries]) == (4, 2, [((1, 0),)])
+    plain, other = read.directories
+    assert (plain.row_id, plain.mdt, plain.mdt_count) == (501, 1, 4) and other.mdt == 3
+    assert plain.name_hash == siphash(KEY, b"Elustre:/o/f.1/")
+    assert plain.loose_hash == siphash(KEY, b"Llustre:/o/f.#/" + struct.pack("<iI", 1, 0))
+    assert other.name_hash == siphash(KEY, b"Tlustre:/{job}/d.{rank}/" + struct.pack("<iI", 2, 7))
+
+
+def test_a_map_without_directories_is_that_of_before(tmp_path: Path) -> None:
+    assert write_directories(tmp_path / "1")[8] == 2
+    assert write_directories(tmp_path / "2", directory(1))[8] == 3
+
+
+def test_an_mdt_that_does_not_exist_is_never_written(tmp_path: Path) -> None:
+    for mdt in (4, -1, 65535):
+        with pytest.raises(StoreError, match="row 501: expected an MDT index below 4"):
+            write_directories(tmp_path / "map.1", directory(1, mdt))
+    with pytest.raises(StoreError, match="expected MDT counts from 1 to"):
+        write_directories(tmp_path / "map.1", directory(1, 0), mdts=0)
+    assert not (tmp_path / "map.1").exists()
+
+
+@FIXED
+@given(st.integers(0, 10_000), st.binary(min_size=1, max_size=16))
+def test_damaged_maps_of_directories_are_refused_or_still_maps(tmp_path: Path, at: int, noise: bytes) -> None:
+    data = write_directories(tmp_path / "map.d", directory(0), directory(1, 3), rows=[row(0, TWO, ((1, 0),))])
+    at %= len(data)
+    damaged = data[:at] + noise + data[at + len(noise) :]
+    try:
+        read = decode_map(damaged, "map.d")
+    except StoreError as error:
+        assert str(error).startswith("map.d: expected") and "\n" not in str(error)
+    else:
+        assert damaged[:128] == data[:128] and all(d.mdt < 4 for d in read.directories)
 
 
 @FIXED
