@@ -56,13 +56,13 @@ size_t tz_lov_request(const struct tz_layout *layout, const uint16_t *osts, uint
 
 struct tz_map {
     const uint8_t *base; uint64_t length; uint8_t key[16]; uint64_t generation, created_s, expires_s;
-    uint32_t ost_count, layout_count, row_count; const uint8_t *layouts, *rows; uint64_t rows_length;
+    uint32_t ost_count, mdt_count, layout_count, row_count; const uint8_t *layouts, *rows; uint64_t rows_length;
     const uint8_t *index; uint64_t slots; uint32_t index_bits;
 };
 struct tz_row { uint64_t hash, loose_hash; uint32_t id; uint16_t layout, ost_count; const uint16_t *osts; };
 struct tz_query {
     const char *fs, *key; size_t fs_length, key_length; const struct tz_names *names;
-    int32_t rank; uint32_t n_precise, n_loose;
+    int32_t rank; uint32_t n_precise, n_loose; _Bool directory;
 };
 const char *tz_map_open(const char *path, int64_t trusted_uid, _Bool copy, struct tz_map *map);
 const char *tz_map_check(const void *base, uint64_t length, struct tz_map *map);
@@ -342,8 +342,11 @@ def map_lookup(
     rank: int,
     n_precise: int,
     n_loose: int,
+    *,
+    directory: bool = False,
 ) -> MapHit | None:
-    """The row that the library would find for this created name; None for a miss.
+    """The row that the library would find for this created name; None for a miss. Of a `directory` the one number in
+    `osts` is its MDT, and the layout has no components.
 
     Raises StoreError for a map that the library would not trust.
     """
@@ -356,7 +359,8 @@ def map_lookup(
         texts = _names_struct(ffi, names)
         name, raw = ffi.new("char[]", _bytes(fs)), ffi.new("char[]", _bytes(key))
         query = ffi.new(
-            "struct tz_query *", (name, raw, len(name) - 1, len(raw) - 1, texts, rank, n_precise, n_loose)
+            "struct tz_query *",
+            (name, raw, len(name) - 1, len(raw) - 1, texts, rank, n_precise, n_loose, directory),
         )
         row = ffi.new("struct tz_row *")
         how = lib.tz_map_lookup(placement_map, query, row)
@@ -394,6 +398,8 @@ def _hit(ffi: Any, lib: Any, placement_map: Any, row: Any, how: int) -> MapHit:
         )
         used = c.stripe_count if c.flags & _COMP_LIST else 1 if c.flags & _COMP_HINT else 0
         osts.append(tuple(row.osts[c.first_ost + i] for i in range(used)))
+    if not layout.count:
+        osts.append((row.osts[0],))
     return MapHit(row.id, FOUND[how], Layout(tuple(components), bool(layout.composite)), tuple(osts))
 
 

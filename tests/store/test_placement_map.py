@@ -398,3 +398,33 @@ def test_what_is_no_control_page_is_refused(tmp_path: Path, content: bytes) -> N
     assert (tmp_path / "control").read_bytes() == content
     with pytest.raises(StoreError, match="control page"):
         announce(tmp_path / "missing", 1)
+
+
+def test_the_library_finds_directories_by_their_own_names(tmp_path: Path) -> None:
+    path = tmp_path / "map.1"
+    volatile = directory(2, mdt=3, volatile=True, key="/j/d.2", precise="/{job}/d.{rank}", loose="/#/d.#")
+    write_directories(path, directory(1), volatile, rows=[row(1, TWO, ((1, 0),)), row(7, TWO, ((0, 1),))])
+
+    def hit(key: str, rank: int, job: str = "", of: bool = True) -> tuple[int, str, object] | None:
+        names = native.template(key, rank=rank, job_id=job)
+        found = native.map_lookup(path, "lustre", key, names, rank, 0, 0, directory=of)
+        return (found.row_id, found.how, found.osts) if found else None
+
+    assert hit("/o/f.1", 1) == (501, "exact", ((1,),))
+    assert hit("/o/f.1", 1, of=False) == (101, "exact", ((1, 0),))
+    assert hit("/o/f.7", 7) is None and hit("/o/f.1/", 1, of=False) is None
+    assert hit("/4711/d.2", 2, job="4711") == (502, "precise", ((3,),))
+    assert hit("/88/d.2", 2) == (502, "loose", ((3,),))
+
+
+def test_the_library_takes_no_mdt_that_is_not_below_the_count(tmp_path: Path) -> None:
+    path = tmp_path / "map.1"
+    data = bytearray(write_directories(path, directory(1, 3)))
+    at = struct.unpack_from("<Q", data, 80)[0] + 24
+    assert data[at] == 3
+    for mdt, found in ((2, True), (4, False), (65535, False)):
+        struct.pack_into("<H", data, at, mdt)
+        path.write_bytes(data)
+        names = native.template("/o/f.1", rank=1)
+        hit = native.map_lookup(path, "lustre", "/o/f.1", names, 1, 0, 0, directory=True)
+        assert (hit is not None) == found
