@@ -20,6 +20,12 @@ int tz_call_open(const struct tz_call *call, int flags)
     }
 }
 
+int tz_call_mkdir(const struct tz_call *call)
+{
+    return call->symbol == TZ_SYM_mkdirat ? REAL(mkdirat)(call->dirfd, call->path, call->mode)
+                                          : REAL(mkdir)(call->path, call->mode);
+}
+
 bool tz_is_same(int fd, int other, struct tz_stat *st)
 {
     struct tz_stat second;

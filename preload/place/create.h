@@ -19,7 +19,7 @@ struct tz_plan {
 enum tz_outcome { TZ_UNMANAGED, TZ_HIT, TZ_LATE, TZ_MISS, TZ_REFUSED, TZ_ADVISED, TZ_SKIPPED, TZ_RACED, TZ_PARTLY };
 enum tz_existence { TZ_PERHAPS, TZ_FRESH, TZ_EXISTED };
 
-/* An open as the application asked for it. */
+/* An open or mkdir as the application asked for it. */
 struct tz_call {
     enum tz_symbol symbol;
     int dirfd;
@@ -43,10 +43,14 @@ struct tz_create {
     uint16_t late;       /* of the plan's components, the first that has no objects yet or is missing */
     enum tz_existence existence;
     bool shared; /* by the plan */
+    int32_t mdt; /* of a directory: which it was given, -1: not known */
 };
 
 /* The open call of the application, with other flags. */
 int tz_call_open(const struct tz_call *call, int flags);
+
+/* The mkdir call of the application. */
+int tz_call_mkdir(const struct tz_call *call);
 
 /* Do two descriptors stand for one file? `st` is the first one's. */
 bool tz_is_same(int fd, int other, struct tz_stat *st);

@@ -194,7 +194,7 @@ static struct entry *find(struct header *h, uint32_t at, uint64_t hash)
         uint64_t place = 8 * (uint64_t)at;
         struct entry *entry = (void *)((uint8_t *)h + place);
 
-        if (place < HEADER || place + sizeof *entry + TZ_RECORD_HEAD + sizeof(struct tz_create_values) > capacity ||
+        if (place < HEADER || place + sizeof *entry + TZ_RECORD_HEAD + sizeof(struct tz_directory_values) > capacity ||
             capacity > LONGEST)
             return NULL;
         if (entry->hash == hash)
@@ -262,6 +262,7 @@ bool tz_node_note(const struct tz_record *record)
 {
     struct header *h = tz_owner() ? header() : NULL;
     const struct tz_part *texts = record->texts;
+    bool made = record->type == TZ_CREATE || record->type == TZ_DIRECTORY;
     struct entry *found;
     uint64_t hash;
 
@@ -277,10 +278,10 @@ bool tz_node_note(const struct tz_record *record)
     if (record->type == TZ_CLOSE)
         tz_store((uint64_t *)(void *)(found->record + TZ_RECORD_HEAD),
                  ((const struct tz_close_values *)record->values)->size);
-    else if (record->type == TZ_CREATE && (record->flags & 1))
+    else if (made && (record->flags & 1))
         return true; /* that it was there already says nothing new */
-    else if (record->type == TZ_CREATE)
-        memcpy(found->record + TZ_RECORD_HEAD, record->values, sizeof(struct tz_create_values));
+    else if (made)
+        memcpy(found->record + TZ_RECORD_HEAD, record->values, record->values_length);
     tz_store((uint64_t *)(void *)(found->record + TIME_AT), tz_now_ns());
     __atomic_add_fetch(&h->changes, 1, __ATOMIC_RELAXED);
     return true;

@@ -32,6 +32,11 @@ void tz_record_forked(void)
     tz_store(&few, 2);
 }
 
+static bool one_of_few(void)
+{
+    return tz_load(&few) > 0 && __atomic_fetch_sub(&few, 1, __ATOMIC_RELAXED) > 0;
+}
+
 enum tz_made tz_record_create(struct tz_create *c, int fd)
 {
     const struct tz_names *names = &c->scratch->names;
@@ -55,11 +60,36 @@ enum tz_made tz_record_create(struct tz_create *c, int fd)
 
     if (!records)
         return made ? TZ_MADE : TZ_NOT_MADE;
-    if (made && tz_load(&few) > 0 && __atomic_fetch_sub(&few, 1, __ATOMIC_RELAXED) > 0 && tz_node_note(&record))
+    if (made && one_of_few() && tz_node_note(&record))
         return TZ_MADE_NOTED;
-    if (made || (!tz_spool_made(record.texts) && !tz_node_note(&record)))
+    if (made || (!tz_spool_made(TZ_CREATE, record.texts) && !tz_node_note(&record)))
         tz_spool_write(&record);
     return made ? TZ_MADE : TZ_NOT_MADE;
+}
+
+void tz_record_directory(const struct tz_create *c)
+{
+    const struct tz_names *names = &c->scratch->names;
+    const struct tz_mount *m = c->where.mount;
+    bool made = c->existence == TZ_FRESH;
+    struct tz_directory_values values = {
+        {c->nth.precise, c->nth.loose, c->outcome, c->found, c->refusal, c->row_id, c->generation}, c->mdt, 0};
+    struct tz_record record = {TZ_DIRECTORY,
+                               (uint16_t)((made ? 0 : CREATE_EXISTED) | (c->nth.again ? CREATE_AGAIN : 0)),
+                               &values,
+                               sizeof values,
+                               4,
+                               {{m->fs, m->fs_length},
+                                {c->where.key, c->where.key_length},
+                                {names->precise, names->precise_length},
+                                {names->loose, names->loose_length}}};
+
+    if (tz_config.recorder == TZ_RECORD_OFF)
+        return;
+    if (made ? one_of_few() && tz_node_note(&record)
+             : tz_spool_made(TZ_DIRECTORY, record.texts) || tz_node_note(&record))
+        return;
+    tz_spool_write(&record);
 }
 
 /* A file that was there is opened to be written: who looks at the step while it runs must not take it for done. */
@@ -70,7 +100,7 @@ static void note_open(const struct tz_where *where)
                                &values, sizeof values,
                                2,       {{where->mount->fs, where->mount->fs_length}, {where->key, where->key_length}}};
 
-    if (tz_spool_made(record.texts))
+    if (tz_spool_made(TZ_CREATE, record.texts))
         tz_spool_reopened(record.texts);
     else if (tz_config.mode == TZ_PLACE)
         tz_node_note(&record);
@@ -124,8 +154,8 @@ static void append_close(struct tz_file *file, uint64_t size)
 
     if (adopted && size == file->opened_size)
         return;
-    if ((file->flags & TZ_FILE_NOTED || (!made && (adopted || values.written == 0))) && !tz_spool_made(record.texts) &&
-        tz_node_note(&record))
+    if ((file->flags & TZ_FILE_NOTED || (!made && (adopted || values.written == 0))) &&
+        !tz_spool_made(TZ_CREATE, record.texts) && tz_node_note(&record))
         return;
     tz_spool_write(&record);
 }

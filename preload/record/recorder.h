@@ -11,6 +11,9 @@ enum tz_made { TZ_NOT_MADE, TZ_MADE, TZ_MADE_NOTED, TZ_WAS_OPEN };
 /* After the file is open: writes the record. Says whether this open made the file, and whether only the node knows. */
 enum tz_made tz_record_create(struct tz_create *create, int fd);
 
+/* A directory was made, or was there. */
+void tz_record_directory(const struct tz_create *create);
+
 /* Follows a descriptor that can be written; `stream` or NULL. */
 void tz_record_open(int fd, const struct tz_where *where, int flags, enum tz_made made, FILE *stream);
 

@@ -201,24 +201,19 @@ void tz_spool_write(const struct tz_record *record)
     tz_unlock(&spool.lock);
 }
 
-static bool has(enum tz_record_type type, const struct tz_part texts[2])
+bool tz_spool_made(enum tz_record_type type, const struct tz_part texts[2])
 {
     struct tz_counter *index = tz_load(&spool.base) ? index_of(type, texts) : NULL;
 
     return index && tz_load(&index->value) != 0;
 }
 
-bool tz_spool_made(const struct tz_part texts[2])
-{
-    return has(TZ_CREATE, texts);
-}
-
 void tz_spool_reopened(const struct tz_part texts[2])
 {
-    if (!has(TZ_CREATE, texts))
+    if (!tz_spool_made(TZ_CREATE, texts))
         return;
     if (tz_trylock(&spool.lock)) {
-        if (spool.base && has(TZ_CLOSE, texts)) {
+        if (spool.base && tz_spool_made(TZ_CLOSE, texts)) {
             opened_again(texts);
             changed();
         }
