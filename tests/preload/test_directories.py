@@ -31,9 +31,6 @@ AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-group
 def several_mdts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
     directory = tmp_path_factory.mktemp("mdts") / "tb"
     bed = up(directory, osss=1, osts_per_oss=2, clients=1, interval_s=60, sparse=False, mdts=MDTS)
-    for parent in (bed.directory, *bed.directory.parents):
-        if parent.stat().st_uid == os.geteuid() and parent != Path("/"):
-            parent.chmod(parent.stat().st_mode | 0o011)
     bed.mount.chmod(0o777)
     yield bed
     assert bed.crashed() is None
@@ -42,12 +39,20 @@ def several_mdts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
 
 @pytest.fixture
 def dne(several_mdts: Testbed, tmp_path: Path) -> Iterator[Placed]:
-    tmp_path.chmod(0o755)
+    for directory in (several_mdts.directory, tmp_path):
+        within_reach(directory)
     yield Placed(several_mdts, tmp_path)
     several_mdts.clear()
     for index in range(MDTS):
         several_mdts.set_mdt(index, inactive=False, no_create=False, away=False)
     allow(several_mdts, 0)
+
+
+def within_reach(directory: Path) -> None:
+    """Of any user; each pytest that starts takes the place of all their directories away again."""
+    for each in (directory, *directory.parents):
+        if each != Path("/") and not each.stat().st_mode & 0o001:
+            each.chmod(each.stat().st_mode | 0o011)
 
 
 def allow(bed: Testbed, gid: int) -> None:
