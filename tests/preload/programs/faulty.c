@@ -77,6 +77,7 @@ static int get_attributes(const char *path, struct stat *st, struct fuse_file_in
 
 static int make_directory(const char *path, mode_t mode)
 {
+	FAIL(path, "mkdir");
 	return RESULT(mkdir(real(path, 0), mode));
 }
 

@@ -308,10 +308,37 @@ WRITE(pwritev64v2, two, 2, 10 << 20, 0)
 WRITE(lseek, 5, SEEK_END)
 WRITE(lseek64, -100, SEEK_SET)
 
+static void enter(const char *path)
+{
+	struct stat st;
+
+	if (SAY(lstat(path, &st)) == 0)
+		printf("%s %s mode %o\n", here, path, st.st_mode);
+	SAY(rmdir(path));
+}
+static void mkdir_(void)
+{
+	SAY(mkdir("mkdir", 0750));
+	SAY(mkdir("mkdir", 0750));
+	SAY(mkdir("mkdir/in//", 0777));
+	SAY(mkdir("mkdir/missing/in", 0777));
+	enter("mkdir/in");
+	enter("mkdir");
+}
+static void mkdirat_(void)
+{
+	int fd = (int)SAY(open(".", O_RDONLY | O_DIRECTORY));
+
+	SAY(mkdirat(fd, "mkdirat", 01777));
+	SAY(mkdirat(999, "mkdirat.none", 0777));
+	SAY(close(fd));
+	enter("mkdirat");
+}
 static void chdir_(void)
 {
 	SAY(mkdir("sub", 0755));
-	SAY(chdir("sub"));
+	if (SAY(chdir("sub")))
+		return;
 	use((int)SAY(open("chdir", NEW, 0644)));
 	SAY(chdir(".."));
 }
