@@ -13,22 +13,26 @@ from typing import Any, TextIO
 from tarazu.errors import TarazuError, TraceError
 from tarazu.table import Csv, read_parquet, write_csv, write_parquet
 from tarazu.trace.flat import (
+    DIRECTORY_COLUMNS,
     FILE_COLUMNS,
     RUN_COLUMNS,
     NamedRun,
+    directory_cells,
     file_cells,
     rows,
     run_cells,
     run_of,
     runs,
+    with_directories,
     with_files,
 )
 from tarazu.trace.table import plain
 
 FORMATS = ("csv", "parquet", "json")
-RUNS, FILES = "runs", "files"
-"""Base names of the two tables in a directory."""
+RUNS, FILES, DIRECTORIES = "runs", "files", "directories"
+"""Base names of the tables in a directory."""
 _OF_FILES = {"run_id": "string", **FILE_COLUMNS}
+_OF_DIRECTORIES = {"run_id": "string", **DIRECTORY_COLUMNS}
 _LONGEST_CELL = 1 << 24
 
 Row = Mapping[str, Any]
@@ -53,25 +57,32 @@ def write_file(kept: Iterable[NamedRun], format: str, path: Path) -> None:
 
 
 def write_tables(kept: Iterable[NamedRun], format: str, directory: Path) -> None:
-    """Two tables in a directory, `runs` and `files`, which `run_id` joins; JSON is one file of runs."""
+    """Tables in a directory, `runs`, `files` and `directories`, which `run_id` joins; JSON is one file of runs."""
     if format == "json":
         write_file(kept, format, directory / f"{RUNS}.json")
         return
     write = write_parquet if format == "parquet" else _write_csv_file
     of_runs: list[Row] = []
+    of_directories: list[Row] = []
 
     def files() -> Iterator[Row]:
         for one in kept:
             of_runs.append(run_cells(one))
+            of_directories.extend({"run_id": one.run_id, **directory_cells(d)} for d in one.run.directories)
             yield from ({"run_id": one.run_id, **file_cells(file)} for file in one.run.files)
 
-    with _whole(directory / f"{FILES}.{format}") as part, _whole(directory / f"{RUNS}.{format}") as beside:
+    with (
+        _whole(directory / f"{DIRECTORIES}.{format}") as made,
+        _whole(directory / f"{FILES}.{format}") as part,
+        _whole(directory / f"{RUNS}.{format}") as beside,
+    ):
         write(part, files(), _OF_FILES)
+        write(made, of_directories, _OF_DIRECTORIES)
         write(beside, of_runs, RUN_COLUMNS)
 
 
 def read(path: Path) -> Iterator[NamedRun]:
-    """What any of these has written: a file, or a directory of two tables. Raises TraceError."""
+    """What any of these has written: a file, or a directory of tables. Raises TraceError."""
     where = os.fspath(path)
     with _readable(where):
         if path.is_dir():
@@ -88,7 +99,7 @@ def read(path: Path) -> Iterator[NamedRun]:
 
 
 def is_exported(path: Path) -> bool:
-    """By its name: a table of a history, or a directory of two."""
+    """By its name: a table of a history, or a directory of them."""
     if path.is_dir():
         return any((path / f"{RUNS}.{kind}").is_file() for kind in FORMATS)
     return path.suffix[1:] in FORMATS
@@ -99,18 +110,26 @@ def _read_tables(directory: Path) -> Iterator[NamedRun]:
     if kind == "json":
         yield from _read_json(directory / f"{RUNS}.json")
         return
-    of_runs, of_files = directory / f"{RUNS}.{kind}", directory / f"{FILES}.{kind}"
+    of_runs = directory / f"{RUNS}.{kind}"
     bare: dict[str, Any] = {}
     for number, cells in enumerate(_read_rows(of_runs), 1):
         bare[str(cells.get("run_id"))] = run_of(cells, f"{of_runs}, row {number}")
-    lines: dict[str, list[tuple[int, Row]]] = {run_id: [] for run_id in bare}
-    for number, cells in enumerate(_read_rows(of_files), 1):
+    of_files, of_directories = directory / f"{FILES}.{kind}", directory / f"{DIRECTORIES}.{kind}"
+    files = _by_run(of_files, bare, of_runs.name)
+    made = _by_run(of_directories, bare, of_runs.name) if of_directories.exists() else {}
+    for run_id, run in bare.items():
+        whole = with_files(run, files.pop(run_id, ()), str(of_files))
+        yield NamedRun(run_id, with_directories(whole, made.pop(run_id, ()), str(of_directories)))
+
+
+def _by_run(path: Path, run_ids: Iterable[str], of_runs: str) -> dict[str, list[tuple[int, Row]]]:
+    lines: dict[str, list[tuple[int, Row]]] = {run_id: [] for run_id in run_ids}
+    for number, cells in enumerate(_read_rows(path), 1):
         run_id = str(cells.get("run_id"))
         if run_id not in lines:
-            raise TraceError(f"{of_files}, row {number}", f"a run_id of {of_runs.name}", run_id)
+            raise TraceError(f"{path}, row {number}", f"a run_id of {of_runs}", run_id)
         lines[run_id].append((number, cells))
-    for run_id, run in bare.items():
-        yield NamedRun(run_id, with_files(run, lines.pop(run_id), str(of_files)))
+    return lines
 
 
 def _read_rows(path: Path) -> Iterator[Row]:
@@ -141,10 +160,10 @@ def _write_json(kept: Iterable[NamedRun], out: TextIO) -> None:
     """One document, one run a line."""
     before = "[\n"
     for one in kept:
-        files = [file_cells(file) for file in one.run.files]
-        out.write(
-            before + json.dumps({**run_cells(one), "files": files}, ensure_ascii=False, allow_nan=False)
-        )
+        lists: dict[str, Any] = {FILES: [file_cells(file) for file in one.run.files]}
+        if one.run.directories:
+            lists[DIRECTORIES] = [directory_cells(d) for d in one.run.directories]
+        out.write(before + json.dumps({**run_cells(one), **lists}, ensure_ascii=False, allow_nan=False))
         before = ",\n"
     out.write("[]\n" if before == "[\n" else "\n]\n")
 
@@ -156,12 +175,14 @@ def _read_json(path: Path) -> Iterator[NamedRun]:
         raise TraceError(str(path), "a list of runs", type(document).__name__)
     for number, cells in enumerate(document, 1):
         where = f"{path}, run {number}"
-        files = cells.get("files") if isinstance(cells, dict) else None
-        if not isinstance(files, list) or not all(isinstance(row, dict) for row in files):
-            raise TraceError(where, "an object with a list `files` of objects", str(cells)[:60])
-        yield NamedRun(
-            str(cells.get("run_id", "")), with_files(run_of(cells, where), list(enumerate(files, 1)), where)
+        lists: list[Any] = (
+            [cells.get(FILES), cells.get(DIRECTORIES, [])] if isinstance(cells, dict) else [None]
         )
+        if not all(isinstance(of, list) and all(isinstance(row, dict) for row in of) for of in lists):
+            raise TraceError(where, "an object with a list `files` of objects", str(cells)[:60])
+        files, made = (list(enumerate(of, 1)) for of in lists)
+        run = with_files(run_of(cells, where), files, where)
+        yield NamedRun(str(cells.get("run_id", "")), with_directories(run, made, f"{where}: directories"))
 
 
 @contextlib.contextmanager

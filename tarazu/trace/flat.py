@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from tarazu.errors import TraceError
 from tarazu.model import JobStep
 from tarazu.names import from_text, to_text
-from tarazu.trace import table
-from tarazu.trace.records import FileRecord, RunRecord, why_absurd
+from tarazu.trace import directories, table
+from tarazu.trace.records import DirectoryRecord, FileRecord, RunRecord, why_absurd
 from tarazu.trace.runfile import encode_run
-from tarazu.trace.table import COLUMNS, TABLE, row_reader
+from tarazu.trace.table import TABLE, row_reader
+
+T = TypeVar("T")
 
 LATEST_S = 253_402_300_799.0
 """The end of the year 9999."""
@@ -54,6 +56,7 @@ RUN_COLUMNS: dict[str, str] = {
 """Column of a run → its type, as Arrow names it."""
 FILE_COLUMNS = TABLE.arrow_types
 """Column of a file → its type; in the order of `table.COLUMNS`."""
+DIRECTORY_COLUMNS = directories.TABLE.arrow_types
 
 _OF_STEP = ("fs_name", "application", "uid", "job_id", "array_job", "array_index", "ranks", "nodes")
 _TEXTS = ("fs_name", "application", "job_id", "array_job", "source")
@@ -91,6 +94,11 @@ def run_cells(kept: NamedRun) -> dict[str, Any]:
 def file_cells(file: FileRecord) -> dict[str, Any]:
     """A file's columns."""
     return table.cells(file) | {name: to_text(getattr(file, name)) for name in _NAMES}
+
+
+def directory_cells(directory: DirectoryRecord) -> dict[str, Any]:
+    """A directory's columns."""
+    return directories.cells(directory) | {name: to_text(getattr(directory, name)) for name in _NAMES}
 
 
 def rows(kept: NamedRun) -> Iterator[dict[str, Any]]:
@@ -148,23 +156,35 @@ def run_of(cells: Mapping[str, Any], where: str) -> RunRecord:
 
 def with_files(run: RunRecord, lines: Sequence[tuple[int, Mapping[str, Any]]], where: str) -> RunRecord:
     """The run with the files of (number, row). Raises TraceError."""
-    read = row_reader()
-    files = []
+    return msgspec.structs.replace(run, files=tuple(_read(lines, where, FILE_COLUMNS, row_reader())))
+
+
+def with_directories(run: RunRecord, lines: Sequence[tuple[int, Mapping[str, Any]]], where: str) -> RunRecord:
+    """The run with the directories of (number, row). Raises TraceError."""
+    made = _read(lines, where, DIRECTORY_COLUMNS, directories.row_reader())
+    return msgspec.structs.replace(run, directories=tuple(made))
+
+
+def _read(
+    lines: Sequence[tuple[int, Mapping[str, Any]]],
+    where: str,
+    columns: Mapping[str, str],
+    read: Callable[[Mapping[str, Any], str], T],
+) -> Iterator[T]:
     for number, cells in lines:
         place = f"{where}, row {number}"
         try:
-            of_file = {name: _cell(name, cells[name]) for name in COLUMNS}
+            row = {name: _cell(name, kind, cells[name]) for name, kind in columns.items()}
         except KeyError as error:
             raise TraceError(place, f"the column {error} of an exported run", list(cells)[:8]) from None
-        files.append(read(of_file, place))
-    return msgspec.structs.replace(run, files=tuple(files))
+        yield read(row, place)
 
 
-def _cell(name: str, value: Any) -> Any:
+def _cell(name: str, kind: str, value: Any) -> Any:
     """As a run file has it."""
     if name in _NAMES:
         return from_text(str(value))
-    return str(value or "") if FILE_COLUMNS[name] == "string" else value
+    return str(value or "") if kind == "string" else value
 
 
 def _empty(value: object) -> bool:
