@@ -67,6 +67,18 @@ static int examine(const struct tz_create *c, int parent)
     return syscall(SYS_faccessat, parent, ".", W_OK | X_OK) ? errno : 0; /* EROFS is mkdir's to say */
 }
 
+/*
+ * Has somebody said where directories in `parent` go, or over how many MDTs they are striped? By the default that is in
+ * force there, which the client knows (older ones ask); one that only tells Lustre to balance says nothing.
+ */
+static bool is_chosen(int parent)
+{
+    struct lmv_user_md lum = {.lum_magic = LMV_USER_MAGIC};
+
+    return ioctl(parent, LL_IOC_LMV_GETSTRIPE, &lum) == 0 &&
+           (lum.lum_stripe_count < 0 || lum.lum_stripe_count > 1 || lum.lum_stripe_offset != LMV_OFFSET_DEFAULT);
+}
+
 static size_t rounded(size_t length)
 {
     return (length + 7) & ~(size_t)7;
@@ -115,7 +127,7 @@ static int make_on(const struct tz_create *c, uint16_t mdt)
         return errno;
     error = examine(c, fd);
     if (error == 0)
-        error = set_stripe(fd, name, c->call.mode, mdt);
+        error = is_chosen(fd) ? NOT_OURS : set_stripe(fd, name, c->call.mode, mdt);
     tz_sys_close(fd);
     return error;
 }

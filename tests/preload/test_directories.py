@@ -411,6 +411,31 @@ def test_who_does_not_want_it_gets_none(dne: Placed, setting: dict[str, str], ou
     assert [d.outcome for d in dne.directories] == ([] if outcome is None else [outcome])
 
 
+SET_DEFAULT = """
+import fcntl, os, struct, sys
+count, offset = map(int, sys.argv[1:])
+os.mkdir("own")
+lum = struct.pack("<IiIIIBBHII16s", 0x0CD30CD0, count, offset & 0xffffffff, 2, 0, 0, 0, 0, 0, 0, b"")
+fcntl.ioctl(os.open("own", os.O_RDONLY), 3 << 30 | 48 << 16 | ord("f") << 8 | 246, lum)
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "offset", "outcome"), [(2, -1, SKIPPED), (-1, -1, SKIPPED), (1, 2, SKIPPED), (1, -1, HIT)]
+)
+def test_a_default_that_somebody_chose_stays(dne: Placed, count: int, offset: int, outcome: int) -> None:
+    """`lfs setdirstripe -D -c COUNT -i MDT`: stripes or an MDT of one's own; not one that only says: balance."""
+    done = dne.bare([sys.executable, "-c", SET_DEFAULT, str(count), str(offset)])
+    assert done.stderr == ""
+    dne.map(directories=rows("/own/a", mdts=(3,)))
+    before = mkdirs(dne)
+    assert dne.python("import os; os.mkdir('own/a')").stderr == ""
+    assert dne.directory("/own/a").outcome == outcome
+    if outcome == HIT or offset >= 0:
+        assert dne.bed.mdt("own/a") == (3 if outcome == HIT else offset)
+    assert sum(mkdirs(dne)) == sum(before) + 1
+
+
 def test_stopped_steps_make_directories_as_before_and_are_partial(dne: Placed) -> None:
     from tarazu.store.control import stop
 
