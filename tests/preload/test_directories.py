@@ -45,6 +45,7 @@ def dne(several_mdts: Testbed, tmp_path: Path) -> Iterator[Placed]:
     several_mdts.clear()
     for index in range(MDTS):
         several_mdts.set_mdt(index, inactive=False, no_create=False, away=False)
+    several_mdts.set_mdt_wait(0)
     allow(several_mdts, 0)
 
 
@@ -323,14 +324,15 @@ os.mkdir("b")
     assert dne.directory("/b").outcome == HIT and [d.key for d in dne.directories] == ["/b"]
 
 
-@pytest.mark.parametrize("state", ["inactive", "no_create"])
+@pytest.mark.parametrize("state", ["inactive", "no_create", "away"])
 def test_an_mdt_that_takes_none_leaves_it_to_lustre(dne: Placed, state: str) -> None:
     dne.map(directories=rows("/a", "/b", mdts=(2, 1)))
     dne.bed.set_mdt(2, **{state: True})
+    dne.bed.set_mdt_wait(0.2)
     assert dne.python("import os; os.mkdir('a'); os.mkdir('b')").stderr == ""
     assert (dne.mount / "a").is_dir() and dne.bed.mdt("b") == 1
     refused = dne.directory("/a")
-    if state == "inactive":
+    if state != "no_create":
         assert refused.outcome == REFUSED and refused.errno
 
 
