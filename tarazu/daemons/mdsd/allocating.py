@@ -22,6 +22,7 @@ from tarazu.daemons.mdsd.allocation_requests import (
     MAX_EXPIRES_S,
     alive_s,
     memory_bytes,
+    promised_creates,
     why_malformed,
 )
 from tarazu.daemons.mdsd.audit import Audit
@@ -222,6 +223,7 @@ class Allocating:
     def step_ended(self, id: str, now_s: float) -> None:
         """Nothing is promised any more, but for closed files whose bytes no report can show yet."""
         self._book.note(Ended(id, now_s))
+        self._system.creates.ended(id)
         if pending := self.waiting.pop(id):
             self._refuse(pending, "declined", "the job step ended")
         elif running := self._running(id):
@@ -306,7 +308,7 @@ class Allocating:
         files = 0
         while (first := self.waiting.first()) and len(taken) < MOST_REQUESTS:
             request = first[1].request
-            files += len(request.files)
+            files += len(request.files) + len(request.directories)
             if request.fs_name != fs_name or (taken and files > MOST_FILES):
                 break
             pending = self.waiting.take()
@@ -345,6 +347,16 @@ class Allocating:
     def _promise(self, pending: Pending, placed: Placed) -> None:
         request = pending.request
         now_s = self._book.clock.now()
+        if not pending.ended and placed.reply.mdts:
+            self._system.creates.promise(
+                request.id,
+                request.fs_name,
+                request.uid,
+                promised_creates(request, placed.reply.mdts),
+                now=time.monotonic(),
+                expires_s=request.expires_s,
+                alive_s=alive_s(request),
+            )
         keep_until_s = now_s + _keep_s(request)
         if pending.ended:
             self._book.note(Replied(request.id, request.uid, placed.data, keep_until_s))

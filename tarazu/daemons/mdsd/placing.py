@@ -172,7 +172,9 @@ def serve(end: socket.socket) -> None:
             settings, policy = task.settings, Tarazu.of_site(task.settings)
             policy.limit_s = BETTER_S
         parts = [BatchPart(request, left) for request, left in zip(task.requests, task.left, strict=True)]
-        outcomes = place(policy, task.view, parts, task.settings.weights, task.view_age_s)
+        outcomes = place(
+            policy, task.view, parts, task.settings.weights, task.view_age_s, task.settings.least_gain
+        )
         try:
             channel.send_body(_encoder.encode([_told(outcome) for outcome in outcomes]))
         except Unavailable:

@@ -397,6 +397,7 @@ class Mdsd(Service):
             self.news.heard(notice.ids, peer, time.monotonic())
 
     def _hear(self, id: str) -> None:
+        self.system.creates.hear(id, time.monotonic())
         self.counting.hear((id,), time.monotonic())
         if self.book.hear(id, self.clock.now()):
             log.info("job step of %s reports again: its open files are promised again", id)
@@ -419,6 +420,7 @@ class Mdsd(Service):
         listening = drained and now - self.paused_at > HEARD_AGAIN_S
         if listening:
             self.routers.pass_time(now)
+            self.system.creates.pass_time(now)
         for dead in self.book.pass_time(self.clock.now(), listening=listening):
             if not dead.again:
                 self.dead_steps += 1
