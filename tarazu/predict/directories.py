@@ -13,8 +13,9 @@ from tarazu.model import DirectoryForecast, JobStep
 from tarazu.predict import aipa
 from tarazu.trace.records import CLOSED, KnownDirectory, KnownRun, PastFile, PastRun
 
-MOST = 1 << 16
-"""Directories of one forecast; of more, those with the fewest creates are left out."""
+MOST = 1 << 14
+"""Directories of one forecast; of more, those with the fewest creates are left out. As many as one request
+to mdsd may have."""
 
 
 class DirectoryPrediction(msgspec.Struct, frozen=True):

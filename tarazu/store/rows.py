@@ -26,6 +26,11 @@ class PlanRow(msgspec.Struct, frozen=True):
     ost_cost_bound: float
     elapsed_s: float
     ended_s: float | None
+    mdt_cost: float = 0.0
+    mdt_cost_bound: float = 0.0
+    """Modelled seconds until the last create in its directories, and what no choice of MDTs can be below."""
+    mdt_reason: str = ""
+    """Why directories are left to Lustre's own balance."""
 
 
 class NewFile(msgspec.Struct, frozen=True):
@@ -63,11 +68,42 @@ class FileRow(msgspec.Struct, frozen=True):
     """Why it is left to Lustre; empty for a file that is not."""
 
 
+class ExpectedDirectory(msgspec.Struct, frozen=True):
+    """One directory of a plan."""
+
+    id: int
+    """Row id, also in the placement map."""
+    plan_id: int
+    key: str
+    """As expected."""
+    rank: int
+    creates: int
+    """Files and directories expected in it."""
+    at_s: float
+    mdt: int = -1
+    """The MDT that it gets; -1: Lustre's own balance is to choose."""
+    outcome: str = ""
+    """Empty before the run ended; `unseen` when it ended without making it."""
+    actual_key: str = ""
+    actual_mdt: int = -1
+    """On which it was made, where that was seen; -1: not known."""
+    actual_creates: int = 0
+    error: int = 0
+    """errno of a refusal; EPERM: this user may not choose an MDT."""
+
+
 class Explained(msgspec.Struct, frozen=True):
     """Why a file went where it is."""
 
     plan: PlanRow
     file: FileRow
+
+
+class ExplainedDirectory(msgspec.Struct, frozen=True):
+    """Why a directory lies on its MDT."""
+
+    plan: PlanRow
+    directory: ExpectedDirectory
 
 
 _Flat = msgspec.defstruct(
@@ -106,4 +142,4 @@ def from_builtins(values: Mapping[str, Any]) -> FileRow:
     )
 
 
-described(PlanRow, FileRow)
+described(PlanRow, FileRow, ExpectedDirectory)

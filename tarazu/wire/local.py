@@ -78,12 +78,27 @@ class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     project: str = ""
     """What the batch system's environment says; clientd's lists may name it."""
     partition: str = ""
+    mdts: tuple[int, ...] = ()
+    """MDT indices that the client is connected to. Fewer than two: no directory is placed."""
 
 
 class DirectoriesWanted(msgspec.Struct, frozen=True, tag="directories?"):
     """Directories below the mount in which files are expected."""
 
     keys: tuple[str, ...]
+    mdts: tuple[str, ...] = ()
+    """Those in which directories are expected."""
+
+
+class DirectoryPlace(msgspec.Struct, frozen=True, array_like=True):
+    """How Lustre itself places what is made in a directory."""
+
+    mdt: int = -1
+    """Index of its own MDT; -1: not known, or it is still to be made."""
+    in_turn: int = 0
+    """For so many levels clients deal directories to the MDTs in turn (`max_inherit_rr`; 255: for ever)."""
+    own: bool = False
+    """Its default names an MDT, or stripes: nothing is chosen there."""
 
 
 class DirectoryLayouts(msgspec.Struct, frozen=True, tag="directories"):
@@ -91,6 +106,8 @@ class DirectoryLayouts(msgspec.Struct, frozen=True, tag="directories"):
 
     root: bytes
     parents: dict[str, bytes]
+    mdts: dict[str, DirectoryPlace] = {}
+    """Of each that was asked for; those of which nothing can be known are left out."""
 
 
 class PlannedFile(msgspec.Struct, frozen=True, tag="file", array_like=True):
@@ -106,6 +123,14 @@ class PlannedFile(msgspec.Struct, frozen=True, tag="file", array_like=True):
     """Place in the allocation request; a StepProgress names the file by it."""
     shared: bool = False
     """Several processes open it to write."""
+
+
+class PlannedDirectory(msgspec.Struct, frozen=True, tag="directory", array_like=True):
+    """One directory of the placement map to be."""
+
+    row_id: int
+    name: FileName
+    mdt: int
 
 
 class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
@@ -136,6 +161,14 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     """With `layout.stripe_count = curve` or `auto`: how many, and why; empty otherwise."""
     router_profile: StepProfile | None = None
     """Of the application's I/O over numbers of LNet routers, where that is known and wanted."""
+    directories: tuple[PlannedDirectory, ...] = ()
+    forecast_directories: int = 0
+    forecast_creates: int = 0
+    """In these."""
+    mdt_cost: float = 0.0
+    mdt_cost_bound: float = 0.0
+    mdt_reason: str = ""
+    """Why directories are left to Lustre's own balance; these three as in `messages.AllocationReply`."""
     odd: tuple[int, ...] = ()
     """On the way only: places in `files` whose names are those of `names.to_text`."""
 

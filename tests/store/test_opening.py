@@ -36,7 +36,7 @@ def test_mysql_refuses_a_foreign_or_newer_database(mariadb: Path) -> None:
         cursor.execute("CREATE TABLE foreign_one.tarazu_schema (version INT)")
         cursor.execute("INSERT INTO foreign_one.tarazu_schema VALUES (99)")
     root.commit()
-    with pytest.raises(StoreError, match="schema version 4, found 99"):
+    with pytest.raises(StoreError, match=f"schema version {VERSION}, found 99"):
         open_database(url)
     root.close()
 
@@ -84,7 +84,7 @@ def _foreign_sqlite(path: Path) -> None:
 def _newer(path: Path) -> None:
     open_database(path).close()
     raw = sqlite3.connect(path)
-    raw.execute("PRAGMA user_version = 5")
+    raw.execute(f"PRAGMA user_version = {VERSION + 1}")
     raw.commit()
     raw.close()
 
@@ -101,7 +101,7 @@ def _torn(path: Path) -> None:
         (lambda p: p.write_bytes(b"hello world, not a database"), "an SQLite database"),
         (lambda p: p.write_bytes(b"SQLite format 3\0" + b"\1" * 50), "a usable interaction database"),
         (_foreign_sqlite, "an interaction database of tarazu"),
-        (_newer, "schema version 4, found 5"),
+        (_newer, f"schema version {VERSION}, found {VERSION + 1}"),
         (_torn, "a usable interaction database"),
         (lambda p: p.mkdir(), "a readable and writable file"),
     ],
@@ -200,20 +200,24 @@ def test_a_kill_at_any_statement_of_an_upgrade_leaves_the_old_or_the_new(tmp_pat
         raw = sqlite3.connect(path)
         versions.append(raw.execute("PRAGMA user_version").fetchone()[0])
         tables = {row[0] for row in raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        assert ("writes" in tables) == (versions[-1] == 4)
+        assert ("writes" in tables) == (versions[-1] == VERSION) == ("directories" in tables)
         raw.close()
         with open_database(path) as database:
             check_version_3(database)
         if killed.returncode == 0:
             break
-    assert versions == sorted(versions) and {*versions} == {3, 4} and len(versions) > 8
+    assert versions == sorted(versions) and {*versions} == {3, VERSION} and len(versions) > 8
 
 
 V3 = (
+    "DROP TABLE directories",
+    "ALTER TABLE plans DROP COLUMN mdt_cost",
+    "ALTER TABLE plans DROP COLUMN mdt_cost_bound",
+    "ALTER TABLE plans DROP COLUMN mdt_reason",
     "DROP TABLE writes",
     "UPDATE tarazu_schema SET version = 3",
 )
-"""What makes a database of version 4 one of version 3."""
+"""What makes a database of this version one of version 3."""
 V2 = (
     *V3,
     "ALTER TABLE files DROP COLUMN left_because",

@@ -21,6 +21,7 @@ import msgspec
 from tarazu.allocate.eligible import unfit
 from tarazu.config import Settings
 from tarazu.daemons import questions
+from tarazu.daemons.clientd.directories import PlannedDirectories
 from tarazu.daemons.clientd.forecasts.frames import Choose, ForecastSummary, ForecastTask
 from tarazu.daemons.clientd.forecasts.pool import ForecastFailed, Forecasts
 from tarazu.daemons.metrics.histogram import Histogram
@@ -28,8 +29,8 @@ from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
 from tarazu.left import AS_GOOD, LEFT_TO_LUSTRE
-from tarazu.model import FilePlacement, Forecast, JobStep, Layout
-from tarazu.plan.configure import Directories, layout_policy
+from tarazu.model import DirectorySpec, FilePlacement, Forecast, JobStep, Layout
+from tarazu.plan.configure import Configured, layout_policy
 from tarazu.plan.left_to_lustre import as_the_site_wants, checked, commonest
 from tarazu.predict.waves import waves
 from tarazu.store.database import open_database
@@ -47,11 +48,12 @@ USER_PLAN_BYTES = 512 * MIB
 """What one user's plans may take in the interaction database; beyond, his oldest ones go."""
 MOST_WARNINGS = 20
 """Told to the leader with one plan."""
-"""Status of a plan without a file that is placed."""
 EARLY_S = 120.0
 """A new plan is asked for this long before the horizon of the last one is reached."""
 LONGEST_ALIVE_S = 86_400.0
 
+Look = Callable[[tuple[str, ...], tuple[str, ...]], local.DirectoryLayouts]
+"""Asks for the default layouts of directories, and for the MDTs of others."""
 Wish = tuple[Forecast, Layout, Layout | None]
 """A file, the layout that it is to get, and the one that Lustre would give it (None: the same)."""
 
@@ -91,7 +93,7 @@ class Planner:
         request: local.PlanRequest,
         descriptors: Sequence[int],
         uid: int,
-        directories: Directories,
+        directories: Look,
         note: Callable[[Sequence[str]], None] = lambda _problems: None,
         *,
         large: bool = False,
@@ -105,12 +107,12 @@ class Planner:
             # A plan that is asked for again and again while mdsd is away or busy costs and stores nothing.
             try:
                 with self.mdsd.connection() as mdsd:
-                    known = self.mdsd.view(mdsd, step.fs_name)
-                usable_targets(known, request)
+                    now = self.mdsd.view(mdsd, step.fs_name)
+                usable_targets(now, request)
             except Unavailable as error:
                 return local.PlanReply("unavailable", str(error))
-            if known.why_closed:
-                return local.PlanReply("declined", known.why_closed)
+            if now.why_closed:
+                return local.PlanReply("declined", now.why_closed)
         until_s = request.from_s + self.settings.predict.horizon_s
         own = self.settings.forwarding
         forwarding = own if self.policy.stripe_count == "curve" else None
@@ -137,31 +139,37 @@ class Planner:
                     self.forecast_seconds.observe(time.monotonic() - begin)
                     note(summary.problems)
                     outline = outline_of(request, summary, until_s)
-                    if not summary.files:
+                    made = PlannedDirectories(forecast.directories, summary.may_not_choose)
+                    outline = made.outlined(outline)
+                    if not summary.files and not made.expected:
                         return outline
                     mdsd = stack.enter_context(self.mdsd.connection())
-                    targets, counts, problem = self._targets(mdsd, request, outline.forecast_bytes)
+                    known, problem = self._view(mdsd, request)
+                    targets = usable_or_active(known, request, outline.forecast_bytes)
+                    counts = known is not None and known.counts
                     policy, stripes = self._policy(mdsd, request, summary, counts, request_id, uid)
-                    layouts = directories(summary.parents)
+                    outside = made.to_look_at(request, known)
+                    layouts = directories(summary.parents, outside)
                     foreign = self.settings.layout.foreign_defaults
-                    chosen = forecast.choose(Choose(targets, layouts, policy, foreign), summary.files)
+                    chosen = Configured([])
+                    if summary.files:
+                        chosen = forecast.choose(Choose(targets, layouts, policy, foreign), summary.files)
+                    made.want(self.settings.run, layouts.mdts)
                     expected = as_the_site_wants(self.settings.run, chosen.files)
                     stripes = "; ".join(filter(None, (stripes, chosen.stripes)))
                     outline = msgspec.structs.replace(outline, stripes=stripes)
             except ForecastFailed as error:
                 return local.PlanReply("nothing", str(error))
-            return self._store_and_place(step, request, expected, outline, mdsd, problem, request_id)
+            return self._store_and_place(step, request, expected, made, outline, mdsd, problem, request_id)
 
-    def _targets(
-        self, mdsd: Requester, request: local.PlanRequest, forecast_bytes: int
-    ) -> tuple[UsableOsts, bool, str]:
-        """By what layouts are chosen; does mdsd count stripes; and why it need not be asked for OSTs."""
+    def _view(self, mdsd: Requester, request: local.PlanRequest) -> tuple[messages.ViewReply | None, str]:
+        """What mdsd knows of the file system; and why it need not be asked for a placement."""
         try:
             known = self.mdsd.view(mdsd, request.step.fs_name)
-            return usable_targets(known, request, forecast_bytes), known.counts, ""
+            usable_targets(known, request)
+            return known, ""
         except TarazuError as error:
-            pools = {name: len({*members} & {*request.active}) for name, members in request.pools.items()}
-            return UsableOsts(len(request.active), pools), False, str(error)
+            return None, str(error)
 
     def _policy(
         self,
@@ -202,6 +210,7 @@ class Planner:
         step: JobStep,
         request: local.PlanRequest,
         expected: Sequence[NewFile],
+        made: PlannedDirectories,
         outline: local.PlanReply,
         mdsd: Requester,
         problem: str,
@@ -209,9 +218,9 @@ class Planner:
     ) -> local.PlanReply:
         answers: list[messages.AllocationReply] = []
         wishes = [(e.forecast, e.layout, e.own) for e in expected if e.layout]
-        if request.attempt and request.place and wishes:
+        if request.attempt and request.place and (wishes or made.wanted):
             # Only what comes of it is stored: attempts in vain would push out plans that were in force.
-            answer = self._allocate(step, wishes, mdsd, problem, request.alive_s, request_id)
+            answer = self._allocate(step, wishes, made, mdsd, problem, request.alive_s, request_id)
             if answer.status != "allocated":
                 return msgspec.structs.replace(outline, status=answer.status, reason=answer.reason)
             answers.append(answer)
@@ -224,19 +233,23 @@ class Planner:
             )
             plan_id = database.new_plan(step)
             row_ids = database.add_files(plan_id, expected)
+            made.store(database, plan_id)
             placeable = [
                 (r, e.forecast, e.layout) for r, e in zip(row_ids, expected, strict=True) if e.layout
             ]
             left = Counter(e.left_because for e in expected if not e.layout)
             reply = msgspec.structs.replace(outline, plan_id=plan_id, left=commonest(left))
-            if not request.place or not placeable:
+            if not request.place or not (placeable or made.wanted):
                 status = "forecast" if not request.place else LEFT_TO_LUSTRE
                 database.set_allocation(plan_id, status=status, reason=outline.stripes)
                 return msgspec.structs.replace(reply, status=status)
             if not answers:
-                answers.append(self._allocate(step, wishes, mdsd, problem, request.alive_s, request_id))
+                answers.append(self._allocate(step, wishes, made, mdsd, problem, request.alive_s, request_id))
             answer, ost_count = answers[0], max(request.osts, default=0) + 1
-            status = LEFT_TO_LUSTRE if answer.reason == AS_GOOD else answer.status
+            reply = made.placed(database, reply, answer, request.mdts)
+            nothing = not (any(map(any, answer.osts)) or reply.directories)
+            as_good = answer.reason == AS_GOOD or (answer.status == "allocated" and nothing)
+            status = LEFT_TO_LUSTRE if as_good else answer.status
             allocated, refused = checked(placeable, answer.osts, ost_count, answer.left)
             left.update(refused.values())
             reply = msgspec.structs.replace(reply, left=commonest(left))
@@ -254,7 +267,7 @@ class Planner:
             )
         return msgspec.structs.replace(
             reply,
-            status="planned" if answer.status == "allocated" else status,
+            status="planned" if status == "allocated" else status,
             reason=answer.reason,
             request_id=answer.id if answer.status == "allocated" else "",
             ost_cost=answer.ost_cost,
@@ -267,6 +280,7 @@ class Planner:
         self,
         step: JobStep,
         wishes: Sequence[Wish],
+        made: PlannedDirectories,
         mdsd: Requester,
         problem: str,
         alive_s: float,
@@ -275,7 +289,8 @@ class Planner:
         """mdsd's answer; `unavailable` when there is a problem with asking it."""
         if problem:
             return messages.AllocationReply(request_id, "unavailable", problem)
-        request = allocation_request(request_id, step, wishes, self.settings.predict.horizon_s, alive_s)
+        horizon_s = self.settings.predict.horizon_s
+        request = allocation_request(request_id, step, wishes, horizon_s, alive_s, made.specs)
         return questions.allocate(mdsd, request)
 
 
@@ -295,9 +310,14 @@ def outline_of(request: local.PlanRequest, found: ForecastSummary, until_s: floa
 
 
 def allocation_request(
-    id: str, step: JobStep, wishes: Sequence[Wish], horizon_s: float, alive_s: float
+    id: str,
+    step: JobStep,
+    wishes: Sequence[Wish],
+    horizon_s: float,
+    alive_s: float,
+    directories: Sequence[DirectorySpec] = (),
 ) -> messages.AllocationRequest:
-    """What mdsd is asked for these files of a step."""
+    """What mdsd is asked for these files and directories of a step."""
     kinds: dict[tuple[Layout, Layout], int] = {}
     of_wave = waves([f.at_s for f, *_ in wishes], [f.name.rank for f, *_ in wishes])
     files = tuple(
@@ -319,7 +339,9 @@ def allocation_request(
         files=files,
         deadline_s=questions.ALLOCATION_S - questions.ANSWER_S,
         expires_s=2 * horizon_s,
-        alive_s=silent_after_s(alive_s),
+        # A step gives signs of life of its files.
+        alive_s=silent_after_s(alive_s) if files else 0.0,
+        directories=tuple(directories),
     )
 
 
@@ -355,6 +377,16 @@ def usable_targets(
     pools = Counter(pool for ost in osts for pool in ost.pools)
     share_bytes = forecast_bytes / max(1, len(osts))
     return UsableOsts(len(osts), pools, unfit(osts, known.weights, share_bytes))
+
+
+def usable_or_active(
+    known: messages.ViewReply | None, request: local.PlanRequest, forecast_bytes: int
+) -> UsableOsts:
+    """By what layouts are chosen: without mdsd, by what the client is connected to."""
+    if known is not None:
+        return usable_targets(known, request, forecast_bytes)
+    pools = {name: len({*members} & {*request.active}) for name, members in request.pools.items()}
+    return UsableOsts(len(request.active), pools)
 
 
 def planned_files(

@@ -330,10 +330,10 @@ class Clientd(Service):
         begin = time.monotonic()
         named = channel.descriptors[: max(message.histories, 0)]
 
-        def directories(keys: tuple[str, ...]) -> local.DirectoryLayouts:
+        def directories(keys: tuple[str, ...], mdts: tuple[str, ...]) -> local.DirectoryLayouts:
             channel.limit(EXCHANGE_S)
             channel.max_bytes = local.MAX_LAYOUTS_BYTES
-            answer = channel.ask(local.DirectoriesWanted(keys))
+            answer = channel.ask(local.DirectoriesWanted(keys, mdts))
             if not isinstance(answer, local.DirectoryLayouts):
                 raise WireError("clientd socket", "the layouts of directories", type(answer).__name__)
             return answer

@@ -37,6 +37,8 @@ FORMER_ROWS = 10_000
 SURELY_PAST_S = 60.0
 
 
+PLANS_OF_DIRECTORIES = 4
+"""Directories of so many of the newest plans stay in the map: late ones may still come."""
 SLOW_ONLY = "sick"
 """Files planned on such an OST keep their places until a better plan comes."""
 
@@ -65,6 +67,8 @@ class Plans:
         self.plan_ids: list[int] = []
         self.request_ids: list[str] = []
         self.planned_files = 0
+        self.placed_directories = 0
+        """Directories for which an MDT was chosen."""
         self._left: Counter[str] = Counter()
         self._guess_left: Counter[str] = Counter()
         """Why files are left to Lustre → how many: of all plans from histories, of the newest guess."""
@@ -88,7 +92,9 @@ class Plans:
         """OST → why it was left, and when."""
         self._anew = False
         """The next plan is to come instead of those before."""
-        self._ost_count = 0
+        self._ost_count = self._mdt_count = 0
+        self._directories: list[list[placement_map.DirectoryRow]] = []
+        """Rows of the directories of the newest plans, oldest first."""
         self._lock = threading.Lock()
         """A plan comes, and OSTs are left, in two threads."""
         self._refusal = ""
@@ -157,6 +163,8 @@ class Plans:
         if named - fs.osts:
             unknown = sorted(named - fs.osts)[:5]
             raise TarazuError(f"plan: expected OST indices that {fs.fs_name} has, found {unknown}")
+        if foreign := sorted({d.mdt for d in plan.directories} - fs.mdts)[:5]:
+            raise TarazuError(f"plan: expected MDT indices that {fs.fs_name} has, found {foreign}")
         refused = {i: why for i, layout in enumerate(plan.layouts) if (why := llapi.refusal(layout))}
         files = tuple(f for f in plan.files if f.layout not in refused)
         left = Counter(f"{LIBLUSTREAPI}{refused[f.layout]}" for f in plan.files if f.layout in refused)
@@ -166,7 +174,7 @@ class Plans:
             self._anew = False
             there, replaced = self._make_room(files)
         plan = msgspec.structs.replace(plan, files=files)
-        self.last = msgspec.structs.replace(plan, files=(), layouts=())
+        self.last = msgspec.structs.replace(plan, files=(), layouts=(), directories=())
         if plan.status not in NOT_NOW:
             left.update(plan.left)
             self._guess_left, self._left = (
@@ -178,13 +186,21 @@ class Plans:
             self._keep([r for r in map_rows(plan, fs.fs_name) if r.row_id not in there], guess)
             if plan.request_id:
                 self.promises.add(plan, guess=guess, replaced=replaced, there=there)
+        if plan.directories:
+            self.placed_directories += len(plan.directories)
+            self._directories = [*self._directories, directory_rows(plan, fs.fs_name)][-PLANS_OF_DIRECTORIES:]
+            self._mdt_count = max(fs.mdts) + 1
+        if files or plan.directories:
             self._ost_count = max(fs.osts) + 1
             self._put()
         self._refusal = next(iter(refused.values()), "")
 
     def _put(self) -> None:
         rows = [row for rows in (*self._rows, self._guess) for row in rows]
-        self.generation = self.maps.put(self.step.fs_name, self._ost_count, rows)
+        directories = [row for of_plan in self._directories for row in of_plan]
+        self.generation = self.maps.put(
+            self.step.fs_name, self._ost_count, rows, self._mdt_count, directories
+        )
 
     def _make_room(self, files: Sequence[local.PlannedFile]) -> tuple[set[int], set[int]]:
         """A plan comes instead of those before: (its rows of files that are there already; older rows that go). What it
@@ -251,6 +267,11 @@ class LayoutRefused(TarazuError):
 
 def _names(row: placement_map.MapRow, osts: Collection[int]) -> bool:
     return any(index in osts for of in row.osts for index in of)
+
+
+def directory_rows(plan: local.PlanReply, fs_name: str) -> list[placement_map.DirectoryRow]:
+    """Those of its directories."""
+    return [placement_map.DirectoryRow(fs_name, d.name, d.row_id, d.mdt) for d in plan.directories]
 
 
 def map_rows(plan: local.PlanReply, fs_name: str) -> list[placement_map.MapRow]:

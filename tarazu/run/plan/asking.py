@@ -73,6 +73,7 @@ class PlanQuestion(NamedTuple):
             alive_s=self.settings.run.alive_s,
             project=environment.project(os.environ),
             partition=environment.partition(os.environ),
+            mdts=tuple(sorted(fs.mdts)),
             **details,
         )
         with local.connect(self.settings.clientd.socket, ANSWER_S) as channel:
@@ -80,7 +81,8 @@ class PlanQuestion(NamedTuple):
             if isinstance(answer, local.DirectoriesWanted):
                 own = default_layouts.own_default(fs)
                 blobs = default_layouts.default_layouts(self.mounts, answer.keys, own)
-                answer = channel.ask(local.DirectoryLayouts(*blobs))
+                places = default_layouts.places(self.mounts, answer.mdts)
+                answer = channel.ask(local.DirectoryLayouts(*blobs, places))
         if not isinstance(answer, local.PlanReply):
             raise TarazuError(f"clientd: expected a plan, found {type(answer).__name__}")
         return answer, fs

@@ -25,6 +25,8 @@ MAPS_KEPT = 2
 class _MapPart(NamedTuple):
     ost_count: int
     rows: Sequence[placement_map.MapRow]
+    mdt_count: int
+    directories: Sequence[placement_map.DirectoryRow]
 
 
 class MapWriter:
@@ -41,13 +43,20 @@ class MapWriter:
         """(file system, directory below its root) of every shared file that a map held."""
         self._lock = threading.Lock()
 
-    def put(self, fs_name: str, ost_count: int, rows: Sequence[placement_map.MapRow]) -> int:
+    def put(
+        self,
+        fs_name: str,
+        ost_count: int,
+        rows: Sequence[placement_map.MapRow],
+        mdt_count: int = 0,
+        directories: Sequence[placement_map.DirectoryRow] = (),
+    ) -> int:
         """Write and announce a map with these rows instead of the file system's former ones; its generation.
 
-        `ost_count`: every index in the rows is below it, and was checked to exist. Raises StoreError.
+        `ost_count`, `mdt_count`: every index in the rows is below it, and was checked to exist. Raises StoreError.
         """
         with self._lock:
-            parts = {**self._parts, fs_name: _MapPart(ost_count, rows)}
+            parts = {**self._parts, fs_name: _MapPart(ost_count, rows, mdt_count, directories)}
             generation = self.generation + 1
             placement_map.write_map(
                 self.directory / f"map.{generation}",
@@ -55,6 +64,8 @@ class MapWriter:
                 hash_key=self._hash_key,
                 ost_counts={name: part.ost_count for name, part in parts.items()},
                 rows=[row for part in parts.values() for row in part.rows],
+                mdt_counts={name: part.mdt_count for name, part in parts.items() if part.directories},
+                directories=[row for part in parts.values() for row in part.directories],
             )
             self._parts, self.generation = parts, generation
             self._shared |= {(fs_name, posixpath.dirname(row.name.key)) for row in rows if row.shared}

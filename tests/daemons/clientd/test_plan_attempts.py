@@ -55,7 +55,7 @@ def ask(
     path.write_bytes(encode_run(RunRecord(STEP, 1.0, 2.0, "light", files, 1, 1)))
     request = local.PlanRequest(STEP, 1, OSTS, OSTS, attempt=attempt, instead_of=instead_of)
     with path.open("rb") as file:
-        return planner.plan(request, [file.fileno()], UID, lambda _keys: local.DirectoryLayouts(b"", {}))
+        return planner.plan(request, [file.fileno()], UID, lambda *_: local.DirectoryLayouts(b"", {}))
 
 
 def started(site: Site, **mdsd: float) -> None:

@@ -75,7 +75,7 @@ class Plans:
         request = local.PlanRequest(STEP, 1, tuple(range(8)), tuple(range(8)), place=False)
         with self.history.open("rb") as file:
             reply = self.planner.plan(
-                request, [file.fileno()], UID, lambda _keys: local.DirectoryLayouts(b"", {})
+                request, [file.fileno()], UID, lambda *_: local.DirectoryLayouts(b"", {})
             )
         assert reply.status == "forecast"
         with open_database(self.settings.clientd.database) as database:

@@ -1,6 +1,6 @@
 """What clientd and the process of a forecast say to one another, over a socket pair.
 
-clientd ──Job, with the histories as descriptors──► process ──Found──► clientd
+clientd ──Job, with the histories as descriptors──► process ──Found, ExpectedDirectories, several──► clientd
 clientd ──Choose──► process ──Chosen, several──► clientd
 
 What comes back is checked like any message of a stranger: the process has read a user's file.
@@ -17,8 +17,9 @@ from tarazu import names
 from tarazu.errors import WireError
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
 from tarazu.malformed import MALFORMED
-from tarazu.model import JobStep
+from tarazu.model import DirectoryForecast, JobStep
 from tarazu.predict.aipa import MOST_FILES
+from tarazu.predict.directories import MOST as MOST_DIRECTORIES
 from tarazu.store.rows import NewFile
 from tarazu.wire import local
 from tarazu.wire.messages import StepProfile
@@ -86,6 +87,16 @@ class ForecastSummary(msgspec.Struct, frozen=True, tag="found"):
     curve: Annotated[str, msgspec.Meta(max_length=MOST_CHARACTERS)] = ""
     """Where the curve comes from, or why there is none."""
     router_profile: StepProfile | None = None
+    directories: Annotated[int, msgspec.Meta(ge=0, le=MOST_DIRECTORIES)] = 0
+    """Expected directories, which follow at once in several `ExpectedDirectories`."""
+    may_not_choose: bool = False
+    """The last run was refused a choice of MDTs (EPERM): none is asked for."""
+
+
+class ExpectedDirectories(msgspec.Struct, frozen=True, tag="expected-directories"):
+    """The next of them, FILES_AT_ONCE at most."""
+
+    directories: Annotated[tuple[DirectoryForecast, ...], msgspec.Meta(max_length=FILES_AT_ONCE)]
 
 
 class Choose(msgspec.Struct, frozen=True, tag="choose"):
@@ -111,7 +122,7 @@ class ForecastRefused(msgspec.Struct, frozen=True, tag="refused"):
     reason: str
 
 
-Frame = ForecastTask | ForecastSummary | Choose | ChosenLayouts | ForecastRefused
+Frame = ForecastTask | ForecastSummary | ExpectedDirectories | Choose | ChosenLayouts | ForecastRefused
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame | local.Escaped)
 

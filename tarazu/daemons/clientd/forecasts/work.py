@@ -17,6 +17,7 @@ from tarazu.daemons.clientd.forecasts.frames import (
     Begin,
     Choose,
     ChosenLayouts,
+    ExpectedDirectories,
     ForecastRefused,
     ForecastSummary,
     ForecastTask,
@@ -25,7 +26,7 @@ from tarazu.daemons.clientd.forecasts.frames import (
 from tarazu.errors import TarazuError, WireError
 from tarazu.model import Forecast, JobStep
 from tarazu.plan.configure import configure, parents_of
-from tarazu.predict import RUNS, aipa, rules
+from tarazu.predict import RUNS, aipa, directories, rules
 from tarazu.predict.waves import waves
 from tarazu.trace.past import read_past
 from tarazu.trace.records import KnownRun
@@ -99,6 +100,8 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
     history, problems = read_past(pipe.descriptors, RUNS)
     pipe.close_descriptors()
     prediction = predicted(history, job.step, job.horizon_s, in_run=job.in_run)
+    made = predicted_directories(history, job.step, job.horizon_s, in_run=job.in_run)
+    refused = directories.may_not_choose(history)
     profile, curve, router_profile = None, "", None
     earlier = history[:-1] if job.in_run else history
     if wants_curve(job):
@@ -112,20 +115,26 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
         )
     del earlier, history
     wanted = [f for f in prediction.files if job.from_s <= f.at_s < job.until_s or job.in_run]
+    expected = [d for d in made.directories if job.from_s <= d.at_s < job.until_s or job.in_run]
     pipe.put(
         ForecastSummary(
             files=len(wanted),
             size_bytes=sum(f.size_bytes for f in wanted),
-            nothing=not prediction.files,
-            later=any(f.at_s >= job.until_s for f in prediction.files),
+            nothing=not (prediction.files or made.directories),
+            later=any(f.at_s >= job.until_s for f in prediction.files)
+            or any(d.at_s >= job.until_s for d in made.directories),
             parents=parents_of(wanted),
             problems=_lines(problems),
-            warnings=_lines(prediction.warnings),
+            warnings=_lines((*prediction.warnings, *made.warnings)),
             profile=profile,
             curve=_line(curve),
             router_profile=router_profile,
+            directories=len(expected),
+            may_not_choose=refused,
         )
     )
+    for first in range(0, len(expected), FILES_AT_ONCE):
+        pipe.put(ExpectedDirectories(tuple(expected[first : first + FILES_AT_ONCE])))
     return wanted
 
 
@@ -170,6 +179,15 @@ def predicted(
         return aipa.extend(history[-1], step, horizon_s=horizon_s)
     decision = rules.decide(history)
     return aipa.forecast(history[decision.since :], step)
+
+
+def predicted_directories(
+    history: Sequence[KnownRun], step: JobStep, horizon_s: float, *, in_run: bool = False
+) -> directories.DirectoryPrediction:
+    """The directories, as `predicted` the files."""
+    if in_run and history:
+        return directories.extend(history[-1], step, horizon_s=horizon_s)
+    return directories.forecast(history[rules.decide(history).since :], step)
 
 
 def _lines(texts: Sequence[str]) -> tuple[str, ...]:
