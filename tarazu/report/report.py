@@ -16,6 +16,8 @@ from tarazu.config import Settings
 from tarazu.errors import TarazuError, TraceError
 from tarazu.lustre import XATTR_LUSTRE_LOV
 from tarazu.model import Layout, Ost, SystemView
+from tarazu.report import mdts
+from tarazu.report.mdts import DirectoriesOfRun, DirectoriesReport
 from tarazu.report.replay import Around, Replayed, Why, decoded, replay, size_on_disk
 from tarazu.run import job_log
 from tarazu.run.plan.default_layouts import default_layouts, own_default
@@ -100,6 +102,9 @@ class Report(msgspec.Struct, frozen=True):
     """History files that cannot be read."""
     slow: tuple[SlowRun, ...] = ()
     """Of each application's newest runs, those that were slow; the newest first."""
+    directories: tuple[DirectoriesReport, ...] = ()
+    """Of applications that made any, and the MDTs that these lay on."""
+    runs_with_directories: tuple[DirectoriesOfRun, ...] = ()
 
 
 def report(
@@ -120,6 +125,7 @@ def report(
     past = History(history)
     problems: list[TraceError] = []
     replayed: list[Replayed] = []
+    made_in: list[DirectoriesOfRun] = []
     rests: list[str] = []
     looked = _Looked(client.mounts(root))
     known: dict[str, Around] = {}
@@ -141,6 +147,9 @@ def report(
             progress(f"{application} on {fs_name}: run {number + 1} of {len(inside)}")
             looked.run = runs[i]
             replayed.append(replay(runs[i], runs[:i], known[fs_name]))
+            weights = settings.allocate.weights
+            if made := mdts.of_run(runs[i], runs[:i], known[fs_name].view, weights):
+                made_in.append(made)
     return Report(
         wanted,
         tuple(_application(of) for of in _grouped(replayed)),
@@ -151,6 +160,8 @@ def report(
         tuple(rests),
         tuple(map(str, problems)),
         tuple(sorted(_slow(runs_of, wanted), key=lambda of: -of.start_s)),
+        mdts.summed(made_in),
+        tuple(made_in),
     )
 
 

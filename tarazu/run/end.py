@@ -21,6 +21,7 @@ from tarazu.store import control
 from tarazu.trace.history import KEEP_RUNS, id_of
 
 if TYPE_CHECKING:
+    from tarazu.run.plan.accepted import Plans
     from tarazu.trace.records import RunRecord
 
 
@@ -37,7 +38,7 @@ def finish(step: Step, status: int, started_s: float) -> None:
             _sweep(step)
         return
     runs, damaged = _parse(step, paths, problem, status, started_s)
-    used = [run for run in runs if run.files]
+    used = [run for run in runs if run.files or run.directories]
     if status or any(run.unended for run in runs):
         _sweep(step, used)
     give_back(step, step.schedules.keys() - {run.step.fs_name for run in used})
@@ -102,10 +103,13 @@ def _parse(
 
 
 def _without_map(run: RunRecord) -> RunRecord:
-    """A run on a file system of which no map ever held a file: no file there was late or a miss."""
+    """A run on a file system of which no map ever held a row: nothing there was late or a miss."""
     never = ("late", "miss")
     files = [msgspec.structs.replace(f, outcome="unmanaged") if f.outcome in never else f for f in run.files]
-    return msgspec.structs.replace(run, files=tuple(files))
+    directories = [
+        msgspec.structs.replace(d, outcome="unmanaged") if d.outcome in never else d for d in run.directories
+    ]
+    return msgspec.structs.replace(run, files=tuple(files), directories=tuple(directories))
 
 
 def _remember(step: Step, run: RunRecord) -> None:
@@ -130,6 +134,24 @@ def _stopped(step: Step) -> str:
         if own is not None:
             return f"stopped by its owner{own and ': '}{own}"
     return ""
+
+
+def _directories(plans: Plans, name: str, runs: Sequence[RunRecord]) -> list[str]:
+    """What is said of directories: made, of these where an MDT was chosen, the modelled seconds and their bound."""
+    made = sum(
+        (Counter(r.directory_outcomes) for r in runs if r.step.fs_name == plans.step.fs_name), Counter()
+    )
+    if not made:
+        return []
+    last, placed = plans.last, plans.last_directories
+    said = []
+    if placed or (last and last.mdt_reason):
+        said.append(f"directories={name}{made.total()} on_mdts={name}{made['hit']}")
+    if placed:
+        said.append(f"mdt_cost_s={name}{placed.mdt_cost:.3f} mdt_bound_s={name}{placed.mdt_cost_bound:.3f}")
+    if last and last.mdt_reason:
+        said.append(f"mdt_left={name}{last.mdt_reason!r}")
+    return said
 
 
 def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str], stopped: str) -> str:
@@ -163,6 +185,7 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
             why = ", ".join(f"{text} ({min(count, most)})" for text, count in p.left.most_common(3))
             if most:
                 states.append(f"left={name}{min(p.left.total(), most)} because={why!r}")
+        states += _directories(p, name, runs)
         if p.left_osts:
             gone = ", ".join(f"{index} ({kind})" for index, kind in sorted(p.left_osts.items())[:5])
             states.append(f"left_osts={name}{len(p.left_osts)} because={gone!r}")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tarazu.malformed import described
-from tarazu.model import FileName, FilePlacement, Forecast, JobStep, Layout
+from tarazu.model import DirectoryForecast, FileName, FilePlacement, Forecast, JobStep, Layout
 
 
 class PlanRow(msgspec.Struct, frozen=True):
@@ -120,6 +120,12 @@ def flat(forecast: Forecast) -> msgspec.Struct:
     """A forecast as `--json` and the local socket show it: the fields of its name beside its own."""
     _, *others = msgspec.structs.astuple(forecast)
     return _Flat(*msgspec.structs.astuple(forecast.name), *others)
+
+
+def flat_directory(forecast: DirectoryForecast) -> dict[str, Any]:
+    """The same of a directory."""
+    others = {"creates": forecast.creates, "at_s": forecast.at_s}
+    return dict(zip(FileName.__struct_fields__, msgspec.structs.astuple(forecast.name), strict=True)) | others
 
 
 def shown(row: FileRow) -> FileRow:

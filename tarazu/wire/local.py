@@ -236,6 +236,8 @@ class PlansReply(msgspec.Struct, frozen=True, tag="plans"):
     files: tuple[dict[str, Any], ...] = ()
     more: int = 0
     """Further files of the plan, that are too many for one answer."""
+    directories: tuple[dict[str, Any], ...] = ()
+    """That of the key; or the plan's, the first so many."""
 
 
 class ViewQuery(msgspec.Struct, frozen=True, tag="view?"):

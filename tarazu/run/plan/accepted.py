@@ -67,6 +67,8 @@ class Plans:
         self.plan_ids: list[int] = []
         self.request_ids: list[str] = []
         self.planned_files = 0
+        self.last_directories: local.PlanReply | None = None
+        """The newest that placed directories, without them."""
         self.placed_directories = 0
         """Directories for which an MDT was chosen."""
         self._left: Counter[str] = Counter()
@@ -187,6 +189,7 @@ class Plans:
             if plan.request_id:
                 self.promises.add(plan, guess=guess, replaced=replaced, there=there)
         if plan.directories:
+            self.last_directories = self.last
             self.placed_directories += len(plan.directories)
             self._directories = [*self._directories, directory_rows(plan, fs.fs_name)][-PLANS_OF_DIRECTORIES:]
             self._mdt_count = max(fs.mdts) + 1
