@@ -68,6 +68,8 @@ LL_IOC_GET_MDTIDX = 0x800466AF
 LL_IOC_LMV_GETSTRIPE = 0xC03066F1
 LMV_USER_MAGIC = 0x0CD30CD0
 """Asks for the default of a directory: how those made in it are placed."""
+XATTR_TRUSTED_DMV = "trusted.dmv"
+"""A directory's own default of new subdirectories (`XATTR_NAME_DEFAULT_LMV`), for root alone."""
 LMV_OFFSET_DEFAULT = 0xFFFFFFFF
 """`lum_stripe_offset` that names no MDT."""
 LMV_INHERIT_RR_NONE = 0
@@ -135,6 +137,20 @@ def directory_default(path: str | os.PathLike[str]) -> bytes:
     finally:
         os.close(descriptor)
     return bytes(blob[: _length(blob)])
+
+
+def own_default_lmv(path: str | os.PathLike[str]) -> bytes:
+    """A directory's own default of new subdirectories (`struct lmv_user_md`), empty for none; for root.
+
+    By the attribute: `lfs getdirstripe -D` shows the root's where a directory has none of its own (since 2.15).
+    Raises OSError.
+    """
+    try:
+        return os.getxattr(path, XATTR_TRUSTED_DMV, follow_symlinks=False)
+    except OSError as error:
+        if error.errno == errno.ENODATA:
+            return b""
+        raise
 
 
 def root_default(path: str | os.PathLike[str]) -> bytes:
