@@ -59,7 +59,7 @@ class State:
         "/var/lib",
         "where daemons keep their state, each in its folder: tarazu/mdsd (the ledger: on a local disk), "
         "tarazu-routers, tarazu-mapping, tarazu-announcer, tarazu-council, tarazu-burstd, tarazu-pool, "
-        "tarazu-page",
+        "tarazu-mdt, tarazu-page",
         Check("an absolute path", lambda v: v.startswith("/")),
     )
 
@@ -97,6 +97,11 @@ class State:
     def pool(self) -> str:
         """What tarazu-pool notes of pools, before it changes them."""
         return f"{self.directory}/tarazu-pool"
+
+    @property
+    def mdt(self) -> str:
+        """What `tarazu change mdt` notes of directories, before it changes them."""
+        return f"{self.directory}/tarazu-mdt"
 
     @property
     def changes(self) -> str:

@@ -37,6 +37,7 @@ UNITS = {
     "mapping": "",
     "nodes": "tarazu-burstd",
     "layouts": "",
+    "directories": "",
 }
 """Module below `agents` → the unit that sets by it, if any."""
 
@@ -170,6 +171,7 @@ def _places(settings: config.Settings, name: str) -> tuple[str, ...]:
         "mapping": (os.path.dirname(state.mapping),),
         "nodes": (state.burstd,),
         "layouts": (os.path.expanduser(f"{settings.run.state_dir}/prepared"),),
+        "directories": (state.mdt,),
     }[name]
 
 

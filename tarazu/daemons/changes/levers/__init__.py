@@ -9,5 +9,6 @@ drain        a parameter that keeps new files off an OST
 routers      LNet router rules
 mapping      which mapping of nodes to routers mdsd follows
 layout       a directory's default layout
+mdt          on which MDT directories are made
 nodes        a waiting job's nodes and preferred features
 """

@@ -8,6 +8,7 @@ from .drain import DrainCase
 from .files import FilesCase
 from .layout import LayoutCase
 from .mapping import MappingCase
+from .mdt import MdtCase, MkdirCase
 from .nodes import NodesCase
 from .nrs import NrsCase, TbfCase
 from .pool import PoolCase
@@ -22,6 +23,8 @@ CASES: dict[str, type[Case]] = {
         FilesCase,
         LayoutCase,
         MappingCase,
+        MdtCase,
+        MkdirCase,
         NodesCase,
         NrsCase,
         PoolCase,
