@@ -103,6 +103,10 @@ COMMANDS = {
         "tarazu.cli.prepare",
         "default layouts of a job's directories, for programs without the library; run it, take them back",
     ),
+    "change mdt": (
+        "tarazu.cli.mdt",
+        "on which MDT new subdirectories are made, where users may not choose: propose it, set it",
+    ),
     "change rebalance": (
         "tarazu.cli.rebalance",
         "which existing files are worth moving to other OSTs, and the commands",

@@ -12,14 +12,13 @@ all usable OSTs could do: 1 is perfect. Where files still lie where they were wr
 from __future__ import annotations
 
 import argparse
-import os
-import pwd
 import re
 import time
 from datetime import datetime
 from pathlib import Path
 
 from tarazu import config
+from tarazu.cli.history.chosen import home_of, user_named
 from tarazu.cli.output import Progress, print_json, print_table
 from tarazu.daemons.asking import view_in, view_of
 from tarazu.errors import BadInput
@@ -56,7 +55,7 @@ def execute(options: argparse.Namespace) -> int:
         options.application,
         options.fs,
     )
-    user = _user(options.user)
+    user = user_named(options.user) if options.user else None
     if options.picture:
         from tarazu.report.picture import draw
     audit = options.audit or settings.mdsd.audit_log
@@ -69,8 +68,8 @@ def execute(options: argparse.Namespace) -> int:
         report = reports.report(
             settings,
             wanted,
-            history=_home(settings.run.history_dir, user),
-            state=_home(settings.run.state_dir, user),
+            history=home_of(settings.run.history_dir, user),
+            state=home_of(settings.run.state_dir, user),
             audit=Path(audit) if audit else None,
             uid=user.pw_uid if user else None,
             views=views,
@@ -94,24 +93,6 @@ def moment(option: str, text: str, now_s: float) -> float:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError):
         raise BadInput(option, "7d, 24h, 2w, 30m, or a date such as 2026-11-01", text) from None
-
-
-def _user(name: str) -> pwd.struct_passwd | None:
-    if not name:
-        return None
-    try:
-        return pwd.getpwnam(name)
-    except KeyError:
-        raise BadInput("--user", "the name of a user", name) from None
-
-
-def _home(directory: str, user: pwd.struct_passwd | None) -> Path:
-    """A directory below somebody's home. Raises BadInput where it may not be read."""
-    home = user.pw_dir if user else str(Path.home())
-    path = Path(re.sub(r"^~(?=/|$)", lambda _: home, directory))
-    if user and path.exists() and not os.access(path, os.R_OK | os.X_OK):
-        raise BadInput(str(path), f"a directory of {user.pw_name}'s that may be read", "no permission")
-    return path
 
 
 def _print(found: Report) -> None:

@@ -14,6 +14,9 @@ import msgspec
 
 from tarazu.errors import BadInput
 
+QOS_THRESHOLD_RR = 0.05
+"""Of MDTs, since 2.14."""
+
 _OSC = re.compile(r"(?P<fs>.+)-OST(?P<index>[0-9a-fA-F]{4})-osc-[^-]+$")
 _MDC = re.compile(r"(?P<fs>.+)-MDT(?P<index>[0-9a-fA-F]{4})-mdc-[^-]+$")
 
@@ -97,6 +100,15 @@ def _mdts(fs_name: str, root: str | Path) -> frozenset[int]:
         if match and match["fs"] == fs_name and next(iter(_lines(directory / "active")), "1").strip() != "0":
             found.add(int(match["index"], 16))
     return frozenset(found)
+
+
+def mdt_threshold(fs_name: str, root: str | Path = "/") -> float:
+    """How uneven MDTs' space must be for Lustre to weigh it for new directories, 0-1 (`lmv.*.qos_threshold_rr`)."""
+    for lmv in _glob(root, ("sys/fs/lustre/lmv", "proc/fs/lustre/lmv"), f"{fs_name}-clilmv-*"):
+        text = next(iter(_lines(lmv / "qos_threshold_rr")), "").strip()
+        if match := re.fullmatch(r"(\d{1,3})%?", text):
+            return int(match[1]) / 100
+    return QOS_THRESHOLD_RR
 
 
 def _number(path: Path) -> int:

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import argparse
+import os
+import pwd
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from tarazu import config
-from tarazu.errors import TarazuError
+from tarazu.errors import BadInput, TarazuError
 from tarazu.names import did_you_mean
 from tarazu.trace.history import History
 
 
 def history_of(options: argparse.Namespace) -> History:
     return History(Path(config.load(options.config).run.history_dir).expanduser())
+
+
+def user_named(name: str) -> pwd.struct_passwd:
+    """Raises BadInput."""
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        raise BadInput("--user", "the name of a user", name) from None
+
+
+def home_of(directory: str, user: pwd.struct_passwd | None) -> Path:
+    """A directory below somebody's home; None: yours. Raises BadInput where it may not be read."""
+    home = user.pw_dir if user else str(Path.home())
+    path = Path(re.sub(r"^~(?=/|$)", lambda _: home, directory))
+    if user and path.exists() and not os.access(path, os.R_OK | os.X_OK):
+        raise BadInput(str(path), f"a directory of {user.pw_name}'s that may be read", "no permission")
+    return path
 
 
 def chosen(history: History, application: str | None, fs_name: str | None) -> list[tuple[str, str]]:

@@ -35,7 +35,7 @@ MODE = 0o755
 _ACTIVE = re.compile(r"^(\d+): \S+ ACTIVE\s*$", re.MULTILINE)
 
 
-class _Lfs:
+class Lfs:
     """Calls that say by an error what went wrong."""
 
     def __init__(self) -> None:
@@ -47,6 +47,15 @@ class _Lfs:
             lines = (answer.err or answer.out).strip().splitlines() or [f"status {answer.status}"]
             raise Unavailable(f"{answer.words}: {lines[0][:200]}")
         return answer.out
+
+    def mdt_of(self, directory: str) -> int:
+        """That it lies on. Raises Unavailable."""
+        shown = self("getdirstripe", "-m", directory).strip()
+        if not shown.isdecimal():
+            raise Unavailable(
+                f"lfs getdirstripe -m {directory}: expected the index of an MDT, found {shown[:80]!r}"
+            )
+        return int(shown)
 
     def need(self, mdt: int, directory: str) -> None:
         """Nothing is sent to an MDT that does not exist or is away. Raises Unavailable."""
@@ -65,7 +74,7 @@ class MdtLever(Lever):
     seen_by = "time"
 
     def __init__(self) -> None:
-        self.lfs = _Lfs()
+        self.lfs = Lfs()
         self.program = self.lfs.program
         self.shown_of = own_default_lmv
 
@@ -154,7 +163,7 @@ class MkdirLever(Lever):
     lasting = True
 
     def __init__(self) -> None:
-        self.lfs = _Lfs()
+        self.lfs = Lfs()
         self.program = self.lfs.program
         self.shown_of = own_default_lmv
 
@@ -172,12 +181,6 @@ class MkdirLever(Lever):
         made = self._as_made(target, status, above)
         return (Part(target, made, _which(above)),)
 
-    def _mdt(self, target: str) -> int:
-        shown = self.lfs("getdirstripe", "-m", target).strip()
-        if not shown.isdecimal():
-            raise Unavailable(f"lfs getdirstripe -m {target}: expected the index of an MDT, found {shown!r}")
-        return int(shown)
-
     def _as_made(self, target: str, status: os.stat_result, above: os.stat_result) -> str:
         """`-i MDT`; or what makes it somebody's."""
         if not stat.S_ISDIR(status.st_mode):
@@ -194,7 +197,7 @@ class MkdirLever(Lever):
             own, of_above = (lmv.words_of(self.shown_of(path)) for path in (target, os.path.dirname(target)))
         except OSError as error:
             return str(error.strerror)
-        mdt = self._mdt(target)
+        mdt = self.lfs.mdt_of(target)
         if own and own not in (_below(of_above), *(f"-c {count} -i {mdt}" for count in (0, 1))):
             return f"a default of its own: {own}"  # but for that which `lfs mkdir` itself sets (since 2.15)
         return f"-i {mdt}"
