@@ -234,7 +234,7 @@ def _act(options: argparse.Namespace, agent: Agent, looked: Looked, times: MdtTi
             plan = Plan((), (CannotMend(agents.DEFAULT, looked.fs_name, why),))
         elif not lasted and not options.new:
             plan = Plan()
-        done = agent.follow(plan, "advise", "", of=lambda held: bool(agent.engine.stopped))
+        done = agent.follow(plan, "advise", "", of=lambda held: False)
     listed = here.listed(agent.settings, agents.NAME)
     if options.json:
         print_json({"looked": looked, **done._asdict(), **rows.as_json(listed)})

@@ -212,13 +212,15 @@ def test_why_nothing_is_done(client: Client) -> None:
     assert client.mdt()["choices"][0]["why"] == "0 of 2 MDTs can take directories"
 
 
-def test_the_site_s_stop_takes_it_back(client: Client) -> None:
+def test_while_the_site_is_stopped_nothing_is_set_and_what_is_set_stays(client: Client) -> None:
     client.ran("one", 600)
     client.mdt("--apply")
     (client.root / "stop").write_text("stopped by a test\n")
-    assert client.mdt("--apply")[0] != 0
-    client("undo", "--all")
-    assert client.default() == ""
+    for action in ("--apply", "--propose"):
+        status, why = client.mdt(action, project="three")
+        assert status == 1 and "stopped" in why
+    assert client.default() == HOT
+    assert len(client.mdt("--undo")["restored"]) == 1 and client.default() == ""
 
 
 @pytest.mark.parametrize(
