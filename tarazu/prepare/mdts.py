@@ -44,19 +44,18 @@ class MdtTimes(msgspec.Struct, frozen=True):
 
     def busiest_s(self, more: Shares = _NONE, less: Shares = _NONE) -> float:
         """Seconds of work in a second on the busiest MDT: with so many creates more, and less."""
-        return max(self._times(more, less), default=0.0)
+        return max(self.times(more, less), default=0.0)
 
     @property
     def unevenness(self) -> float:
         """Busiest over mean; 1 where nothing is created."""
-        times = self._times({}, {})
+        times = self.times()
         return max(times) * len(times) / sum(times) if sum(times) else 1.0
 
-    def _times(self, more: Shares, less: Shares) -> list[float]:
-        return [
-            max(0.0, rate - less.get(mdt, 0.0) + more.get(mdt, 0.0)) * self.create_s[mdt]
-            for mdt, rate in self.creates_per_s.items()
-        ]
+    def times(self, more: Shares = _NONE, less: Shares = _NONE) -> list[float]:
+        """Of each, the busiest first: of two of whose busiest are alike the next one decides."""
+        rates = self.moved(more, less).creates_per_s
+        return sorted((rate * self.create_s[mdt] for mdt, rate in rates.items()), reverse=True)
 
     def moved(self, more: Shares, less: Shares) -> MdtTimes:
         rates = {
@@ -192,8 +191,8 @@ def _choose(of: MdtDirectory, times: MdtTimes, threshold: float, bound: float) -
     ways: dict[DefaultLmv, Shares] = {DefaultLmv(mdt): {mdt: 1.0} for mdt in times.usable}
     if not of.own:  # else its subdirectories would not get what they get now
         ways[SPREAD] = dict.fromkeys(times.usable, 1 / len(times.usable))
-    after, words = min(
-        (times.busiest_s({m: s * rate for m, s in shares.items()}, of.moving), str(words))
+    (after, *_), words = min(
+        (times.times({m: s * rate for m, s in shares.items()}, of.moving), str(words))
         for words, shares in ways.items()
     )
     if after > (1 - LEAST_GAIN) * min(before, lustre):
@@ -226,9 +225,8 @@ def choose_new(of: MdtDirectory, mdts: Sequence[Mdt], threshold: float, creates_
         return MdtChoice("", "", why, before_s=before)
     own = lustre_shares(of, times, threshold)
     lustre = sum(share * times.busiest_s({mdt: creates_per_s}) for mdt, share in own.items())
-    after, _, mdt = min(
-        (times.busiest_s({m: creates_per_s}), times.creates_per_s[m] * times.create_s[m], m)
-        for m in times.usable
+    (after, *_), _, mdt = min(
+        (times.times({m: creates_per_s}), times.creates_per_s[m] * times.create_s[m], m) for m in times.usable
     )
     bound = times.moved({times.usable[0]: creates_per_s}, {}).bound_s([{times.usable[0]: creates_per_s}])
     figures = (creates_per_s, before, lustre, after, bound, True)
