@@ -1,7 +1,7 @@
 """On which MDT new subdirectories of directories should be made, where users may not choose one: `lfs setdirstripe -D`.
 
 tarazu change mdt /scratch/projects/*               what would be set, why, what it gives; changes nothing
-tarazu change mdt --propose /scratch/projects/*     as root, hourly: propose it once MDTs were uneven for three hours,
+tarazu change mdt --propose /scratch/projects/*     every ten minutes: propose it once MDTs were uneven for three hours,
                                                     set what people have approved (`tarazu change approve`)
 tarazu change mdt --apply /scratch/projects/wrf     set it now
 tarazu change mdt --new /scratch/projects/bob       on which MDT a directory that is not there should be made
@@ -99,10 +99,10 @@ def execute(options: argparse.Namespace) -> int:
     if not options.directories:
         raise BadInput(agents.COMMAND, "a directory", "none")
     acts = options.propose or options.apply
+    if os.geteuid() != 0:  # who alone is shown directories' own defaults
+        raise BadInput(agents.COMMAND, "root", f"uid {os.geteuid()}")
     if acts:
         refuse_while_stopped(settings)
-        if os.geteuid() != 0:
-            raise BadInput(agents.COMMAND, "root", f"uid {os.geteuid()}")
     agent = agents.agent_of(settings)
     looked, times = _look(settings, options, agent)
     changes = agents.changes_of(looked.choices, agents.NEW if options.new else agents.DEFAULT)
@@ -133,16 +133,16 @@ def _look(settings: config.Settings, options: argparse.Namespace, agent: Agent) 
     above = sorted({os.path.dirname(path) for path in paths}) if options.new else paths
     found = _directories(settings, options, agent, view, above, mounts, notes)
     threshold = client.mdt_threshold(fs_name, config.root())
+    times = times_of(view.mdts)
     if options.new:
-        times, by_path = times_of(view.mdts), {each.path: each for each in found}
-        choices = []
+        by_path, choices = {each.path: each for each in found}, []
         for path in paths:
             choice = choose_new(by_path[os.path.dirname(path)], view.mdts, threshold, options.creates)
             if os.path.lexists(path):
                 choice = MdtChoice("", "", "it is there already")
             choices.append(msgspec.structs.replace(choice, directory=path))
     else:
-        choices, times = choose(found, view.mdts, threshold)
+        choices = choose(found, view.mdts, threshold)
     ours = {c.target for each in here.listed(settings, agents.NAME) for c in each.changes if c.state == "set"}
     choices = [
         msgspec.structs.replace(c, words="", why="tarazu has set it") if c.directory in ours else c
@@ -262,9 +262,7 @@ def _print(looked: Looked) -> None:
         ],
         left=1,
     )
-    lasted = (
-        "so for three hours" if looked.lasted else "not seen so for three hours (--propose, hourly, looks)"
-    )
+    lasted = "so for three hours" if looked.lasted else "not seen so for three hours (--propose looks)"
     print(f"busiest MDT {looked.unevenness:.3g} times the mean: {lasted}")
 
 

@@ -21,6 +21,8 @@ LEAST_GAIN = 0.05
 """Share of the busiest MDT's time, as Lustre's own balance would have it, that has to go."""
 UNEVEN = 1.25
 """Time of the busiest MDT over the mean: below, there is nothing to mend."""
+IDLE_S = 0.01
+"""Of the busiest MDT: below, nothing is said of how even they are."""
 USUAL_CREATE_S = 0.001
 """Of one create, where no MDT's time is known."""
 SPREAD = DefaultLmv(max_inherit=1, max_inherit_rr=1)
@@ -158,19 +160,15 @@ class MdtChoice(msgspec.Struct, frozen=True):
         return (Score("time", before, self.after_s, unit),)
 
 
-def choose(
-    directories: Sequence[MdtDirectory], mdts: Sequence[Mdt], threshold: float
-) -> tuple[list[MdtChoice], MdtTimes]:
-    """One choice for each, in that order; those with most creates are decided first, the others beside them. And the
-    MDTs as they are now.
-    """
-    now = times = times_of(mdts, [each.moving for each in directories])
+def choose(directories: Sequence[MdtDirectory], mdts: Sequence[Mdt], threshold: float) -> list[MdtChoice]:
+    """One for each, in that order; those with most creates are decided first, the others beside them."""
+    times = times_of(mdts, [each.moving for each in directories])
     bound = times.bound_s([each.moving for each in directories if not _fixed(each)])
     choices: dict[str, MdtChoice] = {}
     for each in sorted(directories, key=lambda d: (-sum(d.moving.values()), d.path)):
         choice, times = _choose(each, times, threshold, bound)
         choices[each.path] = choice
-    return [choices[each.path] for each in directories], now
+    return [choices[each.path] for each in directories]
 
 
 def _choose(of: MdtDirectory, times: MdtTimes, threshold: float, bound: float) -> tuple[MdtChoice, MdtTimes]:

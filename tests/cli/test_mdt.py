@@ -121,6 +121,8 @@ def test_proposed_approved_set_and_undone(client: Client) -> None:
     client.ran("one", 600)
     before = client.case.now()
     assert client.mdt("--propose")["changes"] == [], "not before it has lasted"
+    client.uneven(1)
+    assert client.mdt("--propose")["changes"] == [], "nor before three hours, of which this is one"
     client.uneven(2)
     (change,) = client.mdt("--propose")["changes"]
     assert (change["state"], change["lever"], change["scores"][0]["measure"]) == ("proposed", "mdt", "time")
@@ -129,6 +131,8 @@ def test_proposed_approved_set_and_undone(client: Client) -> None:
     assert client("approve", change["id"], "--reason", "as agreed")[0] == 0
     assert client.mdt("--propose")["set"][0]["wanted"] == {"": HOT}
     assert client.default() == HOT
+    client.see(0.0, 0.0)
+    assert client.mdt("--propose")["looked"]["lasted"], "an idle moment says nothing"
     # The MDTs are even now, by it: it stays.
     client.see(0.4, 0.4)
     found = client.mdt("--propose")

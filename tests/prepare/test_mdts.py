@@ -37,7 +37,7 @@ def test_all_projects_on_one_mdt_are_spread_by_time() -> None:
     projects = [
         project(f"/s/{name}", moving={0: rate}) for name, rate in (("a", 300), ("b", 300), ("c", 150))
     ]
-    choices, times = choose(projects, mdts, 0.05)
+    choices, times = choose(projects, mdts, 0.05), times_of(mdts)
     assert times.unevenness == pytest.approx(3.0)
     by = {c.directory: c for c in choices}
     assert any(c.words for c in choices)
@@ -51,21 +51,21 @@ def test_all_projects_on_one_mdt_are_spread_by_time() -> None:
 
 
 def test_a_single_hot_project_is_spread_where_lustre_does_not() -> None:
-    (choice,), _ = choose([project(moving={0: 800.0})], [mdt(0, 800), mdt(1)], 0.05)
+    (choice,) = choose([project(moving={0: 800.0})], [mdt(0, 800), mdt(1)], 0.05)
     assert choice.words == str(SPREAD) == "-c 1 -i -1 -X 1 --max-inherit-rr 1"
     assert choice.after_s == pytest.approx(0.4) == choice.bound_s
 
 
 def test_where_lustre_s_round_robin_is_as_good_nothing_is_done() -> None:
     mdts = [mdt(0, 400), mdt(1, 400)]
-    (choice,), _ = choose([project(default=ROUND_ROBIN, moving={0: 400.0, 1: 400.0})], mdts, 0.05)
+    (choice,) = choose([project(default=ROUND_ROBIN, moving={0: 400.0, 1: 400.0})], mdts, 0.05)
     assert not choice.words and choice.why == "Lustre's own choice is as good: over MDTs 0, 1"
     assert choice.lustre_s == choice.before_s == pytest.approx(0.4)
 
 
 def test_round_robin_gives_a_slow_mdt_too_much() -> None:
     mdts = [mdt(0, 400), mdt(1, 400, 0.01)]
-    (choice,), _ = choose([project(default=ROUND_ROBIN, moving={0: 400.0, 1: 400.0})], mdts, 0.05)
+    (choice,) = choose([project(default=ROUND_ROBIN, moving={0: 400.0, 1: 400.0})], mdts, 0.05)
     assert choice.words == "-c 1 -i 0" and choice.after_s == pytest.approx(0.8) and choice.lustre_s == 4.0
 
 
@@ -87,7 +87,7 @@ def test_speed_beside_peers_stands_for_a_time_that_is_not_known() -> None:
     ],
 )
 def test_why_nothing_is_done(of: MdtDirectory, why: str) -> None:
-    (choice,), _ = choose([of], [mdt(0, 500), mdt(1)], 0.05)
+    (choice,) = choose([of], [mdt(0, 500), mdt(1)], 0.05)
     assert not choice.words and why in choice.why
 
 
@@ -95,18 +95,16 @@ def test_nothing_goes_to_mdts_that_are_away_stale_or_full() -> None:
     others = [
         mdt(1, active=False), mdt(2, stale=True), mdt(3, files_free=0), mdt(4, files_free=10**6),
     ]  # fmt: skip
-    (choice,), _ = choose([project(moving={0: 500.0})], [mdt(0, 500), *others], 0.05)
+    (choice,) = choose([project(moving={0: 500.0})], [mdt(0, 500), *others], 0.05)
     assert choice.why == "1 of 5 MDTs can take directories"
-    (choice,), _ = choose([project(moving={0: 500.0})], [mdt(0, 500), *others, mdt(5)], 0.05)
+    (choice,) = choose([project(moving={0: 500.0})], [mdt(0, 500), *others, mdt(5)], 0.05)
     assert choice.words in (str(SPREAD), "-c 1 -i 5") and choice.after_s == pytest.approx(0.25)
 
 
 def test_a_default_of_its_own_is_not_replaced_by_one_that_is_not_copied() -> None:
     """What is made meanwhile would miss what it had got a copy of."""
     own = DefaultLmv(max_inherit=3)
-    (choice,), _ = choose(
-        [project(own=str(own), default=own, moving={0: 800.0})], [mdt(0, 800), mdt(1)], 0.05
-    )
+    (choice,) = choose([project(own=str(own), default=own, moving={0: 800.0})], [mdt(0, 800), mdt(1)], 0.05)
     assert not choice.words and choice.why == "Lustre's own choice is as good: to MDT 0"
 
 
@@ -150,7 +148,7 @@ def test_no_way_beats_the_bound_and_no_proposal_is_worse(
 ) -> None:
     view = [mdt(i, rate, seconds) for i, (rate, seconds) in enumerate(mdts)]
     projects = [project(f"/s/{i}", moving={0: rate}) for i, rate in enumerate(moving)]
-    choices, times = choose(projects, view, 0.05)
+    choices, times = choose(projects, view, 0.05), times_of(view, [each.moving for each in projects])
     bound = times.bound_s([each.moving for each in projects])
     less = {0: sum(moving)}
     best = min(

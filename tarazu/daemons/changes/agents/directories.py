@@ -18,7 +18,7 @@ from tarazu.daemons.changes.store import Store
 from tarazu.errors import Unavailable
 from tarazu.layout import lmv
 from tarazu.layout.lmv import DefaultLmv
-from tarazu.prepare.mdts import UNEVEN, MdtChoice, MdtDirectory, MdtTimes
+from tarazu.prepare.mdts import IDLE_S, UNEVEN, MdtChoice, MdtDirectory, MdtTimes
 from tarazu.store import stop
 
 NAME, COMMAND = "directories", "tarazu change mdt"
@@ -90,12 +90,16 @@ def changes_of(choices: Iterable[MdtChoice], lever: str) -> Iterator[Change]:
 
 def saw(agent: Agent, times: MdtTimes) -> None:
     """How busy the busiest MDT is, and how uneven they are: by the hour, beside which changes are measured."""
-    agent.saw(DEFAULT, {"time": times.busiest_s(), _UNEVENNESS: times.unevenness})
+    measures = {"time": times.busiest_s()}
+    if times.busiest_s() >= IDLE_S:
+        measures[_UNEVENNESS] = times.unevenness
+    agent.saw(DEFAULT, measures)
 
 
 def lasted(agent: Agent, times: MdtTimes, now_s: float) -> bool:
-    """Whether MDTs are uneven, and were in each of the last hours in which somebody looked."""
+    """Whether MDTs were uneven in each of the last hours in which somebody saw them at work, and are not even now."""
     hours = agent.store.measures().get(f"{DEFAULT}  {_UNEVENNESS}", Hours()).sums
     now = int(now_s // HOUR_S)
     seen = [total / weights for hour, (total, weights) in sorted(hours.items()) if now - DAY < hour <= now]
-    return len(seen) >= LEAST and min(*seen[-LEAST:], times.unevenness) > UNEVEN
+    even = times.busiest_s() >= IDLE_S and times.unevenness <= UNEVEN
+    return not even and len(seen) >= LEAST and min(seen[-LEAST:]) > UNEVEN
