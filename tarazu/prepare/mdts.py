@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,6 +20,8 @@ from tarazu.ost_state import NEARLY_FULL
 
 LEAST_GAIN = 0.05
 """Share of the busiest MDT's time, as Lustre's own balance would have it, that has to go."""
+LEAST_EACH = 0.01
+"""Likewise of each directory that is changed, of the time with all of them."""
 UNEVEN = 1.25
 """Time of the busiest MDT over the mean: below, there is nothing to mend."""
 IDLE_S = 0.01
@@ -145,62 +148,106 @@ class MdtChoice(msgspec.Struct, frozen=True):
     moves_per_s: float = 0.0
     """Recorded creates in a second that would be made elsewhere."""
     before_s: float = 0.0
-    """Busiest MDT's seconds of work in a second, now; so are the next three."""
+    """Busiest MDT's seconds of work in a second, now; so are the next four."""
     lustre_s: float = 0.0
-    """As Lustre's own choice for new subdirectories would have it."""
+    """As Lustre's own choice for all new subdirectories would have it."""
     after_s: float = 0.0
+    """With all that is chosen."""
+    without_s: float = 0.0
+    """With all but this."""
     bound_s: float = 0.0
-    adds: bool = False
-    """They come to what is there now: a new directory."""
 
     @property
     def scores(self) -> tuple[Score, ...]:
         unit = "seconds of creates in a second on the busiest MDT"
-        before = self.lustre_s if self.adds else min(self.before_s, self.lustre_s)
-        return (Score("time", before, self.after_s, unit),)
+        return (Score("time", self.without_s, self.after_s, unit),)
+
+
+class _Way(NamedTuple):
+    words: str
+    shares: Shares
+
+
+_UNCHANGED: Mapping[str, _Way] = MappingProxyType({})
+
+
+class _Plan:
+    """Of some directories: each new subdirectory by Lustre's own choice, or another way."""
+
+    def __init__(self, times: MdtTimes, of: Sequence[MdtDirectory], threshold: float) -> None:
+        self.of = sorted(of, key=lambda d: (-sum(d.moving.values()), d.path))
+        self.own = {d.path: _Way("", lustre_shares(d, times, threshold)) for d in self.of}
+        self.rest = times
+        for each in self.of:
+            self.rest = self.rest.moved(_NONE, each.moving)
+        self.chosen = dict(self.own)
+
+    def times(
+        self, changed: Mapping[str, _Way] = MappingProxyType({}), count: int | None = None
+    ) -> list[float]:
+        """The busiest first, with these ways instead of the chosen ones, of the first `count` directories only."""
+        more: dict[int, float] = {}
+        for each in self.of[:count]:
+            way, rate = changed.get(each.path, self.chosen[each.path]), sum(each.moving.values())
+            for mdt, share in way.shares.items():
+                more[mdt] = more.get(mdt, 0.0) + share * rate
+        return self.rest.times(more)
+
+    def choose(self) -> None:
+        """The largest first, each where the busiest is least busy then; what gives little is left to Lustre."""
+        for number, each in enumerate(self.of, 1):
+            ways = [self.own[each.path], *(_Way(str(DefaultLmv(m)), {m: 1.0}) for m in self.rest.usable)]
+            if not each.own:  # else its subdirectories would not get a copy of what they get one of now
+                usable = self.rest.usable
+                ways.append(_Way(str(SPREAD), dict.fromkeys(usable, 1 / len(usable))))
+            self.chosen[each.path] = min(ways, key=lambda way: self.times({each.path: way}, number))
+        for each in reversed(self.of):
+            own = self.own[each.path]
+            if self.times({each.path: own})[0] <= self.times()[0] * (1 + LEAST_EACH):
+                self.chosen[each.path] = own
 
 
 def choose(directories: Sequence[MdtDirectory], mdts: Sequence[Mdt], threshold: float) -> list[MdtChoice]:
-    """One for each, in that order; those with most creates are decided first, the others beside them."""
+    """One for each, in that order; together they are a plan."""
     times = times_of(mdts, [each.moving for each in directories])
-    bound = times.bound_s([each.moving for each in directories if not _fixed(each)])
-    choices: dict[str, MdtChoice] = {}
-    for each in sorted(directories, key=lambda d: (-sum(d.moving.values()), d.path)):
-        choice, times = _choose(each, times, threshold, bound)
-        choices[each.path] = choice
-    return [choices[each.path] for each in directories]
+    why = {each.path: _why_not(each, times) for each in directories}
+    open_ = [each for each in directories if not why[each.path]]
+    plan = _Plan(times, open_, threshold)
+    before, lustre, bound = times.busiest_s(), plan.times()[0], times.bound_s([d.moving for d in open_])
+    if open_:
+        plan.choose()
+    after = plan.times()[0]
+    helps = after <= (1 - LEAST_GAIN) * min(before, lustre)
+    choices = []
+    for each in directories:
+        figures = {"before_s": before, "lustre_s": lustre, "after_s": after, "bound_s": bound}
+        if why[each.path]:
+            choices.append(MdtChoice(each.path, "", why[each.path], before_s=before, bound_s=bound))
+            continue
+        own, chosen, rate = plan.own[each.path], plan.chosen[each.path], sum(each.moving.values())
+        if helps and chosen.words:
+            text = f"{rate:.3g} creates a second go {_by(chosen.shares)} instead of {_by(own.shares)}"
+            without = plan.times({each.path: own})[0]
+            choices.append(
+                MdtChoice(each.path, chosen.words, text, rate, before, lustre, after, without, bound)
+            )
+            continue
+        as_good = f"Lustre's own choice is as good: {_by(own.shares)}"
+        text = as_good if helps or lustre <= before else "no MDT takes it with less time of the busiest"
+        choices.append(MdtChoice(each.path, "", text, **figures))
+    return choices
 
 
-def _choose(of: MdtDirectory, times: MdtTimes, threshold: float, bound: float) -> tuple[MdtChoice, MdtTimes]:
-    rate, before = sum(of.moving.values()), times.busiest_s()
-
-    def nothing(why: str, lustre: float = 0.0, after: float = 0.0) -> tuple[MdtChoice, MdtTimes]:
-        return MdtChoice(of.path, "", why, 0.0, before, lustre, after, bound), times
-
+def _why_not(of: MdtDirectory, times: MdtTimes) -> str:
+    """Why nothing is chosen; empty: something may be."""
     if why := _fixed(of):
-        return nothing(why)
+        return why
     if len(times.usable) < 2:
-        return nothing(f"{len(times.usable)} of {len(times.creates_per_s)} MDTs can take directories")
-    if not rate:
+        return f"{len(times.usable)} of {len(times.creates_per_s)} MDTs can take directories"
+    if not sum(of.moving.values()):
         stay = f"; {of.staying_per_s:.3g} a second stay where they are" if of.staying_per_s else ""
-        return nothing(f"no recorded creates in directories made below it{stay}")
-    own = lustre_shares(of, times, threshold)
-    lustre = times.busiest_s({mdt: share * rate for mdt, share in own.items()}, of.moving)
-    ways: dict[DefaultLmv, Shares] = {DefaultLmv(mdt): {mdt: 1.0} for mdt in times.usable}
-    if not of.own:  # else its subdirectories would not get what they get now
-        ways[SPREAD] = dict.fromkeys(times.usable, 1 / len(times.usable))
-    (after, *_), words = min(
-        (times.times({m: s * rate for m, s in shares.items()}, of.moving), str(words))
-        for words, shares in ways.items()
-    )
-    if after > (1 - LEAST_GAIN) * min(before, lustre):
-        if lustre <= before and lustre <= after / (1 - LEAST_GAIN):
-            return nothing(f"Lustre's own choice is as good: {_by(own)}", lustre, after)
-        return nothing("no MDT takes it with less time of the busiest", lustre, after)
-    chosen = next(shares for way, shares in ways.items() if str(way) == words)
-    more = {mdt: share * rate for mdt, share in chosen.items()}
-    why = f"{rate:.3g} creates a second go {_by(chosen)} instead of {_by(own)}"
-    return MdtChoice(of.path, words, why, rate, before, lustre, after, bound), times.moved(more, of.moving)
+        return f"no recorded creates in directories made below it{stay}"
+    return ""
 
 
 def _fixed(of: MdtDirectory) -> str:
@@ -227,7 +274,7 @@ def choose_new(of: MdtDirectory, mdts: Sequence[Mdt], threshold: float, creates_
         (times.times({m: creates_per_s}), times.creates_per_s[m] * times.create_s[m], m) for m in times.usable
     )
     bound = times.moved({times.usable[0]: creates_per_s}, {}).bound_s([{times.usable[0]: creates_per_s}])
-    figures = (creates_per_s, before, lustre, after, bound, True)
+    figures = (creates_per_s, before, lustre, after, lustre, bound)
     if own == {mdt: 1.0}:
         return MdtChoice("", "", f"Lustre's own choice is the same: MDT {mdt}", *figures)
     if creates_per_s and after > (1 - LEAST_GAIN) * lustre:
