@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
@@ -27,25 +27,39 @@ def creates_below(runs: Iterable[RunRecord], keys: Iterable[str]) -> dict[str, C
     """`keys`: of directories, as paths from the file system's root, which itself is empty."""
     sums = {key: CreatesBelow({}) for key in keys}
     for run in runs:
-        for key, below in sums.items():
-            made = [each for each in run.directories if not each.existed and each.key.startswith(f"{key}/")]
-            new = {each.key for each in made}
-            moving: dict[int, int] = {}
-            for each in made:
-                # Itself, where it is not among the creates of one of the others.
-                count = each.creates + (each.key.rpartition("/")[0] not in new)
-                moving[each.mdt] = moving.get(each.mdt, 0) + count
-            stay = sum(
-                not file.existed and file.key.startswith(f"{key}/") and file.key.rpartition("/")[0] not in new
-                for file in run.files
-            )
-            if moving or stay:
-                below.seconds += max(run.duration_s, LEAST_S)
-                below.staying_per_s += stay
-                for mdt, count in moving.items():
-                    below.moving[mdt] = below.moving.get(mdt, 0.0) + count
+        made = {each.key: each for each in run.directories if not each.existed}
+        moving: dict[str, dict[int, int]] = {}
+        staying: dict[str, int] = {}
+        for key, each in made.items():
+            parent = key.rpartition("/")[0]
+            for above in _above(parent, sums):
+                # Itself, where it is not among the creates of another one.
+                count = each.creates + (above == parent or parent not in made)
+                counts = moving.setdefault(above, {})
+                counts[each.mdt] = counts.get(each.mdt, 0) + count
+        for file in run.files:
+            parent = file.key.rpartition("/")[0]
+            for above in () if file.existed else _above(parent, sums):
+                if above == parent or parent not in made:
+                    staying[above] = staying.get(above, 0) + 1
+        for key in {*moving, *staying}:
+            below = sums[key]
+            below.seconds += max(run.duration_s, LEAST_S)
+            below.staying_per_s += staying.get(key, 0)
+            for mdt, count in moving.get(key, {}).items():
+                below.moving[mdt] = below.moving.get(mdt, 0.0) + count
     for below in sums.values():
         if below.seconds:
             below.staying_per_s /= below.seconds
             below.moving = {mdt: count / below.seconds for mdt, count in below.moving.items()}
     return sums
+
+
+def _above(key: str, known: Collection[str]) -> Iterator[str]:
+    """Which of these a directory is, or lies below."""
+    while True:
+        if key in known:
+            yield key
+        if not key:
+            return
+        key = key.rpartition("/")[0]
