@@ -20,8 +20,8 @@ from tarazu.ost_state import NEARLY_FULL
 
 LEAST_GAIN = 0.05
 """Share of the busiest MDT's time, as Lustre's own balance would have it, that has to go."""
-LEAST_EACH = 0.01
-"""Likewise of each directory that is changed, of the time with all of them."""
+LITTLE = 0.01
+"""Share of the time with all changes, for which the smallest are left out."""
 UNEVEN = 1.25
 """Time of the busiest MDT over the mean: below, there is nothing to mend."""
 IDLE_S = 0.01
@@ -148,27 +148,25 @@ class MdtChoice(msgspec.Struct, frozen=True):
     moves_per_s: float = 0.0
     """Recorded creates in a second that would be made elsewhere."""
     before_s: float = 0.0
-    """Busiest MDT's seconds of work in a second, now; so are the next four."""
+    """Busiest MDT's seconds of work in a second, now; so are the next three."""
     lustre_s: float = 0.0
     """As Lustre's own choice for all new subdirectories would have it."""
     after_s: float = 0.0
     """With all that is chosen."""
-    without_s: float = 0.0
-    """With all but this."""
     bound_s: float = 0.0
+    adds: bool = False
+    """They come to what is there now: a new directory."""
 
     @property
     def scores(self) -> tuple[Score, ...]:
         unit = "seconds of creates in a second on the busiest MDT"
-        return (Score("time", self.without_s, self.after_s, unit),)
+        before = self.lustre_s if self.adds else min(self.before_s, self.lustre_s)
+        return (Score("time", before, self.after_s, unit),)
 
 
 class _Way(NamedTuple):
     words: str
     shares: Shares
-
-
-_UNCHANGED: Mapping[str, _Way] = MappingProxyType({})
 
 
 class _Plan:
@@ -181,30 +179,48 @@ class _Plan:
         for each in self.of:
             self.rest = self.rest.moved(_NONE, each.moving)
         self.chosen = dict(self.own)
+        self._sums: dict[int, float] = {}
+        """Creates in a second on each MDT by what is chosen."""
+        for each in self.of:
+            self._add(each, self.own[each.path])
 
-    def times(
-        self, changed: Mapping[str, _Way] = MappingProxyType({}), count: int | None = None
-    ) -> list[float]:
-        """The busiest first, with these ways instead of the chosen ones, of the first `count` directories only."""
-        more: dict[int, float] = {}
-        for each in self.of[:count]:
-            way, rate = changed.get(each.path, self.chosen[each.path]), sum(each.moving.values())
-            for mdt, share in way.shares.items():
-                more[mdt] = more.get(mdt, 0.0) + share * rate
+    def times(self, of: MdtDirectory | None = None, way: _Way | None = None) -> list[float]:
+        """The busiest first: with what is chosen, or this way of one directory instead."""
+        if of is None or way is None:
+            return self.rest.times(self._sums)
+        rate = sum(of.moving.values())
+        more = dict(self._sums)
+        for shares, sign in ((self.chosen[of.path].shares, -rate), (way.shares, rate)):
+            for mdt, share in shares.items():
+                more[mdt] = more.get(mdt, 0.0) + sign * share
         return self.rest.times(more)
 
     def choose(self) -> None:
         """The largest first, each where the busiest is least busy then; what gives little is left to Lustre."""
-        for number, each in enumerate(self.of, 1):
-            ways = [self.own[each.path], *(_Way(str(DefaultLmv(m)), {m: 1.0}) for m in self.rest.usable)]
-            if not each.own:  # else its subdirectories would not get a copy of what they get one of now
-                usable = self.rest.usable
-                ways.append(_Way(str(SPREAD), dict.fromkeys(usable, 1 / len(usable))))
-            self.chosen[each.path] = min(ways, key=lambda way: self.times({each.path: way}, number))
+        self._sums = {}
+        usable = self.rest.usable
+        named = [_Way(str(DefaultLmv(mdt)), {mdt: 1.0}) for mdt in usable]
+        spread = _Way(str(SPREAD), dict.fromkeys(usable, 1 / len(usable)))
+        for each in self.of:
+            # Where it has its own, its subdirectories would not get a copy of what they get one of now.
+            ways = [self.own[each.path], *named, *([] if each.own else [spread])]
+            self.chosen[each.path] = _Way("", {})
+            self._take(each, min(ways, key=lambda way: self.times(each, way)))
+        most_s = self.times()[0] * (1 + LITTLE)
         for each in reversed(self.of):
             own = self.own[each.path]
-            if self.times({each.path: own})[0] <= self.times()[0] * (1 + LEAST_EACH):
-                self.chosen[each.path] = own
+            if self.times(each, own)[0] <= most_s:
+                self._take(each, own)
+
+    def _take(self, of: MdtDirectory, way: _Way) -> None:
+        self._add(of, self.chosen[of.path], -1.0)
+        self._add(of, way)
+        self.chosen[of.path] = way
+
+    def _add(self, of: MdtDirectory, way: _Way, sign: float = 1.0) -> None:
+        rate = sign * sum(of.moving.values())
+        for mdt, share in way.shares.items():
+            self._sums[mdt] = self._sums.get(mdt, 0.0) + rate * share
 
 
 def choose(directories: Sequence[MdtDirectory], mdts: Sequence[Mdt], threshold: float) -> list[MdtChoice]:
@@ -220,21 +236,17 @@ def choose(directories: Sequence[MdtDirectory], mdts: Sequence[Mdt], threshold: 
     helps = after <= (1 - LEAST_GAIN) * min(before, lustre)
     choices = []
     for each in directories:
-        figures = {"before_s": before, "lustre_s": lustre, "after_s": after, "bound_s": bound}
         if why[each.path]:
             choices.append(MdtChoice(each.path, "", why[each.path], before_s=before, bound_s=bound))
             continue
         own, chosen, rate = plan.own[each.path], plan.chosen[each.path], sum(each.moving.values())
         if helps and chosen.words:
             text = f"{rate:.3g} creates a second go {_by(chosen.shares)} instead of {_by(own.shares)}"
-            without = plan.times({each.path: own})[0]
-            choices.append(
-                MdtChoice(each.path, chosen.words, text, rate, before, lustre, after, without, bound)
-            )
+            choices.append(MdtChoice(each.path, chosen.words, text, rate, before, lustre, after, bound))
             continue
         as_good = f"Lustre's own choice is as good: {_by(own.shares)}"
         text = as_good if helps or lustre <= before else "no MDT takes it with less time of the busiest"
-        choices.append(MdtChoice(each.path, "", text, **figures))
+        choices.append(MdtChoice(each.path, "", text, 0.0, before, lustre, after, bound))
     return choices
 
 
@@ -274,7 +286,7 @@ def choose_new(of: MdtDirectory, mdts: Sequence[Mdt], threshold: float, creates_
         (times.times({m: creates_per_s}), times.creates_per_s[m] * times.create_s[m], m) for m in times.usable
     )
     bound = times.moved({times.usable[0]: creates_per_s}, {}).bound_s([{times.usable[0]: creates_per_s}])
-    figures = (creates_per_s, before, lustre, after, lustre, bound)
+    figures = (creates_per_s, before, lustre, after, bound, True)
     if own == {mdt: 1.0}:
         return MdtChoice("", "", f"Lustre's own choice is the same: MDT {mdt}", *figures)
     if creates_per_s and after > (1 - LEAST_GAIN) * lustre:

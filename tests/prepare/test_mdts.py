@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tarazu.changes.change import Change
+from tarazu.changes.goals import refusal
 from tarazu.layout.lmv import DefaultLmv
 from tarazu.model import Mdt
 from tarazu.prepare.mdts import (
     LEAST_GAIN,
     SPREAD,
+    MdtChoice,
     MdtDirectory,
     choose,
     choose_new,
@@ -49,6 +52,24 @@ def test_all_projects_on_one_mdt_are_spread_by_time() -> None:
     for choice in choices:
         (score,) = choice.scores
         assert not choice.words or (score.measure == "time" and score.before > score.after == choice.after_s)
+
+
+def test_thousands_of_small_projects_help_together() -> None:
+    """Each by itself gives next to nothing."""
+    projects = [project(f"/s/{n}", moving={0: 1.0}) for n in range(2000)]
+    choices = choose(projects, [mdt(0, 2000), mdt(1), mdt(2), mdt(3)], 0.05)
+    assert choices[0].after_s <= 1.01 * choices[0].bound_s == pytest.approx(0.505)
+    assert 1400 < sum(bool(c.words) for c in choices) <= 2000 and not any(
+        refusal(c) for c in changes_of(choices)
+    )
+
+
+def changes_of(choices: list[MdtChoice]) -> list[Change]:
+    return [
+        Change(lever="mdt", target=c.directory, wanted={"": c.words}, scores=c.scores)
+        for c in choices
+        if c.words
+    ]
 
 
 def test_a_single_hot_project_is_spread_where_lustre_does_not() -> None:
