@@ -52,6 +52,7 @@ MAY_IMPORT = {
     "batch": BASE | {"program"},
     "escapes": BASE | {"native"},
     "wire": BASE | {"why"},
+    "filesystem": BASE,
     "stats": BASE | {"wire"},
     "layout": BASE,
     "why": BASE,

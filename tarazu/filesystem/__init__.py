@@ -1,0 +1,1 @@
+"""What a file system gives, on two sides: Lustre and CephFS."""
