@@ -101,6 +101,10 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why no object should be made here now (`dead: CONNECTING`), as the MDS says; empty: no problem."""
     state: OstState | None = None
     """mdsd's verdict; None: of an earlier mdsd, or where none has judged."""
+    label: str = ""
+    """What it is, where it is no OST: `pool scratch (ssd, osd.0-3)`."""
+    reported_why: str = ""
+    """Why it is degraded, or takes no objects, in its server's words; empty: it says no more."""
 
     @property
     def used_bytes(self) -> int:
@@ -220,6 +224,8 @@ class SystemView(msgspec.Struct, frozen=True):
     """Speed of most OSTs over what is usual for them, where none is to blame: see `ost_state.common_cause`."""
     mdts: tuple[Mdt, ...] = ()
     """Sorted by index; none where no ossd runs on an MDS."""
+    default_target: int | None = None
+    """Where every file lies that nobody places: CephFS's default data pool. None: Lustre's allocator chooses."""
 
     def oss_of(self, name: str) -> Oss:
         """The server of that name; an unloaded one when it never reported host statistics."""

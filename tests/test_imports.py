@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "batch": BASE | {"program"},
     "escapes": BASE | {"native"},
     "wire": BASE | {"why"},
-    "filesystem": BASE,
+    "filesystem": BASE | {"native", "stats", "wire"},
     "stats": BASE | {"wire"},
     "layout": BASE,
     "why": BASE,
@@ -67,11 +67,13 @@ MAY_IMPORT = {
     "pfl": BASE | {"layout", "allocate", "trace", "drawing"},
     "store": BASE | {"layout", "trace", "native", "why"},
     "plan": BASE | {"layout", "store", "native", "wire"},
-    "doctor": BASE | {"wire", "stats", "allocate", "trace", "store", "prepare", "run", "native"},
+    "doctor": BASE
+    | {"wire", "stats", "allocate", "trace", "store", "prepare", "run", "native", "filesystem"},
     "prepare": BASE | {"changes", "native", "layout", "wire"},
     "run": BASE
     | {
         "batch",
+        "filesystem",
         "program",
         "wire",
         "stats",
@@ -87,6 +89,7 @@ MAY_IMPORT = {
     | {
         "allocate",
         "drawing",
+        "filesystem",
         "layout",
         "native",
         "plan",
@@ -100,7 +103,19 @@ MAY_IMPORT = {
     },
 }
 MAY_IMPORT["daemons"] = BASE | {
-    *("allocate", "batch", "changes", "flows", "forwarding", "layout", "plan", "pools", "predict", "prepare"),
+    *(
+        "allocate",
+        "batch",
+        "changes",
+        "filesystem",
+        "flows",
+        "forwarding",
+        "layout",
+        "plan",
+        "pools",
+        "predict",
+        "prepare",
+    ),
     *("program", "stats", "store", "trace", "tune", "why", "wire"),
 }
 MAY_IMPORT["daemons/slurm"] = BASE | {"run", "native"}
@@ -113,6 +128,7 @@ MAY_IMPORT["cli"] = BASE | {
         "doctor",
         "drawing",
         "escapes",
+        "filesystem",
         "forwarding",
         "layout",
         "native",

@@ -268,13 +268,16 @@ class ViewBuilder:
         highest = max((s.highest_lnet_bytes_per_s for s in self._servers.values()), default=0.0)
         floor = max(highest / 10, LNET_FLOOR_BYTES_PER_S)
         osses = tuple(self._oss(name, floor) for name in names)
+        common = self.speeds.common(fs_name)
+        default = next((i for i, target in here.items() if target.report.default), None)
         return SystemView(
             fs_name,
             now if taken_s is None else taken_s,
             osts,
             osses,
-            common_relative=self.speeds.common(fs_name),
+            common_relative=common,
             mdts=self._mdts.view(fs_name, now, self.stale_after_s, lambda name: self._oss(name, floor).load),
+            default_target=default,
         )
 
     def _ost(
@@ -309,6 +312,8 @@ class ViewBuilder:
             readonly=report.readonly,
             stale=now - target.received_s > self.stale_after_s,
             pools=pools,
+            label=report.label,
+            reported_why=report.why,
         )
 
     def _oss(self, name: str, lnet_floor: float) -> Oss:

@@ -1,16 +1,18 @@
 """tarazu-ossd: reports the state of one OSS and its OSTs, or of an MDS and its MDTs, to mdsd.
 
 Publishes: an `OssReport` every `ossd.interval_s` (60 s in the paper) to `mdsd.statistics`, and the last one
-again as soon as mdsd comes (back), so that a restarted mdsd need not wait for an interval. Follows:
-nothing; it reads Lustre's and the node's statistics below `--root`. When mdsd is silent: goes on
-sampling; reports are dropped, not queued; ZeroMQ reconnects, and after a refused key tries again. A source
-that cannot be read is left out and said once. SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
+again as soon as mdsd comes (back), so that a restarted mdsd need not wait for an interval. On a client of
+Ceph with the key of client.tarazu also one of the data pools of CephFS. Follows: nothing; it reads Lustre's
+and the node's statistics below `--root`, and asks Ceph's monitors. When mdsd is silent: goes on sampling;
+reports are dropped, not queued; ZeroMQ reconnects, and after a refused key tries again. A source that cannot
+be read is left out and said once. SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
+import os
 import socket
 import sys
 import time
@@ -24,6 +26,7 @@ from tarazu import config
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, parser, run, serve
 from tarazu.errors import ConfigError
+from tarazu.filesystem import pools
 from tarazu.stats import mdt_stats
 from tarazu.stats.collector import Collector
 from tarazu.stats.params import mdt_name
@@ -58,6 +61,10 @@ class Ossd(Service):
         self.read_at = 0.0
         """When `last` was read, on the monotonic clock."""
         self.last: OssReport | None = None
+        conf = pools.configuration(config.root(), os.environ)
+        self.pools = pools.PoolWatch(conf, lambda: self.interval_s) if conf else None
+        """Of CephFS, where this node is a client of Ceph."""
+        self.last_pools: OssReport | None = None
         self.transport = self.connect("oss")
         self.publisher = self.transport.publisher(*settings.statistics())
         keyed = "with keys" if self.transport.curve else "without keys"
@@ -69,17 +76,24 @@ class Ossd(Service):
             self.interval_s,
         )
         self.every(lambda: self.interval_s, self._report)
+        if self.pools:
+            self.pools.start()
 
     def turn(self, now: float) -> None:
         if self.publisher.wait(0.0) and self.last:
             log.info("mdsd is there")
             self._publish(msgspec.structs.replace(self.last, age_s=now - self.read_at), again=True)
+        if self.pools and self.pools.newest is not self.last_pools:
+            self.last_pools = self.pools.newest
+            if self.last_pools:
+                self._publish(self.last_pools)
 
     def _report(self, begin: float) -> None:
         self.last, self.read_at = self.collector.collect(time.time(), begin), begin
         self.collections.observe(time.monotonic() - begin)
         self._publish(self.last)
-        self.manager.status(f"{_targets(self.last)} reported every {self.interval_s:g} s")
+        pools_too = f" and {counted(len(self.last_pools.osts), 'CephFS pool')}" if self.last_pools else ""
+        self.manager.status(f"{_targets(self.last)}{pools_too} reported every {self.interval_s:g} s")
 
     def _publish(self, report: OssReport, again: bool = False) -> None:
         (self.publisher.repeat if again else self.publisher.publish)(report)
@@ -124,6 +138,11 @@ def once(settings: config.Settings, name: str, as_json: bool) -> int:
     time.sleep(min(1.0, settings.ossd.interval_s))
     report = collector.collect(time.time(), time.monotonic())
     print(msgspec.json.encode(report).decode() if as_json else as_text(report))
+    if conf := pools.configuration(config.root(), os.environ):
+        watch = pools.PoolWatch(conf, lambda: settings.ossd.interval_s)
+        watch.look()
+        if of_pools := watch.newest:
+            print(msgspec.json.encode(of_pools).decode() if as_json else pools.as_text(of_pools))
     return 0
 
 
