@@ -8,6 +8,7 @@ for more.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from time import perf_counter
@@ -51,7 +52,11 @@ def loses(
     what so few draws leave open. until: when to be content with fewer, or to take it for so where there was no time for
     one, as `perf_counter` says it.
     """
-    if least_gain < 0 or not ours.groups or _breaks(ours.view, ours.requests, weights):
+    if least_gain < 0 or not ours.groups:
+        return True
+    if ours.view.default_target is not None:
+        return _default_loses(ours, ours.view.default_target, weights, least_gain)
+    if _breaks(ours.view, ours.requests, weights):
         return True
     theirs = _problem(ours.view, ours.requests, of_wave)
     if theirs is None:
@@ -72,6 +77,20 @@ def loses(
             if abs(float(np.mean(times)) - most) > SURE * error:
                 break
     return not times or most <= float(np.mean(times)) - error
+
+
+def _default_loses(ours: Problem, default: int, weights: Weights, least_gain: float) -> bool:
+    """The same where all files lie on one target without us (CephFS's default data pool)."""
+    position = next((i for i, ost in enumerate(ours.osts) if ost.index == default), None)
+    if position is None or not room_bytes(ours.osts[position], weights):
+        return True
+    theirs = [dataclasses.replace(group, osts=np.full_like(group.osts, position)) for group in ours.groups]
+    placed = np.zeros(len(ours.osts))
+    placed[position] = ours.total_bytes
+    timing = Timing(ours, weights)
+    followed = timing.follows(ours.groups) and timing.follows(theirs)
+    soonest_s = timing.time_s(ours.groups, followed) * (1 + least_gain)
+    return not _fit(ours, placed) or soonest_s <= timing.time_s(theirs, followed)
 
 
 def doubt(problem: Problem) -> float:

@@ -19,6 +19,7 @@ from tarazu.cli.db import from_clientd
 from tarazu.cli.output import print_json, print_table, size
 from tarazu.daemons.asking import view_of
 from tarazu.errors import BadInput, LayoutError, TarazuError, Unavailable
+from tarazu.filesystem import ceph
 from tarazu.layout.setstripe import format_layout
 from tarazu.lustre import XATTR_LUSTRE_LOV, directory_mdt
 from tarazu.model import ANY_RANK
@@ -143,8 +144,12 @@ def key_of(path: str) -> tuple[str, str]:
 
 
 def actual_layout(path: str) -> dict[str, Any]:
-    """The file's own `lustre.lov`, as `lfs setstripe` options with the OSTs of instantiated components."""
+    """The file's own `lustre.lov`, as `lfs setstripe` options with the OSTs of instantiated components; on CephFS its
+    pool.
+    """
     try:
+        if layout := ceph.layout_of(path):
+            return {"setstripe": layout, "osts": [], "problem": ""}
         decoded = native.decode_lov(os.getxattr(path, XATTR_LUSTRE_LOV))
     except OSError as error:
         problem = (

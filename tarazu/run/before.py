@@ -9,6 +9,7 @@ from tarazu import native
 from tarazu.errors import TarazuError, TraceError
 from tarazu.run.command_line import launchers
 from tarazu.run.step import Step
+from tarazu.stats import client
 from tarazu.store import control
 from tarazu.trace.history import History
 
@@ -95,6 +96,7 @@ def environment(step: Step) -> dict[str, str]:
         "TARAZU_INCLUDE": ":".join(run.include),
         "TARAZU_EXCLUDE": ":".join(run.exclude),
         "TARAZU_EXCLUDE_PROGRAMS": ":".join(run.exclude_programs),
+        "TARAZU_MOUNTS": client.in_environment(step.mounts),
         "TARAZU_MAP": str(step.directories.map),
         "TARAZU_STOP": run.stop_file,
         "TARAZU_JOB": step.job.job_id,
@@ -108,5 +110,5 @@ def environment(step: Step) -> dict[str, str]:
     ours["LD_PRELOAD"] = f"{library}:{before}" if before else library
     ours = {k: v for k, v in ours.items() if v}
     environ = {**step.environ, **ours}
-    set_names = [name for name in [*ours, "TARAZU_MOUNTS"] if name in environ]
+    set_names = [name for name in dict.fromkeys([*ours, "TARAZU_MOUNTS"]) if name in environ]
     return environ | launchers.open_mpi_forwarded(step.argv, step.environ, set_names)

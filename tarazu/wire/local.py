@@ -80,6 +80,8 @@ class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     partition: str = ""
     mdts: tuple[int, ...] = ()
     """MDT indices that the client is connected to. Fewer than two: no directory is placed."""
+    kind: str = "lustre"
+    """Of the file system. With `ceph` the client has no list of targets: mdsd's is all there is."""
 
 
 class DirectoriesWanted(msgspec.Struct, frozen=True, tag="directories?"):

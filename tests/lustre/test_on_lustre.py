@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tarazu.run.plan import default_layouts, llapi
+from tarazu.filesystem import llapi
+from tarazu.run.plan import default_layouts
 from tarazu.stats.client import Mount
 
 pytestmark = pytest.mark.lustre

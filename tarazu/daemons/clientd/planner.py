@@ -27,6 +27,7 @@ from tarazu.daemons.clientd.forecasts.pool import ForecastFailed, Forecasts
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
+from tarazu.filesystem import ceph
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
 from tarazu.left import AS_GOOD, LEFT_TO_LUSTRE
 from tarazu.model import DirectorySpec, FilePlacement, Forecast, JobStep, Layout
@@ -181,6 +182,9 @@ class Planner:
         uid: int,
     ) -> tuple[LayoutPolicy, str]:
         """The site's choices for this step; with `layout.stripe_count = curve`, how many stripes and why."""
+        if request.kind == ceph.KIND:
+            # A file lies in one pool, which CRUSH spreads over its OSDs.
+            return replace(self.policy, stripe_count="1", striping="raid0", rules=()), ""
         policy = self.policy
         if policy.stripe_count != "curve":
             return policy, ""
@@ -245,7 +249,13 @@ class Planner:
                 return msgspec.structs.replace(reply, status=status)
             if not answers:
                 answers.append(self._allocate(step, wishes, made, mdsd, problem, request.alive_s, request_id))
-            answer, ost_count = answers[0], max(request.osts, default=0) + 1
+            answer = answers[0]
+            named = (
+                request.osts
+                if request.kind != ceph.KIND
+                else [i for of in answer.osts for osts in of for i in osts]
+            )
+            ost_count = max(named, default=0) + 1
             reply = made.placed(database, reply, answer, request.mdts)
             nothing = not (any(map(any, answer.osts)) or reply.directories)
             as_good = answer.reason == AS_GOOD or (answer.status == "allocated" and nothing)
@@ -373,7 +383,7 @@ def usable_targets(
     if known.view is None:
         raise Unavailable(f"mdsd: no OSS has reported {request.step.fs_name} yet")
     active = set(request.active)
-    osts = [o for o in known.view.osts if o.usable and o.index in active]
+    osts = [o for o in known.view.osts if o.usable and (o.index in active or request.kind == ceph.KIND)]
     pools = Counter(pool for ost in osts for pool in ost.pools)
     share_bytes = forecast_bytes / max(1, len(osts))
     return UsableOsts(len(osts), pools, unfit(osts, known.weights, share_bytes))

@@ -11,6 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tarazu import filesystem
 from tarazu.batch import environment
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
@@ -39,6 +40,10 @@ class PlanQuestion(NamedTuple):
     place: bool
     """False: only a forecast is wanted."""
 
+    @property
+    def side(self) -> filesystem.Side:
+        return filesystem.of(self.mounts)
+
     def from_history(
         self, history: History, from_s: float, **details: int
     ) -> tuple[local.PlanReply, client.FileSystem]:
@@ -62,7 +67,8 @@ class PlanQuestion(NamedTuple):
     def _converse(
         self, descriptors: Sequence[int], **details: Any
     ) -> tuple[local.PlanReply, client.FileSystem]:
-        fs = client.file_system(self.step.fs_name, self.root)
+        side = self.side
+        fs = side.file_system(self.step.fs_name, self.root)
         request = local.PlanRequest(
             step=self.step,
             histories=len(descriptors),
@@ -74,13 +80,13 @@ class PlanQuestion(NamedTuple):
             project=environment.project(os.environ),
             partition=environment.partition(os.environ),
             mdts=tuple(sorted(fs.mdts)),
+            kind=side.KIND,
             **details,
         )
         with local.connect(self.settings.clientd.socket, ANSWER_S) as channel:
             answer = channel.ask(request, list(descriptors))
             if isinstance(answer, local.DirectoriesWanted):
-                own = default_layouts.own_default(fs)
-                blobs = default_layouts.default_layouts(self.mounts, answer.keys, own)
+                blobs = default_layouts.default_layouts(self.mounts, answer.keys, side.own_default(fs))
                 places = default_layouts.places(self.mounts, answer.mdts)
                 answer = channel.ask(local.DirectoryLayouts(*blobs, places))
         if not isinstance(answer, local.PlanReply):
