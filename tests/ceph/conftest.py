@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.ceph.cluster import Cluster, why_not
+from tests.ceph.site import Site
 
-POOLS = {"first": "hdd", "second": "ssd", "third": "nvme"}
-"""The first is the file system's default."""
+POOLS = {"first": "a", "second": "b", "third": "c"}
+"""The first is the file system's default. Classes of which nobody knows the kind are compared with one another."""
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +36,15 @@ def cluster() -> Iterator[Cluster]:
 def mount(cluster: Cluster) -> Path:
     """Of the whole file system, for all users."""
     return cluster.mount(cluster.directory / "mnt")
+
+
+@pytest.fixture(scope="module")
+def site(cluster: Cluster, mount: Path) -> Iterator[Site]:
+    """With daemons of the module's own."""
+    directory = Path(tempfile.mkdtemp(prefix="site-"))
+    made = Site(cluster, mount, directory)
+    try:
+        yield made
+    finally:
+        made.end()
+        shutil.rmtree(directory)

@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Iterator
 from heapq import nlargest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,7 +30,7 @@ from tarazu.errors import ConfigError
 from tarazu.filesystem import pools
 from tarazu.stats import mdt_stats
 from tarazu.stats.collector import Collector
-from tarazu.stats.params import mdt_name
+from tarazu.stats.params import find, mdt_name
 from tarazu.units import counted
 from tarazu.wire.reports import MdtReport, OssReport
 
@@ -87,13 +88,16 @@ class Ossd(Service):
             self.last_pools = self.pools.newest
             if self.last_pools:
                 self._publish(self.last_pools)
+                count = counted(len(self.last_pools.osts), "CephFS pool")
+                self.manager.status(f"{count} reported every {self.interval_s:g} s")
 
     def _report(self, begin: float) -> None:
+        if self.pools and not is_server(self.collector.root):
+            return  # of CephFS alone
         self.last, self.read_at = self.collector.collect(time.time(), begin), begin
         self.collections.observe(time.monotonic() - begin)
         self._publish(self.last)
-        pools_too = f" and {counted(len(self.last_pools.osts), 'CephFS pool')}" if self.last_pools else ""
-        self.manager.status(f"{_targets(self.last)}{pools_too} reported every {self.interval_s:g} s")
+        self.manager.status(f"{_targets(self.last)} reported every {self.interval_s:g} s")
 
     def _publish(self, report: OssReport, again: bool = False) -> None:
         (self.publisher.repeat if again else self.publisher.publish)(report)
@@ -125,6 +129,11 @@ class Ossd(Service):
                 len(self.last.unreadable),
             )
             yield gauge("ossd_jobs", "Jobs in the last report.", len(self.last.jobs))
+
+
+def is_server(root: Path) -> bool:
+    """Whether a node has anything of Lustre to report, as an OSS, MDS or LNet router."""
+    return any(find(root, name) for name in ("obdfilter.*.kbytestotal", "mdt.*.md_stats", "lnet.stats"))
 
 
 def collector_of(settings: config.Settings, name: str) -> Collector:

@@ -1,0 +1,98 @@
+"""An unmodified program on CephFS: recorded, predicted, placed, explained; a pool that is slow or full is avoided."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tarazu.ost_state import Verdict
+from tests.ceph.cluster import Cluster
+from tests.ceph.site import Site
+
+pytestmark = [pytest.mark.ceph, pytest.mark.slow]
+
+PROGRAM = """
+import sys
+directory, files, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+for n in range(files):
+    with open(f"{directory}/data.{n}", "wb") as file:
+        for at in range(size >> 20):
+            file.write(bytes([n % 251]) * (1 << 20))
+"""
+FILES, BYTES = 9, 8 << 20
+
+
+def program(directory: Path) -> list[object]:
+    return [sys.executable, "-c", PROGRAM, directory, FILES, BYTES]
+
+
+def run(site: Site, app: str) -> dict[str, str]:
+    """File → its pool."""
+    directory = site.mount / app
+    directory.mkdir(exist_ok=True)
+    for file in directory.iterdir():
+        file.unlink()
+    site.run(*program(directory), app=app)
+    for n in range(FILES):
+        assert (directory / f"data.{n}").read_bytes() == bytes([n]) * BYTES
+    return {file.name: site.pool_of(file) for file in sorted(directory.iterdir())}
+
+
+def test_the_second_run_lies_in_all_pools(site: Site) -> None:
+    assert set(run(site, "even").values()) == {"first"}
+    pools = run(site, "even")
+    assert site.outcomes("even") == {"hit": FILES}, site.run_log()
+    shares = [list(pools.values()).count(pool) for pool in site.cluster.pools]
+    assert shares == [3, 3, 3]
+    explained = site.tarazu("job", "explain", site.mount / "even" / "data.0")
+    assert "history" in explained.stdout or "planned layout" in explained.stdout, explained
+    assert f"pool={pools['data.0']}" in explained.stdout
+
+
+def test_a_slow_pool_is_avoided(site: Site, cluster: Cluster) -> None:
+    """Its OSD runs a twentieth of the time; that is seen by what others write there."""
+    run(site, "slow")
+    slow = cluster.pool_ids()["second"]
+    (osd,) = cluster.osds[cluster.pools["second"]]
+    with cluster.slowed(osd):
+        until = time.monotonic() + 90
+        verdict = None
+        while verdict is not Verdict.SICK and time.monotonic() < until:
+            for pool in cluster.pools:
+                write(site.mount / f"load.{pool}", cluster.pool_ids()[pool])
+            time.sleep(1.0)
+            view = site.view()
+            verdict = next(o.verdict for o in view.osts if o.index == slow) if view else None
+        assert verdict is Verdict.SICK, view
+        pools = run(site, "slow")
+    assert list(pools.values()).count("second") <= 1
+    assert site.outcomes("slow") == {"hit": FILES}, site.run_log()
+
+
+def test_a_pool_at_its_quota_is_avoided(site: Site, cluster: Cluster) -> None:
+    run(site, "full")
+    third = cluster.pool_ids()["third"]
+    cluster.ceph("osd pool set-quota", pool="third", field="max_bytes", val="1")
+    try:
+        site.wait(lambda view: any(o.index == third and o.verdict is Verdict.FULL for o in view.osts))
+        assert "third" not in run(site, "full").values()
+    finally:
+        cluster.ceph("osd pool set-quota", pool="third", field="max_bytes", val="0")
+    site.wait(lambda view: any(o.index == third and o.verdict is not Verdict.FULL for o in view.osts))
+
+
+def write(path: Path, pool: int, mebibytes: int = 32) -> None:
+    """As others do, who choose their pool themselves."""
+    path.unlink(missing_ok=True)
+    path.touch()
+    os.setxattr(path, "ceph.file.layout.pool", str(pool).encode())
+    with path.open("wb") as file:
+        for _ in range(mebibytes):
+            file.write(b"x" * (1 << 20))
+        file.flush()
+        os.fdatasync(file.fileno())
+    path.unlink()
