@@ -16,12 +16,18 @@ from tests.ceph.site import Site
 pytestmark = [pytest.mark.ceph, pytest.mark.slow]
 
 PROGRAM = """
-import sys
+import os, sys
 directory, files, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+children = []
 for n in range(files):
-    with open(f"{directory}/data.{n}", "wb") as file:
-        for at in range(size >> 20):
-            file.write(bytes([n % 251]) * (1 << 20))
+    child = os.fork()
+    if not child:
+        with open(f"{directory}/data.{n}", "wb") as file:
+            for at in range(size >> 20):
+                file.write(bytes([n % 251]) * (1 << 20))
+        os._exit(0)
+    children.append(child)
+sys.exit(sum(os.waitpid(child, 0)[1] for child in children) != 0)
 """
 FILES, BYTES = 9, 8 << 20
 
