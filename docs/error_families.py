@@ -17,6 +17,7 @@ from tarazu.allocate.eligible import candidates
 from tarazu.config import Settings
 from tarazu.daemons import service
 from tarazu.daemons.clientd.forecasts.pool import Forecasts
+from tarazu.filesystem import pools
 from tarazu.lustre import EOF
 from tarazu.model import Component, Ost, SystemView
 from tarazu.program import Program
@@ -224,6 +225,16 @@ COMMANDS = (
         {"tarazu.toml": CLIENTD},
         "It does not run here, is not reached, or takes too long.",
         "`tarazu status`; `systemctl status tarazu-clientd` (`-mdsd`, `-burstd`)",
+    ),
+    Family(
+        "Ceph's monitors cannot be asked",
+        ("RadosError",),
+        EVERYWHERE,
+        "",
+        {},
+        "librados is not installed, client.tarazu has no key here, the monitors are silent, or refuse.",
+        "`ceph --id tarazu status` on that node; [CephFS](ceph.md#what-it-needs)",
+        raises=lambda: pools.ask(lambda *_, **_options: None),
     ),
     Family(
         "Something that it needs is missing, or fails",

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -24,7 +24,8 @@ from tarazu import ranges
 from tarazu.filesystem.rados import Rados, RadosError
 from tarazu.lustre import MAX_OSTS
 from tarazu.units import counted, human_bytes
-from tarazu.wire.messages import MAX_ID_CHARACTERS, IoCounters, OssReport, OstReport
+from tarazu.wire.bounds import MAX_ID_CHARACTERS
+from tarazu.wire.reports import IoCounters, OssReport, OstReport
 
 log = logging.getLogger("tarazu.ceph")
 
@@ -39,49 +40,53 @@ _FLIGHTS = 1000
 """Samples that one interval's mean number of commits in flight counts as."""
 
 
+Number = Annotated[int, msgspec.Meta(ge=-(1 << 60), le=1 << 60)]
+Text = Annotated[str, msgspec.Meta(max_length=4096)]
+
+
 class _Pool(msgspec.Struct):
-    pool: int
-    pool_name: str
-    type: int
-    size: int
-    min_size: int
-    crush_rule: int
-    flags_names: str = ""
-    quota_max_bytes: int = 0
-    quota_max_objects: int = 0
-    erasure_code_profile: str = ""
+    pool: Number
+    pool_name: Text
+    type: Number
+    size: Number
+    min_size: Number
+    crush_rule: Number
+    flags_names: Text = ""
+    quota_max_bytes: Number = 0
+    quota_max_objects: Number = 0
+    erasure_code_profile: Text = ""
 
 
 class _Osd(msgspec.Struct):
-    osd: int
-    up: int
-    inside: int = msgspec.field(name="in")
+    osd: Number
+    up: Number
+    inside: Number = msgspec.field(name="in")
 
 
 class _Dump(msgspec.Struct):
-    fsid: str
+    fsid: Text
     pools: list[_Pool]
     osds: list[_Osd]
-    flags: str = ""
+    flags: Text = ""
     erasure_code_profiles: dict[str, dict[str, str]] = {}
 
 
 class _FileSystem(msgspec.Struct):
-    name: str
-    data_pool_ids: list[int]
+    name: Text
+    data_pool_ids: list[Number]
 
 
 class _Used(msgspec.Struct):
-    max_avail: int
-    stored: int = 0
-    objects: int = 0
-    rd_bytes: int = 0
-    wr: int = 0
-    wr_bytes: int = 0
+    max_avail: Number
+    stored: Number = 0
+    objects: Number = 0
+    rd_bytes: Number = 0
+    wr: Number = 0
+    wr_bytes: Number = 0
 
 
 class _UsedPool(msgspec.Struct):
-    id: int
+    id: Number
     stats: _Used
 
 
@@ -90,11 +95,11 @@ class _Df(msgspec.Struct):
 
 
 class _Latency(msgspec.Struct):
-    commit_latency_ms: float = 0.0
+    commit_latency_ms: Annotated[float, msgspec.Meta(ge=0, le=1e9)] = 0.0
 
 
 class _OsdPerf(msgspec.Struct):
-    id: int
+    id: Number
     perf_stats: _Latency
 
 
@@ -107,16 +112,16 @@ class _PerfAnswer(msgspec.Struct):
 
 
 class _Rule(msgspec.Struct):
-    rule_id: int
+    rule_id: Number
     steps: list[dict[str, Any]]
 
 
 class _Node(msgspec.Struct):
-    id: int
-    name: str
-    type: str
-    children: list[int] = []
-    device_class: str = ""
+    id: Number
+    name: Text
+    type: Text
+    children: list[Number] = []
+    device_class: Text = ""
 
 
 class _Tree(msgspec.Struct):
@@ -147,7 +152,7 @@ def ask(command: Callable[..., Any]) -> State:
     }
     try:
         return msgspec.convert(answers, State, strict=False)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, RecursionError) as error:
         raise RadosError(f"the monitors' answer: {error}") from None
 
 

@@ -12,12 +12,14 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from tarazu.errors import TarazuError
+
 LIBRARY = "librados.so.2"
 ANSWER_BYTES = 64 << 20
 """An answer of more is refused: that of `osd dump` of 10,000 OSDs has 10 MB."""
 
 
-class RadosError(Exception):
+class RadosError(TarazuError):
     """librados is missing, the cluster does not answer, or it refused: in one line."""
 
 
@@ -60,10 +62,7 @@ class Rados:
         )  # fmt: skip
         answer, message = self._taken(out, out_bytes.value), self._taken(said, said_bytes.value)
         self._check(done, f"ceph {prefix}", message.decode(errors="replace"))
-        try:
-            return json.loads(answer)
-        except ValueError:
-            return answer.decode(errors="replace")
+        return answer_of(answer)
 
     def close(self) -> None:
         """Ends the connection and librados' threads; once only."""
@@ -83,6 +82,14 @@ class Rados:
         if done < 0:
             reason = message.strip().partition("\n")[0] or os.strerror(-done)
             raise RadosError(f"{what}: {reason}")
+
+
+def answer_of(answer: bytes) -> Any:
+    """JSON, or the text that it is instead."""
+    try:
+        return json.loads(answer)
+    except (ValueError, RecursionError):
+        return answer.decode(errors="replace")
 
 
 def _library() -> ctypes.CDLL:

@@ -14,7 +14,7 @@ from tarazu.filesystem import pools
 from tarazu.filesystem.rados import Rados, RadosError
 from tarazu.ost_state import Verdict
 from tarazu.stats.view import ViewBuilder
-from tarazu.wire.messages import OssReport, OstReport
+from tarazu.wire.reports import OssReport, OstReport
 
 DATA = Path(__file__).parents[1] / "data" / "ceph" / "16.json"
 ANSWERS: dict[str, Any] = json.loads(DATA.read_text())
