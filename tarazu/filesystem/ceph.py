@@ -100,6 +100,7 @@ def _tried(directory: str, pool: int) -> str:
         return ""
     try:
         os.setxattr(descriptor, XATTR_FILE_POOL, str(pool).encode())
+        os.fsync(descriptor)  # else the MDS keeps it locked until its journal is written, for seconds
         os.write(descriptor, b"\0")
         os.fdatasync(descriptor)
     except OSError as error:

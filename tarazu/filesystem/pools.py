@@ -23,6 +23,7 @@ import msgspec
 from tarazu import ranges
 from tarazu.filesystem.rados import Rados, RadosError
 from tarazu.lustre import MAX_OSTS
+from tarazu.malformed import described
 from tarazu.units import counted, human_bytes
 from tarazu.wire.bounds import MAX_ID_CHARACTERS
 from tarazu.wire.reports import IoCounters, OssReport, OstReport
@@ -372,3 +373,6 @@ class PoolWatch:
                 "Ceph answers again"
             )
             self._said = said
+
+
+described(State)
