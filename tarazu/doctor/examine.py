@@ -10,6 +10,7 @@ import msgspec
 from tarazu.doctor import (
     allocator,
     capacity,
+    ceph,
     directories,
     former,
     key_files,
@@ -34,6 +35,7 @@ class Topic(NamedTuple):
 TOPICS = (
     Topic("settings", settings.look),
     Topic("Lustre", lustre.look),
+    Topic("CephFS", ceph.look),
     Topic("allocator", allocator.look, frozenset({"mds"})),
     Topic("keys", key_files.look, frozenset({"oss", "router", "mdsd", "launch"})),
     Topic("units", units.look, frozenset({"oss", "router", "mdsd", "launch", "mgs"})),

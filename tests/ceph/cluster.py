@@ -145,7 +145,8 @@ class Cluster:
         """By ceph-fuse, for all users. RuntimeError: it is not mounted in time."""
         where.mkdir(parents=True, exist_ok=True)
         name = f"mount {where}"
-        self._start(name, "ceph-fuse", "--id", "admin", "-o", "allow_other", *options, str(where))
+        who = () if "--id" in options else ("--id", "admin")
+        self._start(name, "ceph-fuse", *who, "-o", "allow_other", *options, str(where))
         until = time.monotonic() + PATIENCE_S
         while not where.is_mount():
             if self._processes[name].poll() is not None or time.monotonic() > until:
