@@ -10,6 +10,7 @@
 #include "place/apply.h"
 #include "base/rawsys.h"
 #include "place/beside.h"
+#include "place/ceph.h"
 #include "place/decide.h"
 #include "place/examine.h"
 #include "place/layout_fd.h"
@@ -198,8 +199,13 @@ static int create_shared(struct tz_create *c, const struct tz_plan *plan, enum t
 
 int tz_place_open(struct tz_create *c, const struct tz_plan *plan)
 {
-    enum tz_request_lists lists = lists_of(c, plan);
-    int saved = errno, fd = plan->layout.shared ? create_shared(c, plan, lists) : create(c, plan, lists);
+    enum tz_request_lists lists;
+    int saved = errno, fd;
+
+    if (c->where.mount->kind == TZ_CEPH)
+        return tz_ceph_open(c, plan);
+    lists = lists_of(c, plan);
+    fd = plan->layout.shared ? create_shared(c, plan, lists) : create(c, plan, lists);
 
     if (fd >= 0)
         errno = saved; /* an open that succeeds leaves it as it was */
@@ -214,8 +220,8 @@ void tz_place_opened(struct tz_create *c, int fd)
     enum tz_found found;
     struct tz_plan plan;
 
-    if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE ||
-        tz_load(&c->where.mount->foreign))
+    if (c->where.mount->kind == TZ_CEPH || (flags & O_ACCMODE) == O_RDONLY ||
+        (flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE || tz_load(&c->where.mount->foreign))
         return;
     found = looked_up ? TZ_FOUND_NOT : tz_place_find(c, &plan);
     error = tz_layout_missing(fd);

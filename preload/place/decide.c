@@ -75,6 +75,7 @@ static enum tz_found find(const struct tz_create *c, const struct tz_map *map, s
 bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
 {
     const struct tz_map *map;
+    bool lustre = c->where.mount->kind == TZ_LUSTRE;
     int flags = c->call.flags;
 
     c->outcome = TZ_UNMANAGED;
@@ -82,7 +83,7 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
         return false;
     c->outcome = TZ_SKIPPED;
     /* A file that its owner may not write can be given no layout (the MDS refuses), and not be opened again either. */
-    if ((flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE || !(c->call.mode & ~get_umask() & S_IWUSR) ||
+    if ((lustre && (flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE) || !(c->call.mode & ~get_umask() & S_IWUSR) ||
         tz_load(&c->where.mount->foreign))
         return false;
     c->outcome = TZ_LATE;
@@ -97,7 +98,7 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
     c->row_id = plan->row.id;
     c->shared = plan->layout.shared;
     c->outcome = TZ_SKIPPED;
-    if ((flags & O_APPEND) && !tz_layout_last_list(&plan->layout))
+    if (lustre && (flags & O_APPEND) && !tz_layout_last_list(&plan->layout))
         return false; /* the MDS has a rule of its own for files that are appended to */
     c->outcome = tz_config.mode == TZ_PLACE ? TZ_HIT : TZ_ADVISED;
     return tz_config.mode == TZ_PLACE;
