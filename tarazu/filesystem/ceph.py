@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
@@ -93,7 +92,7 @@ def refused_targets(mounts: Sequence[Mount], keys: Sequence[str], targets: Colle
 
 def _tried(directory: str, pool: int) -> str:
     """Why a byte cannot be written to a pool; empty: it can, or here no file can be made at all."""
-    path = os.path.join(directory, f"{TRIED}{os.getpid()}-{secrets.token_hex(4)}")
+    path = os.path.join(directory, f"{TRIED}{os.getpid()}-{os.urandom(4).hex()}")
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError:
