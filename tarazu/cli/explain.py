@@ -8,6 +8,7 @@ tarazu job explain --costs                  what an OST costs the allocator at t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import errno
 import os
 from collections.abc import Sequence
@@ -148,10 +149,11 @@ def actual_layout(path: str) -> dict[str, Any]:
     pool.
     """
     try:
-        if layout := ceph.layout_of(path):
-            return {"setstripe": layout, "osts": [], "problem": ""}
         decoded = native.decode_lov(os.getxattr(path, XATTR_LUSTRE_LOV))
     except OSError as error:
+        with contextlib.suppress(OSError):
+            if layout := ceph.layout_of(path):
+                return {"setstripe": layout, "osts": [], "problem": ""}
         problem = (
             "does not exist yet" if error.errno == errno.ENOENT else f"cannot be read ({error.strerror})"
         )
