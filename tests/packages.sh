@@ -32,6 +32,7 @@ need clang-format clang-format
 need clang "clang libclang-rt-dev"
 need bwrap bubblewrap
 need setfacl acl
+need rsync rsync
 [ -e /usr/share/lmod/lmod/libexec/lmod ] || missing="$missing lmod"
 need tclsh tcl
 need chromium-headless-shell chromium-headless-shell
