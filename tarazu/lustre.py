@@ -75,7 +75,8 @@ LMV_OFFSET_DEFAULT = 0xFFFFFFFF
 LMV_INHERIT_RR_NONE = 0
 LMV_INHERIT_RR_UNLIMITED = 255
 """Of `lum_max_inherit_rr`: for how many levels clients deal directories to the MDTs in turn."""
-_LMV_USER_MD = struct.Struct("<IiIIIBBHII16s")
+LMV_USER_MD = struct.Struct("<IiIIIBBHII16s")
+"""`struct lmv_user_md` without objects."""
 
 
 def inherited_rr(in_turn: int, levels: int = 1) -> int:
@@ -103,7 +104,7 @@ def directory_mdt(path: str | os.PathLike[str]) -> DirectoryMdt:
         index = bytearray(4)
         mdt = fcntl.ioctl(descriptor, LL_IOC_GET_MDTIDX, index)
         (written,) = struct.unpack("<i", index)
-        blob = bytearray(_LMV_USER_MD.size)
+        blob = bytearray(LMV_USER_MD.size)
         struct.pack_into("<I", blob, 0, LMV_USER_MAGIC)
         try:
             fcntl.ioctl(descriptor, LL_IOC_LMV_GETSTRIPE, blob)
@@ -113,7 +114,7 @@ def directory_mdt(path: str | os.PathLike[str]) -> DirectoryMdt:
             return DirectoryMdt(max(mdt, written), LMV_INHERIT_RR_NONE, False)
     finally:
         os.close(descriptor)
-    _, stripes, offset, _, _, _, in_turn, *_ = _LMV_USER_MD.unpack(blob)
+    _, stripes, offset, _, _, _, in_turn, *_ = LMV_USER_MD.unpack(blob)
     return DirectoryMdt(max(mdt, written), in_turn, offset != LMV_OFFSET_DEFAULT or stripes not in (0, 1))
 
 

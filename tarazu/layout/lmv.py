@@ -6,11 +6,10 @@ As words of `lfs setdirstripe`, and as `trusted.dmv` has it (`struct lmv_user_md
 from __future__ import annotations
 
 import re
-import struct
 from typing import NamedTuple
 
 from tarazu.errors import LayoutError
-from tarazu.lustre import LMV_USER_MAGIC
+from tarazu.lustre import LMV_INHERIT_RR_UNLIMITED, LMV_USER_MAGIC, LMV_USER_MD
 
 ANY_MDT = -1
 """As the index: Lustre chooses (`LMV_OFFSET_DEFAULT`)."""
@@ -21,12 +20,10 @@ LARGEST = 250
 LARGEST_INDEX = LARGEST_COUNT = 2000
 """`LMV_MAX_STRIPE_COUNT`."""
 HASHES = ("none", "all_char", "fnv_1a_64", "crush", "crush2")
-_BLOB = struct.Struct("<IiIIIBBHII16s")
 _LONGEST = 4096
 _LEAST = {"-i": ANY_MDT, "-c": 0, "-X": UNLIMITED, "--max-inherit-rr": UNLIMITED}
 _MOST = {"-i": LARGEST_INDEX, "-c": LARGEST_COUNT, "-X": LARGEST, "--max-inherit-rr": LARGEST}
 _INHERIT_UNLIMITED, _INHERIT_NONE = 0, 255
-_RR_NONE, _RR_UNLIMITED = 0, 255
 
 
 class DefaultLmv(NamedTuple):
@@ -73,29 +70,37 @@ def _next(levels: int) -> int:
 
 def of_blob(blob: bytes) -> DefaultLmv | None:
     """None where `lfs setdirstripe` could not make the same. Empty is not asked. Raises LayoutError."""
-    if not _BLOB.size <= len(blob) <= _LONGEST:
-        raise LayoutError("trusted.dmv", f"{_BLOB.size} to {_LONGEST} bytes", f"{len(blob)} bytes")
-    magic, count, mdt, hash_, kind, inherit, inherit_rr, *rest, pool = _BLOB.unpack_from(blob)
-    if magic != LMV_USER_MAGIC or len(blob) != _BLOB.size or kind or any(rest) or pool.strip(b"\0"):
+    if not LMV_USER_MD.size <= len(blob) <= _LONGEST:
+        raise LayoutError("trusted.dmv", f"{LMV_USER_MD.size} to {_LONGEST} bytes", f"{len(blob)} bytes")
+    magic, count, mdt, hash_, kind, inherit, inherit_rr, *rest, pool = LMV_USER_MD.unpack_from(blob)
+    if magic != LMV_USER_MAGIC or len(blob) != LMV_USER_MD.size or kind or any(rest) or pool.strip(b"\0"):
         return None
-    if hash_ >= len(HASHES) or LARGEST < inherit < _INHERIT_NONE or LARGEST < inherit_rr < _RR_UNLIMITED:
+    if (
+        hash_ >= len(HASHES)
+        or LARGEST < inherit < _INHERIT_NONE
+        or LARGEST < inherit_rr < LMV_INHERIT_RR_UNLIMITED
+    ):
         return None
     index = ANY_MDT if mdt == 2**32 - 1 else mdt
     if index > LARGEST_INDEX or not 0 <= count <= LARGEST_COUNT or (index != ANY_MDT and inherit_rr):
         return None
     inherits = {_INHERIT_UNLIMITED: UNLIMITED, _INHERIT_NONE: 0}.get(inherit, inherit)
     return DefaultLmv(
-        index, count, HASHES[hash_], inherits, UNLIMITED if inherit_rr == _RR_UNLIMITED else inherit_rr
+        index,
+        count,
+        HASHES[hash_],
+        inherits,
+        UNLIMITED if inherit_rr == LMV_INHERIT_RR_UNLIMITED else inherit_rr,
     )
 
 
 def to_blob(default: DefaultLmv) -> bytes:
     """As an MDS keeps it."""
     inherits = {UNLIMITED: _INHERIT_UNLIMITED, 0: _INHERIT_NONE}.get(default.max_inherit, default.max_inherit)
-    inherits_rr = _RR_UNLIMITED if default.max_inherit_rr == UNLIMITED else default.max_inherit_rr
+    inherits_rr = LMV_INHERIT_RR_UNLIMITED if default.max_inherit_rr == UNLIMITED else default.max_inherit_rr
     mdt = default.mdt % 2**32
     hash_ = HASHES.index(default.hash)
-    return _BLOB.pack(
+    return LMV_USER_MD.pack(
         LMV_USER_MAGIC, default.stripe_count, mdt, hash_, 0, inherits, inherits_rr, 0, 0, 0, b""
     )
 
