@@ -188,17 +188,10 @@ def test_users_may_where_their_group_may(bed: Testbed, client: Client) -> None:
     (bed.mount / "users").chmod(0o777)
 
     def attempt(name: str, gid: int, *groups: int, at: str = "users") -> str | int:
-        source = HELPERS + f"\nprint(make({name!r}, 1, at={at!r}))"
-        done = bed.exec(
-            0,
-            [sys.executable, "-c", "import errno, fcntl, os\n" + source],
-            cwd=bed.client_mount(),
-            capture_output=True,
-            text=True,
-            user=65534,
-            group=gid,
-            extra_groups=list(groups),
-        )
+        become = f"os.setgroups({list(groups)}); os.setgid({gid}); os.setuid(65534)"
+        source = f"import errno, fcntl, os\n{HELPERS}\n{become}\nprint(make({name!r}, 1, at={at!r}))"
+        mount = bed.client_mount()
+        done = bed.exec(0, [sys.executable, "-c", source], cwd=mount, capture_output=True, text=True)
         return done.stdout.strip() or done.stderr
 
     try:
