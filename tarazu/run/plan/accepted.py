@@ -72,6 +72,8 @@ class Plans:
         """The newest that placed directories, without them."""
         self.placed_directories = 0
         """Directories for which an MDT was chosen."""
+        self.mdt_reason = ""
+        """Why the newest plan that left directories to Lustre did so."""
         self._left: Counter[str] = Counter()
         self._guess_left: Counter[str] = Counter()
         """Why files are left to Lustre → how many: of all plans from histories, of the newest guess."""
@@ -172,6 +174,7 @@ class Plans:
         if plan.request_id:
             self.request_ids.append(plan.request_id)
         self.router_profile = plan.router_profile or self.router_profile
+        self.mdt_reason = plan.mdt_reason or self.mdt_reason
         named = {index for file in plan.files for osts in file.osts for index in osts}
         side = self._asking.side
         if unknown := side.not_there(fs, named)[:5]:
@@ -200,14 +203,14 @@ class Plans:
             self.last_placed = self.last
             self.planned_files += len(files)
             self._keep([r for r in map_rows(plan, fs.fs_name) if r.row_id not in there], guess)
-            if plan.request_id:
-                self.promises.add(plan, guess=guess, replaced=replaced, there=there)
         if plan.directories:
             self.last_directories = self.last
             self.placed_directories += len(plan.directories)
             self._directories = [*self._directories, directory_rows(plan, fs.fs_name)][-PLANS_OF_DIRECTORIES:]
             self._mdt_count = max(fs.mdts) + 1
         if files or plan.directories:
+            if plan.request_id:
+                self.promises.add(plan, guess=guess, replaced=replaced, there=there)
             self._ost_count = max(fs.osts or {*named, self._ost_count - 1}) + 1
             self._put()
         self._refusal = next(iter(refused.values()), "")

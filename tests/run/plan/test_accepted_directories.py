@@ -9,6 +9,7 @@ import pytest
 
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
+from tarazu.left import MAY_NOT_CHOOSE
 from tarazu.model import FileName
 from tarazu.run.plan.accepted import PLANS_OF_DIRECTORIES, Plans
 from tarazu.run.plan.asking import PlanQuestion
@@ -44,6 +45,45 @@ def test_directories_alone_make_a_map(plans: Plans) -> None:
     )
     assert [(d.row_id, d.mdt, d.mdt_count) for d in newest(plans).directories] == [(100_001, 2, 3)]
     assert newest(plans).entries == () and plans.request_ids == ["r"] and plans.placed_directories == 1
+
+
+def of_directories(number: int) -> local.PlanReply:
+    return local.PlanReply(
+        "planned", plan_id=number, request_id=f"r{number}", directories=(made(number),), mdt_cost=1.0
+    )
+
+
+def told(plans: Plans) -> tuple[str, ...]:
+    progress = plans.promises.progress()
+    return progress.request_ids if progress else ()
+
+
+def test_a_plan_of_directories_alone_says_that_its_step_lives(plans: Plans) -> None:
+    """Else mdsd takes the step for dead after `run.alive_s`, and its creates are nobody's."""
+    plans.accept(of_directories(1), FS, guess=False)
+    assert [told(plans) for _ in range(3)] == [("r1",)] * 3
+    assert plans.promises.request_ids() == (), "there are no OSTs of which news could come"
+
+
+def test_a_later_plan_of_nothing_does_not_hide_why_directories_were_left(plans: Plans) -> None:
+    plans.accept(local.PlanReply("left to Lustre", plan_id=1, mdt_reason=MAY_NOT_CHOOSE), FS, guess=False)
+    plans.accept(local.PlanReply("nothing"), FS, guess=False)
+    assert plans.mdt_reason == MAY_NOT_CHOOSE
+
+
+def test_directories_live_on_when_all_files_are_closed(plans: Plans) -> None:
+    plan = msgspec.structs.replace(reply(1, files=2), directories=(made(1),))
+    plans.accept(plan, FS, guess=False)
+    plans.promises.note({file.row_id: 10 for file in plan.files}, everywhere=True)
+    assert [told(plans) for _ in range(2)] == [("request1",)] * 2
+
+
+def test_a_newer_guess_stands_for_the_directories_of_an_older_one(plans: Plans) -> None:
+    for number in (1, 2):
+        plans.accept(of_directories(number), FS, guess=True)
+    assert told(plans) == ("r2",)
+    plans.accept(of_directories(3), FS, guess=False)
+    assert told(plans) == ("r2", "r3")
 
 
 def test_files_and_directories_are_in_one_map_and_old_plans_directories_go(plans: Plans) -> None:
