@@ -32,6 +32,8 @@ class DirectoriesOfRun(msgspec.Struct, frozen=True):
     placed: int
     """Made where tarazu wanted them."""
     refused: int
+    left: int = 0
+    """Named by such a forecast and left to Lustre, by a plan that placed others."""
     seen_s: float | None = None
     """As they lay."""
     tarazu_s: float | None = None
@@ -51,6 +53,7 @@ class DirectoriesReport(msgspec.Struct, frozen=True):
     found: int
     placed: int
     refused: int
+    left: int
     seen_s: float | None
     tarazu_s: float | None
     bound_s: float | None
@@ -79,6 +82,7 @@ def of_run(
         dict(sorted(Counter(d.mdt for d in made).items())),
         outcomes["hit"],
         outcomes["refused"],
+        sum(d.outcome == "miss" and f is not None for d, f in zip(made, found, strict=True)),
         **times,
     )
 
@@ -141,6 +145,7 @@ def summed(runs: Sequence[DirectoriesOfRun]) -> tuple[DirectoriesReport, ...]:
             sum(r.found for r in of),
             sum(r.placed for r in of),
             sum(r.refused for r in of),
+            sum(r.left for r in of),
             *(
                 median(known) if (known := [v for r in of if (v := getattr(r, name)) is not None]) else None
                 for name in ("seen_s", "tarazu_s", "bound_s")

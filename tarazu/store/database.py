@@ -133,7 +133,13 @@ class InteractionDatabase:
         return range(first, first + len(expected))
 
     def set_mdts(
-        self, plan_id: int, mdts: Mapping[int, int], *, cost: float, cost_bound: float, reason: str
+        self,
+        plan_id: int,
+        mdts: Mapping[int, int],
+        *,
+        cost: float = 0.0,
+        cost_bound: float = 0.0,
+        reason: str,
     ) -> None:
         """Row id → MDT of a plan's directories, and what came of asking."""
 

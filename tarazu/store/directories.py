@@ -13,6 +13,8 @@ from tarazu.store.connection import DatabaseConnection, as_written, insert, upda
 from tarazu.store.rows import ExpectedDirectory
 from tarazu.trace.records import DirectoryRecord
 
+LEFT = "left"
+"""Outcome of a directory that was expected and got no MDT: Lustre's own balance chose."""
 DIRECTORY_BYTES = 150
 """What a row counts for, beside its texts."""
 _COLUMNS = {"key": "dir_key", "rank": "mpi_rank"}
@@ -42,23 +44,26 @@ def end(db: DatabaseConnection, plan_id: int, made: Iterable[DirectoryRecord]) -
     """What became of a plan's directories; how many the run made. One belongs to the row that the placement library
     found, else to the row of its key.
     """
-    rows = db.query("SELECT id, dir_key FROM directories WHERE plan_id=? ORDER BY id", (plan_id,))
-    ids = {row_id for row_id, _ in rows}
-    by_key = {from_text(key): row_id for row_id, key in reversed(rows)}
+    rows = db.query("SELECT id, dir_key, mdt FROM directories WHERE plan_id=? ORDER BY id", (plan_id,))
+    ids = {row_id: mdt for row_id, _, mdt in rows}
+    by_key = {from_text(key): row_id for row_id, key, _ in reversed(rows)}
     outcomes: dict[int, DirectoryRecord] = {}
     for record in made:
         row_id = record.row_id if record.row_id in ids else by_key.get(record.key)
         if row_id is not None and (row_id not in outcomes or record.row_id == row_id):
             outcomes[row_id] = record
     changed = update("directories", "outcome", "actual_key", "actual_mdt", "actual_creates", "error")
-    db.many(changed, [(*_became(outcomes.get(row_id)), row_id) for row_id in sorted(ids)])
+    db.many(changed, [(*_became(outcomes.get(row_id), mdt), row_id) for row_id, mdt in ids.items()])
     return len(outcomes)
 
 
-def _became(record: DirectoryRecord | None) -> tuple[Any, ...]:
+def _became(record: DirectoryRecord | None, mdt: int) -> tuple[Any, ...]:
+    """`mdt`: that of its row."""
     if record is None:
         return "unseen", "", -1, 0, 0
-    return record.outcome, to_text(record.key), record.mdt, record.creates, record.errno
+    # The library knows no name that the map does not hold: what was left to Lustre looks unexpected to it.
+    outcome = LEFT if record.outcome == "miss" and mdt < 0 else record.outcome
+    return outcome, to_text(record.key), record.mdt, record.creates, record.errno
 
 
 def read(

@@ -83,7 +83,7 @@ class ExpectedDirectory(msgspec.Struct, frozen=True):
     mdt: int = -1
     """The MDT that it gets; -1: Lustre's own balance is to choose."""
     outcome: str = ""
-    """Empty before the run ended; `unseen` when it ended without making it."""
+    """Empty before the run ended; `unseen` when it ended without making it; `left` when Lustre chose, as planned."""
     actual_key: str = ""
     actual_mdt: int = -1
     """On which it was made, where that was seen; -1: not known."""

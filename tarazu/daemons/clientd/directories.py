@@ -61,6 +61,8 @@ class PlannedDirectories:
         if self.expected:
             ids = database.add_directories(plan_id, self.expected)
             self._row_ids = {id(d): row_id for d, row_id in zip(self.expected, ids, strict=True)}
+            if self._may_not_choose:
+                database.set_mdts(plan_id, {}, reason=MAY_NOT_CHOOSE)
         self._plan_id = plan_id
 
     def placed(

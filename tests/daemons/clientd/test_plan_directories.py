@@ -13,6 +13,7 @@ from tarazu.left import MAY_NOT_CHOOSE
 from tarazu.model import DirectoryForecast, FileName, JobStep, Mdt, SystemView
 from tarazu.plan import directories
 from tarazu.store.database import open_database
+from tarazu.trace.records import DirectoryRecord, RunRecord
 from tarazu.wire import local, messages
 
 MDTS = tuple(Mdt(i, "mds", 1 << 40, 1 << 40, 10**9, 10**9) for i in range(3))
@@ -118,5 +119,23 @@ def test_what_mdsd_chose_is_stored_and_told_but_no_mdt_that_does_not_exist(tmp_p
         assert {d.row_id for d in reply.directories} <= {r.id for r in rows}
         plan = database.plan(plan_id)
         assert plan and (plan.mdt_cost, plan.mdt_cost_bound) == (1.5, 1.25)
+        key = "/u/out/b"
+        records = [
+            DirectoryRecord(key, key, key, 0, (0,), 0, 0, 1.0, 21, outcome="miss"),
+            DirectoryRecord("/u/out/a", "/u/out/a", "/u/out/a", 0, (0,), 0, 0, 1.0, 9, outcome="miss"),
+        ]
+        database.record_outcomes(plan_id, RunRecord(STEP, 1.0, 1.0, "full", (), directories=tuple(records)))
+        became = {r.key: r.outcome for r in database.directories(plan_id)}
+        assert became == {"/u/out/a": "miss", "/u/out/b": "left", "/u/out/a/sub": "unseen"}
         wrong = messages.AllocationReply("r", "allocated", mdts=(1,))
         assert of.placed(database, local.PlanReply("planned"), wrong, (0, 1, 2)).directories == ()
+
+
+def test_a_user_who_may_not_choose_reads_why_in_the_plan(tmp_path: Path) -> None:
+    """`tarazu job explain` of a directory said that nobody was asked."""
+    of = PlannedDirectories(EXPECTED, True)
+    with open_database(tmp_path / "db") as database:
+        plan_id = database.new_plan(STEP)
+        of.store(database, plan_id)
+        plan = database.plan(plan_id)
+        assert plan and plan.mdt_reason == MAY_NOT_CHOOSE
