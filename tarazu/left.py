@@ -127,7 +127,9 @@ ON_MDT = "all of it lies on the MDT (DoM)"
 NO_USABLE_OST = "no usable OST"
 MORE_STRIPES = "the default's stripes, all files together, are more than a plan holds; fewer balance worse"
 LIBLUSTREAPI = "liblustreapi: "
-MAY_NOT_CHOOSE = "this user may not choose an MDT (mdt.*.enable_remote_dir_gid), as the last run was told"
+NO_RIGHT = "this user may not choose an MDT (mdt.*.enable_remote_dir_gid)"
+"""EPERM of a directory that was to be made on an MDT."""
+MAY_NOT_CHOOSE = f"{NO_RIGHT}, as the last run was told"
 
 TEXTS = {
     AS_GOOD: NO_GAIN,

@@ -22,6 +22,7 @@ from tarazu.daemons.asking import view_of
 from tarazu.errors import BadInput, LayoutError, TarazuError, Unavailable
 from tarazu.filesystem import ceph
 from tarazu.layout.setstripe import format_layout
+from tarazu.left import NO_RIGHT
 from tarazu.lustre import XATTR_LUSTRE_LOV, directory_mdt
 from tarazu.model import ANY_RANK
 from tarazu.stats import client
@@ -125,7 +126,8 @@ def _print_directory(plan: PlanRow, row: ExpectedDirectory) -> None:
     if plan.mdt_cost:
         print(f"  all directories: modelled {plan.mdt_cost:.3f} s, bound {plan.mdt_cost_bound:.3f} s")
     if row.outcome:
-        number = f", errno {row.error} ({os.strerror(row.error)})" if row.error else ""
+        why = NO_RIGHT if row.error == errno.EPERM else os.strerror(row.error)
+        number = f", errno {row.error} ({why})" if row.error else ""
         print(f"  outcome: {row.outcome}{number}, {counted(row.actual_creates, 'create')}")
 
 

@@ -5,6 +5,8 @@ history, what came of the plans is reported to clientd, one line is added to `jo
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tarazu.errors import StoreError, TarazuError, TraceError
+from tarazu.left import NO_RIGHT
 from tarazu.names import one_line
 from tarazu.run.problems import append_line
 from tarazu.run.step import Step
@@ -143,14 +146,19 @@ def _directories(plans: Plans, name: str, runs: Sequence[RunRecord]) -> list[str
     )
     if not made:
         return []
-    last, placed = plans.last, plans.last_directories
+    placed = plans.last_directories
     said = []
-    if placed or (last and last.mdt_reason):
+    if placed or plans.mdt_reason:
         said.append(f"directories={name}{made.total()} on_mdts={name}{made['hit']}")
     if placed:
         said.append(f"mdt_cost_s={name}{placed.mdt_cost:.3f} mdt_bound_s={name}{placed.mdt_cost_bound:.3f}")
-    if last and last.mdt_reason:
-        said.append(f"mdt_left={name}{last.mdt_reason!r}")
+    if plans.mdt_reason:
+        said.append(f"mdt_left={name}{plans.mdt_reason!r}")
+    if made["refused"]:
+        of = (d.errno for r in runs if r.step.fs_name == plans.step.fs_name for d in r.directories if d.errno)
+        number, _ = max(Counter(of).items(), key=lambda item: item[1], default=(0, 0))
+        why = NO_RIGHT if number == errno.EPERM else os.strerror(number)
+        said.append(f"mdt_refused={name}{made['refused']} because={name}{why!r}")
     return said
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from tarazu.left import AS_GOOD
+from tarazu.left import AS_GOOD, NO_RIGHT
 from tarazu.run import end, why
+from tarazu.trace.records import DirectoryRecord
 from tests.trace.test_history import sample
 
 
@@ -72,3 +73,22 @@ def test_the_line_says_in_a_word_why_files_were_left() -> None:
     assert said("miss", status="planned", left={"smaller than layout.min_size 64M": 1}) == "not expected"
     assert said("refused", status="planned") == "refused"
     assert said("hit", stopped="stopped by /etc/tarazu/stop") == "disabled"
+
+
+def test_the_line_says_why_no_mdt_was_given() -> None:
+    """Of the first run that asks in vain; later plans do not ask, and say so themselves (`mdt_left`)."""
+    of = DirectoryRecord("/d", "/d", "/d", 0, (0,), 0, 0, 1.0)
+
+    def said(*errnos: int) -> str:
+        made = tuple(
+            msgspec.structs.replace(of, key=f"/d{n}", outcome="refused" if number else "hit", errno=number)
+            for n, number in enumerate(errnos)
+        )
+        run = msgspec.structs.replace(sample(), directories=made)
+        placed = SimpleNamespace(mdt_cost=2.0, mdt_cost_bound=1.0)
+        plans: Any = SimpleNamespace(step=run.step, mdt_reason="", last_directories=placed)
+        return " ".join(end._directories(plans, "", [run]))
+
+    assert said(0) == "directories=1 on_mdts=1 mdt_cost_s=2.000 mdt_bound_s=1.000"
+    assert said(1, 1, 5).endswith(f"mdt_refused=3 because={NO_RIGHT!r}")
+    assert said(5).endswith("mdt_refused=1 because='Input/output error'")
