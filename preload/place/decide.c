@@ -120,7 +120,8 @@ bool tz_place_decide_directory(struct tz_create *c, uint16_t *mdt)
     if (!map)
         return false;
     c->generation = map->generation;
-    c->found = map->mdt_count ? find_row(c, map, true, &row) : TZ_FOUND_NOT;
+    /* The id of a pool is no index of an MDT: file systems of two kinds may have one name. */
+    c->found = map->mdt_count && c->where.mount->kind == TZ_LUSTRE ? find_row(c, map, true, &row) : TZ_FOUND_NOT;
     c->outcome = TZ_MISS;
     if (c->found == TZ_FOUND_NOT)
         return false;

@@ -68,15 +68,19 @@ static int examine(const struct tz_create *c, int parent)
 }
 
 /*
- * Has somebody said where directories in `parent` go, or over how many MDTs they are striped? By the default that is in
- * force there, which the client knows (older ones ask); one that only tells Lustre to balance says nothing.
+ * NOT_OURS where somebody has said where directories in `parent` go, or over how many MDTs they are striped: by the
+ * default that is in force there, which the client knows (older ones ask); one that only tells Lustre to balance says
+ * nothing. Any other error than that there is none speaks against it too: so does a file system that is not Lustre.
  */
-static bool is_chosen(int parent)
+static int is_open(int parent)
 {
     struct lmv_user_md lum = {.lum_magic = LMV_USER_MAGIC};
 
-    return ioctl(parent, LL_IOC_LMV_GETSTRIPE, &lum) == 0 &&
-           (lum.lum_stripe_count < 0 || lum.lum_stripe_count > 1 || lum.lum_stripe_offset != LMV_OFFSET_DEFAULT);
+    if (ioctl(parent, LL_IOC_LMV_GETSTRIPE, &lum))
+        return errno == ENODATA ? 0 : errno;
+    return lum.lum_stripe_count < 0 || lum.lum_stripe_count > 1 || lum.lum_stripe_offset != LMV_OFFSET_DEFAULT
+               ? NOT_OURS
+               : 0;
 }
 
 static size_t rounded(size_t length)
@@ -127,7 +131,9 @@ static int make_on(const struct tz_create *c, uint16_t mdt)
         return errno;
     error = examine(c, fd);
     if (error == 0)
-        error = is_chosen(fd) ? NOT_OURS : set_stripe(fd, name, c->call.mode, mdt);
+        error = is_open(fd);
+    if (error == 0)
+        error = set_stripe(fd, name, c->call.mode, mdt);
     tz_sys_close(fd);
     return error;
 }
@@ -144,8 +150,10 @@ int tz_place_mkdir(struct tz_create *c, uint16_t mdt)
     int saved = errno, error = (int)tz_load(&mount->no_mdts), result;
     bool tried = error == 0;
 
-    if (tried)
+    if (tried) {
         error = make_on(c, mdt);
+        tz_mount_doubt(mount, error);
+    }
     errno = saved;
     if (error == 0) {
         c->mdt = mdt;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from tests.within_reach import interpreter
 Runs = Any
 UNMANAGED, HIT, LATE, MISS, REFUSED, ADVISED, SKIPPED, RACED = range(8)
 MDTS = 4
+GETSTRIPE = 241
 NOBODY = 65534
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
@@ -369,6 +371,36 @@ os.mkdir("d/a")
         assert (outside / "a").is_dir() and dne.directory("/d/a").outcome == SKIPPED
     finally:
         shutil.rmtree(outside)
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+def test_what_is_not_lustre_is_never_told_to_make_one(dne: Placed) -> None:
+    """A mount that is named by mistake: it is asked once what default it has, which only Lustre answers."""
+    other = Path("/dev/shm") / f"tarazu-other-{os.getpid()}"
+    other.mkdir()
+    try:
+        dne.map(directories=rows("/a", "/b"))
+        trace = dne.work / "trace"
+        source = "import os\nfor name in 'ab': os.mkdir(name)"
+        program = ["sh", "-c", f'cd {other}; exec {sys.executable} -c "{source}"']
+        strace = ["strace", "-f", "-qq", "-e", "trace=ioctl", "-e", "raw=ioctl", "-o", str(trace)]
+        done = dne([*strace, *program], TARAZU_MOUNTS=f"{other}=lustre")
+        assert done.returncode == 0 and done.stderr == ""
+        asked = [
+            int(found[1], 16) & 0xFFFF for found in re.finditer(r"ioctl\(\w+, (0x\w+)", trace.read_text())
+        ]
+        lustre = [number & 0xFF for number in asked if number >> 8 == ord("f")]
+        assert lustre == [GETSTRIPE]
+        assert sorted(path.name for path in other.iterdir()) == ["a", "b"]
+        assert {d.outcome for d in dne.directories} == {SKIPPED}
+    finally:
+        shutil.rmtree(other)
+
+
+def test_directories_of_a_cephfs_of_the_same_name_are_left_alone(dne: Placed) -> None:
+    dne.map(directories=rows("/a"))
+    made = dne.python("import os; os.mkdir('a')", TARAZU_MOUNTS=f"{dne.mount}=lustre@ceph")
+    assert made.stderr == "" and dne.directory("/a").outcome == MISS
 
 
 def test_on_a_read_only_mount_it_is_refused_as_ever(dne: Placed) -> None:
