@@ -28,6 +28,7 @@ from tarazu.config import Settings
 from tarazu.daemons.asking import view_in, view_of
 from tarazu.errors import BadInput, LayoutError, TarazuError
 from tarazu.layout import pfl as pfl_file
+from tarazu.filesystem import lustre
 from tarazu.layout import rules
 from tarazu.layout.manager import FILE_SYSTEMS_OWN
 from tarazu.layout.setstripe import parse_layout
@@ -212,7 +213,8 @@ def _today(settings: Settings, options: argparse.Namespace, target: Target) -> d
     found: dict[str, Layout] = {}
     given = options.today
     if not given:
-        given = [m.path for m in mounts() if options.fs in ("", m.fs_name) and not m.subdirectory][:1]
+        own = [m for m in mounts() if m.kind == lustre.KIND and options.fs in ("", m.fs_name)]
+        given = [m.path for m in own if not m.subdirectory][:1]
     for text in given:
         if os.path.isdir(text):
             found[f"default of {text}"] = _default(text, target)

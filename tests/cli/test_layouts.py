@@ -139,6 +139,15 @@ def test_draws_a_picture(tmp_path: Path, capsys: Any) -> None:
     [
         (("--osts", "8"), "--list, --darshan or --history"),
         (("--osts", "8", "--list", "/nonexistent"), "a readable list of files"),
+def test_a_cephfs_that_is_mounted_here_has_no_layout_of_today(
+    tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    """It was asked for its default layout, and the command ended."""
+    monkeypatch.setenv("TARAZU_MOUNTS", f"{tmp_path}=cephfs@ceph")
+    found = answer(capsys, "--list", listed(tmp_path, SMALL), "--osts", "35")["tuned"]
+    assert not [row for row in found["rows"] if row["kind"] == "site"]
+
+
         (("--osts", "8", "--list", "LIST", "--weight", "size=2"), "one of objects, bandwidth"),
         (("--osts", "8", "--list", "LIST", "--weight", "objects=x"), "a number, 0 to 1e+06"),
         (("--osts", "8", "--list", "LIST", "--today", "8 stripes"), "a directory, or options"),
