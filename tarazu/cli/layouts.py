@@ -2,6 +2,7 @@
 
 lfs find /scratch -type f --lazy --printf '%s %p\\n' | tarazu change layouts --list - --osts 35
 tarazu change layouts --list files.txt --osts 35 --mdt-room 8T        also with small files on MDTs (DoM)
+tarazu change layouts --list files.txt --mdt-room free               the same, with what this file system's MDTs have
 tarazu change layouts --darshan *.darshan --osts 35 --picture cost.svg
 tarazu change layouts --history --today /scratch                     your recorded runs, beside the default layout there
 tarazu change layouts --list files.txt --osts 35 --weight objects=2 --weight grants=0
@@ -27,8 +28,8 @@ from tarazu.cli.output import Progress, number, print_json, print_table, size, w
 from tarazu.config import Settings
 from tarazu.daemons.asking import view_in, view_of
 from tarazu.errors import BadInput, LayoutError, TarazuError
-from tarazu.layout import pfl as pfl_file
 from tarazu.filesystem import lustre
+from tarazu.layout import pfl as pfl_file
 from tarazu.layout import rules
 from tarazu.layout.manager import FILE_SYSTEMS_OWN
 from tarazu.layout.setstripe import parse_layout
@@ -44,6 +45,8 @@ from tarazu.stats.client import mounts
 from tarazu.units import MIB, counted, human_bytes
 
 MOST_OSTS = 65_000
+FREE = -1
+"""In place of a size: as the view's MDTs have."""
 LEAST_FILES = 2
 
 
@@ -79,10 +82,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stripe-size", type=size, default=MIB, metavar="SIZE", help="(default 1M)")
     parser.add_argument(
         "--mdt-room",
-        type=size,
+        type=lambda text: FREE if text == "free" else size(text),
         default=0,
         metavar="SIZE",
-        help="of all MDTs, for parts of these files (default: none, no DoM)",
+        help="of all MDTs, for parts of these files; free: what they have left, but for allocate.reserve_share"
+        " (default: none, no DoM)",
     )
     parser.add_argument("--no-sel", action="store_true", help="no components that extend themselves")
     parser.add_argument(
@@ -121,7 +125,7 @@ def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if options.picture:
         from tarazu.pfl.picture import draw
-    target = _target(settings, options)
+    target, room_bytes = _target(settings, options)
     site = _today(settings, options, target)
     halves, notes = Halves(), []
     with Progress() as progress:
@@ -141,7 +145,7 @@ def execute(options: argparse.Namespace) -> int:
         if min(first.files, second.files) < 1 or halves.all.files < LEAST_FILES:
             raise BadInput("tarazu change layouts", "files for two halves", counted(halves.all.files, "file"))
         progress("searching")
-        wanted = Tuning(target, options.components, options.mdt_room, options.by_bytes, not options.no_sel)
+        wanted = Tuning(target, options.components, room_bytes, options.by_bytes, not options.no_sel)
         found = tune(first, second, by, wanted, site)
         progress("Lustre's own allocator")
         layouts = {row.name: parse_layout(row.setstripe)[0] for row in found.rows}
@@ -156,36 +160,53 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
-def _target(settings: Settings, options: argparse.Namespace) -> Target:
-    """What files are laid out for. Raises BadInput, Unavailable."""
+def _target(settings: Settings, options: argparse.Namespace) -> tuple[Target, int]:
+    """What files are laid out for, and the bytes of them that MDTs may hold. Raises BadInput, Unavailable."""
     if options.stripe_size % (64 << 10) or not 0 < options.stripe_size < 1 << 32:
         raise BadInput("--stripe-size", "a multiple of 64K below 4G", options.stripe_size)
     if options.speed and options.speed < MIB:
         raise BadInput("--speed", "1M or more", options.speed)
     known: dict[str, object] = {}
+    room_bytes = options.mdt_room
     if options.osts:
         known["osts"] = options.osts
+        if room_bytes == FREE:
+            raise BadInput("--mdt-room", "a size, where --osts stands for the view", "free")
     else:
         view = view_in(options.view) if options.view else view_of(settings, options.fs)[0]
         known |= _known(view)
+        if room_bytes == FREE:
+            room_bytes = _mdt_room(view, settings.allocate.weights.reserve_share)
     if options.speed:
         known["ost_bytes_per_s"] = float(options.speed)
-    return Target(
+    target = Target(
         **known,  # type: ignore[arg-type]
         request_s=options.request,
         stripe_size_bytes=options.stripe_size,
         weights=_weights(options.weight),
     )
+    return target, room_bytes
+
+
+def _mdt_room(view: SystemView, reserve_share: float) -> int:
+    """Bytes. Raises BadInput where the view has no MDT that can be used."""
+    usable = [m for m in view.mdts if m.usable]
+    if not usable:
+        raise BadInput(
+            view.fs_name or "--view", "an MDT that can be used (tarazu-ossd runs on each MDS)", "none"
+        )
+    return sum(max(0, m.avail_bytes - int(m.total_bytes * reserve_share)) for m in usable)
 
 
 def _known(view: SystemView) -> dict[str, object]:
-    """OSTs, their room, and the rate of a usual one where any was seen busy."""
+    """OSTs, their room, the rate of a usual one where any was seen busy, and how many MDTs there are."""
     usable = [o for o in view.osts if o.usable]
     if not usable:
         raise BadInput(view.fs_name or "--view", "an OST that can be used", "none")
     known: dict[str, object] = {
         "osts": len(usable),
         "room_bytes": max(1, sum(o.avail_bytes for o in usable) // len(usable)),
+        "mdts": max(1, sum(m.usable for m in view.mdts)),
     }
     seen = sorted(o.peak_bytes_per_s for o in usable if o.peak_bytes_per_s)
     if seen:

@@ -19,7 +19,7 @@ from tarazu.cli import main
 from tarazu.layout import pfl
 from tarazu.layout.rules import check
 from tarazu.layout.setstripe import parse_layout
-from tarazu.model import Ost, SystemView
+from tarazu.model import Mdt, Ost, SystemView
 from tarazu.pfl.cost import PARTS
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.units import GIB, TIB
@@ -89,6 +89,25 @@ def test_small_files_go_to_mdts_where_there_is_room(tmp_path: Path, capsys: Any)
     assert "-L mdt" not in none["command"]
 
 
+def test_room_and_number_of_mdts_are_those_of_the_view(tmp_path: Path, capsys: Any) -> None:
+    path, view = listed(tmp_path, SMALL), tmp_path / "view.json"
+
+    def asked(*avail: int) -> Any:
+        osts = tuple(Ost(n, "oss", TIB, TIB, TIB // 2) for n in range(12))
+        mdts = tuple(Mdt(n, "mds", TIB, free, 10**6, 10**6 - 1) for n, free in enumerate(avail))
+        view.write_bytes(msgspec.json.encode(SystemView("lustre", 0.0, osts, mdts=mdts)))
+        return answer(capsys, "--view", str(view), "--list", path, "--mdt-room", "free")
+
+    found = asked(TIB // 2, TIB // 2, 0)
+    assert found["target"]["mdts"] == 2 and "-L mdt" in found["tuned"]["command"]
+    full = asked(TIB // 1000, TIB // 1000)
+    assert full["target"]["mdts"] == 2 and "-L mdt" not in full["tuned"]["command"], "what is kept free"
+    words = ["change", "layouts", "--view", str(view), "--list", path, "--mdt-room", "free"]
+    view.write_bytes(msgspec.json.encode(SystemView("lustre", 0.0, (Ost(0, "oss", TIB, TIB, TIB),))))
+    assert main(words) == 2
+    assert "an MDT that can be used" in capsys.readouterr().err
+
+
 def test_weights_prices_and_counts_count(tmp_path: Path, capsys: Any) -> None:
     path = listed(tmp_path, SMALL + LARGE)
     dear = answer(capsys, "--list", path, "--osts", "35", "--weight", "objects=3000", "--no-sel")["tuned"]
@@ -120,6 +139,15 @@ def test_reads_logs_histories_and_a_view(tmp_path: Path, capsys: Any, monkeypatc
     assert own["files"] > 0 and own["files"] % 8 == 0
 
 
+def test_a_cephfs_that_is_mounted_here_has_no_layout_of_today(
+    tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    """It was asked for its default layout, and the command ended."""
+    monkeypatch.setenv("TARAZU_MOUNTS", f"{tmp_path}=cephfs@ceph")
+    found = answer(capsys, "--list", listed(tmp_path, SMALL), "--osts", "35")["tuned"]
+    assert not [row for row in found["rows"] if row["kind"] == "site"]
+
+
 def test_a_list_comes_from_standard_input(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     content = Path(listed(tmp_path, SMALL + LARGE)).read_bytes() + b"odd\n" * 3
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
@@ -137,17 +165,9 @@ def test_draws_a_picture(tmp_path: Path, capsys: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("--osts", "8", "--list", "LIST", "--mdt-room", "free"), "a size, where --osts"),
         (("--osts", "8"), "--list, --darshan or --history"),
         (("--osts", "8", "--list", "/nonexistent"), "a readable list of files"),
-def test_a_cephfs_that_is_mounted_here_has_no_layout_of_today(
-    tmp_path: Path, capsys: Any, monkeypatch: Any
-) -> None:
-    """It was asked for its default layout, and the command ended."""
-    monkeypatch.setenv("TARAZU_MOUNTS", f"{tmp_path}=cephfs@ceph")
-    found = answer(capsys, "--list", listed(tmp_path, SMALL), "--osts", "35")["tuned"]
-    assert not [row for row in found["rows"] if row["kind"] == "site"]
-
-
         (("--osts", "8", "--list", "LIST", "--weight", "size=2"), "one of objects, bandwidth"),
         (("--osts", "8", "--list", "LIST", "--weight", "objects=x"), "a number, 0 to 1e+06"),
         (("--osts", "8", "--list", "LIST", "--today", "8 stripes"), "a directory, or options"),
