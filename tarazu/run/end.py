@@ -101,18 +101,25 @@ def _parse(
         problems.append(step.others.lost(lost_ranks))
     elif (one.dropped_records or one.lost_bytes) and not one.exit_status:
         problems.append("records are lost: a spool is full or damaged")
-    in_maps = {plans.step.fs_name for plans in step.plans if plans.generation}
-    return [run if run.step.fs_name in in_maps else _without_map(run) for run in runs], len(damaged)
+    plans_of = {plans.step.fs_name: plans for plans in step.plans}
+    return [_as_planned(run, plans_of.get(run.step.fs_name)) for run in runs], len(damaged)
 
 
-def _without_map(run: RunRecord) -> RunRecord:
-    """A run on a file system of which no map ever held a row: nothing there was late or a miss."""
+def _as_planned(run: RunRecord, plans: Plans | None) -> RunRecord:
+    """Of files, and of directories, nothing was late or a miss where no map ever held a row of one: as when all files
+    are too small, and directories got MDTs.
+    """
     never = ("late", "miss")
-    files = [msgspec.structs.replace(f, outcome="unmanaged") if f.outcome in never else f for f in run.files]
-    directories = [
-        msgspec.structs.replace(d, outcome="unmanaged") if d.outcome in never else d for d in run.directories
-    ]
-    return msgspec.structs.replace(run, files=tuple(files), directories=tuple(directories))
+    files, directories = run.files, run.directories
+    if not (plans and plans.planned_files):
+        files = tuple(
+            msgspec.structs.replace(f, outcome="unmanaged") if f.outcome in never else f for f in files
+        )
+    if not (plans and plans.placed_directories):
+        directories = tuple(
+            msgspec.structs.replace(d, outcome="unmanaged") if d.outcome in never else d for d in directories
+        )
+    return msgspec.structs.replace(run, files=files, directories=directories)
 
 
 def _remember(step: Step, run: RunRecord) -> None:

@@ -75,6 +75,26 @@ def test_the_line_says_in_a_word_why_files_were_left() -> None:
     assert said("hit", stopped="stopped by /etc/tarazu/stop") == "disabled"
 
 
+def test_small_files_are_no_misses_of_a_map_that_holds_directories() -> None:
+    """The next run was recorded in full, and forecast from this one alone: all its files "were not found"."""
+    one = sample().files[0]
+    made = DirectoryRecord("/d", "/d", "/d", 0, (0,), 0, 0, 1.0, outcome="miss")
+    run = msgspec.structs.replace(
+        sample(), files=(msgspec.structs.replace(one, outcome="miss"),), directories=(made,)
+    )
+
+    def outcomes(files: int, directories: int) -> tuple[str, str]:
+        plans: Any = SimpleNamespace(planned_files=files, placed_directories=directories)
+        planned = end._as_planned(run, plans)
+        return planned.files[0].outcome, planned.directories[0].outcome
+
+    assert outcomes(0, 5) == ("unmanaged", "miss")
+    assert outcomes(3, 0) == ("miss", "unmanaged")
+    assert outcomes(3, 5) == ("miss", "miss")
+    bare = end._as_planned(run, None)
+    assert (bare.files[0].outcome, bare.directories[0].outcome) == ("unmanaged", "unmanaged")
+
+
 def test_the_line_says_why_no_mdt_was_given() -> None:
     """Of the first run that asks in vain; later plans do not ask, and say so themselves (`mdt_left`)."""
     of = DirectoryRecord("/d", "/d", "/d", 0, (0,), 0, 0, 1.0)
