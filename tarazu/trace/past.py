@@ -26,7 +26,7 @@ from tarazu.trace.records import (
     PastFile,
     PastRun,
 )
-from tarazu.trace.runfile import MAX_RUN_BYTES, TooLarge, bytes_read, check_count, read_header, reader
+from tarazu.trace.runfile import MAX_RUN_BYTES, Header, TooLarge, bytes_read, check_count, read_header, reader
 from tarazu.trace.table import COLUMNS, LONGEST_NAME
 from tarazu.units import counted
 
@@ -65,14 +65,15 @@ class _Full(Exception):
 
 
 def read_past(
-    descriptors: Sequence[int], last: int, limits: HistoryLimits | None = None
+    descriptors: Sequence[int], last: int, limits: HistoryLimits | None = None, *, files: bool = True
 ) -> tuple[list[PastRun], list[str]]:
     """The newest `last` of these runs (oldest first, so given and so returned), and what is wrong with others.
 
+    `files`: whether their files are read, which take almost all of the time; without them outcomes are empty, too.
     The descriptors stay open and their offsets as they are. A run that cannot be used is left out; when the
     limits are reached the oldest ones are.
     """
-    reading = _Reading(limits or HistoryLimits())
+    reading = _Reading(limits or HistoryLimits(), files)
     wanted = descriptors[max(len(descriptors) - last, 0) :]
     runs: list[PastRun] = []
     problems = []
@@ -101,8 +102,9 @@ def named(descriptor: int) -> str:
 class _Reading:
     """Reads runs, newest first."""
 
-    def __init__(self, limits: HistoryLimits) -> None:
+    def __init__(self, limits: HistoryLimits, files: bool) -> None:
         self.limits = limits
+        self._with_files = files
         self._left_bytes, self._left_files = limits
         self._runs = 0
         self._names: dict[str, str] = {}
@@ -132,16 +134,8 @@ class _Reading:
         header = read_header(file, where)
         run = header.run(where)
         directories = read_directories(header.directories, where)
-        if header.files > self._left_files:
-            raise _Full
         counts = dict.fromkeys(OUTCOMES, 0)
-        rows = Csv(file, where, COLUMNS, error=TraceError, first_line=2)
-        try:
-            files = tuple(map(self._converter(header.files, counts), rows))
-        except (ValueError, KeyError) as error:
-            raise TraceError(rows.place, "a file of a run", str(error)) from None
-        check_count(header, len(files), where)
-        self._left_files -= len(files)
+        files = self._files(file, where, header, counts) if self._with_files else ()
         self._runs += 1
         return PastRun(
             step=run.step,
@@ -159,6 +153,20 @@ class _Reading:
             phases=run.phases,
             directories=directories,
         )
+
+    def _files(
+        self, file: TextIO, where: str, header: Header, counts: dict[str, int]
+    ) -> tuple[PastFile, ...]:
+        if header.files > self._left_files:
+            raise _Full
+        rows = Csv(file, where, COLUMNS, error=TraceError, first_line=2)
+        try:
+            files = tuple(map(self._converter(header.files, counts), rows))
+        except (ValueError, KeyError) as error:
+            raise TraceError(rows.place, "a file of a run", str(error)) from None
+        check_count(header, len(files), where)
+        self._left_files -= len(files)
+        return files
 
     def _converter(self, most: int, counts: dict[str, int]) -> Callable[[list[str]], PastFile]:
         """Row → PastFile; counts outcomes. A million rows come by: only what is used is looked at."""

@@ -14,6 +14,9 @@ PlanRequest (SCM_RIGHTS), so clientd needs no right to read them; who asks is kn
     any        ── PlansQuery, ViewQuery, StatusQuery ──►  ◄── PlansReply, messages.ViewReply, StatusAnswer ──
     any        ── ThenQuery ──► clientd            ◄── messages.ThenReply ──
 
+The directories of a plan may be asked for first, and then its files (`PlanRequest.part`): of a run of many files they
+are known in a fraction of the time, and they are what a program makes first.
+
 Busy instead of any answer: clientd has no room for this user now.
 """
 
@@ -53,6 +56,9 @@ MAX_CLOSED = 10_000
 """Files in one StepProgress; well below MAX_REQUEST_BYTES."""
 
 
+DIRECTORIES, FILES = "directories", "files"
+
+
 class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     """Predict the next run of `step` from the history files sent along, and have its files placed."""
 
@@ -82,6 +88,8 @@ class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     """MDT indices that the client is connected to. Fewer than two: no directory is placed."""
     kind: str = "lustre"
     """Of the file system. With `ceph` the client has no list of targets: mdsd's is all there is."""
+    part: str = ""
+    """What is wanted: DIRECTORIES, FILES, or all. Of no histories but their first lines the directories are known."""
 
 
 class DirectoriesWanted(msgspec.Struct, frozen=True, tag="directories?"):
@@ -171,6 +179,8 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     mdt_cost_bound: float = 0.0
     mdt_reason: str = ""
     """Why directories are left to Lustre's own balance; these three as in `messages.AllocationReply`."""
+    part: str = ""
+    """As asked for; empty: this is all, as always of a clientd that knows no parts."""
     odd: tuple[int, ...] = ()
     """On the way only: places in `files` whose names are those of `names.to_text`."""
 

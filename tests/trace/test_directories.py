@@ -16,7 +16,7 @@ from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK, JobStep
 from tarazu.trace import directories
 from tarazu.trace.parser import parse_runs
-from tarazu.trace.past import read_past
+from tarazu.trace.past import HistoryLimits, read_past
 from tarazu.trace.records import FOUND, OUTCOMES, DirectoryRecord, RunRecord, creates_by_parent
 from tarazu.trace.runfile import encode_run
 from tarazu.trace.spool import parse_spools
@@ -175,6 +175,18 @@ def test_a_forecast_reads_them_without_unfolding_ranks(tmp_path: Path) -> None:
     assert not problems
     assert (one.key, one.rank, one.creator, one.creator_count) == ("/out", -1, 0, 16_000_001)
     assert (one.creates, one.existed, one.outcome) == (5, False, "hit")
+
+
+def test_a_forecast_of_directories_alone_reads_no_file(tmp_path: Path) -> None:
+    """They stand in the first line: of 256,000 files they would be known after seconds, when they are made already."""
+    made = DirectoryRecord("/out", "/out", "/out", 0, (0,), 0, 0, 1.0, 5, False, "hit")
+    first, *lines = encode_run(msgspec.structs.replace(sample(), directories=(made,))).splitlines(True)
+    path = tmp_path / "one.run"
+    path.write_bytes(b"".join([first, lines[0], b"no,row\n" * 1000]))
+    with path.open("rb") as file:
+        (past,), problems = read_past([file.fileno()], 10, HistoryLimits(files=0), files=False)
+    assert not problems and past.files == () and past.outcomes == {}
+    assert [(d.key, d.creates) for d in past.directories] == [("/out", 5)]
 
 
 def test_a_reader_of_before_takes_the_run_without_them() -> None:

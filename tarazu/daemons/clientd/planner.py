@@ -116,8 +116,9 @@ class Planner:
                 return local.PlanReply("declined", now.why_closed)
         until_s = request.from_s + self.settings.predict.horizon_s
         own = self.settings.forwarding
-        forwarding = own if self.policy.stripe_count == "curve" else None
-        routing = own if own.routers != "observe" else None
+        files = request.part != local.DIRECTORIES
+        forwarding = own if files and self.policy.stripe_count == "curve" else None
+        routing = own if files and own.routers != "observe" else None
         job = ForecastTask(
             step,
             request.from_s,
@@ -129,6 +130,7 @@ class Planner:
             routing.router_curves if routing else "",
             routing.benchmarks if routing else "",
             self.forecasts.seconds,
+            request.part,
         )
         request_id = uuid.uuid4().hex
         with ExitStack() as stack:
@@ -186,7 +188,7 @@ class Planner:
             # A file lies in one pool, which CRUSH spreads over its OSDs.
             return replace(self.policy, stripe_count="1", striping="raid0", rules=()), ""
         policy = self.policy
-        if policy.stripe_count != "curve":
+        if policy.stripe_count != "curve" or request.part == local.DIRECTORIES:
             return policy, ""
         if found.profile is None:
             return (

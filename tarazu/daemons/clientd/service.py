@@ -29,6 +29,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from tarazu import config
 from tarazu.config import without_password
 from tarazu.config.taking_part import Who, user_of, why_not
@@ -279,7 +281,8 @@ class Clientd(Service):
             case local.PlanRequest():
                 self.counts["plans"] += 1
                 channel.limit(TURN_S + CONVERSATION_S)
-                with self.plans.turn(uid, turns_of(channel.descriptors), TURN_S):
+                turns = 1 if message.part == local.DIRECTORIES else turns_of(channel.descriptors)
+                with self.plans.turn(uid, turns, TURN_S):
                     self._plan(channel, message, uid)
             case local.StepProgress():
                 self.counts["progress"] += 1
@@ -338,8 +341,9 @@ class Clientd(Service):
                 raise WireError("clientd socket", "the layouts of directories", type(answer).__name__)
             return answer
 
-        large = turns_of(named) > 1
+        large = message.part != local.DIRECTORIES and turns_of(named) > 1
         reply = self.planner.plan(message, named, uid, directories, self._note, large=large)
+        reply = msgspec.structs.replace(reply, part=message.part)
         self.planned[reply.status] += 1
         self.plan_seconds.observe(time.monotonic() - begin)
         channel.limit(EXCHANGE_S)

@@ -95,6 +95,8 @@ class Plans:
         """OSTs that files to come were planned on, and are no longer → why."""
         self._gone: dict[int, tuple[str, float]] = {}
         """OST → why it was left, and when."""
+        self._files_left = False
+        """Of what is asked for the directories have come, and no files yet."""
         self._anew = False
         """The next plan is to come instead of those before."""
         self._ost_count = self._mdt_count = 0
@@ -115,13 +117,26 @@ class Plans:
         began, instead = time.monotonic(), self._anew
         # What a late plan would hold of the past is there already; the run may be slower than those before.
         from_s = max(0.0 if instead else self._until_s, elapsed_s - max(SURELY_PAST_S, elapsed_s / 4))
-        reply, fs = self._asking.from_history(history, from_s, attempt=attempt, instead_of=self._in_vain)
-        self.accept(reply, fs, guess=False, asked_at=began, instead=instead)
-        if reply.status in NOT_NOW:
-            return NOT_NOW[reply.status]
+        parts: tuple[str, ...] = ("",)
+        if not instead and self._files_left:
+            parts = (local.FILES,)
+        elif not (instead or attempt) and self._asking.in_parts(history):
+            parts = (local.DIRECTORIES, local.FILES)
+        next_s = None
+        for part in parts:
+            reply, fs = self._asking.from_history(
+                history, from_s, part, attempt=attempt, instead_of=self._in_vain
+            )
+            self.accept(reply, fs, guess=False, asked_at=began, instead=instead)
+            if reply.status in NOT_NOW:
+                return NOT_NOW[reply.status]
+            next_s = min((each for each in (next_s, reply.next_s) if each is not None), default=None)
+            self._files_left = reply.part == local.DIRECTORIES
+            if not self._files_left:
+                break
         with self._lock:
             if not self._anew:  # else OSTs of this plan have left meanwhile
-                self._until_s, self.next_s = reply.until_s, reply.next_s
+                self._until_s, self.next_s = reply.until_s, next_s
         self._raise_refusal()
         return None
 

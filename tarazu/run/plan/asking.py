@@ -24,6 +24,8 @@ from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
 
+MANY_FILES_BYTES = 4 << 20
+"""Of the histories: a plan takes seconds then, and its directories are asked for first."""
 ANSWER_S = 60.0
 """Longest wait for one answer of clientd; it declines by itself long before."""
 
@@ -44,15 +46,25 @@ class PlanQuestion(NamedTuple):
     def side(self) -> filesystem.Side:
         return filesystem.of(self.mounts)
 
+    def in_parts(self, history: History) -> bool:
+        """Whether directories are worth a question of their own: an MDT may be chosen, and the files take long."""
+        if not self.place or len(self.side.file_system(self.step.fs_name, self.root).mdts) < 2:
+            return False
+        sizes = 0
+        for path in history.paths(self.step.fs_name, self.step.application)[-RUNS:]:
+            with contextlib.suppress(OSError):
+                sizes += path.stat().st_size
+        return sizes > MANY_FILES_BYTES
+
     def from_history(
-        self, history: History, from_s: float, **details: int
+        self, history: History, from_s: float, part: str = "", **details: int
     ) -> tuple[local.PlanReply, client.FileSystem]:
         """The plan of what comes `from_s` after the start on; `details`: more of `PlanRequest`. Raises TarazuError."""
         paths = history.paths(self.step.fs_name, self.step.application)
         with contextlib.ExitStack() as stack:
             files = (opened(path) for path in paths[-RUNS:])
             runs = [stack.enter_context(file).fileno() for file in files if file]
-            return self._converse(runs, from_s=from_s, **details)
+            return self._converse(runs, from_s=from_s, part=part, **details)
 
     def from_run(self, run_so_far: RunRecord, **details: int) -> tuple[local.PlanReply, client.FileSystem]:
         """The plan of the next steps of this run, from itself. Raises TarazuError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -12,13 +13,15 @@ from tarazu.errors import TarazuError
 from tarazu.left import MAY_NOT_CHOOSE
 from tarazu.model import FileName
 from tarazu.run.plan.accepted import PLANS_OF_DIRECTORIES, Plans
-from tarazu.run.plan.asking import PlanQuestion
+from tarazu.run.plan.asking import MANY_FILES_BYTES, PlanQuestion
 from tarazu.run.plan.map_writer import MapWriter
 from tarazu.stats.client import FileSystem, Mount, file_system
 from tarazu.store.control import write_control
 from tarazu.store.placement_map import PlacementMap, read_map
+from tarazu.trace.history import History
 from tarazu.wire import local
 from tests.run.plan.conftest import STEP, reply
+from tests.trace.test_history import sample
 
 FS = FileSystem("lustre", frozenset(range(4)), frozenset(range(4)), {}, mdts=frozenset({0, 2}))
 
@@ -96,6 +99,87 @@ def test_files_and_directories_are_in_one_map_and_old_plans_directories_go(plans
         range(last - PLANS_OF_DIRECTORIES + 1, last + 1)
     )
     assert rows.entries
+
+
+class Clientd(PlanQuestion):
+    """Answers these, in turn."""
+
+    asked: list[tuple[str, int]]
+    answers: list[local.PlanReply]
+
+    def in_parts(self, history: History) -> bool:
+        return True
+
+    def from_history(
+        self, history: History, from_s: float, part: str = "", **details: int
+    ) -> tuple[local.PlanReply, FileSystem]:
+        self.asked.append((part, details["attempt"]))
+        return self.answers.pop(0), FS
+
+
+@pytest.fixture
+def parted(tmp_path: Path) -> Plans:
+    write_control(tmp_path)
+    asking = Clientd(Settings(), STEP, [Mount("/mnt", "lustre")], "/", place=True)
+    asking.asked, asking.answers = [], []
+    return Plans(asking, MapWriter(tmp_path))
+
+
+def ask(plans: Plans, attempt: int, *answers: local.PlanReply) -> list[tuple[str, int]]:
+    asking = plans._asking
+    assert isinstance(asking, Clientd)
+    asking.asked.clear()
+    asking.answers[:] = answers
+    plans.ask(History("/nowhere"), 0.0, attempt)
+    return list(asking.asked)
+
+
+DIRECTORIES = local.PlanReply(
+    "planned",
+    plan_id=1,
+    request_id="r",
+    directories=(made(1),),
+    until_s=60.0,
+    next_s=30.0,
+    part="directories",
+)
+FILES = msgspec.structs.replace(reply(0), until_s=60.0, part="files")
+
+
+def test_directories_of_many_files_are_in_the_map_before_the_files(parted: Plans) -> None:
+    assert ask(parted, 0, DIRECTORIES, FILES) == [("directories", 0), ("files", 0)]
+    assert newest(parted).directories and newest(parted).entries and parted.generation == 2
+    assert parted.next_s == 30.0, "when more directories come, also where no more files do"
+
+
+def test_directories_that_have_come_are_not_asked_for_again(parted: Plans) -> None:
+    """Their creates would be promised twice."""
+    busy = local.PlanReply("declined", "mdsd is busy", part="files")
+    assert ask(parted, 0, DIRECTORIES, busy) == [("directories", 0), ("files", 0)]
+    assert ask(parted, 1, FILES) == [("files", 1)]
+    assert newest(parted).directories and newest(parted).entries
+    assert ask(parted, 0, DIRECTORIES, FILES) == [("directories", 0), ("files", 0)]
+
+
+def test_a_clientd_of_before_answers_with_all_at_once(parted: Plans) -> None:
+    whole = msgspec.structs.replace(reply(0), directories=(made(1),))
+    assert ask(parted, 0, whole) == [("directories", 0)]
+    assert newest(parted).directories and newest(parted).entries
+
+
+def test_parts_are_for_many_files_and_several_mdts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for index in (0, 1):
+        (tmp_path / f"sys/fs/lustre/mdc/lustre-MDT{index:04x}-mdc-ffff88810f466800").mkdir(parents=True)
+    asking = PlanQuestion(Settings(), STEP, [Mount("/mnt", "lustre")], str(tmp_path), place=True)
+    history = History(tmp_path / "history")
+    assert not asking.in_parts(history)
+    run = msgspec.structs.replace(sample(application=STEP.application), step=STEP)
+    path = history.append(run)
+    assert not asking.in_parts(history)
+    os.truncate(path, MANY_FILES_BYTES + 1)
+    assert asking.in_parts(history)
+    assert not asking._replace(place=False).in_parts(history)
+    assert not asking._replace(root=str(tmp_path / "none")).in_parts(history)
 
 
 def test_an_mdt_that_does_not_exist_is_never_named(plans: Plans) -> None:

@@ -65,6 +65,8 @@ class ForecastTask(msgspec.Struct, frozen=True, tag="job"):
     router_benchmarks: str = ""
     seconds: float = 60.0
     """In which `ForecastSummary` has to be told."""
+    part: str = ""
+    """As in `local.PlanRequest`."""
 
 
 class ForecastSummary(msgspec.Struct, frozen=True, tag="found"):

@@ -36,6 +36,7 @@ from tarazu.wire.messages import StepProfile
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
 CURVE_S = 5.0
 """For an application's curve: benchmarks that take longer to read are no reason to delay a job."""
+NO_FILES = aipa.Prediction((), {}, 0.0)
 MOST_DESCRIPTORS = local.MAX_DESCRIPTORS + 16
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -97,10 +98,13 @@ def serve(pipe: Pipe) -> None:
 def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
     """Tell what was found; the files expected in the job's time."""
     until = time.monotonic() + job.seconds
-    history, problems = read_past(pipe.descriptors, RUNS)
+    history, problems = read_past(pipe.descriptors, RUNS, files=job.part != local.DIRECTORIES)
     pipe.close_descriptors()
-    prediction = predicted(history, job.step, job.horizon_s, in_run=job.in_run)
-    made = predicted_directories(history, job.step, job.horizon_s, in_run=job.in_run)
+    prediction, made = NO_FILES, directories.DirectoryPrediction(())
+    if job.part != local.DIRECTORIES:
+        prediction = predicted(history, job.step, job.horizon_s, in_run=job.in_run)
+    if job.part != local.FILES:
+        made = predicted_directories(history, job.step, job.horizon_s, in_run=job.in_run)
     refused = directories.may_not_choose(history)
     profile, curve, router_profile = None, "", None
     earlier = history[:-1] if job.in_run else history
