@@ -445,6 +445,27 @@ def test_who_does_not_want_it_gets_none(dne: Placed, setting: dict[str, str], ou
     assert [d.outcome for d in dne.directories] == ([] if outcome is None else [outcome])
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's stop file counts")
+def test_the_sites_stop_file_keeps_directories_where_lustre_puts_them(dne: Placed) -> None:
+    stop = dne.work / "etc/stop"
+    stop.parent.mkdir(mode=0o755)
+    assert dne.bare(["mkdir", "-p", "deep/1/2/3"]).returncode == 0
+    parents = dne.bed.mdt("deep/1/2/3")
+    dne.map(directories=rows("/deep/1/2/3/a", "/deep/1/2/3/b", mdts=[(parents + 1) % MDTS]))
+    stop.touch()
+    assert dne.python("import os; os.mkdir('deep/1/2/3/a')", TARAZU_STOP=str(stop)).stderr == ""
+    assert dne.bed.mdt("deep/1/2/3/a") == parents and dne.directories == []
+    stop.unlink()
+    assert dne.python("import os; os.mkdir('deep/1/2/3/b')", TARAZU_STOP=str(stop)).stderr == ""
+    assert dne.bed.mdt("deep/1/2/3/b") != parents and dne.directory("/deep/1/2/3/b").outcome == HIT
+
+
+def test_liblustreapi_is_for_files_alone(dne: Placed) -> None:
+    dne.map(directories=rows("/a"))
+    assert dne.python("import os; os.mkdir('a')", TARAZU_APPLY="llapi").stderr == ""
+    assert dne.bed.mdt("a") == 1 and dne.directory("/a").outcome == HIT
+
+
 SET_DEFAULT = """
 import fcntl, os, struct, sys
 count, offset = map(int, sys.argv[1:])
