@@ -158,7 +158,7 @@ print(longest)
 
 def test_a_full_pool(cluster: Cluster, on_ceph: OnCeph) -> None:
     """One's own file goes where it would have gone."""
-    cluster.ceph("osd pool create", pool="full", pg_num=8, pool_type="replicated", rule="nvme")
+    cluster.ceph("osd pool create", pool="full", pg_num=8, pool_type="replicated", rule="c")
     cluster.ceph("fs add_data_pool", fs_name="cephfs", pool="full")
     on_ceph.pools |= {p["poolname"]: p["poolnum"] for p in cluster.ceph("osd lspools")}
     on_ceph.map(*(on_ceph.row(f"/{name}", "full") for name in ("before", *(f"f{i}" for i in range(30)))))
