@@ -7,14 +7,16 @@
  * five seconds: nobody could write meanwhile. fsync has it written; fdatasync does not, nor does reading the layout.
  */
 #include "place/ceph.h"
+#include "base/hash.h"
 #include "base/rawsys.h"
 #include "core/lov_request.h"
 
 #include <sys/xattr.h>
 
 #define XATTR_POOL "ceph.file.layout.pool"
+#define XATTR_POOL_ID "ceph.file.layout.pool_id"
 
-enum { KEEP_SIZE = 1, POOL_NAME_MAX = 256 };
+enum { KEEP_SIZE = 1, POOL_NAME_MAX = 256, ERRNO_BITS = 16 };
 
 static int set_pool(int fd, const char *pool)
 {
@@ -48,31 +50,60 @@ static int try_pool(int fd)
     return error == EPERM || error == EACCES || error == ENOSPC ? error : 0;
 }
 
+/* The pool that the file has, as it can be set again. True where it is `id`, of which not every client tells. */
+static bool look_up(int fd, const char *id, char former[POOL_NAME_MAX])
+{
+    ssize_t length = fgetxattr(fd, XATTR_POOL_ID, former, POOL_NAME_MAX - 1);
+    bool by_id = length > 0;
+
+    if (!by_id)
+        length = fgetxattr(fd, XATTR_POOL, former, POOL_NAME_MAX - 1);
+    former[length > 0 ? length : 0] = '\0';
+    return by_id && strcmp(former, id) == 0;
+}
+
 /*
- * 0 or an errno, with the pool that the file had at first. Where others are expected to open the file it is not tried
- * out: one that writes meanwhile would find that its pool cannot be used. The step's leader has tried it out.
+ * 0 or an errno, with the pool that the file had at first; that needs not be set. Where others are expected to open the
+ * file it is not tried out: one that writes meanwhile would find that its pool cannot be used. The step's leader has
+ * tried it out.
  */
 static int give_pool(struct tz_create *c, int fd, uint16_t pool)
 {
     bool tries = !c->shared && (c->call.flags & O_ACCMODE) != O_RDONLY && !(c->call.mode & (S_ISUID | S_ISGID));
     char id[8], former[POOL_NAME_MAX];
-    ssize_t length = 0;
     int error;
 
     put_decimal(id, pool);
-    if (tries)
-        length = fgetxattr(fd, XATTR_POOL, former, sizeof former - 1);
+    if (look_up(fd, id, former))
+        return 0;
     error = set_pool(fd, id);
-    if (error || length <= 0)
+    if (error || !tries || !former[0])
         return error;
     error = try_pool(fd);
-    if (error) {
-        former[length] = '\0';
+    if (error)
         set_pool(fd, former);
-    }
     if (error && error != ENOSPC)
         tz_store(&c->where.mount->barred, (uint64_t)pool << 32 | (uint32_t)error);
     return error;
+}
+
+/*
+ * A client's rights may differ by directory. Of each that refuses a pool it is known where a later one has not taken
+ * its place; then it is asked once more.
+ */
+static uint64_t *refusing(const struct tz_create *c, uint64_t *directory)
+{
+    const char *last = memrchr(c->where.key, '/', c->where.key_length);
+
+    *directory = tz_hash_text(c->where.key, last ? (size_t)(last - c->where.key) : 0, 0);
+    return &c->where.mount->refusing[*directory % TZ_REFUSING];
+}
+
+static void note_refusing(const struct tz_create *c, int error)
+{
+    uint64_t directory, *slot = refusing(c, &directory);
+
+    tz_store(slot, directory >> ERRNO_BITS << ERRNO_BITS | (uint16_t)error);
 }
 
 /* What the MDS took, in the form in which all layouts are recorded. */
@@ -111,19 +142,22 @@ static void place(struct tz_create *c, const struct tz_plan *plan, int fd, uint1
         c->outcome = TZ_SKIPPED;
     } else {
         refused(c, error);
-        /* The key of this client lacks `p`, unless an access list of the directory made the file read-only. */
+        /* The key of this client lacks `p` here, unless an access list of the directory made the file read-only. */
         if ((error == EACCES || error == EPERM) && tz_load(&mount->barred) >> 32 != pool && tz_look(fd, &st) == 0 &&
             (st.mode & S_IWUSR))
-            tz_store(&mount->no_pools, (uint32_t)error);
+            note_refusing(c, error);
     }
 }
 
 /* Why it need not be tried; 0 where it may be. */
-static int known_refusal(const struct tz_mount *mount, uint16_t pool)
+static int known_refusal(const struct tz_create *c, uint16_t pool)
 {
-    uint64_t barred = tz_load(&mount->barred);
+    uint64_t barred = tz_load(&c->where.mount->barred), directory, known;
 
-    return barred && barred >> 32 == pool ? (int)(uint32_t)barred : (int)tz_load(&mount->no_pools);
+    if (barred && barred >> 32 == pool)
+        return (int)(uint32_t)barred;
+    known = tz_load(refusing(c, &directory));
+    return known && (known ^ directory) >> ERRNO_BITS == 0 ? (int)(uint16_t)known : 0;
 }
 
 static int join(struct tz_create *c, int fd)
@@ -168,7 +202,7 @@ int tz_ceph_open(struct tz_create *c, const struct tz_plan *plan)
     if (layout->count != 1 || layout->components[0].first_ost >= plan->row.ost_count)
         return tz_call_open(&c->call, c->call.flags); /* a file lies in one pool */
     pool = plan->row.osts[layout->components[0].first_ost];
-    error = known_refusal(c->where.mount, pool);
+    error = known_refusal(c, pool);
     if (error) {
         refused(c, error);
         return tz_call_open(&c->call, c->call.flags);

@@ -3,7 +3,7 @@
 
 #include "tz.h"
 
-enum { TZ_MOUNTS_MAX = 32 };
+enum { TZ_MOUNTS_MAX = 32, TZ_REFUSING = 64 };
 
 /* On CephFS what a map calls an OST is a data pool, by its id. */
 enum tz_kind { TZ_LUSTRE, TZ_CEPH };
@@ -19,8 +19,9 @@ struct tz_mount {
     uint32_t no_mdts;     /* atomic: with this errno this user may not choose MDTs here */
     uint64_t dev;         /* atomic: of what is mounted, 0: not looked at yet */
     enum tz_kind kind;
-    uint32_t no_pools; /* atomic: with this errno files of this CephFS can be given no pool by this process */
-    uint64_t barred;   /* atomic: a pool in which it cannot write (high half), and with what errno */
+    uint64_t
+        refusing[TZ_REFUSING]; /* atomic: directories of a CephFS in which no pool can be set, and with what errno */
+    uint64_t barred;           /* atomic: a pool in which it cannot write (high half), and with what errno */
 };
 
 extern struct tz_mounts {

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from tarazu.filesystem import ceph
+from tarazu.stats.client import Mount
 from tests.ceph.cluster import Cluster
 from tests.ceph.library import (
     ADVISED,
@@ -241,6 +243,42 @@ def test_a_client_whose_key_lacks_p_asks_once(
     assert {on.pool(name) for name in "fgh"} == {"first"}
 
 
+def test_a_client_whose_key_lacks_p_in_one_directory_is_placed_in_others(
+    cluster: Cluster, clients: Callable[..., Path], mount: Path, tmp_path: Path
+) -> None:
+    on = made(cluster, mount, tmp_path)
+    below = f"/{on.mount.relative_to(mount)}"
+    where = clients("part", f"allow rw, allow rwp path={below}/may", "allow rw")
+    on.mount = where / on.mount.relative_to(mount)
+    on.environment["TARAZU_MOUNTS"] = f"{on.mount}={FS}@ceph"
+    for directory in ("not", "may", "nor"):
+        (on.mount / directory).mkdir()
+    names = [f"{directory}/{name}" for name in "abc" for directory in ("not", "may", "nor")]
+    on.map(*(on.row(f"/{name}") for name in names))
+    assert tries(on, *names) == 2 + 3
+    for name in names:
+        expected = (HIT, 0, "third") if name.startswith("may") else (REFUSED, errno.EACCES, "first")
+        assert (on.create(f"/{name}").outcome, on.create(f"/{name}").errno, on.pool(name)) == expected
+    third = on.pools["third"]
+    mounts = [Mount(str(where), FS, kind="ceph")]
+    for first, refused in (("not", True), ("may", False)):
+        found = ceph.refused_targets(mounts, [f"{below}/{first}/x", f"{below}/{first}/new/x"], {third})
+        assert bool(found) is refused
+    assert ceph.refused_targets(mounts, [f"{below}/not/x", f"{below}/may/x"], {third}) == {}
+    assert [p.name for p in on.mount.rglob(f"{ceph.TRIED}*")] == []
+
+
+def test_a_file_whose_pool_is_the_planned_one_is_left_as_it_is(on_ceph: OnCeph) -> None:
+    """Nothing is set, and no journal is waited for."""
+    on_ceph.map(on_ceph.row("/f", "first"), on_ceph.row("/g", "first", shared=True), on_ceph.row("/h"))
+    assert tries(on_ceph, "f", "g", "h") == 1
+    assert [(c.outcome, on_ceph.recorded(c.key)) for c in on_ceph.creates] == [
+        (HIT, on_ceph.pools["first"]),
+        (HIT, on_ceph.pools["first"]),
+        (HIT, on_ceph.pools["third"]),
+    ]
+
+
 def test_a_client_without_rights_in_the_pool_gets_its_file_elsewhere(
     cluster: Cluster, clients: Callable[..., Path], mount: Path, tmp_path: Path
 ) -> None:
@@ -254,7 +292,7 @@ def test_a_client_without_rights_in_the_pool_gets_its_file_elsewhere(
 
 
 def test_a_pool_that_left_the_file_system(cluster: Cluster, on_ceph: OnCeph) -> None:
-    cluster.ceph("osd pool create", pool="gone", pg_num=8, pool_type="replicated", rule="nvme")
+    cluster.ceph("osd pool create", pool="gone", pg_num=8, pool_type="replicated", rule="c")
     cluster.ceph("fs add_data_pool", fs_name=FS, pool="gone")
     ids = {pool["poolname"]: pool["poolnum"] for pool in cluster.ceph("osd lspools")}
     on_ceph.pools |= {"gone": ids["gone"]}
