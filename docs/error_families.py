@@ -242,7 +242,7 @@ COMMANDS = (
         EVERYWHERE,
         "",
         {},
-        "No Lustre is mounted here, a library is not built, a simulation stands still, a study's process died.",
+        "No Lustre or CephFS is mounted, a library is not built, a simulation stands still, a study's process died.",
         "`tarazu doctor`. With `--debug` a command prints where the error comes from: report that as a fault.",
         raises=_no_lustre,
     ),

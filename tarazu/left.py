@@ -44,8 +44,8 @@ REASONS = {
         "ask the site; `tarazu config` shows the settings",
     ),
     NOT_LUSTRE: (
-        "no Lustre file system is mounted on this node",
-        "start the job where Lustre is mounted; `tarazu doctor` says what it sees",
+        "no Lustre file system or CephFS is mounted on this node",
+        "start the job where one is mounted; `tarazu doctor` says what it sees",
     ),
     NO_FORECAST: (
         "no earlier run of the application tells which files come, or the run wrote to a file system that its "
@@ -67,8 +67,8 @@ REASONS = {
         "`tarazu job explain FILE`; `lfs getstripe -d` of the directory; layout.foreign_defaults",
     ),
     NO_GAIN: (
-        "Lustre's own allocator does as well, by allocate.least_gain",
-        "nothing: OSTs are even without tarazu",
+        "Lustre's own allocator does as well, by allocate.least_gain, or placing takes longer than it gains (CephFS)",
+        "nothing: OSTs are even without tarazu, or the files are small",
     ),
     NO_ROOM: (
         "too few OSTs are usable or have room for the files now",
@@ -111,6 +111,8 @@ REASONS = {
 """Word → (one sentence without a full stop, what to do)."""
 
 AS_GOOD = "Lustre's own allocator does as well"
+COSTS_MORE = "placing it takes longer than it gains"
+GAINS_NOTHING = frozenset({AS_GOOD, COSTS_MORE})
 LEFT_TO_LUSTRE = "left to Lustre"
 """Status of a plan of which nothing is placed, and nothing is wrong."""
 MIRRORED = "a mirrored default layout"
@@ -133,6 +135,7 @@ MAY_NOT_CHOOSE = f"{NO_RIGHT}, as the last run was told"
 
 TEXTS = {
     AS_GOOD: NO_GAIN,
+    COSTS_MORE: NO_GAIN,
     MIRRORED: OWN_LAYOUT,
     ERASURE_CODED: OWN_LAYOUT,
     COMPRESSED: OWN_LAYOUT,

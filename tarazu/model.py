@@ -242,6 +242,8 @@ class CreateRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """What Lustre would give it without us; None: the same."""
     writers: int = 1
     """Processes that write it, each at a place of its own."""
+    place_s: float = 0.0
+    """Seconds that its making takes longer when it is placed."""
 
 
 class DirectorySpec(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -8,7 +8,6 @@ for more.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from time import perf_counter
@@ -16,7 +15,7 @@ from time import perf_counter
 import msgspec
 import numpy as np
 
-from tarazu.allocate import lsa
+from tarazu.allocate import default_target, lsa
 from tarazu.allocate.eligible import room_bytes
 from tarazu.allocate.problem import Array, Group, Problem, build
 from tarazu.allocate.timing import Timing
@@ -55,7 +54,7 @@ def loses(
     if least_gain < 0 or not ours.groups:
         return True
     if ours.view.default_target is not None:
-        return _default_loses(ours, ours.view.default_target, weights, least_gain)
+        return default_target.loses(ours, ours.view.default_target, weights, least_gain)
     if _breaks(ours.view, ours.requests, weights):
         return True
     theirs = _problem(ours.view, ours.requests, of_wave)
@@ -77,20 +76,6 @@ def loses(
             if abs(float(np.mean(times)) - most) > SURE * error:
                 break
     return not times or most <= float(np.mean(times)) - error
-
-
-def _default_loses(ours: Problem, default: int, weights: Weights, least_gain: float) -> bool:
-    """The same where all files lie on one target without us (CephFS's default data pool)."""
-    position = next((i for i, ost in enumerate(ours.osts) if ost.index == default), None)
-    if position is None or not room_bytes(ours.osts[position], weights):
-        return True
-    theirs = [dataclasses.replace(group, osts=np.full_like(group.osts, position)) for group in ours.groups]
-    placed = np.zeros(len(ours.osts))
-    placed[position] = ours.total_bytes
-    timing = Timing(ours, weights)
-    followed = timing.follows(ours.groups) and timing.follows(theirs)
-    soonest_s = timing.time_s(ours.groups, followed) * (1 + least_gain)
-    return not _fit(ours, placed) or soonest_s <= timing.time_s(theirs, followed)
 
 
 def doubt(problem: Problem) -> float:

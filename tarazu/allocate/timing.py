@@ -36,18 +36,24 @@ MAX_INTERVALS = 16
 class Timing:
     """The steps of a problem, what moves bytes in them, and how fast."""
 
-    def __init__(self, problem: Problem, weights: Weights, seen: Array | None = None) -> None:
-        """seen: bytes/s of each OST as they were seen, with whatever streams there were: none of it is lost to them."""
+    def __init__(
+        self, problem: Problem, weights: Weights, seen: Array | None = None, least_bytes_per_s: float = 1.0
+    ) -> None:
+        """seen: bytes/s of each OST as they were seen, with whatever streams there were: none of it is lost to them.
+
+        least_bytes_per_s: of the usual OST, where none was ever seen that busy.
+        """
         self._problem, self._streams = problem, seen is None
         osts = problem.osts
         # The speed per second of I/O time is no bandwidth: beside a link only what was seen to be written counts.
         known = [o.peak_bytes_per_s for o in osts if o.peak_bytes_per_s]
-        usual = float(np.quantile(known, BUSY_OSTS)) if known else 1.0
+        usual = max(least_bytes_per_s, float(np.quantile(known, BUSY_OSTS)) if known else 0.0)
         self.rate = terms(problem.view, osts, weights, max(1.0, float(problem.total_bytes))).rate * usual
-        """(n,) bytes/s; of 1 byte/s for the usual OST where none is known."""
+        """(n,) bytes/s; of `least_bytes_per_s` for the usual OST where none is known."""
         if seen is not None:
             self.rate = seen
-        self._stream = STREAM_SHARE * float(np.median(self.rate)) if seen is None else np.inf
+        self.stream = STREAM_SHARE * float(np.median(self.rate)) if seen is None else np.inf
+        """Bytes/s of one process alone."""
         links = {o.name: o.link_bytes_per_s for o in problem.view.osses} if known else {}
         self._link = np.array([links.get(name) or np.inf for name in problem.oss_names])
         self._waiting = np.array([max(0, o.promised_bytes - o.written_bytes) for o in osts], float)
@@ -111,7 +117,7 @@ class Timing:
         for own, streams, largest in zip(*self.steps(groups)):
             shared = own + np.minimum(waiting, own)
             rate = self.rate * left_by(streams + (waiting > 0)) if self._streams else self.rate
-            time = max(float((shared / rate).max()), float(largest) / self._stream)
+            time = max(float((shared / rate).max()), float(largest) / self.stream)
             if links:
                 time = max(time, float((np.bincount(oss, shared, len(self._link)) / self._link).max()))
             total += time
@@ -159,7 +165,7 @@ class Timing:
             for part, share in enumerate(self._shares(group)):
                 most = group.weights[mine].max(axis=1, initial=0) * share
                 at = group.requests[mine]
-                seconds[at, part] = np.maximum(seconds[at, part], most / self._stream)
+                seconds[at, part] = np.maximum(seconds[at, part], most / self.stream)
                 moved[at, part] += group.weights[mine].sum(axis=1) * share
         writers = np.array([r.writers for r in requests])
         seconds[writers > 1] = 0.0  # none of them need write all

@@ -19,6 +19,9 @@ class Side(Protocol):
     """What a leader asks of a kind of file system."""
 
     KIND: str
+    PLACE_S: float
+    """Seconds that the making of a file takes longer where it is placed, in a file system that makes one after another.
+    """
 
     def file_system(self, fs_name: str, root: str) -> FileSystem:
         """What this client knows of it, without asking servers."""
@@ -43,5 +46,10 @@ class Side(Protocol):
 
 def of(mounts: Sequence[Mount]) -> Side:
     """That of one file system's mounts."""
-    side: Side = ceph if mounts[0].kind == ceph.KIND else lustre
+    return of_kind(mounts[0].kind)
+
+
+def of_kind(kind: str) -> Side:
+    """That of a kind of mount; Lustre's for one that is not known."""
+    side: Side = ceph if kind == ceph.KIND else lustre
     return side

@@ -46,7 +46,7 @@ class Step:
         mode: str = "",
         root: str = "/",
     ) -> None:
-        """Raises TarazuError when no Lustre is mounted here."""
+        """Raises TarazuError when neither Lustre nor CephFS is mounted here."""
         self.settings = settings
         self.argv = list(argv)
         self.environ = dict(environ)
@@ -55,7 +55,7 @@ class Step:
         """Where /proc and /sys are found."""
         self.mounts = mounts = client.mounts(root, environ)
         if not mounts:
-            raise TarazuError("no Lustre file system is mounted on this node")
+            raise TarazuError("no Lustre file system or CephFS is mounted on this node")
         self.job = job_step.identify(argv, environ, fs_name=mounts[0].fs_name, app=app)
         stamp = time.strftime("%Y%m%dT%H%M%S")
         self.run_id = f"{stamp}-{os.getpid()}-{os.urandom(3).hex()}-{os.uname().nodename}"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tarazu.left import COSTS_MORE, LEFT_TO_LUSTRE
 from tarazu.ost_state import Verdict
 from tests.ceph.cluster import Cluster
 from tests.ceph.site import Site
@@ -89,6 +90,48 @@ def test_a_pool_at_its_quota_is_avoided(site: Site, cluster: Cluster) -> None:
     finally:
         cluster.ceph("osd pool set-quota", pool="third", field="max_bytes", val="0")
     site.wait(lambda view: any(o.index == third and o.verdict is not Verdict.FULL for o in view.osts))
+
+
+SMALL = """
+import os, sys, time
+directory, files = sys.argv[1], int(sys.argv[2])
+began = time.monotonic()
+for n in range(files):
+    with open(f"{directory}/small.{n}", "wb") as file:
+        file.write(bytes([n % 251]) * 4096)
+print(time.monotonic() - began)
+"""
+SMALL_FILES = 100
+
+
+def small(directory: Path, files: int = SMALL_FILES) -> list[object]:
+    """Files of 4 KiB, one after the other; it prints in how many seconds."""
+    return [sys.executable, "-c", SMALL, directory, files]
+
+
+def test_small_files_stay_in_the_default_pool_and_large_ones_beside_them_are_placed(
+    cluster: Cluster, mount: Path, tmp_path: Path
+) -> None:
+    """Also where the site wants all files placed (`layout.min_size`): to place one takes as long as writing it."""
+    site = Site(cluster, mount, tmp_path / "site", {"layout": {"min_size": 0}})
+    directory = mount / "small"
+    directory.mkdir()
+    both = [sys.executable, "-c", f"{SMALL}\nsys.argv[2:] = ['{FILES}', '{BYTES}']\n{PROGRAM}"]
+    try:
+        for _ in range(2):
+            for file in directory.iterdir():
+                file.unlink()
+            site.run(*both, directory, SMALL_FILES, app="small")
+        assert site.outcomes("small") == {"hit": FILES, "miss": SMALL_FILES}, site.run_log()
+        assert {site.pool_of(directory / f"small.{n}") for n in range(SMALL_FILES)} == {"first"}
+        pools = [site.pool_of(directory / f"data.{n}") for n in range(FILES)]
+        assert all(2 <= pools.count(pool) <= 4 for pool in cluster.pools)
+        assert COSTS_MORE in site.tarazu("job", "explain", directory / "small.0").stdout
+        site.run(*small(directory), app="only")
+        site.run(*small(directory), app="only")
+        assert f"plan={LEFT_TO_LUSTRE!r} because={COSTS_MORE!r}" in site.run_log()
+    finally:
+        site.end()
 
 
 def write(path: Path, pool: int, mebibytes: int = 32) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from tarazu import filesystem
 from tarazu.allocate.eligible import unfit
 from tarazu.config import Settings
 from tarazu.daemons import questions
@@ -29,7 +30,7 @@ from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.filesystem import ceph
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
-from tarazu.left import AS_GOOD, LEFT_TO_LUSTRE
+from tarazu.left import GAINS_NOTHING, LEFT_TO_LUSTRE
 from tarazu.model import DirectorySpec, FilePlacement, Forecast, JobStep, Layout
 from tarazu.plan.configure import Configured, layout_policy
 from tarazu.plan.left_to_lustre import as_the_site_wants, checked, commonest
@@ -226,7 +227,7 @@ class Planner:
         wishes = [(e.forecast, e.layout, e.own) for e in expected if e.layout]
         if request.attempt and request.place and (wishes or made.wanted):
             # Only what comes of it is stored: attempts in vain would push out plans that were in force.
-            answer = self._allocate(step, wishes, made, mdsd, problem, request.alive_s, request_id)
+            answer = self._allocate(step, wishes, made, mdsd, problem, request, request_id)
             if answer.status != "allocated":
                 return msgspec.structs.replace(outline, status=answer.status, reason=answer.reason)
             answers.append(answer)
@@ -250,7 +251,7 @@ class Planner:
                 database.set_allocation(plan_id, status=status, reason=outline.stripes)
                 return msgspec.structs.replace(reply, status=status)
             if not answers:
-                answers.append(self._allocate(step, wishes, made, mdsd, problem, request.alive_s, request_id))
+                answers.append(self._allocate(step, wishes, made, mdsd, problem, request, request_id))
             answer = answers[0]
             named = (
                 request.osts
@@ -260,8 +261,8 @@ class Planner:
             ost_count = max(named, default=0) + 1
             reply = made.placed(database, reply, answer, request.mdts)
             nothing = not (any(map(any, answer.osts)) or reply.directories)
-            as_good = answer.reason == AS_GOOD or (answer.status == "allocated" and nothing)
-            status = LEFT_TO_LUSTRE if as_good else answer.status
+            no_gain = answer.reason in GAINS_NOTHING or (answer.status == "allocated" and nothing)
+            status = LEFT_TO_LUSTRE if no_gain else answer.status
             allocated, refused = checked(placeable, answer.osts, ost_count, answer.left)
             left.update(refused.values())
             reply = msgspec.structs.replace(reply, left=commonest(left))
@@ -295,15 +296,16 @@ class Planner:
         made: PlannedDirectories,
         mdsd: Requester,
         problem: str,
-        alive_s: float,
+        request: local.PlanRequest,
         request_id: str,
     ) -> messages.AllocationReply:
         """mdsd's answer; `unavailable` when there is a problem with asking it."""
         if problem:
             return messages.AllocationReply(request_id, "unavailable", problem)
-        horizon_s = self.settings.predict.horizon_s
-        request = allocation_request(request_id, step, wishes, horizon_s, alive_s, made.specs)
-        return questions.allocate(mdsd, request)
+        horizon_s, alive_s = self.settings.predict.horizon_s, request.alive_s
+        place_s = filesystem.of_kind(request.kind).PLACE_S
+        asked = allocation_request(request_id, step, wishes, horizon_s, alive_s, made.specs, place_s)
+        return questions.allocate(mdsd, asked)
 
 
 def outline_of(request: local.PlanRequest, found: ForecastSummary, until_s: float) -> local.PlanReply:
@@ -328,6 +330,7 @@ def allocation_request(
     horizon_s: float,
     alive_s: float,
     directories: Sequence[DirectorySpec] = (),
+    place_s: float = 0.0,
 ) -> messages.AllocationRequest:
     """What mdsd is asked for these files and directories of a step."""
     kinds: dict[tuple[Layout, Layout], int] = {}
@@ -354,6 +357,7 @@ def allocation_request(
         # A step gives signs of life of its files.
         alive_s=silent_after_s(alive_s) if files else 0.0,
         directories=tuple(directories),
+        place_s=place_s,
     )
 
 

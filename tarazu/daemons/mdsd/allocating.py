@@ -36,7 +36,7 @@ from tarazu.daemons.mdsd.request_rate import RequestRate
 from tarazu.daemons.mdsd.system import System
 from tarazu.daemons.metrics.histogram import NUMBERS, Histogram
 from tarazu.flows import solver_of
-from tarazu.left import AS_GOOD, LEFT_TO_LUSTRE
+from tarazu.left import GAINS_NOTHING, LEFT_TO_LUSTRE
 from tarazu.stats.gate import Gate
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply, AllocationRequest
@@ -330,8 +330,8 @@ class Allocating:
                 continue
             if isinstance(outcome, Refused):
                 # Servers may be missing still: what cannot be on those that have reported may be on all of them.
-                as_good = outcome.reason == AS_GOOD
-                unsure = outcome.status == "never" and not as_good and self._system.young()
+                nothing = outcome.reason in GAINS_NOTHING
+                unsure = outcome.status == "never" and not nothing and self._system.young()
                 self._refuse(pending, "later" if unsure else outcome.status, outcome.reason)
             elif self._book.trouble:
                 self._refuse(pending, "declined", self._book.trouble, keep=False)
@@ -408,7 +408,7 @@ class Allocating:
         otherwise: bytes,
         audited: bool = True,
     ) -> None:
-        self.answers[LEFT_TO_LUSTRE if reply.reason == AS_GOOD else reply.status] += 1
+        self.answers[LEFT_TO_LUSTRE if reply.reason in GAINS_NOTHING else reply.status] += 1
         if audited:
             self.audit.write(pending.request, reply, time.monotonic() - pending.arrived)
         self._outbox.add(pending.peer, reply.id, data, sequence, otherwise)

@@ -21,7 +21,7 @@ from tarazu.allocate.records import packed
 from tarazu.config import Weights
 from tarazu.daemons.mdsd.allocation_requests import promised_creates, promises, reply_of, requests_of
 from tarazu.errors import InfeasibleRequest, InsufficientResources
-from tarazu.left import AS_GOOD
+from tarazu.left import GAINS_NOTHING
 from tarazu.model import Allocation, DirectorySpec, FilePlacement, Left, SystemView
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply, AllocationRequest
@@ -121,10 +121,10 @@ def _together(
         directories = made_on.take(len(part.request.directories))
         if of_part and len(own.left) == len(of_part) and not any(mdt >= 0 for mdt in directories["mdts"]):
             never = all(why.never for why in own.left.values())
-            as_good = any(why.why == AS_GOOD for why in own.left.values())
+            nothing = next((why.why for why in own.left.values() if why.why in GAINS_NOTHING), "")
             # Asking again would change nothing while the system is as it is; what else was left for now does not have
             # a request asked again that was placed in part either.
-            yield Refused("never" if never or as_good else "later", AS_GOOD if as_good else own.left[0].why)
+            yield Refused("never" if never or nothing else "later", nothing or own.left[0].why)
         else:
             reply = msgspec.structs.replace(reply_of(part.request, own, view_age_s), **directories)
             yield Placed(reply, messages.encode(reply), packed(pack(promises(of_part, own))))
