@@ -105,6 +105,8 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     """What it is, where it is no OST: `pool scratch (ssd, osd.0-3)`."""
     reported_why: str = ""
     """Why it is degraded, or takes no objects, in its server's words; empty: it says no more."""
+    width: float = 1.0
+    """As in `wire.reports.OstReport`: how many times as fast it is as one of width 1, speeds being equal."""
 
     @property
     def used_bytes(self) -> int:

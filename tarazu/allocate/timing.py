@@ -41,13 +41,14 @@ class Timing:
     ) -> None:
         """seen: bytes/s of each OST as they were seen, with whatever streams there were: none of it is lost to them.
 
-        least_bytes_per_s: of the usual OST, where none was ever seen that busy.
+        least_bytes_per_s: of the usual OST for each of its width, where none was ever seen that busy.
         """
         self._problem, self._streams = problem, seen is None
         osts = problem.osts
         # The speed per second of I/O time is no bandwidth: beside a link only what was seen to be written counts.
-        known = [o.peak_bytes_per_s for o in osts if o.peak_bytes_per_s]
+        known = [o.peak_bytes_per_s / o.width for o in osts if o.peak_bytes_per_s]
         usual = max(least_bytes_per_s, float(np.quantile(known, BUSY_OSTS)) if known else 0.0)
+        usual *= float(np.median([o.width for o in osts]))
         self.rate = terms(problem.view, osts, weights, max(1.0, float(problem.total_bytes))).rate * usual
         """(n,) bytes/s; of `least_bytes_per_s` for the usual OST where none is known."""
         if seen is not None:

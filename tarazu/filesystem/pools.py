@@ -5,7 +5,8 @@ A target is a data pool, its index the pool's id. Read are `fs ls`, `osd dump`, 
 each OSD in the last seconds; those of a pool are the OSDs of its CRUSH rule, and their mean is the pool's.
 
 A pool that survives the loss of fewer OSDs than the file system's default pool takes no files here: nobody's data is
-kept less safely because tarazu runs.
+kept less safely because tarazu runs. Nor does one on the same OSDs as another that takes files: two such pools write no
+faster than one.
 """
 
 from __future__ import annotations
@@ -190,6 +191,7 @@ class Pools:
         osds = {rule.rule_id: _osds_of(rule, state.tree) for rule in state.rules}
         latency = {of.id: of.perf_stats.commit_latency_ms / 1e3 for of in state.perf.osdstats.osd_perf_infos}
         for fs in state.file_systems:
+            taken: dict[frozenset[int], str] = {}
             default = pools.get(fs.data_pool_ids[0]) if fs.data_pool_ids else None
             for id in fs.data_pool_ids:
                 if id not in pools or id not in used or id >= MAX_OSTS:
@@ -200,7 +202,15 @@ class Pools:
                 times = [latency[osd] for osd in up if osd in latency]
                 commit_s = max(FASTEST_S, sum(times) / len(times)) if times else FASTEST_S
                 counters = self._counted(id, used[id], commit_s, elapsed_s)
-                yield _target(fs.name, pool, used[id], on, up, default, state.dump, counters)
+                target = _target(fs.name, pool, used[id], on, up, default, state.dump, counters)
+                if not target.no_create and target.avail_bytes:
+                    same = taken.setdefault(frozenset(on), pool.pool_name)
+                    if same != pool.pool_name:
+                        why = f"on the same OSDs as pool {same}: nothing is gained there"
+                        target = msgspec.structs.replace(
+                            target, no_create=True, degraded=False, why=why[:MAX_ID_CHARACTERS]
+                        )
+                yield target
 
     def _counted(self, id: int, used: _Used, commit_s: float, elapsed_s: float) -> IoCounters:
         """The pool's writes so far and their time: those of this interval took as long as commits on its OSDs do."""
@@ -277,6 +287,7 @@ def _target(
         label=f"pool {pool.pool_name} ({', '.join([*classes, _named(sorted(on))])})"[:MAX_ID_CHARACTERS],
         why=why[:MAX_ID_CHARACTERS],
         default=default is not None and pool.pool == default.pool,
+        width=max(1, len(up)) * _share(pool, dump),
     )
 
 
@@ -286,6 +297,12 @@ def _losses(pool: _Pool, dump: _Dump) -> int:
         return pool.size - 1
     m = dump.erasure_code_profiles.get(pool.erasure_code_profile, {}).get("m", "0")
     return int(m) if m.isdecimal() else 0
+
+
+def _share(pool: _Pool, dump: _Dump) -> float:
+    """Of what the OSDs write, the data: without copies and coding chunks."""
+    copies = max(1, pool.size)
+    return max(1, copies - _losses(pool, dump)) / copies
 
 
 def _named(osds: list[int]) -> str:

@@ -16,8 +16,8 @@ from tarazu.allocate.pipeline import Tarazu
 from tarazu.allocate.policy import Policy
 from tarazu.config import Settings, Weights
 from tarazu.errors import InfeasibleRequest, InsufficientResources, LayoutError
+from tarazu.filesystem import ceph
 from tarazu.layout.manager import FILE_SYSTEMS_OWN, UsableOsts, stripes_of, with_size
-from tarazu.left import AS_GOOD
 from tarazu.model import CreateRequest, Forecast, Layout, SystemView
 from tarazu.plan.configure import Directories, configure, layout_policy
 from tarazu.plan.left_to_lustre import default_layout
@@ -210,23 +210,25 @@ def _chosen(
 
 
 def _gaining(chosen: list[_Chosen], around: Around, why: defaultdict[str, Why]) -> list[_Chosen]:
-    """The same, where the site's policy would have placed the files; else all are left to Lustre."""
+    """The same, without the files that the site's policy would have left where they lie anyway."""
     assert around.view
     own = _lustres(chosen, around)
+    place_s = 0.0 if around.view.default_target is None else ceph.PLACE_S
     expected = [
-        CreateRequest(f.size_bytes, layout, None if layout == lustres else lustres, f.writers)
+        CreateRequest(f.size_bytes, layout, None if layout == lustres else lustres, f.writers, place_s)
         for (_, f, layout), lustres in zip(chosen, own, strict=True)
         if f and layout
     ]
     if not expected or sum(sum(c.stripe_count for c in r.layout) for r in expected) > MOST_STRIPES:
         return chosen
     allocation = Tarazu.of_site(around.settings.allocate).allocate(around.view, expected)
-    if any(file.osts for file in allocation.files):
-        return chosen
-    for file, _, layout in chosen:
-        if layout:
-            _note(why, AS_GOOD, file)
-    return [(file, forecast, None) for file, forecast, _ in chosen]
+    placeable = [at for at, (_, forecast, layout) in enumerate(chosen) if forecast and layout]
+    done = list(chosen)
+    for i, left in allocation.left.items():
+        file, forecast, _ = done[placeable[i]]
+        _note(why, left.why, file)
+        done[placeable[i]] = (file, forecast, None)
+    return done
 
 
 def _targets(view: SystemView, size_bytes: int) -> UsableOsts:

@@ -34,6 +34,8 @@ DUPLEX = 2
 """LNet counts what is sent and what is received; a link carries both at once."""
 MAX_NAMED = 100
 """Targets with impossible values that are named of one server."""
+MAX_WIDTH = 1e6
+"""Of a target: beyond all OSDs that there are."""
 MAX_INCARNATIONS = 8
 """Starts of one ossd of which the last report is known, so that a late one is seen."""
 
@@ -314,6 +316,7 @@ class ViewBuilder:
             pools=pools,
             label=report.label,
             reported_why=report.why,
+            width=report.width,
         )
 
     def _oss(self, name: str, lnet_floor: float) -> Oss:
@@ -403,6 +406,7 @@ def _is_possible(ost: OstReport) -> bool:
         and math.isfinite(ost.counters_start_s)
         and 0 <= ost.waiting_s < math.inf
         and ost.waiting_ios >= 0
+        and 0 < ost.width <= MAX_WIDTH
         and all(
             min(io.ios, io.bytes, io.usecs, io.flight_sum, io.flight_samples) >= 0
             and math.isfinite(io.start_s)

@@ -77,6 +77,8 @@ class OstReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why it is degraded, or takes no objects, where its server says so."""
     default: bool = False
     """Every new file is made here where nobody says otherwise: a file system's default data pool."""
+    width: float = 1.0
+    """Disks that write side by side, copies taken off: OSDs of a pool over its replicas; of an OST 1."""
 
 
 class MdtOperation(msgspec.Struct, frozen=True, array_like=True):

@@ -108,6 +108,16 @@ def test_the_time_of_a_placement_holds_what_placing_costs() -> None:
     assert None not in on(cheap) and {*on(dear)} == {None}
 
 
+def test_a_pool_of_more_osds_gets_as_many_more_bytes_and_keeps_small_files() -> None:
+    view = pools(1, 1, 1)
+    wide = [msgspec.structs.replace(o, width=w) for o, w in zip(view.osts, (1.0, 3.0, 12.0), strict=True)]
+    done = on(place(msgspec.structs.replace(view, osts=tuple(wide)), *[file(GIB)] * 32))
+    assert [done.count(pool) for pool in (1, 2, 3)] == [2, 6, 24]
+    wide[0] = msgspec.structs.replace(wide[0], width=100.0)
+    done = on(place(msgspec.structs.replace(view, osts=tuple(wide)), *[file(20 * MIB)] * 30))
+    assert {*done} == {None}  # 0.06 s in the default pool; to place three takes 0.015 s and gains 0.008 s
+
+
 def test_without_a_default_nothing_stays() -> None:
     view = msgspec.structs.replace(pools(1, 1), default_target=None)
     assert default_target.staying(view, [file(1)], (), Weights()) == []

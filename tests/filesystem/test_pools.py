@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tarazu.filesystem import pools
@@ -78,6 +79,45 @@ def test_an_erasure_coded_pool_is_as_safe_as_its_coding_chunks() -> None:
 
     assert verdicts(coded("1"))[SCRATCH][0] is Verdict.OK
     assert verdicts(coded("0"))[SCRATCH][0] is Verdict.REFUSING
+
+
+def test_a_pool_is_as_wide_as_the_osds_that_write_one_copy() -> None:
+    def coded(answers: dict[str, Any]) -> None:
+        pool(answers, SCRATCH).update(erasure_code_profile="p", size=6)
+        answers["osd dump"]["erasure_code_profiles"]["p"] = {"k": "4", "m": "2"}
+
+    assert (targets()[BULK].width, targets()[SCRATCH].width) == (1.0, 1.0)  # 2 OSDs, 2 copies
+    assert targets(coded)[SCRATCH].width == pytest.approx(2 * 4 / 6)
+    assert targets(lambda answers: osd(answers, 4).update(up=0))[SCRATCH].width == 0.5
+    assert targets(lambda answers: pool(answers, SCRATCH).update(size=2**40))[SCRATCH].width > 0
+    builder = ViewBuilder(60.0)
+    assert builder.update(report(coded), 1.0)
+    widths = {ost.index: ost.width for ost in builder.view("cephfs", 2.0).osts}
+    assert widths[SCRATCH] == pytest.approx(2 * 4 / 6)
+
+
+@pytest.mark.parametrize("width", [0.0, -1.0, float("nan"), float("inf"), 1e9])
+def test_a_width_that_cannot_be_is_left_out(width: float) -> None:
+    whole = report()
+    odd = [msgspec.structs.replace(ost, width=width) if ost.index == SCRATCH else ost for ost in whole.osts]
+    builder = ViewBuilder(60.0)
+    assert builder.update(msgspec.structs.replace(whole, osts=tuple(odd)), 1.0)
+    assert SCRATCH not in {ost.index for ost in builder.view("cephfs", 2.0).osts}
+
+
+def test_a_pool_on_the_same_osds_as_another_takes_files_only_where_that_one_does_not() -> None:
+    """Two such pools write no faster than one, and share their room."""
+
+    def same(answers: dict[str, Any]) -> None:
+        pool(answers, SCRATCH)["crush_rule"] = pool(answers, BULK)["crush_rule"]
+
+    def full(answers: dict[str, Any]) -> None:
+        same(answers)
+        pool(answers, BULK)["flags_names"] += ",full,full_quota"
+
+    refused = (Verdict.REFUSING, "on the same OSDs as pool bulk: nothing is gained there")
+    assert (verdicts(same)[SCRATCH], verdicts(same)[BULK][0]) == (refused, Verdict.OK)
+    assert (verdicts(full)[SCRATCH][0], verdicts(full)[BULK][0]) == (Verdict.OK, Verdict.FULL)
 
 
 def test_full_pools_quotas_and_osds_that_are_down_are_seen() -> None:
