@@ -83,12 +83,15 @@ def test_a_slow_pool_is_avoided(site: Site, cluster: Cluster) -> None:
 def test_a_pool_at_its_quota_is_avoided(site: Site, cluster: Cluster) -> None:
     run(site, "full")
     third = cluster.pool_ids()["third"]
+    inside = site.mount / "inside"
+    write(inside, third, 1, keep=True)
     cluster.ceph("osd pool set-quota", pool="third", field="max_bytes", val="1")
     try:
         site.wait(lambda view: any(o.index == third and o.verdict is Verdict.FULL for o in view.osts))
         assert "third" not in run(site, "full").values()
     finally:
         cluster.ceph("osd pool set-quota", pool="third", field="max_bytes", val="0")
+        inside.unlink()
     site.wait(lambda view: any(o.index == third and o.verdict is not Verdict.FULL for o in view.osts))
 
 
@@ -134,8 +137,8 @@ def test_small_files_stay_in_the_default_pool_and_large_ones_beside_them_are_pla
         site.end()
 
 
-def write(path: Path, pool: int, mebibytes: int = 32) -> None:
-    """As others do, who choose their pool themselves."""
+def write(path: Path, pool: int, mebibytes: int = 32, keep: bool = False) -> None:
+    """As others do, who choose their pool themselves; the file goes at once unless it is to be kept."""
     path.unlink(missing_ok=True)
     path.touch()
     os.setxattr(path, "ceph.file.layout.pool", str(pool).encode())
@@ -144,4 +147,5 @@ def write(path: Path, pool: int, mebibytes: int = 32) -> None:
             file.write(b"x" * (1 << 20))
         file.flush()
         os.fdatasync(file.fileno())
-    path.unlink()
+    if not keep:
+        path.unlink()
