@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import subprocess
 import sys
@@ -78,6 +79,7 @@ def test_what_is_decoded_by_its_kind_is_described_by_its_module(part: str) -> No
         assert not missing, f"{where}: described() at the end of the module of {missing}"
 
 
+@functools.cache
 def _described() -> set[str]:
     found = set()
     for path in PRODUCT.rglob("*.py"):

@@ -15,7 +15,14 @@ LARGEST_BYTES = 1 << 20
 """Of all extracts of one source."""
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+ELSEWHERE = ("why_testbed",)
+"""The same on the same testbed: tests/loop/test_why.py."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if name in ELSEWHERE else ()) for name in BENCHMARKS],
+)
 def test_the_short_form_holds_its_limits(name: str) -> None:
     what, measure = BENCHMARKS[name]
     figures = measure(True)

@@ -10,6 +10,9 @@ import pytest
 from tests.loop.conftest import make_loop
 from tests.loop.slow_runs import ALONE, CHANGES, NEIGHBOUR, OPTIONS, TWO, Cause, SlowRuns
 
+SHORT = (ALONE[0], TWO[0])
+"""The others are in `make bench-evidence` too."""
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlowRuns]:
@@ -35,7 +38,10 @@ def test_a_neighbour_is_named_by_its_job_also_by_job_show_and_report(runs: SlowR
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cause", [*ALONE, *TWO], ids=lambda cause: cause.name)
+@pytest.mark.parametrize(
+    "cause",
+    [pytest.param(c, id=c.name, marks=() if c in SHORT else pytest.mark.long) for c in (*ALONE, *TWO)],
+)
 def test_a_planted_cause_is_named_first(runs: SlowRuns, cause: Cause) -> None:
     why = runs.why(cause)["why"]
     named = [each["kind"] for each in why["causes"]]

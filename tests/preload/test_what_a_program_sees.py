@@ -78,6 +78,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Placed]:
         assert bed.crashed() is None
     finally:
         subprocess.run(["umount", "-l", bed.mount], check=True)
+        mounted.terminate()  # a mount namespace that somebody has made meanwhile may hold it for long
         mounted.wait(30)
         down(bed.directory)
 

@@ -9,7 +9,7 @@ import pytest
 from .cases import CASES
 from .kills import tried
 
-EVERY = 40
+EVERY = 80
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
