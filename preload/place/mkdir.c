@@ -88,12 +88,14 @@ static size_t rounded(size_t length)
     return (length + 7) & ~(size_t)7;
 }
 
+/* Without a word of inheritance a server (since 2.15) would keep all that is ever made below on the same MDT. */
 static int set_stripe(int parent, const char *name, mode_t mode, uint16_t mdt)
 {
     struct lmv_user_md lum = {.lum_magic = LMV_USER_MAGIC,
                               .lum_stripe_count = 1,
                               .lum_stripe_offset = mdt,
-                              .lum_hash_type = LMV_HASH_TYPE_FNV_1A_64};
+                              .lum_hash_type = LMV_HASH_TYPE_FNV_1A_64,
+                              .lum_max_inherit = LMV_INHERIT_NONE};
     size_t length = strlen(name) + 1, second = rounded(length);
     union {
         struct obd_ioctl_data data;

@@ -174,6 +174,16 @@ def test_a_directory_is_made_where_the_map_says(dne: Placed) -> None:
     assert not list(dne.mount.glob("**/.tarazu-*"))
 
 
+def test_a_directory_that_was_placed_holds_nothing_below_to_its_mdt(dne: Placed) -> None:
+    """It has no default of its own, which servers since 2.15 set where they are not told otherwise."""
+    dne.map(directories=rows("/a"))
+    source = "import os; os.mkdir('a'); os.getxattr('a', 'trusted.dmv')"
+    assert "No data available" in dne.python(source).stderr and dne.bed.mdt("a") == 1
+    below = [f"a/{i}" for i in range(MDTS)]
+    assert dne.bare(["mkdir", *below]).returncode == 0
+    assert {dne.bed.mdt(name) for name in below} == set(range(MDTS)), "in turn, as below any other"
+
+
 def test_names_of_the_job_are_found_by_their_template(dne: Placed) -> None:
     dne.map(
         directories=[

@@ -271,3 +271,27 @@ def test_elsewhere_it_is_no_ioctl_of_ours(tmp_path: Path) -> None:
         assert raised.value.errno == errno.ENOTTY
     finally:
         os.close(descriptor)
+
+
+@pytest.mark.skipif(not ROOT, reason="only root may say on which MDT a directory lies, and sees defaults")
+@pytest.mark.parametrize(
+    ("inherit", "count", "mdt", "kept"),
+    [(0, 1, 2, (0, 2, 0)), (0, 0, 2, (0, 2, 0)), (3, 1, 2, (0, 2, 3)), (255, 1, 2, None), (0, 2, 2, None)],
+)
+def test_what_lies_below_is_held_to_the_mdt_unless_nothing_is_inherited(
+    client: Client, inherit: int, count: int, mdt: int, kept: tuple[int, ...] | None
+) -> None:
+    """Seen on 2.17.57: the server sets `trusted.dmv`, with a count of 0 for 1 (lod_ah_init)."""
+    name = f"held{inherit}.{count}"
+    said = client(f"""
+made = make({name!r}, lum=lfs_dirs.ask({count}, {mdt}, inherit={inherit}))
+try:
+    result = made, os.getxattr({name!r}, 'trusted.dmv').hex()
+except OSError as error:
+    result = made, error.errno
+""")
+    if kept is None:
+        assert said == [0, errno.ENODATA]
+    else:
+        lum = lfs_dirs.LUM.pack(lfs_dirs.USER, kept[0], kept[1], 0, 0, kept[2], 0, 0, 0, 0, b"")
+        assert said == [0, lum.hex()]

@@ -62,6 +62,20 @@ static int check(const struct lmv_user_md *lum, size_t size)
     return 0;
 }
 
+/* What is made in it stays on its MDT, unless whoever asks for the directory says that nothing is inherited. */
+static void keep_below(struct tb_place *place, const struct lmv_user_md *lum)
+{
+    if (lum->lum_stripe_count >= 2 || lum->lum_max_inherit == LMV_INHERIT_NONE)
+        return;
+    place->has_default = 1;
+    place->dmv = (struct lmv_user_md){.lum_magic = LMV_USER_MAGIC,
+                                      .lum_stripe_count = lum->lum_stripe_count == 1 ? 0 : lum->lum_stripe_count,
+                                      .lum_stripe_offset = place->mdt,
+                                      .lum_hash_type = lum->lum_hash_type,
+                                      .lum_max_inherit = lum->lum_max_inherit,
+                                      .lum_max_inherit_rr = lum->lum_max_inherit_rr};
+}
+
 static int make(int fd, const char *name, const struct lmv_user_md *lum, mode_t mode)
 {
     struct tb_place place;
@@ -82,6 +96,7 @@ static int make(int fd, const char *name, const struct lmv_user_md *lum, mode_t 
     rc = syscall(SYS_mkdirat, fd, name, mode & 01777) == 0 ? 0 : -errno;
     if (rc == 0 && (made = (int)syscall(SYS_openat, fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) >= 0) {
         sidecar_inherit(made);
+        keep_below(&place, lum);
         rc = place_store(made, &place);
         real_close(made);
     }
