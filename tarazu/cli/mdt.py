@@ -89,7 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--view",
         metavar="FILE",
-        help="the file system as JSON (`tarazu job explain --costs --json`), instead of asking",
+        help="the file system as `tarazu status --json` prints it, instead of asking",
     )
 
 

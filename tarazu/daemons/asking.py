@@ -124,9 +124,7 @@ def _view(settings: Settings, fs_name: str) -> ViewReply:
 
 
 def view_in(path: str) -> SystemView:
-    """The view that a file has as JSON: one itself, or what `tarazu job explain --costs --json` or `tarazu status
-    --json` printed. Raises BadInput.
-    """
+    """The view that a file has as JSON: one itself, or what `tarazu status --json` printed. Raises BadInput."""
     expected = "a SystemView in JSON, or the output of `tarazu status --json`"
     try:
         value = msgspec.json.decode(Path(path).read_bytes())
@@ -139,7 +137,7 @@ def view_in(path: str) -> SystemView:
         if len(systems) != 1:
             raise BadInput(path, "the status of one file system", ", ".join(systems) or "none")
         ((name, known),) = systems.items()
-        value = {"fs_name": name, "taken_s": 0.0, "osts": known.get("osts")}
+        value = {"fs_name": name, "taken_s": 0.0, "osts": known.get("osts"), "mdts": known.get("mdts") or []}
     try:
         view = msgspec.convert(value, SystemView)
     except msgspec.ValidationError as error:

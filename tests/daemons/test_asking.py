@@ -7,13 +7,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tarazu import config
 from tarazu.config import Settings
 from tarazu.daemons import questions
-from tarazu.daemons.asking import status_of
+from tarazu.daemons.asking import status_of, view_in
 from tarazu.errors import Unavailable
+from tarazu.model import Mdt, Ost
 
 
 def test_where_neither_answers_both_are_named(tmp_path: Path) -> None:
@@ -24,6 +26,20 @@ def test_where_neither_answers_both_are_named(tmp_path: Path) -> None:
         Unavailable, match=r"nobody: No such file.*; and mdsd: tcp://192.*expected CURVE keys"
     ):
         status_of(settings)
+
+
+@pytest.mark.parametrize("mdts", [None, 2])
+def test_a_status_as_it_is_printed_is_a_view_with_its_mdts(tmp_path: Path, mdts: int | None) -> None:
+    """One of an mdsd of before has none."""
+    ost = msgspec.to_builtins(Ost(0, "oss0", 10, 9, 8)) | {"usable": True}
+    made = [Mdt(i, "mds0", 10, 9, 100, 90, create_s=0.002) for i in range(mdts or 0)]
+    known = {"osts": [ost], "qos": []}
+    if mdts:
+        known["mdts"] = [msgspec.to_builtins(mdt) | {"usable": True, "jobs": []} for mdt in made]
+    path = tmp_path / "status.json"
+    path.write_bytes(msgspec.json.encode({"mdsd": {"file_systems": {"scratch": known}}}))
+    view = view_in(str(path))
+    assert view.fs_name == "scratch" and len(view.osts) == 1 and view.mdts == tuple(made)
 
 
 def _settings(directory: Path, requests: str, standby: str = "") -> Settings:
