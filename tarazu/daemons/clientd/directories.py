@@ -8,7 +8,7 @@ import msgspec
 
 from tarazu.config import RunSettings
 from tarazu.left import MAY_NOT_CHOOSE
-from tarazu.model import DirectoryForecast, DirectorySpec
+from tarazu.model import ANY_RANK, DirectoryForecast, DirectorySpec, FileName
 from tarazu.plan.directories import WantedDirectory, parents_outside, wanted
 from tarazu.predict.waves import waves
 from tarazu.store.database import InteractionDatabase
@@ -76,10 +76,11 @@ class PlannedDirectories:
         if not self.wanted or len(answer.mdts) != len(self.wanted):
             return reply
         exist = set(mdts)
+        chosen = [(d.forecast, mdt) for d, mdt in zip(self.wanted, answer.mdts, strict=True) if mdt in exist]
+        names = _apart([d.name for d, _ in chosen], [d.name for d in self.expected])
         directories = tuple(
-            local.PlannedDirectory(self._row_ids[id(each.forecast)], each.forecast.name, mdt)
-            for each, mdt in zip(self.wanted, answer.mdts, strict=True)
-            if mdt in exist
+            local.PlannedDirectory(self._row_ids[id(d)], name, mdt)
+            for (d, mdt), name in zip(chosen, names, strict=True)
         )
         database.set_mdts(
             self._plan_id,
@@ -95,3 +96,17 @@ class PlannedDirectories:
             mdt_cost_bound=answer.mdt_cost_bound,
             mdt_reason=answer.mdt_reason,
         )
+
+
+def _apart(placed: Sequence[FileName], expected: Sequence[FileName]) -> list[FileName]:
+    """Those that are placed, without the loose template where it would also find one that is left to Lustre: processes
+    that do not know their rank each make their first directory of the same form.
+    """
+    keys = {name.key for name in placed}
+    left = {(n.loose, n.nth_loose, rank) for n in expected if n.key not in keys for rank in (n.rank, None)}
+    return [
+        msgspec.structs.replace(n, loose="")
+        if (n.loose, n.nth_loose, None if n.rank == ANY_RANK else n.rank) in left
+        else n
+        for n in placed
+    ]

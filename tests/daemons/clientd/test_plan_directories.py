@@ -131,6 +131,28 @@ def test_what_mdsd_chose_is_stored_and_told_but_no_mdt_that_does_not_exist(tmp_p
         assert of.placed(database, local.PlanReply("planned"), wrong, (0, 1, 2)).directories == ()
 
 
+@pytest.mark.parametrize(
+    ("rank", "of_left", "nth_of_left", "found"),
+    [(-1, -1, 0, False), (-1, 3, 0, False), (-1, -1, 1, True), (2, 2, 0, False), (2, 3, 0, True)],
+)
+def test_one_that_is_left_to_lustre_is_not_found_by_the_form_of_another(
+    tmp_path: Path, rank: int, of_left: int, nth_of_left: int, found: bool
+) -> None:
+    """As of processes that do not know their rank, each of which makes its first directory."""
+    expected = [
+        DirectoryForecast(FileName(f"/u/r{i}", f"/u/r{i}", "/u/r#", False, of, n, n), 10, 0.0)
+        for i, (of, n) in enumerate([(rank, 0), (of_left, nth_of_left)])
+    ]
+    of = PlannedDirectories(expected, False)
+    assert of.to_look_at(request(), KNOWN) == ("/u",)
+    of.want(RunSettings(), {"/u": local.DirectoryPlace(0)})
+    with open_database(tmp_path / "db") as database:
+        of.store(database, database.new_plan(STEP))
+        answer = messages.AllocationReply("r", "allocated", mdts=(2, -1))
+        (planned,) = of.placed(database, local.PlanReply("planned"), answer, (0, 1, 2)).directories
+    assert (planned.name.key, planned.name.loose == "/u/r#") == ("/u/r0", found)
+
+
 def test_a_user_who_may_not_choose_reads_why_in_the_plan(tmp_path: Path) -> None:
     """`tarazu job explain` of a directory said that nobody was asked."""
     of = PlannedDirectories(EXPECTED, True)
