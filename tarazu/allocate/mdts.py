@@ -23,8 +23,12 @@ EXACT = 6_000
 """Steps of the search that proves an assignment best: all of six directories on four MDTs."""
 ROUNDS = 300
 """Exchanges of one wave, at most."""
+STEPS = 400_000
+"""Of exchanges, in all: about a second. Who asks for more directories, on more MDTs, gets fewer of them."""
 LOOKED_AT = 512
 """Directories of the slowest MDT that an exchange looks at, at most."""
+EVEN = 5e-4
+"""Of a wave's time: so near to what all MDTs would take together it is not made shorter."""
 SLACK = 1e-3
 """Of a wave's time: so much longer it may be for a directory to stay on its parent's MDT."""
 FEW_MDTS = "fewer than two usable MDTs"
@@ -76,8 +80,13 @@ def allocate(
 def place(course: Course) -> bool:
     """Give each directory a column; whether one found no room anywhere."""
     homeless = _greedy(course)
-    for wave in range(len(course.ours)):
-        _shorten(course, wave)
+    of_wave: list[list[int]] = [[] for _ in course.ours]
+    for i, wave in enumerate(course.waves):
+        of_wave[wave].append(i)
+    most = course.steps + STEPS
+    for wave, directories in enumerate(of_wave):
+        of_this = (most - course.steps) // (len(of_wave) - wave)
+        _shorten(course, wave, directories, course.steps + of_this)
     _stay(course)
     if not homeless:
         _exact(course)
@@ -105,25 +114,31 @@ def _greedy(course: Course) -> bool:
     return homeless
 
 
-def _shorten(course: Course, wave: int) -> None:
+def _shorten(course: Course, wave: int, directories: Sequence[int], most_steps: int) -> None:
     """Move directories off the wave's slowest MDT, or exchange them for smaller ones, as long as that is shorter."""
     for _ in range(ROUNDS):
-        times = course.times()[wave]
+        if course.steps > most_steps:
+            return
+        times = course.times_of(wave)
         worst = int(times.argmax())
+        if times[worst] <= course.level_of(wave) * (1 + EVEN):
+            return
         members: list[list[int]] = [[] for _ in course.mdts]
-        for i, column in enumerate(course.columns):
-            if column != LEFT and course.waves[i] == wave:
-                members[column].append(i)
-        now, columns = course.time_s(), course.columns.copy()
+        for i in directories:
+            if course.columns[i] != LEFT:
+                members[course.columns[i]].append(i)
+        course.steps += len(directories) + min(len(members[worst]), LOOKED_AT) * len(course.mdts)
         for i, j, column in _exchanges(course, wave, worst, members)[:4]:
+            touched = course.touched(i, j)
+            now = course.time_of(touched)
             course.put(i, column)
             if j is not None:
                 course.put(j, worst)
-            if course.time_s() < now * (1 - 1e-9) and (course.room >= 0).all():
+            if course.time_of(touched) < now * (1 - 1e-9) and (course.room >= 0).all():
                 break
-            for each in (i, j):
-                if each is not None:
-                    course.put(each, columns[each])
+            course.put(i, worst)
+            if j is not None:
+                course.put(j, column)
         else:
             return
 
@@ -165,7 +180,8 @@ def _stay(course: Course) -> None:
         if LEFT in (column, parent) or column == parent:
             continue
         course.put(i, parent)
-        if (course.times().max(axis=1) > most).any() or (course.room < 0).any():
+        longer = any(course.times_of(wave).max() > most[wave] for wave in course.touched(i))
+        if longer or (course.room < 0).any():
             course.put(i, column)
 
 

@@ -10,7 +10,7 @@ slowest MDT.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -54,6 +54,8 @@ class Course:
     """Index of an MDT → its column."""
     columns: list[int]
     """Of each directory: that of its MDT, or LEFT while it has none."""
+    steps: int = 0
+    """Of work on it, by which a search is bounded: directories that were moved, with those in them."""
 
     def parent(self, i: int) -> int:
         """Column of the MDT of a directory's parent; LEFT where it is not known, or may not be used."""
@@ -86,7 +88,13 @@ class Course:
         self.columns[i] = column
         self._add(i, 1)
 
+    def touched(self, *directories: int | None) -> set[int]:
+        """Waves whose times change when these are put elsewhere."""
+        of = (each for i in directories if i is not None for each in (i, *self.children[i]))
+        return {self.waves[each] for each in of}
+
     def _add(self, i: int, sign: int) -> None:
+        self.steps += 1 + len(self.children[i])
         for each in (i, *self.children[i]):
             column = self.columns[each]
             if column != LEFT:
@@ -97,6 +105,19 @@ class Course:
     def times(self) -> Array:
         """(waves, MDTs) seconds until the last of our creates there; 0 where there is none."""
         return np.where(self.ours > 0, (self.before + self.ours) * self.second_s, 0.0)
+
+    def times_of(self, wave: int) -> Array:
+        """(MDTs,) the same of one wave."""
+        ours = self.ours[wave]
+        return np.where(ours > 0, (self.before[wave] + ours) * self.second_s[wave], 0.0)
+
+    def level_of(self, wave: int) -> float:
+        """Seconds of one wave if what is placed could be divided at will, and all MDTs ended together."""
+        return float((self.before[wave] + self.ours[wave]).sum() / (1 / self.second_s[wave]).sum())
+
+    def time_of(self, waves: Collection[int]) -> float:
+        """As `time_s`, of these alone."""
+        return float(sum(self.times_of(wave).max() for wave in waves))
 
     def time_s(self) -> float:
         """Until the last create of the last wave."""
