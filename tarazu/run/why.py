@@ -49,6 +49,8 @@ def _of_plans(plans: Plans | None, schedule: PlanSchedule | None, count: int) ->
 def _of_plan(plans: Plans | None, schedule: PlanSchedule | None) -> str:
     if plans and plans.last_placed:
         return left.NOT_EXPECTED
+    if plans and plans.files_left:
+        return left.TOO_LATE
     if plans and plans.last:
         return left.of_plan(plans.last.status, plans.last.reason)
     if schedule and schedule.problem:

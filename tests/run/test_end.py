@@ -26,6 +26,7 @@ def test_no_more_files_are_left_than_were_made() -> None:
         step=run.step,
         last=SimpleNamespace(status="planned", reason=""),
         last_placed=None,
+        files_left=False,
         left=Counter({"below layout.min_size": 41, "not forecast": 4}),
         left_osts={},
     )
@@ -52,12 +53,21 @@ def test_the_line_says_in_a_word_why_files_were_left() -> None:
     run = sample()
     one = run.files[0]
 
-    def said(outcome: str, mode: str = "place", *, problem: str = "", stopped: str = "", **last: Any) -> str:
+    def said(
+        outcome: str,
+        mode: str = "place",
+        *,
+        problem: str = "",
+        stopped: str = "",
+        files_left: bool = False,
+        **last: Any,
+    ) -> str:
         made = msgspec.structs.replace(run, files=(msgspec.structs.replace(one, outcome=outcome),) * 3)
         plan: Any = SimpleNamespace(
             step=run.step,
             last=SimpleNamespace(**{"status": "planned", "reason": ""} | last) if last else None,
             last_placed=None,
+            files_left=files_left,
             left=Counter(last.get("left", ())),
         )
         schedules = {run.step.fs_name: SimpleNamespace(problem=problem)}
@@ -72,6 +82,7 @@ def test_the_line_says_in_a_word_why_files_were_left() -> None:
     assert said("miss", status="planned", left={"smaller than layout.min_size 64M": 2}) == "too small"
     assert said("miss", status="planned", left={"smaller than layout.min_size 64M": 1}) == "not expected"
     assert said("refused", status="planned") == "refused"
+    assert said("unmanaged", status="planned", files_left=True) == "too late", "directories had come"
     assert said("hit", stopped="stopped by /etc/tarazu/stop") == "disabled"
 
 

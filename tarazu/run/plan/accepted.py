@@ -95,7 +95,7 @@ class Plans:
         """OSTs that files to come were planned on, and are no longer → why."""
         self._gone: dict[int, tuple[str, float]] = {}
         """OST → why it was left, and when."""
-        self._files_left = False
+        self.files_left = False
         """Of what is asked for the directories have come, and no files yet."""
         self._anew = False
         """The next plan is to come instead of those before."""
@@ -118,7 +118,7 @@ class Plans:
         # What a late plan would hold of the past is there already; the run may be slower than those before.
         from_s = max(0.0 if instead else self._until_s, elapsed_s - max(SURELY_PAST_S, elapsed_s / 4))
         parts: tuple[str, ...] = ("",)
-        if not instead and self._files_left:
+        if not instead and self.files_left:
             parts = (local.FILES,)
         elif not (instead or attempt) and self._asking.in_parts(history):
             parts = (local.DIRECTORIES, local.FILES)
@@ -131,8 +131,8 @@ class Plans:
             if reply.status in NOT_NOW:
                 return NOT_NOW[reply.status]
             next_s = min((each for each in (next_s, reply.next_s) if each is not None), default=None)
-            self._files_left = reply.part == local.DIRECTORIES
-            if not self._files_left:
+            self.files_left = reply.part == local.DIRECTORIES
+            if not self.files_left:
                 break
         with self._lock:
             if not self._anew:  # else OSTs of this plan have left meanwhile

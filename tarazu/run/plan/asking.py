@@ -24,8 +24,8 @@ from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
 
-MANY_FILES_BYTES = 4 << 20
-"""Of the histories: a plan takes seconds then, and its directories are asked for first."""
+MANY_FILES_BYTES = 1 << 20
+"""Of the histories: a plan may come too late for its directories, which are asked for first."""
 ANSWER_S = 60.0
 """Longest wait for one answer of clientd; it declines by itself long before."""
 
