@@ -69,7 +69,7 @@ class Plans:
         self.request_ids: list[str] = []
         self.planned_files = 0
         self.last_directories: local.PlanReply | None = None
-        """The newest that placed directories, without them."""
+        """The newest from the runs before that placed directories, without them; else the first guess."""
         self.placed_directories = 0
         """Directories for which an MDT was chosen."""
         self.mdt_reason = ""
@@ -219,7 +219,8 @@ class Plans:
             self.planned_files += len(files)
             self._keep([r for r in map_rows(plan, fs.fs_name) if r.row_id not in there], guess)
         if plan.directories:
-            self.last_directories = self.last
+            if not (guess and self.last_directories):
+                self.last_directories = self.last
             self.placed_directories += len(plan.directories)
             self._directories = [*self._directories, directory_rows(plan, fs.fs_name)][-PLANS_OF_DIRECTORIES:]
             self._mdt_count = max(fs.mdts) + 1

@@ -74,6 +74,13 @@ def test_a_later_plan_of_nothing_does_not_hide_why_directories_were_left(plans: 
     assert plans.mdt_reason == MAY_NOT_CHOOSE
 
 
+def test_what_is_said_of_directories_is_of_the_plan_that_they_were_made_by(plans: Plans) -> None:
+    """A guess comes when they are there, and is of others."""
+    plans.accept(of_directories(1), FS, guess=False)
+    plans.accept(msgspec.structs.replace(of_directories(2), mdt_cost=9.0), FS, guess=True)
+    assert plans.last_directories and plans.last_directories.mdt_cost == 1.0
+
+
 def test_directories_live_on_when_all_files_are_closed(plans: Plans) -> None:
     plan = msgspec.structs.replace(reply(1, files=2), directories=(made(1),))
     plans.accept(plan, FS, guess=False)
