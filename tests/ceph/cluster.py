@@ -28,7 +28,7 @@ from tarazu.filesystem.rados import Rados
 COMMANDS = ("ceph", "ceph-mon", "ceph-mgr", "ceph-osd", "ceph-mds", "ceph-fuse", "monmaptool", "fusermount3")
 FUSE = Path("/dev/fuse")
 PACKAGES = "ceph-mon ceph-mgr ceph-osd ceph-mds ceph-fuse ceph-common fuse3 attr"
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 OSD_BYTES = 1 << 30
 """Of each OSD's block file, which is sparse."""
 READER = "client.tarazu"

@@ -1,4 +1,4 @@
-"""CephFS: an unmodified program on a real cluster, its default pool on a slow OSD, daemons that are killed.
+"""CephFS: an unmodified program on a real cluster, small files, a default pool on a slow OSD, daemons that are killed.
 
 The cluster is that of tests/ceph. Where Ceph is not installed there is one figure that says so.
 """
@@ -17,13 +17,17 @@ from tarazu.ost_state import Verdict
 from tests.benchmarks.figure import Figure
 from tests.ceph.cluster import Cluster, why_not
 from tests.ceph.site import DAEMONS, Site
-from tests.ceph.test_loop import BYTES, FILES, program, run, write
+from tests.ceph.test_loop import BYTES, FILES, SMALL_FILES, program, run, small, write
 
 POOLS = {"first": "a", "second": "b", "third": "c"}
 KILLS, SHORT_KILLS = 200, 6
 PAUSE_S = 0.3
 """Between two kills."""
 SICK_S = 90.0
+ALL_SIZES = {"layout": {"min_size": 0}}
+ROUNDS, SHORT_ROUNDS = 9, 1
+NOISE = 1.3
+"""Between the fastest runs of the same program on a busy machine."""
 
 
 def measure(short: bool) -> list[Figure]:
@@ -36,7 +40,8 @@ def measure(short: bool) -> list[Figure]:
     try:
         mount = cluster.mount(directory / "mnt")
         figures = [Figure("cluster of 4 OSDs, 3 data pools: start", time.monotonic() - began, "s")]
-        site = Site(cluster, mount, directory / "site")
+        figures += _small(cluster, mount, directory, short)
+        site = Site(cluster, mount, directory / "site", ALL_SIZES)
         try:
             figures += _even(site)
             if not short:
@@ -47,6 +52,54 @@ def measure(short: bool) -> list[Figure]:
     finally:
         cluster.end()
         shutil.rmtree(directory)
+    return figures
+
+
+def _small(cluster: Cluster, mount: Path, directory: Path, short: bool) -> list[Figure]:
+    """Files of 4 KiB, one after the other: what placing them costs, and that they are left alone for it."""
+    placed, fastest = {}, {}
+    where = mount / "small"
+    where.mkdir()
+    for name, least_gain in {"default": 0.01, "always": -1.0}.items():
+        if short and name == "always":
+            continue
+        changes = {**ALL_SIZES, "allocate": {"least_gain": least_gain}}
+        site = Site(cluster, mount, directory / name, changes)
+        times: dict[str, list[float]] = {"observe": [], "place": []}
+        try:
+            for _ in range(1 + (SHORT_ROUNDS if short else ROUNDS)):
+                for mode, of in times.items():
+                    for file in where.iterdir():
+                        file.unlink()
+                    of.append(float(site.run(*small(where), app="small", mode=mode)))
+            placed[name] = site.outcomes("small").get("hit", 0)
+        finally:
+            site.end()
+        fastest[name] = {mode: min(of[1:]) for mode, of in times.items()}
+    one_ms = fastest["default"]["place"] / SMALL_FILES * 1e3
+    figures = [
+        Figure(
+            f"{SMALL_FILES} files of 4 KiB, every size to be placed: placed",
+            placed["default"],
+            "files",
+            most=0,
+        ),
+        Figure("4 KiB: one file", one_ms, "ms"),
+        Figure(
+            "4 KiB: place over observe",
+            fastest["default"]["place"] / fastest["default"]["observe"],
+            "",
+            most=None if short else NOISE,
+        ),
+    ]
+    if "always" in fastest:
+        of = fastest["always"]
+        figures += [
+            Figure("4 KiB with allocate.least_gain = -1: placed", placed["always"], "files"),
+            Figure(
+                "4 KiB with allocate.least_gain = -1: place over observe", of["place"] / of["observe"], ""
+            ),
+        ]
     return figures
 
 
