@@ -1,7 +1,8 @@
 """A placed file lies in the pool of the map; programs notice nothing of it, whatever Ceph refuses.
 
-Programs and tables are those of tests/preload. What is Lustre's alone has no counterpart here: components, OST lists
-and start hints, their objects, liblustreapi, `O_LOV_DELAY_CREATE`, files without a layout, names beside a file's own.
+Programs and tables are those of tests/preload (more of them in test_programs.py). What is Lustre's alone has no
+counterpart here: components, OST lists and start hints, their objects, liblustreapi, `O_LOV_DELAY_CREATE`, files
+without a layout, names beside a file's own.
 """
 
 from __future__ import annotations
