@@ -62,6 +62,10 @@ class Rados:
         )  # fmt: skip
         answer, message = self._taken(out, out_bytes.value), self._taken(said, said_bytes.value)
         self._check(done, f"ceph {prefix}", message.decode(errors="replace"))
+        if len(answer) < out_bytes.value:
+            raise RadosError(
+                f"ceph {prefix}: expected an answer of at most {ANSWER_BYTES} bytes, found {out_bytes.value}"
+            )
         return answer_of(answer)
 
     def close(self) -> None:

@@ -170,6 +170,18 @@ class Cluster:
         self.ceph("osd down", ids=[str(osd)])
 
     @contextlib.contextmanager
+    def silent_monitor(self) -> Iterator[None]:
+        """It is stopped, connections to it stay open."""
+        process = self._processes["mon.a"]
+        process.send_signal(signal.SIGSTOP)
+        try:
+            while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+                time.sleep(0.01)
+            yield
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+    @contextlib.contextmanager
     def slowed(self, osd: int, stopped_s: float = 0.4, runs_s: float = 0.02) -> Iterator[None]:
         """An OSD that is slow for real: its process runs `runs_s` of each `stopped_s` + `runs_s` seconds."""
         process = self._processes[f"osd.{osd}"]

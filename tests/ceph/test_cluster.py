@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,29 @@ def test_a_pool_that_does_not_exist_is_refused(mount: Path) -> None:
     with pytest.raises(OSError) as refused:
         os.setxattr(path, "ceph.file.layout.pool", b"4711")
     assert refused.value.errno == errno.EINVAL
+
+
+def test_monitors_that_are_silent_are_not_waited_for(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CEPH_ARGS", f"--keyring {cluster.reader_keyring}")
+    rados = Rados(READER, str(cluster.conf), patience_s=2.0)
+    try:
+        with cluster.silent_monitor():
+            for ask in (lambda: rados.command("osd dump"), lambda: Rados(READER, str(cluster.conf), 2.0)):
+                began = time.monotonic()
+                with pytest.raises(RadosError, match="timed out"):
+                    ask()
+                assert time.monotonic() - began < 20
+        assert rados.command("osd dump")["pools"]
+    finally:
+        rados.close()
+
+
+def test_an_answer_that_is_too_long_is_refused(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tarazu.filesystem.rados.ANSWER_BYTES", 10)
+    with pytest.raises(RadosError, match=r"ceph osd dump: expected an answer of at most 10 bytes, found \d+"):
+        cluster.ceph("osd dump")
 
 
 def test_a_client_that_may_only_read_asks_and_changes_nothing(
