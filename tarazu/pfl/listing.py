@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from tarazu.errors import BadInput
 from tarazu.pfl.sizes import LARGEST_BYTES, Halves
+from tarazu.units import counted
 
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 1 << 16
@@ -40,7 +41,8 @@ def read(path: str, into: Halves, progress: Callable[[str], None] = lambda text:
         if path != "-":
             file.close()
     if not good:
-        raise BadInput(path, "lines with a size in bytes and a path", f"{odd} others")
+        found = counted(odd, "other line") if odd else "nothing"
+        raise BadInput(path, "lines with a size in bytes and a path", found)
     return good, odd
 
 
@@ -48,14 +50,12 @@ def _read(file: BinaryIO, into: Halves, progress: Callable[[str], None]) -> tupl
     good = odd = 0
     for lines in _lines(file):
         for line in lines:
-            size, _, rest = (
-                line.lstrip().partition(b"\t") if b"\t" in line[:24] else line.lstrip().partition(b" ")
-            )
+            size, *rest = line.split(None, 1) or [b""]
             if not (size.isdigit() and len(size) <= MOST_DIGITS and (number := int(size)) <= LARGEST_BYTES):
                 odd += bool(line)
                 continue
             good += 1
-            name = rest.strip()
+            name = rest[0] if rest else b""
             directory = name.rpartition(b"/")[0]
             if directory:
                 into.add(directory, name, number, kind="directory")

@@ -29,6 +29,7 @@ def read(path: Path, content: bytes) -> tuple[int, int, Sizes]:
         (b"10 /a/b\n20 /a/c d\n", 2, 0, 30),
         (b"10\t/a/b\n20\t/a/c d\n", 2, 0, 30),
         (b"  10 /a/b\n5", 2, 0, 15),
+        (b"10 /a\tb\n20  /a b\t/c\n30\t /d\n", 3, 0, 60),
         (b"7\n8\n", 2, 0, 15),
         (b"10 /a/b\n\n\n20 /x", 2, 0, 30),
         (b"10 /a/line\nbreak\n20 /x\n", 2, 1, 30),
