@@ -27,7 +27,7 @@ from tarazu.cli.history.chosen import history_of
 from tarazu.cli.output import Progress, number, print_json, print_table, size, whole
 from tarazu.config import Settings
 from tarazu.daemons.asking import view_in, view_of
-from tarazu.errors import BadInput, LayoutError, TarazuError
+from tarazu.errors import BadInput, LayoutError, TarazuError, TraceError
 from tarazu.filesystem import lustre
 from tarazu.layout import pfl as pfl_file
 from tarazu.layout import rules
@@ -48,6 +48,9 @@ MOST_OSTS = 65_000
 FREE = -1
 """In place of a size: as the view's MDTs have."""
 LEAST_FILES = 2
+MOST_NAMED = 5
+"""Logs and records that cannot be read."""
+LEAST_REQUEST_S = 1e-6
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=whole(1, 8),
         default=search.MOST_COMPONENTS,
         metavar="N",
-        help=f"at most (default {search.MOST_COMPONENTS})",
+        help=f"at most (default {search.MOST_COMPONENTS}), and one on MDTs",
     )
     parser.add_argument("--stripe-size", type=size, default=MIB, metavar="SIZE", help="(default 1M)")
     parser.add_argument(
@@ -98,7 +101,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--request",
-        type=number(0, 10),
+        type=number(LEAST_REQUEST_S, 10),
         default=REQUEST_S,
         metavar="S",
         help=f"seconds of a request without bytes (default {REQUEST_S:g})",
@@ -124,7 +127,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if options.picture:
-        from tarazu.pfl.picture import draw
+        from tarazu.pfl.picture import draw, drawable
+
+        drawable(Path(options.picture))
     target, room_bytes = _target(settings, options)
     site = _today(settings, options, target)
     halves, notes = Halves(), []
@@ -132,13 +137,19 @@ def execute(options: argparse.Namespace) -> int:
         for path in listing.sources(options.list):
             _, odd = listing.read(path, halves, progress)
             notes += [f"{path}: {counted(odd, 'line')} without a size, left out"] if odd else []
+        damaged: list[TarazuError] = []
         for number_of, path in enumerate(options.darshan, 1):
             progress(f"{number_of} of {counted(len(options.darshan), 'log')}")
-            gathered.add_log(path, options.mount, halves)
+            try:
+                gathered.add_log(path, options.mount, halves)
+            except TraceError as error:
+                damaged.append(error)
+        if options.darshan and len(damaged) == len(options.darshan):
+            raise damaged[0]
         if options.history:
-            damaged: list[TarazuError] = []
             gathered.add_history(history_of(options), options.fs, halves, damaged.append)
-            notes += [f"left out: {error}" for error in damaged[:5]]
+        notes += [f"left out: {error}" for error in damaged[:MOST_NAMED]]
+        notes += [f"left out: {len(damaged) - MOST_NAMED} more"] if len(damaged) > MOST_NAMED else []
         if not (options.list or options.darshan or options.history):
             raise BadInput("tarazu change layouts", "--list, --darshan or --history", "none")
         first, second, by = halves.split()
@@ -224,9 +235,12 @@ def _weights(given: list[str]) -> Weights:
             values[part] = number(0, 1e6)(value)
         except argparse.ArgumentTypeError as error:
             raise BadInput(
-                f"--weight {part}", "a number, 0 to 1e+06", str(error).rpartition("found ")[2]
+                f"--weight {part}", "a number, 0 to 1e+06", str(error).rpartition("found ")[2].strip("'")
             ) from None
-    return Weights(**values)
+    weights = Weights(**values)
+    if not weights.array.any():
+        raise BadInput("--weight", "a part with a weight above 0", "none")
+    return weights
 
 
 def _today(settings: Settings, options: argparse.Namespace, target: Target) -> dict[str, Layout]:
@@ -240,7 +254,7 @@ def _today(settings: Settings, options: argparse.Namespace, target: Target) -> d
         if os.path.isdir(text):
             found[f"default of {text}"] = _default(text, target)
         elif text.lstrip().startswith("-"):
-            layout, _ = parse_layout(text)
+            layout = _everywhere(parse_layout(text)[0], target)
             rules.check(layout, f"--today {text!r}")
             found[f"today, {text}"] = layout
         else:
@@ -261,14 +275,19 @@ def _default(directory: str, target: Target) -> Layout:
         layout = native.decode_lov(blob).layout() if blob else Layout((FILE_SYSTEMS_OWN,))
     except LayoutError as error:
         raise BadInput(directory, "a default layout that can be read", str(error)) from None
+    return _everywhere(layout, target)
+
+
+def _everywhere(layout: Layout, target: Target) -> Layout:
+    """With numbers for "as the file system's own" (0) and "on all OSTs" (-1, or what a default layout has for it)."""
     components = []
     for c in layout.components:
-        # Default layouts have 0 for "as the file system's own", -1 and below for "on all OSTs".
-        count = target.osts if c.stripe_count >= LOV_ALL_STRIPES_WIDE else c.stripe_count
+        on_all = c.stripe_count == -1 or c.stripe_count >= LOV_ALL_STRIPES_WIDE
+        count = target.widest if on_all else c.stripe_count
         components.append(
             msgspec.structs.replace(
                 c,
-                stripe_count=count if c.pattern == "mdt" else max(1, count),
+                stripe_count=count if c.pattern == "mdt" else count or FILE_SYSTEMS_OWN.stripe_count,
                 stripe_size_bytes=c.stripe_size_bytes or FILE_SYSTEMS_OWN.stripe_size_bytes,
             )
         )
@@ -296,16 +315,19 @@ def _print(found: Tuned, beside: Mapping[str, Played], target: Target) -> None:
         ],
     )
     print(
-        "\ncost and its parts in ms a file; objects a file, and a file of at most 64 KiB; Lustre s: drawn files written"
+        "\ncost and its parts: 1 is what the cheapest plain layout for the very file costs; objects a file, and a file"
+        "\nof at most 64 KiB; Lustre s: drawn files written at one time where a model of Lustre's allocator places"
+        "\nthem; bound s: what no placement beats"
     )
-    print("at one time where a model of Lustre's allocator places them; bound s: what no placement beats")
     least = min(found.curve.values())
-    steps = ", ".join(f"{n}: {value / least - 1:+.1%}" for n, value in found.curve.items())
+    steps = ", ".join(f"{n}: {value / least - 1 if least else 0:+.1%}" for n, value in found.curve.items())
     print(f"cheapest by number of components: {steps}")
     print(f"\nrecommended: {found.recommended}: {found.because}\n")
-    print(found.command)
-    print(f"\n{found.pfl_file}", end="")
     row = found.row(found.recommended)
+    print("nothing to change" if row.kind == "site" else found.command)
+    if found.said != found.recommended:
+        print(f"\na PFL file cannot say that; of what it can say the cheapest is {found.said}:")
+    print(f"\n{found.pfl_file}", end="")
     if row.cost.mdt_bytes:
         print(f"\non MDTs: {human_bytes(row.cost.mdt_bytes * found.files)} of these files")
 

@@ -70,6 +70,11 @@ class Target(msgspec.Struct, frozen=True):
     mdts: int = 1
     weights: Weights = Weights()
 
+    @property
+    def widest(self) -> int:
+        """Stripes of a file on as many OSTs as it may have."""
+        return min(self.osts, lustre.LOV_MAX_STRIPE_COUNT)
+
 
 class Striped(NamedTuple):
     """How one component lies."""
@@ -81,10 +86,11 @@ class Striped(NamedTuple):
 
 
 def stripe_size(end_bytes: int, most_bytes: int) -> int:
-    """The largest power of two of at most `most_bytes` that divides the end of a component."""
-    if end_bytes == lustre.EOF:
+    """Of a component: `most_bytes` where that divides its end, else the largest power of two below it that does."""
+    if end_bytes == lustre.EOF or end_bytes % most_bytes == 0:
         return most_bytes
-    return max(min(most_bytes, end_bytes & -end_bytes), lustre.LOV_MIN_STRIPE_SIZE)
+    power = 1 << most_bytes.bit_length() - 1
+    return max(min(power, end_bytes & -end_bytes), lustre.LOV_MIN_STRIPE_SIZE)
 
 
 def parts(of: Classes, target: Target, start: int, end: int, how: Striped, size_bytes: int) -> Array:

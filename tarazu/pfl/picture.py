@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 
 from tarazu.drawing import pyplot_for, saved
+from tarazu.errors import BadInput
 from tarazu.layout.setstripe import parse_layout
 from tarazu.pfl.cost import PARTS, Target, by_class_of, per_second
 from tarazu.pfl.sizes import Sizes
@@ -17,6 +19,13 @@ MOST_CURVES = 6
 POINTS = 120
 COLOURS = ("#444444", "#1f6fb4", "#c0504d", "#7f9f3f", "#8064a2")
 """Of the parts of a cost."""
+
+
+def drawable(path: Path) -> None:
+    """Raises BadInput, Unavailable where a picture could not be drawn: before what takes long."""
+    pyplot_for(path)
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise BadInput(str(path), "a file that can be written", "none")
 
 
 def draw(of: Tuned, judged_on: Sizes, target: Target, path: Path) -> Path:
@@ -54,6 +63,7 @@ def draw(of: Tuned, judged_on: Sizes, target: Target, path: Path) -> Path:
     curves.set_xlabel("size of the file, bytes")
     curves.set_ylabel("cost: times that of the best plain layout for it")
     curves.xaxis.set_major_formatter(lambda value, _: human_bytes(value))
+    curves.tick_params(axis="x", labelrotation=30)
     curves.legend(fontsize=8)
     rows = sorted(of.rows, key=lambda row: row.cost.total)
     left = np.zeros(len(rows))

@@ -71,11 +71,13 @@ def _alike(target: Target) -> SystemView:
 
 
 def _fitted(layout: Layout, target: Target) -> Layout:
-    """No more stripes than OSTs; a component that extends itself as one that does not."""
+    """No more stripes than OSTs, and no pools; a component that extends itself as one that does not."""
     return msgspec.structs.replace(
         layout,
         components=tuple(
-            msgspec.structs.replace(c, stripe_count=min(c.stripe_count, target.osts), extension_bytes=0)
+            msgspec.structs.replace(
+                c, stripe_count=min(c.stripe_count, target.osts), pattern="raid0", pool="", extension_bytes=0
+            )
             for c in layout.components
         ),
     )

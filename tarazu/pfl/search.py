@@ -7,6 +7,7 @@ is seen, a later component has no fewer stripes than what comes before it (paper
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -78,8 +79,16 @@ def grid(
         tuple(
             e for e in DOM_ENDS if dom_bytes and (np.minimum(of.size_bytes, e) * of.files).sum() <= dom_bytes
         ),
-        EXTENSIONS if extending else (),
+        tuple(rounded_up(z, extension_unit(target.stripe_size_bytes)) for z in EXTENSIONS if extending),
     )
+
+
+def extension_unit(stripe_size_bytes: int) -> int:
+    """What sizes of extensions are multiples of: of all stripe sizes that components may have (`cost.stripe_size`), and
+    of what `lfs` takes: it counts them in KiB, which it wants aligned as it wants stripe sizes.
+    """
+    power = 1 << stripe_size_bytes.bit_length() - 1
+    return math.lcm(stripe_size_bytes, power, lustre.SEL_UNIT_SIZE * lustre.LOV_MIN_STRIPE_SIZE)
 
 
 def kinds(of: Grid, start: int, end: int) -> list[Striped]:

@@ -63,6 +63,8 @@ class Tuned(msgspec.Struct, frozen=True):
     """`lfs setstripe` with the recommended layout."""
     curve: dict[int, float]
     """Number of components → cost of the cheapest layout of so many, on what was tuned on."""
+    said: str
+    """Name of the row that `pfl_file` is."""
 
     def row(self, name: str) -> Row:
         return next(row for row in self.rows if row.name == name)
@@ -73,6 +75,7 @@ class Tuning(msgspec.Struct, frozen=True):
 
     target: Target
     most_components: int = MOST_COMPONENTS
+    """On OSTs; a beginning on an MDT is one more."""
     mdt_room_bytes: int = 0
     """Of MDTs, for what all these files put there; 0: no component on an MDT."""
     by_bytes: float = BY_BYTES
@@ -103,7 +106,8 @@ def usual(target: Target) -> dict[str, Layout]:
     for count in PLAIN_COUNTS:
         if count < target.osts:
             found[f"plain, {count}"] = progressive([(EOF, count)], size)
-    found[f"plain, all {target.osts}"] = progressive([(EOF, target.osts)], size)
+    widest = f"all {target.osts}" if target.widest == target.osts else str(target.widest)
+    found[f"plain, {widest}"] = progressive([(EOF, target.widest)], size)
     return found
 
 
@@ -124,7 +128,12 @@ def tune(
         dom_bytes=wanted.mdt_room_bytes * tuned_on.files / (tuned_on.files + judged_on.files),
     )
     if special.dom_ends or special.extensions:
-        more = cheapest(to_come, target, special)
+        # One more only where the beginning lies on an MDT.
+        more = [
+            f
+            for f in cheapest(to_come, target, special)
+            if len(f.layout.components) <= wanted.most_components or f.layout.components[0].pattern == "mdt"
+        ]
         if more[-1].cost < paths[TUNED][-1].cost * (1 - SAME):
             paths[TUNED_MORE] = more
     layouts = {name: fewest_of(path).layout for name, path in paths.items()}
@@ -151,7 +160,11 @@ def tune(
     )
     best, because = recommended(rows)
     # A PFL file knows neither components on an MDT nor such that extend themselves.
-    said = layouts[best] if can_say(layouts[best]) else layouts[TUNED]
+    said = (
+        best
+        if can_say(layouts[best])
+        else min((row for row in rows if can_say(layouts[row.name])), key=lambda row: row.cost.total).name
+    )
     return Tuned(
         files=tuned_on.files + judged_on.files,
         bytes=tuned_on.bytes + judged_on.bytes,
@@ -161,7 +174,8 @@ def tune(
         rows=rows,
         recommended=best,
         because=because,
-        pfl_file=section(said),
+        pfl_file=section(layouts[said]),
+        said=said,
         command=f"lfs setstripe {format_layout(layouts[best])} DIRECTORY",
         curve={f.components: f.cost for f in paths[TUNED]},
     )
@@ -186,16 +200,17 @@ def recommended(rows: Sequence[Row]) -> tuple[str, str]:
         cheapest_other,
     )
     saved = 1 - best.cost.total / other.cost.total if other.cost.total else 0.0
+    keep = "keep it: " if other.kind == "site" else ""
     if saved >= WORTH:
         return best.name, f"{saved:.1%} cheaper than the best of the others ({other.name})"
     if saved < 0:
         return (
             other.name,
-            f"tuning is not better: {-saved:.1%} dearer than {other.name} on files that it had not seen",
+            f"{keep}tuning is not better: {-saved:.1%} dearer than {other.name} on files that it had not seen",
         )
     return (
         other.name,
-        f"tuning is not better: it saves {saved:.2%} beside {other.name}, less than {WORTH:.0%}",
+        f"{keep}tuning is not better: it saves {saved:.2%} beside {other.name}, less than {WORTH:.0%}",
     )
 
 

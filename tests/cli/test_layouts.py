@@ -22,10 +22,13 @@ from tarazu.layout.setstripe import parse_layout
 from tarazu.model import Mdt, Ost, SystemView
 from tarazu.pfl.cost import PARTS
 from tarazu.sim.testbed import Testbed, down, up
-from tarazu.units import GIB, TIB
+from tarazu.units import GIB, MIB, TIB
 from tests.trace.test_history import sample
 
 LOGS = Path(__file__).parents[1] / "data" / "traces"
+
+
+NO_WEIGHTS = tuple(word for part in PARTS for word in ("--weight", f"{part}=0"))
 
 
 def listed(tmp_path: Path, sizes: list[int], name: str = "list.txt") -> str:
@@ -174,6 +177,13 @@ def test_draws_a_picture(tmp_path: Path, capsys: Any) -> None:
         (("--osts", "8", "--list", "LIST", "--today", "-E 1G -c 1"), "that ends at EOF"),
         (("--osts", "8", "--list", "LIST", "--stripe-size", "1000"), "a multiple of 64K"),
         (("--osts", "8", "--list", "LIST", "--picture", "a.txt"), "a picture's name"),
+        (
+            ("--osts", "8", "--list", "/dev/zero", "--picture", "/nonexistent/a.svg"),
+            "a file that can be written",
+        ),
+        (("--osts", "8", "--list", "LIST", *NO_WEIGHTS), "a part with a weight above 0"),
+        (("--osts", "8", "--list", "/dev/null"), "found 'nothing'"),
+        (("--osts", "8", "--darshan", "ONE"), "a Darshan log"),
         (("--osts", "8", "--list", "ONE"), "files for two halves"),
     ],
 )
@@ -183,6 +193,85 @@ def test_bad_input_is_a_line(tmp_path: Path, capsys: Any, words: tuple[str, ...]
     assert main(["change", "layouts", *(names.get(word, word) for word in words)]) in (1, 2)
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
+
+
+def test_a_mount_of_cephfs_is_not_what_the_site_has_today(
+    tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("TARAZU_MOUNTS", f"{tmp_path}=cephfs@ceph")
+    found = answer(capsys, "--list", listed(tmp_path, SMALL), "--osts", "8")["tuned"]
+    assert {row["kind"] for row in found["rows"]} == {"tuned", "plain"}
+
+
+def test_a_site_keeps_what_is_as_good(tmp_path: Path, capsys: Any) -> None:
+    words = ["--list", listed(tmp_path, SMALL), "--osts", "8", "--today", "-c 1"]
+    assert answer(capsys, *words)["tuned"]["because"].startswith("keep it: ")
+    assert main(["change", "layouts", *words]) == 0
+    text = capsys.readouterr().out
+    assert "nothing to change" in text and "lfs setstripe" not in text
+
+
+@pytest.mark.parametrize(
+    ("today", "stripes"), [("-c -1", 8), ("-E 1M -c 1 -E -1 -c -1", 9), ("-c 0", 1), ("-c 4 -p flash", 4)]
+)
+def test_todays_layout_may_be_on_all_osts_or_in_a_pool(
+    tmp_path: Path, capsys: Any, today: str, stripes: int
+) -> None:
+    found = answer(capsys, "--list", listed(tmp_path, LARGE), "--osts", "8", "--today", today)
+    row = next(row for row in found["tuned"]["rows"] if row["kind"] == "site")
+    assert row["cost"]["objects"] == stripes and row["name"] in found["played"]
+
+
+@pytest.mark.parametrize("size", ["192K", "3M"])
+def test_stripe_sizes_need_be_no_powers_of_two(tmp_path: Path, capsys: Any, size: str) -> None:
+    path = listed(tmp_path, SMALL + LARGE)
+    found = answer(capsys, "--list", path, "--osts", "35", "--stripe-size", size, "--mdt-room", "1T")["tuned"]
+    for row in found["rows"]:
+        layout, _ = parse_layout(row["setstripe"])
+        check(layout)
+        # `lfs` keeps extensions in KiB, of which it takes multiples of 65536.
+        assert all(c.extension_bytes % (64 * MIB) == 0 for c in layout.components)
+
+
+def test_files_without_bytes_or_price_are_no_division_by_nothing(tmp_path: Path, capsys: Any) -> None:
+    path = listed(tmp_path, [0] * 500)
+    for words in ([], ["--weight", "objects=0"]):
+        assert main(["change", "layouts", "--list", path, "--osts", "8", *words]) == 0
+    assert "plain, 1" in capsys.readouterr().out
+
+
+def test_a_damaged_log_is_named_and_the_others_are_read(tmp_path: Path, capsys: Any) -> None:
+    damaged = tmp_path / "damaged.darshan"
+    damaged.write_bytes(b"no log")
+    logs = sorted(map(str, LOGS.glob("*.darshan")))
+    found = answer(capsys, "--osts", "8", "--darshan", str(damaged), *logs)
+    assert found["tuned"]["files"] > 0
+    assert [note.partition(": expected")[0] for note in found["notes"]] == [f"left out: {damaged}"]
+
+
+def test_no_row_has_more_components_or_stripes_than_may_be(tmp_path: Path, capsys: Any) -> None:
+    path = listed(tmp_path, SMALL + LARGE)
+    words = ["--list", path, "--mdt-room", "1T", "--osts", "5000", "--components", "2"]
+    for row in answer(capsys, *words)["tuned"]["rows"]:
+        layout, _ = parse_layout(row["setstripe"])
+        check(layout)
+        on_osts = [c for c in layout.components if c.pattern != "mdt"]
+        assert row["kind"] != "tuned" or len(on_osts) <= 2
+
+
+def test_the_section_is_the_best_that_a_pfl_file_can_say_and_says_so(tmp_path: Path, capsys: Any) -> None:
+    words = ["--list", listed(tmp_path, SMALL + LARGE), "--osts", "35", "--mdt-room", "1T"]
+    found = answer(capsys, *words)["tuned"]
+    rows = {row["name"]: row for row in found["rows"]}
+    assert "-L mdt" in rows[found["recommended"]]["setstripe"] and found["said"] != found["recommended"]
+    plain = [
+        row for row in found["rows"] if "-L mdt" not in row["setstripe"] and "-z" not in row["setstripe"]
+    ]
+    assert rows[found["said"]]["cost"]["total"] == min(row["cost"]["total"] for row in plain)
+    assert main(["change", "layouts", *words]) == 0
+    assert f"a PFL file cannot say that; of what it can say the cheapest is {found['said']}" in (
+        capsys.readouterr().out
+    )
 
 
 @pytest.fixture(scope="module")
