@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -17,6 +17,8 @@ Array = np.ndarray[Any, Any]
 PER_OCTAVE = 8
 """Classes of sizes between a power of two, which belongs to those below it, and the next."""
 LARGEST_BYTES = 2**63 - 1
+FOLDS = 8
+"""Of each half, by what its files belong to: how far its cost rests on one run or directory."""
 LEAST_SHARE = 0.2
 """Of the files, in a half: with less the halves are made by name."""
 LARGER_OCTAVES, LARGER_WEIGHT = 6, 0.05
@@ -97,8 +99,8 @@ class Halves:
     """
 
     def __init__(self) -> None:
-        self._parts = [Sizes() for _ in range(4)]
-        """By twice the half of what a file belongs to, and the half of its own name."""
+        self._parts = [[Sizes() for _ in range(FOLDS)] for _ in range(4)]
+        """By twice the half of what a file belongs to, and the half of its own name; of each the folds."""
         self.kinds: set[str] = set()
         """What was kept together: `run`, `directory`, `line`."""
 
@@ -113,25 +115,44 @@ class Halves:
     ) -> None:
         """group: what the file belongs to; its hash decides in which half it is."""
         self.kinds.add(kind)
-        self._parts[2 * half(group) + half(name)].add(size_bytes, writers, at_once)
+        of_group = hashed(group)
+        part = self._parts[2 * (of_group >> 31) + half(name)]
+        part[(of_group >> 16) % FOLDS].add(size_bytes, writers, at_once)
 
     @property
     def all(self) -> Sizes:
-        return Sizes().merge(self._parts)
+        return Sizes().merge(fold for part in self._parts for fold in part)
 
-    def split(self, by_name: bool = False) -> tuple[Sizes, Sizes, str]:
-        """The half to tune on, the one to judge on, and by what they were made."""
+    def split(self, by_name: bool = False, least_share: float = LEAST_SHARE) -> tuple[Half, Half, str]:
+        """The half to tune on, the one to judge on, and by what they were made.
+
+        least_share: of all files, in a half that is not made by name.
+        """
         parts = self._parts
-        first, second = Sizes().merge(parts[:2]), Sizes().merge(parts[2:])
-        if not by_name and min(first.files, second.files) >= LEAST_SHARE * (first.files + second.files):
+        first, second = Half(parts[:2]), Half(parts[2:])
+        if not by_name and min(first.files, second.files) >= least_share * (first.files + second.files):
             return first, second, " and ".join(sorted(self.kinds))
-        return Sizes().merge(parts[::2]), Sizes().merge(parts[1::2]), "name"
+        return Half(parts[::2]), Half(parts[1::2]), "name"
+
+
+class Half(Sizes):
+    """One of two halves."""
+
+    def __init__(self, parts: Sequence[Sequence[Sizes]]) -> None:
+        super().__init__()
+        self.folds = tuple(Sizes().merge(of) for of in zip(*parts, strict=True))
+        """Its files in parts; what belongs together is in one."""
+        self.merge(self.folds)
+
+
+def hashed(name: bytes) -> int:
+    """A checksum of 32 bits, the same on every machine."""
+    # The lowest bit of a CRC is a sum of the name's bits: names with one digit apart would alternate.
+    return crc32(name) * 2654435761 & 0xFFFFFFFF
 
 
 def half(name: bytes) -> int:
-    """By a checksum of 32 bits, the same on every machine."""
-    # The lowest bit of a CRC is a sum of the name's bits: names with one digit apart would alternate.
-    return (crc32(name) * 2654435761 & 0xFFFFFFFF) >> 31
+    return hashed(name) >> 31
 
 
 def expected(of: Classes) -> Classes:
@@ -141,6 +162,11 @@ def expected(of: Classes) -> Classes:
     Without the first a layout fits accidents (48 files on 35 OSTs), without the second it has any stripe count beyond
     the largest file. Larger ones are taken for files that lie alone, written by as many processes as any that was seen.
     """
+    return _merged(_joined([alike(of), larger(of)]))
+
+
+def alike(of: Classes) -> Classes:
+    """Those that were seen, and others like them."""
     columns = [of._replace(weight=of.weight * (1 - LARGER_WEIGHT - ALIKE_WEIGHT))]
     part, none = of.weight * ALIKE_WEIGHT / 4, 0 * of.files
     for factor in (0.5, 2.0):
@@ -148,11 +174,19 @@ def expected(of: Classes) -> Classes:
     for factor in (0.25, 4.0):
         many = np.where(of.at_once > 1, np.maximum(1, np.round(of.at_once * factor)), 1)
         columns.append(of._replace(at_once=many, files=none, weight=part))
+    return _joined(columns)
+
+
+def larger(of: Classes) -> Classes:
+    """Those larger than any that was seen, the largest first."""
     one = np.ones(LARGER_OCTAVES)
-    sizes = of.size_bytes[0] * 2.0 ** np.arange(1, LARGER_OCTAVES + 1)
+    sizes = of.size_bytes[0] * 2.0 ** np.arange(LARGER_OCTAVES, 0, -1)
     weight = one * LARGER_WEIGHT / LARGER_OCTAVES
-    columns.append(Classes(sizes, of.writers.max() * one, one, 0 * one, weight))
-    return _merged(Classes(*(np.concatenate(c) for c in zip(*columns, strict=True))))
+    return Classes(sizes, of.writers.max() * one, one, 0 * one, weight)
+
+
+def _joined(several: Sequence[Classes]) -> Classes:
+    return Classes(*(np.concatenate(c) for c in zip(*several, strict=True)))
 
 
 def _merged(of: Classes) -> Classes:

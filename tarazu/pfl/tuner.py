@@ -13,8 +13,9 @@ from tarazu.layout.setstripe import format_layout
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.pfl.cost import Cost, Target, of_layout, stripe_size
+from tarazu.pfl.later import widened_later
 from tarazu.pfl.search import MOST_COMPONENTS, SAME, Found, cheapest, fewest_of, grid
-from tarazu.pfl.sizes import BY_BYTES, Sizes, expected
+from tarazu.pfl.sizes import BY_BYTES, Half, expected
 from tarazu.units import GIB, MIB, exact_bytes
 
 TUNED, TUNED_MORE = "tuned", "tuned, with DoM or SEL"
@@ -112,7 +113,7 @@ def usual(target: Target) -> dict[str, Layout]:
 
 
 def tune(
-    tuned_on: Sizes, judged_on: Sizes, halves_by: str, wanted: Tuning, site: Mapping[str, Layout]
+    tuned_on: Half, judged_on: Half, halves_by: str, wanted: Tuning, site: Mapping[str, Layout]
 ) -> Tuned:
     """site: layouts that are there today, by name. Both halves have files."""
     target = wanted.target
@@ -136,7 +137,10 @@ def tune(
         ]
         if more[-1].cost < paths[TUNED][-1].cost * (1 - SAME):
             paths[TUNED_MORE] = more
-    layouts = {name: fewest_of(path).layout for name, path in paths.items()}
+    layouts = {
+        name: widened_later(fewest_of(path).layout, tuned_on, wanted.by_bytes, target, simple.ends)
+        for name, path in paths.items()
+    }
     kinds = dict.fromkeys(layouts, "tuned")
     for name, layout in site.items():
         layouts[name] = layout

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
+import numpy as np
 
 from tarazu import lustre
 from tarazu.errors import TraceError
@@ -21,10 +22,13 @@ from tarazu.layout.setstripe import format_layout, parse_layout
 from tarazu.model import Layout
 from tarazu.pfl import gathered, listing
 from tarazu.pfl.cost import PARTS, Target, Weights, of_layout
+from tarazu.pfl.later import widened_later
 from tarazu.pfl.played import played
 from tarazu.pfl.search import EXTENSIONS, Grid, cheapest, fewest_of, grid, kinds, layout_of
-from tarazu.pfl.sizes import Halves, Sizes, expected
+from tarazu.pfl.sizes import BY_BYTES, Half, Halves, Sizes, expected
 from tarazu.pfl.tuner import TUNED, Tuned, Tuning, tune
+from tarazu.trace.darshan_runs import import_log
+from tarazu.trace.records import FileRecord
 from tarazu.units import GIB, KIB, MIB, TIB
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.reach._sites import SITES, drawn
@@ -60,7 +64,8 @@ def measure(short: bool) -> list[Figure]:
                 ]
             label = name if seed == 0 else f"{name}, seed {seed}"
             figures += _judged(label, of.halves, site.osts, details=seed == 0, robust=seed == 0 and not short)
-    logs = _logs(short)
+    runs = _runs(short)
+    logs = _halved(runs)
     figures += _judged("Darshan logs", logs, 35, details=True, robust=not short, by_name=True)
     for by_name in (True, False):
         halves = logs.split(by_name)
@@ -69,6 +74,7 @@ def measure(short: bool) -> list[Figure]:
             found = tune(first, second, halves[2], Tuning(Target(35)), {})
             label = f"Darshan logs, by {'name' if by_name else halves[2]}{', turned' if turned else ''}"
             figures += _beside(label, found, strict=by_name)
+    figures += _splits(runs, 3 if short else 20)
     figures.append(_exhaustive(20 if short else 150))
     figures += _listing(100_000 if short else 1_000_000)
     return figures
@@ -125,14 +131,16 @@ def _beside(name: str, found: Tuned, strict: bool = True) -> Iterator[Figure]:
     )
 
 
-def _robust(name: str, first: Sizes, second: Sizes, target: Target, found: Tuned) -> Iterator[Figure]:
+def _robust(name: str, first: Half, second: Half, target: Target, found: Tuned) -> Iterator[Figure]:
     """Tuned with a part's weight halved and doubled, judged by the weights as they are."""
     worst, changed = 0.0, 0
     to_come, judged = expected(first.classes()), second.classes()
     usual = found.row(TUNED)
     for part, factor in itertools.product(PARTS, (0.5, 2.0)):
         other = msgspec.structs.replace(target, weights=Weights(**{part: factor}))
-        layout = fewest_of(cheapest(to_come, other, grid(to_come, other))).layout
+        on = grid(to_come, other)
+        layout = fewest_of(cheapest(to_come, other, on)).layout
+        layout = widened_later(layout, first, BY_BYTES, other, on.ends)
         ratio = of_layout(judged, target, layout).total / usual.cost.total
         worst = max(worst, ratio)
         changed += format_layout(layout) != usual.setstripe
@@ -142,9 +150,25 @@ def _robust(name: str, first: Sizes, second: Sizes, target: Target, found: Tuned
     yield Figure(f"{name}: worst of the 10", worst, "")
 
 
-def _logs(short: bool) -> Halves:
-    """Of all public logs; each log is one run."""
-    halves = Halves()
+def _splits(runs: list[tuple[bytes, tuple[FileRecord, ...]]], splits: int) -> Iterator[Figure]:
+    """Many other halves of the logs by run, each both ways round: one split says little of so few runs."""
+    ratios = []
+    for seed in range(splits):
+        first, second, by = _halved(runs, b"%d " % seed).split(least_share=0)
+        for on, judged in ((first, second), (second, first)):
+            found = tune(on, judged, by, Tuning(Target(35), extending=False), {})
+            others = min(r.cost.total for r in found.rows if r.kind != "tuned")
+            ratios.append(found.row(TUNED).cost.total / others)
+    what = f"Darshan logs, by run, {len(ratios)} ways: cost held out, of the best other's"
+    yield Figure(f"{what}, median", float(np.median(ratios)), "")
+    yield Figure(f"{what}, mean", float(np.mean(ratios)), "")
+    yield Figure(f"{what}, worst", max(ratios), "", goal=NOISE)
+    yield Figure(f"{what}, ways where it is dearer", sum(r > NOISE for r in ratios), "", goal=0)
+
+
+def _runs(short: bool) -> list[tuple[bytes, tuple[FileRecord, ...]]]:
+    """Name and files of each public log: a run each."""
+    found = []
     folders = [DATA / "traces", DATA / "phases"]
     package = find_spec("darshan")
     if package and package.origin:
@@ -152,9 +176,17 @@ def _logs(short: bool) -> Halves:
     paths = sorted({p.name: p for folder in folders for p in folder.rglob("*.darshan")}.values())
     for path in paths[:: 3 if short else 1]:
         try:
-            gathered.add_log(str(path), "/", halves)
+            found.append((path.name.encode(), import_log(str(path), mount="/").files))
         except TraceError:
             continue  # PyDarshan has broken ones, for its own tests
+    return found
+
+
+def _halved(runs: list[tuple[bytes, tuple[FileRecord, ...]]], salt: bytes = b"") -> Halves:
+    """salt: put before the names that halves are made by."""
+    halves = Halves()
+    for name, files in runs:
+        gathered.add_run(files, salt + name, halves)
     return halves
 
 
