@@ -131,8 +131,8 @@ def execute(options: argparse.Namespace) -> int:
 
         drawable(Path(options.picture))
     target, room_bytes = _target(settings, options)
-    site = _today(settings, options, target)
-    halves, notes = Halves(), []
+    halves, notes = Halves(), list[str]()
+    site = _today(settings, options, target, notes)
     with Progress() as progress:
         for path in listing.sources(options.list):
             _, odd = listing.read(path, halves, progress)
@@ -243,14 +243,19 @@ def _weights(given: list[str]) -> Weights:
     return weights
 
 
-def _today(settings: Settings, options: argparse.Namespace, target: Target) -> dict[str, Layout]:
-    """Layouts of the site by name. Raises BadInput, LayoutError."""
+def _today(
+    settings: Settings, options: argparse.Namespace, target: Target, notes: list[str]
+) -> dict[str, Layout]:
+    """Layouts of the site by name. Raises BadInput, LayoutError; a mount that nobody named is left out with a note."""
     found: dict[str, Layout] = {}
-    given = options.today
-    if not given:
-        own = [m for m in mounts() if m.kind == lustre.KIND and options.fs in ("", m.fs_name)]
-        given = [m.path for m in own if not m.subdirectory][:1]
-    for text in given:
+    if not options.today:
+        own = [m for m in mounts() if m.kind == lustre.KIND and not m.subdirectory]
+        for path in [m.path for m in own if options.fs in ("", m.fs_name)][:1]:
+            try:
+                found[f"default of {path}"] = _default(path, target)
+            except BadInput as error:
+                notes.append(f"left out: {error}")
+    for text in options.today:
         if os.path.isdir(text):
             found[f"default of {text}"] = _default(text, target)
         elif text.lstrip().startswith("-"):

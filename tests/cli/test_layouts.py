@@ -203,6 +203,15 @@ def test_a_mount_of_cephfs_is_not_what_the_site_has_today(
     assert {row["kind"] for row in found["rows"]} == {"tuned", "plain"}
 
 
+def test_a_mount_whose_default_cannot_be_read_is_a_note(
+    tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("TARAZU_MOUNTS", f"{tmp_path}/gone=lustre")
+    found = answer(capsys, "--list", listed(tmp_path, SMALL), "--osts", "8")
+    assert {row["kind"] for row in found["tuned"]["rows"]} == {"tuned", "plain"}
+    assert [note.startswith(f"left out: {tmp_path}/gone") for note in found["notes"]] == [True]
+
+
 def test_a_site_keeps_what_is_as_good(tmp_path: Path, capsys: Any) -> None:
     words = ["--list", listed(tmp_path, SMALL), "--osts", "8", "--today", "-c 1"]
     assert answer(capsys, *words)["tuned"]["because"].startswith("keep it: ")
