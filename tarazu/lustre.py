@@ -36,6 +36,8 @@ LOV_OFFSET_DEFAULT = 0xFFFF
 """`lmm_stripe_offset` without a start index."""
 SEL_UNIT_SIZE = 1024
 """An extension component has its extension size, in these, where others have the stripe size."""
+EXTENSION_UNIT_BYTES = SEL_UNIT_SIZE * LOV_MIN_STRIPE_SIZE
+"""64 MiB: extension sizes are multiples, since the field is checked as if a stripe size were in it."""
 MAX_EXTENSION_BYTES = SEL_UNIT_SIZE << 32
 """Extension sizes are below."""
 

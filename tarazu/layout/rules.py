@@ -3,7 +3,7 @@
 Limits seen on Lustre 2.17: stripe sizes are multiples of 64 KiB below 4 GiB; extents are adjacent and
 64 KiB aligned; a component's end is a multiple of its own stripe size; a write past a last component that
 ends before EOF fails, so every layout ends there. A self-extending component grows by its extension size, a
-multiple of its stripe size; one at the start of the file begins with one extension and has room for more.
+multiple of its stripe size and of 64 MiB; one at the start of the file begins with one extension and has room for more.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def _check_extension(component: Component, where: str) -> None:
     size, extension = component.stripe_size_bytes, component.extension_bytes
     if component.pattern == "mdt":
         raise LayoutError(where, "a DoM component that does not extend itself", exact_bytes(extension))
-    if not 0 < extension < lustre.MAX_EXTENSION_BYTES or extension % size:
-        raise LayoutError(
-            where, f"an extension size that is a multiple of its stripe size {exact_bytes(size)}", extension
-        )
+    unit = lustre.EXTENSION_UNIT_BYTES
+    if not 0 < extension < lustre.MAX_EXTENSION_BYTES or extension % unit or extension % size:
+        both = f"{exact_bytes(unit)} and of its stripe size {exact_bytes(size)}"
+        raise LayoutError(where, f"an extension size that is a multiple of {both}", exact_bytes(extension))
     if component.start_bytes == 0 and extension >= component.end_bytes:
         raise LayoutError(
             where,

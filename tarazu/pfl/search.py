@@ -88,7 +88,7 @@ def extension_unit(stripe_size_bytes: int) -> int:
     of what `lfs` takes: it counts them in KiB, which it wants aligned as it wants stripe sizes.
     """
     power = 1 << stripe_size_bytes.bit_length() - 1
-    return math.lcm(stripe_size_bytes, power, lustre.SEL_UNIT_SIZE * lustre.LOV_MIN_STRIPE_SIZE)
+    return math.lcm(stripe_size_bytes, power, lustre.EXTENSION_UNIT_BYTES)
 
 
 def kinds(of: Grid, start: int, end: int) -> list[Striped]:

@@ -38,7 +38,9 @@ def defaults(draw: st.DrawFn) -> Layout:
 
     def component(start: int, end: int) -> Component:
         composite = end != EOF or start > 0
-        extension = draw(st.sampled_from([0, 0, 64 * MIB, 96 * MIB, GIB, 100 * KIB])) if composite else 0
+        extension = (
+            draw(st.sampled_from([0, 0, 64 * MIB, 96 * MIB, 100 * MIB, GIB, 100 * KIB])) if composite else 0
+        )
         return Component(
             start,
             end,
@@ -150,7 +152,7 @@ def test_a_self_extending_component_is_asked_for_with_a_start_hint() -> None:
     assert check_osts("map", layout, allocated[1].osts, OSTS) == (5, 1)
 
 
-@pytest.mark.parametrize("text", ["-E 64M -c 1 -S 1M -z 64M -E -1 -c 2 -S 1M", "-E -1 -c 2 -S 64M -z 96M"])
+@pytest.mark.parametrize("text", ["-E 64M -c 1 -S 1M -z 64M -E -1 -c 2 -S 1M", "-E -1 -c 2 -S 1M -z 96M"])
 def test_an_extension_that_lustre_would_not_take_is_left_alone(text: str) -> None:
     forecast = Forecast(FileName("/f", "/f", "/f", False, 0, 0, 0), GIB)
     (choice,) = ConfigurationManager(LayoutPolicy(), UsableOsts(OSTS), parse_layout(text)[0]).choose(

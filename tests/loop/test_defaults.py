@@ -47,7 +47,8 @@ WISHED = {
 DEFAULTS |= WISHED
 NAMES_OSTS = "a default layout that names its OSTs (lfs setstripe -i or -o)"
 LEFT = dict.fromkeys(WISHED, NAMES_OSTS) | {
-    "sel-odd": "the default layout, component 2: expected an extension size that is a multiple of its stripe size",
+    "sel-odd": "the default layout, component 2: expected an extension size that is a multiple of 64M and of its stripe"
+    " size",
     "dom-only": "all of it lies on the MDT (DoM)",
     "pool-empty": "no usable OST in pool gone",
     "small": "smaller than layout.min_size 64M",

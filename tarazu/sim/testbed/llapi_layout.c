@@ -110,8 +110,8 @@ PUBLIC int llapi_layout_extension_size_set(struct llapi_layout *layout, uint64_t
 {
     struct llapi_comp *comp = llapi_current(layout);
 
-    if (!comp || !(comp->flags & LCME_FL_EXTENSION) || size < 64u << 20 || size % SEL_UNIT_SIZE ||
-        size / SEL_UNIT_SIZE >= 1ull << 32)
+    if (!comp || !(comp->flags & LCME_FL_EXTENSION) || size == 0 ||
+        size % ((uint64_t)SEL_UNIT_SIZE * LOV_MIN_STRIPE_SIZE) || size / SEL_UNIT_SIZE >= 1ull << 32)
         return invalid();
     comp->stripe_size = size / SEL_UNIT_SIZE;
     return 0;
