@@ -62,7 +62,7 @@ def out(loop: Loop) -> Iterator[Path]:
     there.chmod(0o777)
     for name in ("a", "b", "c", "d"):
         there /= name
-        done = loop.testbed.exec(0, ["lfs", "mkdir", "-i", "0", str(there)], capture_output=True)
+        done = loop.testbed.exec(0, ["lfs", "mkdir", "-i", "0", "-X", "0", str(there)], capture_output=True)
         assert done.returncode == 0, done.stderr
     there.chmod(0o777)
     yield there

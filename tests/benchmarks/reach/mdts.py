@@ -111,7 +111,7 @@ def _run(loop: Loop, case: Case, job: Job, app: str, mode: str) -> float:
     out = mount
     for part in Path(case.out).parts:
         out /= part
-        _lfs(loop, "mkdir", "-i", 0, out)
+        _lfs(loop, "mkdir", "-i", 0, "-X", 0, out)
     _warm(loop)
     words = [sys.executable, "-S", _making.__file__, out, job.ranks, job.each, job.files]
     loop.run(*words, app=app, mode=mode, timeout=1800)
