@@ -48,7 +48,7 @@ def loop() -> Iterator[Loop]:
     """Where every user may go; three MDTs that are alike."""
     directory = tempfile.mkdtemp(prefix="tarazu-directories-")
     os.chmod(directory, 0o755)
-    changes = {"predict": {"look_s": 0.2}, "run": {"alive_s": ALIVE_S}}
+    changes = {"predict": {"look_s": 0.2}, "run": {"alive_s": ALIVE_S, "wait_s": 60.0}}
     try:
         yield from make_loop(Path(directory, "tb"), changes, osss=1, osts_per_oss=2, mdts=3)
     finally:

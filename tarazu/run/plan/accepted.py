@@ -18,7 +18,7 @@ import msgspec
 
 from tarazu.errors import TarazuError
 from tarazu.layout.objects import explicit_components
-from tarazu.left import LIBLUSTREAPI
+from tarazu.left import LIBLUSTREAPI, MAY_NOT_CHOOSE
 from tarazu.run.plan.asking import PlanQuestion
 from tarazu.run.plan.map_writer import MapWriter
 from tarazu.run.plan.promises import StepPromises
@@ -143,7 +143,11 @@ class Plans:
     def ask_from(self, run_so_far: RunRecord, attempt: int) -> float | None:
         """The plan of the next steps of this run, from itself. As `ask`."""
         began = time.monotonic()
-        reply, fs = self._asking.from_run(run_so_far, attempt=attempt, instead_of=self._in_vain)
+        # That a former run was refused MDTs this one does not show.
+        may = self.mdt_reason != MAY_NOT_CHOOSE
+        reply, fs = self._asking.from_run(
+            run_so_far, choose_mdts=may, attempt=attempt, instead_of=self._in_vain
+        )
         self.accept(reply, fs, guess=True, asked_at=began)
         self._raise_refusal()
         return NOT_NOW.get(reply.status)

@@ -64,20 +64,25 @@ class PlanQuestion(NamedTuple):
         with contextlib.ExitStack() as stack:
             files = (opened(path) for path in paths[-RUNS:])
             runs = [stack.enter_context(file).fileno() for file in files if file]
-            return self._converse(runs, from_s=from_s, part=part, **details)
+            return self._converse(runs, True, from_s=from_s, part=part, **details)
 
-    def from_run(self, run_so_far: RunRecord, **details: int) -> tuple[local.PlanReply, client.FileSystem]:
-        """The plan of the next steps of this run, from itself. Raises TarazuError."""
+    def from_run(
+        self, run_so_far: RunRecord, *, choose_mdts: bool = True, **details: int
+    ) -> tuple[local.PlanReply, client.FileSystem]:
+        """The plan of the next steps of this run, from itself; `choose_mdts`: of its directories, too.
+
+        Raises TarazuError.
+        """
         import tempfile  # slow to import, and only runs that go on for long need it
 
         with tempfile.TemporaryFile() as file:
             file.write(encode_run(run_so_far))
             file.flush()
             file.seek(0)
-            return self._converse([file.fileno()], in_run=True, **details)
+            return self._converse([file.fileno()], choose_mdts, in_run=True, **details)
 
     def _converse(
-        self, descriptors: Sequence[int], **details: Any
+        self, descriptors: Sequence[int], choose_mdts: bool, **details: Any
     ) -> tuple[local.PlanReply, client.FileSystem]:
         side = self.side
         fs = side.file_system(self.step.fs_name, self.root)
@@ -91,7 +96,7 @@ class PlanQuestion(NamedTuple):
             alive_s=self.settings.run.alive_s,
             project=environment.project(os.environ),
             partition=environment.partition(os.environ),
-            mdts=tuple(sorted(fs.mdts)),
+            mdts=tuple(sorted(fs.mdts)) if choose_mdts else (),
             kind=side.KIND,
             **details,
         )

@@ -19,6 +19,7 @@ from tarazu.stats.client import FileSystem, Mount, file_system
 from tarazu.store.control import write_control
 from tarazu.store.placement_map import PlacementMap, read_map
 from tarazu.trace.history import History
+from tarazu.trace.records import RunRecord
 from tarazu.wire import local
 from tests.run.plan.conftest import STEP, reply
 from tests.trace.test_history import sample
@@ -123,6 +124,12 @@ class Clientd(PlanQuestion):
         self.asked.append((part, details["attempt"]))
         return self.answers.pop(0), FS
 
+    def from_run(
+        self, run_so_far: RunRecord, *, choose_mdts: bool = True, **details: int
+    ) -> tuple[local.PlanReply, FileSystem]:
+        self.asked.append(("MDTs too" if choose_mdts else "files alone", details["attempt"]))
+        return local.PlanReply("nothing"), FS
+
 
 @pytest.fixture
 def parted(tmp_path: Path) -> Plans:
@@ -172,6 +179,17 @@ def test_a_clientd_of_before_answers_with_all_at_once(parted: Plans) -> None:
     whole = msgspec.structs.replace(reply(0), directories=(made(1),))
     assert ask(parted, 0, whole) == [("directories", 0)]
     assert newest(parted).directories and newest(parted).entries
+
+
+def test_who_may_not_choose_is_not_asked_for_while_the_run_goes_on(parted: Plans) -> None:
+    """The run itself shows no refusal, as nothing was asked."""
+    asking = parted._asking
+    assert isinstance(asking, Clientd)
+    parted.ask_from(sample(), 0)
+    ask(parted, 0, local.PlanReply("left to Lustre", plan_id=1, mdt_reason=MAY_NOT_CHOOSE))
+    asking.asked.clear()
+    parted.ask_from(sample(), 0)
+    assert asking.asked == [("files alone", 0)]
 
 
 def test_parts_are_for_many_files_and_several_mdts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
