@@ -235,7 +235,7 @@ def ask(path, request, *head):
     finally:
         os.close(fd)
 make('striped', 2, count=2)
-make('alone', 2)
+make('alone', lum=lfs_dirs.ask(1, 2, inherit=255))
 index = bytearray(4)
 fd = os.open('alone', os.O_RDONLY)
 fcntl.ioctl(fd, lfs_dirs.GET_MDTIDX, index)
