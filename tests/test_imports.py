@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -193,10 +193,11 @@ rooms each may import; that imports none of them. `metrics` is of all, `changes`
 """
 
 
+@functools.cache
 def imported(path: Path) -> set[str]:
     """Rooms of tarazu that a module names in its imports, wherever they stand."""
     rooms: set[str] = set()
-    for node in ast.walk(parsed(path)):
+    for node in statements(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module == "tarazu":
             rooms |= {alias.name for alias in node.names}
         names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -204,6 +205,19 @@ def imported(path: Path) -> set[str]:
             names = [alias.name for alias in node.names]
         rooms |= {name.split(".")[1] for name in names if name.startswith("tarazu.")}
     return rooms
+
+
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Imports are among these alone; a tree has twenty times more nodes."""
+    todo = [tree]
+    while todo:
+        yield (node := todo.pop())
+        todo += inside_of(node)
+
+
+def inside_of(node: ast.AST) -> list[ast.AST]:
+    parts = (getattr(node, part, ()) for part in ("body", "handlers", "orelse", "finalbody", "cases"))
+    return [each for part in parts if isinstance(part, list) for each in part]
 
 
 def modules_of(room: str) -> list[Path]:
@@ -246,6 +260,8 @@ def test_nothing_that_a_site_runs_imports_the_simulator() -> None:
     for module, path in product().items():
         if not module.startswith("tarazu.sim"):
             assert "sim" not in imported(path), path
+            if "tarazu.sim" not in path.read_text():
+                continue
             named = {
                 node.value
                 for node in ast.walk(parsed(path))
@@ -283,6 +299,10 @@ class Imports(ast.NodeVisitor):
 
     def __init__(self, known: Collection[str], types: bool) -> None:
         self.known, self.types, self.found = set(known), types, set[str]()
+
+    def generic_visit(self, node: ast.AST) -> None:
+        for each in inside_of(node):
+            self.visit(each)
 
     def visit_If(self, node: ast.If) -> None:
         if self.types or not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):

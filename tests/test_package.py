@@ -124,6 +124,7 @@ def test_an_oss_installs_little_and_imports_what_it_must(wheel: Path, tmp_path: 
     assert "--interval" in help_text
 
 
+@pytest.mark.long
 def test_a_log_is_looked_at_with_numpy_and_networkx_alone(wheel: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=True)
     programs = tmp_path / "venv" / "bin"

@@ -13,7 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+import _cffi_backend
+import cffi
 import msgspec
+import pycparser
 import typing_extensions
 
 import tarazu
@@ -43,8 +46,10 @@ def path_of_tarazu(uid: int) -> str:
         Path(tarazu.__file__).parent, copied / "tarazu", ignore=shutil.ignore_patterns("__pycache__")
     )
     shutil.copytree(native.library_path("libtarazu.so").parent, copied / "tarazu" / "lib", dirs_exist_ok=True)
-    shutil.copytree(Path(msgspec.__file__).parent, copied / "msgspec")
-    shutil.copy(typing_extensions.__file__, copied)
+    for package in (msgspec, cffi, pycparser):
+        shutil.copytree(Path(package.__file__).parent, copied / package.__name__)
+    for module in (typing_extensions, _cffi_backend):
+        shutil.copy(module.__file__, copied)
     subprocess.run(["chmod", "-R", "a+rX", copied], check=True)
     return str(copied)
 

@@ -32,14 +32,27 @@ def second_mount(cluster: Cluster) -> Path:
     return cluster.mount(cluster.directory / "second")
 
 
+@pytest.fixture(scope="module")
+def reader(cluster: Cluster) -> Path:
+    """A third client, on which no racer runs."""
+    return cluster.mount(cluster.directory / "reader")
+
+
 @pytest.mark.parametrize("shared", [False, True], ids=["unexpected", "expected"])
 @pytest.mark.parametrize("step", [BLOCK, 1 << 20], ids=["close", "apart"])
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_64_processes_race_for_a_file(
-    on_ceph: OnCeph, mount: Path, second_mount: Path, compiled: Any, shared: bool, step: int, nodes: int
+    on_ceph: OnCeph,
+    mount: Path,
+    second_mount: Path,
+    reader: Path,
+    compiled: Any,
+    shared: bool,
+    step: int,
+    nodes: int,
 ) -> None:
-    """On two nodes ceph-fuse now and then has a size that is old, and reads nothing behind it: without tarazu too. What
-    was written is there all the same.
+    """ceph-fuse now and then has a size that is old and, on two nodes, reads nothing, or zeros, of what the other node
+    has just written: without tarazu too (one of 20 such races). What was written is there all the same.
     """
     on_ceph.map(on_ceph.row("/s", shared=shared))
     elsewhere = second_mount / on_ceph.mount.relative_to(mount)
@@ -58,7 +71,7 @@ def test_64_processes_race_for_a_file(
     ]
     ended = {process.wait(60) for process in running}
     assert ended <= ({0} if nodes == 1 else {0, NOT_READ})
-    data = (on_ceph.mount / "s").read_bytes()
+    data = (reader / on_ceph.mount.relative_to(mount) / "s").read_bytes()
     expected = bytearray((PROCESSES - 1) * step + BLOCK)
     for rank in range(PROCESSES):
         expected[rank * step : rank * step + BLOCK] = bytes([rank + 1]) * BLOCK
@@ -67,7 +80,7 @@ def test_64_processes_race_for_a_file(
     assert len(makers) == 1 and makers[0].outcome in (HIT, RACED)
     assert {c.outcome for c in on_ceph.creates if c.flags & 1} <= {RACED}
     assert on_ceph.pool("s") == ("third" if makers[0].outcome == HIT else "first")
-    assert nodes == 2 or max(c.size for c in on_ceph.closes) == len(data)
+    assert 0 < max(c.size for c in on_ceph.closes) <= len(data)
 
 
 @pytest.mark.parametrize("how", ["excl", "join", "late"])

@@ -13,7 +13,7 @@ import pytest
 from tests.chaos import network, run
 
 ROOT = Path(__file__).parents[2]
-ALONE, PAIR = 8, 12
+ALONE, PAIR = 8, 8
 """Kills: of daemons with one mdsd, and with two. One that is killed alone must have all on its disk."""
 
 
@@ -22,7 +22,7 @@ ALONE, PAIR = 8, 12
     [pytest.param(ALONE, ["--alone"], marks=pytest.mark.long), (PAIR, [])],
     ids=["alone", "standby"],
 )
-def test_twenty_kills_under_load_lose_nothing(kills: int, words: list[str], tmp_path: Path) -> None:
+def test_kills_under_load_lose_nothing(kills: int, words: list[str], tmp_path: Path) -> None:
     if words == [] and (why := network.why_not()):
         pytest.skip(f"two mdsds need hosts of their own: {why}")
     # A process of its own: it moves to a network namespace.

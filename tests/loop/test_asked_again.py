@@ -95,7 +95,13 @@ def decline(loop: Loop) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize(
-    "trouble", [pytest.param(kill_clientd, marks=pytest.mark.long), kill_mdsd, stop_mdsd, decline]
+    "trouble",
+    [
+        pytest.param(kill_clientd, marks=pytest.mark.long),
+        kill_mdsd,
+        stop_mdsd,
+        pytest.param(decline, marks=pytest.mark.long),
+    ],
 )
 def test_the_rest_of_the_run_is_placed_once_somebody_answers(
     patient: Loop, tmp_path: Path, trouble: Callable[[Loop], Callable[[], None]]

@@ -10,7 +10,7 @@ import pytest
 from tests.loop.conftest import make_loop
 from tests.loop.slow_runs import ALONE, CHANGES, NEIGHBOUR, OPTIONS, TWO, Cause, SlowRuns
 
-SHORT = (ALONE[0], TWO[0])
+SHORT = (TWO[0],)
 """The others are in `make bench-evidence` too."""
 
 
