@@ -166,6 +166,11 @@ def _core() -> tuple[Any, Any]:
     return ffi, ffi.dlopen(str(library_path("libtarazu_core.so")))
 
 
+def load() -> None:
+    """Now, rather than at first use: by whoever becomes another user then, who may not read it."""
+    _core()
+
+
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 

@@ -43,8 +43,8 @@ def path_of_tarazu(uid: int) -> str:
     copied = Path(tempfile.mkdtemp(prefix="tarazu-python-"))
     atexit.register(shutil.rmtree, copied, ignore_errors=True)
     shutil.copytree(
-        Path(tarazu.__file__).parent, copied / "tarazu", ignore=shutil.ignore_patterns("__pycache__")
-    )
+        Path(tarazu.__file__).parent, copied / "tarazu"
+    )  # compiled: else each start takes seconds
     shutil.copytree(native.library_path("libtarazu.so").parent, copied / "tarazu" / "lib", dirs_exist_ok=True)
     for package in (msgspec, cffi, pycparser):
         shutil.copytree(Path(package.__file__).parent, copied / package.__name__)

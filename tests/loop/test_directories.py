@@ -116,8 +116,14 @@ class User:
             "TARAZU_RUN_STATE_DIR": str(home / "state"),
             "TARAZU_RUN_MAP_DIR": str(home / "maps"),
             "TARAZU_RUN_SPOOL_DIR": str(home / "spool"),
-            "PYTHONPATH": path_of_tarazu(NOBODY),
         }
+        if copied := path_of_tarazu(NOBODY):
+            libraries = Path(copied, "tarazu", "lib")
+            self.environment |= {
+                "PYTHONPATH": copied,
+                "LD_PRELOAD": str(libraries / "libtestbed.so"),
+                "LD_LIBRARY_PATH": str(libraries / "testbed"),
+            }
 
     def __call__(self, *words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
         argv = [interpreter(NOBODY), "-m", "tarazu", *map(str, words)]

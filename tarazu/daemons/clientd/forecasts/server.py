@@ -25,9 +25,11 @@ LOOK_S = 0.5
 
 
 def main(descriptor: int) -> int:
+    from tarazu import native
     from tarazu.daemons.clientd.forecasts import work  # noqa: F401
     from tarazu.daemons.clientd.forecasts.frames import READY
 
+    native.load()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: clientd says when it is over
     control = socket.socket(fileno=descriptor)
     gc.collect()
