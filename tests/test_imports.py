@@ -111,6 +111,7 @@ MAY_IMPORT["daemons"] = BASE | {
         "flows",
         "forwarding",
         "layout",
+        "native",
         "plan",
         "pools",
         "predict",
