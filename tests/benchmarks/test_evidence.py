@@ -15,8 +15,8 @@ LARGEST_BYTES = 1 << 20
 """Of all extracts of one source."""
 
 
-ELSEWHERE = ("why_testbed",)
-"""The same on the same testbed: tests/loop/test_why.py."""
+ELSEWHERE = ("why", "why_testbed")
+"""On the testbed: tests/loop/test_why.py."""
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ def test_what_gains_nothing_is_left_to_lustre(loop: Loop) -> None:
     assert run["why"][AS_GOOD]["files"] == FILES
 
 
+@pytest.mark.long
 def test_metrics_count_what_is_left_to_lustre(loop: Loop) -> None:
     pytest.importorskip("prometheus_client")
     ports = {daemon: free_port() for daemon in ("mdsd", "clientd")}
@@ -71,7 +72,8 @@ def test_metrics_count_what_is_left_to_lustre(loop: Loop) -> None:
 
     sample = f'{{status="{LEFT_TO_LUSTRE}"}}'
     assert f"tarazu_mdsd_answers_total{sample} 1.0" not in counted("mdsd")
-    run_twice(loop)
+    line = run_twice(loop)
+    assert LEFT_TO_LUSTRE in line, line
     assert f"tarazu_mdsd_answers_total{sample} 1.0" in counted("mdsd")
     assert f"tarazu_clientd_plans_total{sample} 1.0" in counted("clientd")
 

@@ -50,6 +50,7 @@ def run_suite(environ: dict[str, str], *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_it_passes_on_the_testbed(bed: Testbed, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     lfs = tmp_path / "bin" / "lfs"
