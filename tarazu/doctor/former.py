@@ -115,9 +115,9 @@ def _prepared(node: Node) -> Iterator[Finding]:
 def _running(node: Node) -> set[str]:
     """Programs of tarazu that run here."""
     programs = set()
-    for path in (node.system / "proc").glob("[0-9]*/cmdline"):
+    for process in (node.system / "proc").glob("[0-9]*"):  # a deeper pattern raises where one ends meanwhile
         try:
-            words = path.read_bytes().split(b"\0")
+            words = (process / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
         programs |= {os.path.basename(word).decode(errors="replace") for word in words[:3]}
