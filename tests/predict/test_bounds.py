@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -110,6 +111,7 @@ def test_the_time_of_a_forecast_grows_with_the_history_not_with_its_square(build
     """Per-process files, and one process with as many steps: both shapes of a large history."""
 
     def seconds(ranks: int, steps: int) -> float:
+        """The fastest of three, without looks at what the tests before left in memory."""
         history = [
             build(
                 lambda rank, n=n: [(f"/r{n}/s{s}.{rank}", (64 + n) * MIB) for s in range(steps)],
@@ -118,9 +120,16 @@ def test_the_time_of_a_forecast_grows_with_the_history_not_with_its_square(build
             )
             for n in range(4)
         ]
-        started = time.process_time()
-        assert len(forecast(history, history[-1].step).files) == ranks * steps
-        return time.process_time() - started
+        took = []
+        gc.freeze()
+        try:
+            for _ in range(3):
+                started = time.process_time()
+                assert len(forecast(history, history[-1].step).files) == ranks * steps
+                took.append(time.process_time() - started)
+        finally:
+            gc.unfreeze()
+        return min(took)
 
     for small, large in (((500, 1), (4000, 1)), ((1, 500), (1, 4000))):
-        assert seconds(*large) < 40 * max(seconds(*small), 0.01), "8 times the files"
+        assert seconds(*large) < 40 * seconds(*small), "8 times the files"
