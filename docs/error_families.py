@@ -23,6 +23,7 @@ from tarazu.model import Component, Ost, SystemView
 from tarazu.program import Program
 from tarazu.run.step import Step
 from tarazu.wire import local
+from tarazu.wire.channel import Channel
 
 CLIENTD = '[clientd]\nsocket = "clientd.sock"\n'
 
@@ -51,7 +52,7 @@ def _busy() -> Iterator[None]:
         listening.listen()
 
         def answer() -> None:
-            with contextlib.closing(local.Channel(listening.accept()[0])) as channel:
+            with contextlib.closing(Channel(listening.accept()[0])) as channel:
                 channel.receive()
                 channel.send(local.Busy(2.0))
 

@@ -28,6 +28,7 @@ from tarazu.store.database import open_database
 from tarazu.store.rows import ExpectedDirectory, FileRow, PlanRow, from_builtins, shown
 from tarazu.units import human_bytes, human_time
 from tarazu.wire import local
+from tarazu.wire.channel import connect
 
 TIMEOUT_S = 10.0
 
@@ -64,7 +65,7 @@ def from_clientd(
 ) -> tuple[PlanRow, list[FileRow], list[ExpectedDirectory]]:
     """Ask clientd; says so when there are more files than it answers with. Raises TarazuError without such a plan."""
     settings = config.load(options.config)
-    with local.connect(settings.clientd.socket, TIMEOUT_S) as channel:
+    with connect(settings.clientd.socket, TIMEOUT_S) as channel:
         answer = channel.ask(query)
     if not isinstance(answer, local.PlansReply) or answer.plan is None:
         raise TarazuError("clientd: expected a plan of yours in the interaction database, found none")

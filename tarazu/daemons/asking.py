@@ -16,6 +16,7 @@ from tarazu.model import SystemView
 from tarazu.units import counted
 from tarazu.why.facts import System
 from tarazu.wire import local
+from tarazu.wire.channel import connect
 from tarazu.wire.messages import ThenReply, ViewReply
 from tarazu.wire.overview import Overview, overview
 
@@ -43,7 +44,7 @@ def status_of(settings: Settings) -> Mapping[str, Any]:
     clientd mdsd is asked directly, and `clientd` is `{"unavailable": why}`. Raises Unavailable when neither answers.
     """
     try:
-        channel = local.connect(settings.clientd.socket, TIMEOUT_S)
+        channel = connect(settings.clientd.socket, TIMEOUT_S)
     except Unavailable as error:
         status = _mdsd(settings).everyone()
         if why := status["mdsd"].get("unavailable"):
@@ -86,7 +87,7 @@ def then_of(
     now_s = time.time()
     ago = max(0.0, now_s - from_s), max(0.0, now_s - to_s)
     try:
-        channel = local.connect(settings.clientd.socket, TIMEOUT_S)
+        channel = connect(settings.clientd.socket, TIMEOUT_S)
     except Unavailable:
         answer: object = _mdsd(settings).then(fs_name, osts, *ago)
     else:
@@ -112,7 +113,7 @@ def whole(ask: Callable[[str], ViewReply], status: Callable[[], Mapping[str, Any
 
 def _view(settings: Settings, fs_name: str) -> ViewReply:
     try:
-        channel = local.connect(settings.clientd.socket, TIMEOUT_S)
+        channel = connect(settings.clientd.socket, TIMEOUT_S)
     except Unavailable:
         answer: object = _directly(settings, fs_name)
     else:

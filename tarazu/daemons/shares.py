@@ -48,7 +48,7 @@ class Share:
 
 @dataclass(frozen=True)
 class UserShare:
-    """A Share as one user sees it (`wire.local.Allowance`)."""
+    """A Share as one user sees it (`wire.channel.Allowance`)."""
 
     share: Share
     uid: int

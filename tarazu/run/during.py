@@ -13,6 +13,7 @@ from tarazu.run.plan.schedule import Backoff, PlanSchedule
 from tarazu.run.step import Step
 from tarazu.run.watch import SpoolWatch
 from tarazu.wire import local
+from tarazu.wire.channel import connect
 
 
 def start(step: Step) -> None:
@@ -70,7 +71,7 @@ def _tell(step: Step) -> None:
     for promises in (plans.promises for plans in step.plans):
         while (progress := promises.progress()) and not step.over.is_set():
             try:
-                with local.connect(step.settings.clientd.socket, TELL_S, deadline_s=TELL_S) as channel:
+                with connect(step.settings.clientd.socket, TELL_S, deadline_s=TELL_S) as channel:
                     channel.ask(progress)
             except BaseException:
                 promises.untold(progress)
@@ -117,7 +118,7 @@ def _keep_hearing(schedule: PlanSchedule, socket: str, news: threading.Event) ->
 
 def _hear(schedule: PlanSchedule, socket: str, ids: tuple[str, ...]) -> local.LocalMessage | None:
     """The answer; None when there was none for so long, or none is needed any more. Raises Unavailable."""
-    with local.connect(socket, ASK_S) as channel:
+    with connect(socket, ASK_S) as channel:
         channel.send(local.TargetsWait(schedule.plans.step.fs_name, ids))
         until = time.monotonic() + HOLD_S
         while time.monotonic() < until and not schedule.over.is_set():

@@ -17,6 +17,7 @@ from tarazu.errors import TarazuError
 from tarazu.model import SystemView
 from tarazu.units import MIB
 from tarazu.wire import keys, local
+from tarazu.wire.channel import connect
 from tarazu.wire.messages import ViewReply
 from tests.ceph.cluster import PATIENCE_S, Cluster
 
@@ -121,7 +122,7 @@ class Site:
     def view(self) -> SystemView | None:
         """As mdsd sees the pools; None while nobody answers."""
         try:
-            with local.connect(str(self.directory / "clientd.sock"), 10.0) as channel:
+            with connect(str(self.directory / "clientd.sock"), 10.0) as channel:
                 answer = channel.ask(local.ViewQuery(FS))
         except TarazuError:
             return None

@@ -21,6 +21,7 @@ from tarazu.model import Ost, SystemView
 from tarazu.sim.testbed import Testbed
 from tarazu.sim.testbed.library import library_directory
 from tarazu.wire import local
+from tarazu.wire.channel import Channel
 from tarazu.wire.messages import ViewReply
 from tests.testbed.conftest import bed, memory_directory, shared_bed  # noqa: F401
 
@@ -123,7 +124,7 @@ def clientd(path: Path) -> Iterator[None]:
         def answer() -> None:
             with contextlib.suppress(OSError):
                 while True:
-                    with local.Channel(listener.accept()[0]) as channel:
+                    with Channel(listener.accept()[0]) as channel:
                         query, views = channel.receive(), _views()
                         assert isinstance(query, local.ViewQuery)
                         view = views.get(query.fs_name)

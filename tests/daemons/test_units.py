@@ -18,6 +18,7 @@ from tarazu.daemons.burstd.kept import BurstsDirectory
 from tarazu.daemons.council import here
 from tarazu.sim.testbed.processes import free_port
 from tarazu.wire import local
+from tarazu.wire.channel import connect
 from tests.daemons.conftest import Site, allocation, ask
 from tests.daemons.listening import until
 
@@ -158,7 +159,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     site.wait_status(lambda status: status["osses"])
     assert ask(site.client(), allocation()).status == "allocated"
     until(socket.exists)
-    with local.connect(str(socket), 20.0) as channel:
+    with connect(str(socket), 20.0) as channel:
         assert isinstance(channel.ask(local.StatusQuery()), local.StatusAnswer)
     site.wait_status(lambda status: status["routers"]["osses"])
     assert (site.directory / "tarazu-routers" / "lock").exists() and "WARNING" not in site.log("ossd-routers")

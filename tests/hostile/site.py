@@ -17,6 +17,7 @@ from tarazu.tune.exchange import AnnouncerEnd, Decided, Observed, Refused
 from tarazu.tune.observation import Direction, Observation
 from tarazu.units import KIB
 from tarazu.wire import local
+from tarazu.wire.channel import connect
 from tarazu.wire.messages import StatusReply, StatusRequest
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
@@ -55,7 +56,7 @@ class Attacked(Site):
     def _forecasts(self) -> bool:
         """clientd has loaded what its forecasts need, which no attack is to blame for."""
         try:
-            with local.connect(str(self.socket), PATIENCE_S) as channel:
+            with connect(str(self.socket), PATIENCE_S) as channel:
                 answer = channel.ask(local.StatusQuery())
         except Unavailable:
             return False
@@ -144,7 +145,7 @@ def _ask_clientd(site: Attacked, waits: Waits, stopping: threading.Event) -> Non
     while not stopping.is_set():
         begin = time.monotonic()
         try:
-            with local.connect(str(site.socket), 10 * DEADLINE_S) as channel:
+            with connect(str(site.socket), 10 * DEADLINE_S) as channel:
                 answer = channel.ask(local.StatusQuery())
             waits.s.append(time.monotonic() - begin)
             assert isinstance(answer, local.StatusAnswer)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tarazu.errors import WireError
 from tarazu.model import FileName
 from tarazu.wire import local
+from tarazu.wire.channel import Channel
 
 
 def test_a_plan_whose_files_have_no_name_of_their_own_is_refused() -> None:
@@ -21,7 +22,7 @@ def test_a_plan_whose_files_have_no_name_of_their_own_is_refused() -> None:
     file = ["file", 1, "/f", "/f", "/f", False, 0, 0, 0, 100, 0, [[1]], 0]
     body = msgspec.msgpack.encode({"type": "planned", "status": "planned", "files": [file]})
     ours, theirs = socket.socketpair()
-    with ours, local.Channel(theirs) as channel:
+    with ours, Channel(theirs) as channel:
         ours.sendall(struct.pack("<I", len(body)) + body)
         with pytest.raises(WireError, match="a message of this version of tarazu"):
             channel.receive()
@@ -54,7 +55,7 @@ MESSAGES = st.one_of(
 @given(MESSAGES)
 def test_any_name_that_a_file_can_have_travels(message: local.LocalMessage) -> None:
     ours, theirs = socket.socketpair()
-    with local.Channel(ours) as one, local.Channel(theirs) as other:
+    with Channel(ours) as one, Channel(theirs) as other:
         one.send(message)
         assert other.receive() == message
 

@@ -30,6 +30,7 @@ from tarazu.names import did_you_mean
 from tarazu.store.stop import site_stop
 from tarazu.units import counted, figure, human_bytes, human_time
 from tarazu.wire import local
+from tarazu.wire.channel import connect
 
 MOST_EXPLAINED = 3
 """Runs of a job, the newest, of which it is said why they were slow."""
@@ -107,7 +108,7 @@ def _why(settings: Settings, runs: Sequence[own.Ended]) -> dict[str, str]:
 
 
 def _asked(settings: Settings, job: str) -> Mapping[str, Any]:
-    with local.connect(settings.clientd.socket, TIMEOUT_S) as channel:
+    with connect(settings.clientd.socket, TIMEOUT_S) as channel:
         answer = channel.ask(local.StatusQuery(job))
     if not isinstance(answer, local.StatusAnswer):
         raise Unavailable(f"clientd: expected its status, found {type(answer).__name__}")

@@ -20,7 +20,7 @@ from pathlib import Path
 from tarazu.daemons.burstd.asked import MAX_QUESTION, Question, read
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.errors import BadInput, ConfigError, TarazuError
-from tarazu.wire.local import peer_uid
+from tarazu.wire.channel import peer_uid
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.bursts")

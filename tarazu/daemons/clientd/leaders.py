@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from tarazu.daemons.shares import Share
 from tarazu.errors import Busy, TarazuError
 from tarazu.wire import local
+from tarazu.wire.channel import Channel
 from tarazu.wire.messages import TargetsChanged
 
 log = logging.getLogger("tarazu.clientd")
@@ -31,7 +32,7 @@ class _WaitingLeader:
     uid: int
     fs_name: str
     ids: frozenset[str]
-    channel: local.Channel
+    channel: Channel
 
     @property
     def places(self) -> int:
@@ -52,7 +53,7 @@ class Leaders:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def wait(self, uid: int, message: local.TargetsWait, channel: local.Channel) -> None:
+    def wait(self, uid: int, message: local.TargetsWait, channel: Channel) -> None:
         """Keep this conversation until there are news, or its leader has hung up. Raises Busy without room."""
         if time.monotonic() - self._swept > SWEEP_S:
             self._sweep()

@@ -48,6 +48,7 @@ from tarazu.left import LEFT_TO_LUSTRE
 from tarazu.store.stop import SiteWatch
 from tarazu.wire import local
 from tarazu.wire.bounds import MAX_ID_CHARACTERS, MAX_NIDS_CHARACTERS
+from tarazu.wire.channel import Channel, peer_uid
 from tarazu.wire.messages import StepNodes, ThenReply, ViewReply
 from tarazu.wire.said import SaidOnce
 
@@ -213,8 +214,8 @@ class Clientd(Service):
             log.warning("cannot start a conversation: %s", error)
             time.sleep(0.1)  # out of descriptors: the next one would fail at once too
             return
-        uid = local.peer_uid(connection)
-        channel = local.Channel(
+        uid = peer_uid(connection)
+        channel = Channel(
             connection,
             max_bytes=local.MAX_REQUEST_BYTES,
             deadline_s=REQUEST_S,
@@ -233,7 +234,7 @@ class Clientd(Service):
             channel.close()
             self.conversations.give(uid)
 
-    def _converse(self, channel: local.Channel, uid: int) -> None:
+    def _converse(self, channel: Channel, uid: int) -> None:
         try:
             with channel:
                 try:
@@ -250,14 +251,14 @@ class Clientd(Service):
         finally:
             self.conversations.give(uid)
 
-    def _turn_away(self, channel: local.Channel) -> None:
+    def _turn_away(self, channel: Channel) -> None:
         """Say that there is no room, without waiting for anybody."""
         self.counts["turned_away"] += 1
         channel.limit(0.1)
         with contextlib.suppress(TarazuError):
             channel.send(local.Busy(min(30.0, 1.0 + self.plans.waiting / 4)))
 
-    def _fail(self, channel: local.Channel, reason: str) -> None:
+    def _fail(self, channel: Channel, reason: str) -> None:
         self.counts["failed"] += 1
         # A user who sends nonsense must not fill the log.
         self._said.warning(reason)
@@ -276,7 +277,7 @@ class Clientd(Service):
             if not known:
                 log.warning("%s", " ".join(problem.split()))
 
-    def _answer(self, channel: local.Channel, message: local.LocalMessage, uid: int) -> None:
+    def _answer(self, channel: Channel, message: local.LocalMessage, uid: int) -> None:
         match message:
             case local.PlanRequest():
                 self.counts["plans"] += 1
@@ -320,7 +321,7 @@ class Clientd(Service):
             case _:
                 raise WireError("clientd socket", "a request", type(message).__name__)
 
-    def _plan(self, channel: local.Channel, message: local.PlanRequest, uid: int) -> None:
+    def _plan(self, channel: Channel, message: local.PlanRequest, uid: int) -> None:
         if channel.gone():
             return  # its leader did not wait so long
         if self.site.stop:
@@ -379,9 +380,7 @@ class Clientd(Service):
         )
         self.notices.runs_on(said)
 
-    def _answer_question(
-        self, channel: local.Channel, uid: int, answer: Callable[[], local.LocalMessage]
-    ) -> None:
+    def _answer_question(self, channel: Channel, uid: int, answer: Callable[[], local.LocalMessage]) -> None:
         channel.limit(TURN_S + EXCHANGE_S)
         with self.questions.turn(uid, 1, TURN_S):
             if not channel.gone():

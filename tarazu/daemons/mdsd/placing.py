@@ -28,7 +28,7 @@ from tarazu.daemons.service import ISOLATED
 from tarazu.errors import Unavailable, WireError
 from tarazu.model import Left, SystemView
 from tarazu.wire import messages
-from tarazu.wire.local import Channel
+from tarazu.wire.channel import Channel
 from tarazu.wire.messages import AllocationReply, AllocationRequest
 
 log = logging.getLogger("tarazu.mdsd")

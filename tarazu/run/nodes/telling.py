@@ -18,6 +18,7 @@ from tarazu.run.plan.reports import TELL_S
 from tarazu.run.problems import Problems
 from tarazu.store.stop import SiteWatch
 from tarazu.wire import local
+from tarazu.wire.channel import connect
 from tarazu.wire.messages import StepProfile
 
 Profiles = Mapping[str, StepProfile | None]
@@ -71,5 +72,5 @@ class NodeTelling:
     def _tell(self, fs_name: str, nids: str, profile: StepProfile | None) -> None:
         id = self.ids.setdefault(fs_name, uuid.uuid4().hex)
         message = local.StepNodes(id, fs_name, self._job_id, nids, self._settings.run.alive_s, profile)
-        with local.connect(self._settings.clientd.socket, TELL_S, deadline_s=TELL_S) as channel:
+        with connect(self._settings.clientd.socket, TELL_S, deadline_s=TELL_S) as channel:
             channel.ask(message)

@@ -23,6 +23,7 @@ from tarazu.trace.history import History, opened
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
+from tarazu.wire.channel import connect
 
 MANY_FILES_BYTES = 1 << 20
 """Of the histories: a plan may come too late for its directories, which are asked for first."""
@@ -100,7 +101,7 @@ class PlanQuestion(NamedTuple):
             kind=side.KIND,
             **details,
         )
-        with local.connect(self.settings.clientd.socket, ANSWER_S) as channel:
+        with connect(self.settings.clientd.socket, ANSWER_S) as channel:
             answer = channel.ask(request, list(descriptors))
             if isinstance(answer, local.DirectoriesWanted):
                 blobs = default_layouts.default_layouts(self.mounts, answer.keys, side.own_default(fs))

@@ -18,6 +18,7 @@ from tarazu.run.plan.promises import StepPromises
 from tarazu.trace.history import file_name
 from tarazu.why.facts import System
 from tarazu.wire import local
+from tarazu.wire.channel import Channel, connect
 from tarazu.wire.messages import ThenReply
 
 REPORT_S = 0.7
@@ -91,11 +92,11 @@ class StepReports:
                 channel.ask(local.StepNodes(id, fs_name, "", "", 0.0, ended=True))
 
     @contextlib.contextmanager
-    def _to_clientd(self, share: float = 1.0) -> Iterator[local.Channel]:
+    def _to_clientd(self, share: float = 1.0) -> Iterator[Channel]:
         """One of the last conversations, which may take `REPORT_S` together; this one a share of what is left."""
         started, left_s = time.monotonic(), max(0.01, share * self._left_s)
         try:
-            with local.connect(self._socket, left_s, deadline_s=left_s) as channel:
+            with connect(self._socket, left_s, deadline_s=left_s) as channel:
                 yield channel
         finally:
             self._left_s -= time.monotonic() - started
@@ -135,7 +136,7 @@ def _deliver(path: Path, socket: str) -> None:
     except (OSError, *MALFORMED):
         return
     try:
-        with local.connect(socket, TELL_S, deadline_s=TELL_S) as channel:
+        with connect(socket, TELL_S, deadline_s=TELL_S) as channel:
             answer = channel.ask(kept.report, [descriptor])
     finally:
         os.close(descriptor)

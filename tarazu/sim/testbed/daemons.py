@@ -12,6 +12,7 @@ from tarazu.errors import TarazuError
 from tarazu.sim.testbed.directory import Directory
 from tarazu.sim.testbed.processes import Daemon
 from tarazu.wire import local
+from tarazu.wire.channel import connect
 from tarazu.wire.messages import ViewReply
 
 READY_S = 60.0
@@ -136,5 +137,5 @@ def wait_until_ready(testbed: Directory) -> None:
 
 
 def _asked(testbed: Directory, question: local.LocalMessage) -> local.LocalMessage:
-    with local.connect(str(testbed.client_root() / "clientd.sock"), ANSWER_S) as channel:
+    with connect(str(testbed.client_root() / "clientd.sock"), ANSWER_S) as channel:
         return channel.ask(question)

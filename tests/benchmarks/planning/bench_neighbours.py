@@ -21,6 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.wire import local
+from tarazu.wire.channel import connect
 from tests.benchmarks.planning.bench_planning import PATIENCE_S, start
 from tests.benchmarks.planning.histories import step_of, write_histories
 from tests.daemons.conftest import Site
@@ -79,7 +80,7 @@ def ask(
         if root:
             os.seteuid(uid)
         request = local.PlanRequest(step_of(kind, files, len(paths)), len(paths), osts, osts, place=place)
-        with local.connect(socket.name, PATIENCE_S) as channel:
+        with connect(socket.name, PATIENCE_S) as channel:
             answer = channel.ask(request, descriptors)
             if isinstance(answer, local.DirectoriesWanted):
                 answer = channel.ask(local.DirectoryLayouts(b"", dict.fromkeys(answer.keys, b"")))

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.wire import local
+from tarazu.wire.channel import connect
 from tests.benchmarks.planning.histories import KINDS, step_of, write_histories
 from tests.daemons.conftest import Site
 
@@ -51,7 +52,7 @@ def measure(directory: Path, kind: str, runs: int, files: int) -> Measured:
         request = local.PlanRequest(step_of(kind, files, runs), len(descriptors), osts, osts)
         server = _children(clientd.pid)[0]
         cpu_s, started, peak = _cpu(clientd.pid), time.monotonic(), _Peak(server)
-        with local.connect(str(socket), PATIENCE_S) as channel:
+        with connect(str(socket), PATIENCE_S) as channel:
             answer = channel.ask(request, descriptors)
             if isinstance(answer, local.DirectoriesWanted):
                 answer = channel.ask(local.DirectoryLayouts(b"", dict.fromkeys(answer.keys, b"")))
@@ -117,7 +118,7 @@ def _wait_ready(socket: Path) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         if socket.exists():
-            with local.connect(str(socket), PATIENCE_S) as channel:
+            with connect(str(socket), PATIENCE_S) as channel:
                 answer = channel.ask(local.StatusQuery())
             if isinstance(answer, local.StatusAnswer) and answer.ready:
                 return

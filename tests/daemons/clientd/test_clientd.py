@@ -36,6 +36,7 @@ from tarazu.store.rows import NewFile
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run
 from tarazu.wire import local
+from tarazu.wire.channel import Channel, connect
 
 
 def test_a_history_must_be_a_file_of_sane_size(tmp_path: Path) -> None:
@@ -56,7 +57,7 @@ def test_a_history_must_be_a_file_of_sane_size(tmp_path: Path) -> None:
 def test_an_announced_frame_beyond_the_limit_is_refused_before_it_comes() -> None:
     here, there = socket.socketpair()
     there.sendall(struct.pack("<I", local.MAX_REQUEST_BYTES + 1))
-    with there, local.Channel(here, max_bytes=local.MAX_REQUEST_BYTES) as channel, pytest.raises(WireError):
+    with there, Channel(here, max_bytes=local.MAX_REQUEST_BYTES) as channel, pytest.raises(WireError):
         channel.receive()
 
 
@@ -65,7 +66,7 @@ def test_a_frame_for_which_there_is_no_room_is_busy_and_takes_none() -> None:
     here, there = socket.socketpair()
     body = b"x" * 60
     there.sendall(struct.pack("<I", len(body)) + body)
-    with there, local.Channel(here, room=share.of(1)) as channel, pytest.raises(Busy, match="no room"):
+    with there, Channel(here, room=share.of(1)) as channel, pytest.raises(Busy, match="no room"):
         channel.receive()
     assert not share.used
 
@@ -73,8 +74,8 @@ def test_a_frame_for_which_there_is_no_room_is_busy_and_takes_none() -> None:
 def test_room_and_descriptors_are_given_back_with_the_conversation() -> None:
     frames, descriptors = Share(1000), Share(10)
     here, there = socket.socketpair()
-    with there, local.Channel(there) as sender, open(os.devnull, "rb") as file:
-        with local.Channel(here, room=frames.of(1), descriptor_room=descriptors.of(1)) as channel:
+    with there, Channel(there) as sender, open(os.devnull, "rb") as file:
+        with Channel(here, room=frames.of(1), descriptor_room=descriptors.of(1)) as channel:
             sender.send(local.StatusQuery(), [file.fileno()] * 3)
             assert isinstance(channel.receive(), local.StatusQuery)
             assert frames.used[1] > 0 and descriptors.used[1] == 3 == len(channel.descriptors)
@@ -96,7 +97,7 @@ def test_a_conversation_ends_although_a_byte_comes_now_and_then() -> None:
     here, there = socket.socketpair()
     started = time.monotonic()
     there.sendall(struct.pack("<I", 1000) + b"x")
-    with there, local.Channel(here, deadline_s=0.3) as channel, pytest.raises(Unavailable):
+    with there, Channel(here, deadline_s=0.3) as channel, pytest.raises(Unavailable):
         channel.receive()
     assert time.monotonic() - started < 30  # an hour, were it tried
 
@@ -178,7 +179,7 @@ def plan(clientd: Clientd, paths: list[Path], **fields: Any) -> local.PlanReply:
     descriptors = [os.open(path, os.O_RDONLY | os.O_NONBLOCK) for path in paths]
     request = local.PlanRequest(step, len(descriptors), (), (), place=False)
     try:
-        with local.connect(clientd.settings.clientd.socket, 60.0) as channel:
+        with connect(clientd.settings.clientd.socket, 60.0) as channel:
             answer = channel.ask(msgspec.structs.replace(request, **fields), descriptors)
             if isinstance(answer, local.DirectoriesWanted):
                 answer = channel.ask(local.DirectoryLayouts(b"", {}))
@@ -225,8 +226,8 @@ def test_whom_the_site_does_not_want_gets_no_plan_whatever_his_own_settings_say(
         step = local.PlanRequest(JobStep("lustre", 4711, "app", "2"), 0, (), (), place=False)
         ends = socket.socketpair()
         with (
-            local.Channel(ends[0]) as here,
-            local.Channel(ends[1]) as there,
+            Channel(ends[0]) as here,
+            Channel(ends[1]) as there,
             contextlib.suppress(PastTheLists),
         ):
             found._plan(there, msgspec.structs.replace(step, **asked), os.getuid())

@@ -21,6 +21,7 @@ from tarazu.model import JobStep
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
+from tarazu.wire.channel import Channel, connect
 
 if TYPE_CHECKING:
     from tests.daemons.conftest import Site
@@ -55,17 +56,17 @@ def crowded(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     yield site
 
 
-def connect(uid: int = 0, timeout_s: float = PATIENCE_S) -> local.Channel:
+def connect_as(uid: int = 0, timeout_s: float = PATIENCE_S) -> Channel:
     """A conversation as that user: the socket keeps whose credentials it was connected with."""
     os.seteuid(uid)
     try:
-        return local.connect("clientd.sock", timeout_s)
+        return connect("clientd.sock", timeout_s)
     finally:
         os.seteuid(0)
 
 
 def status() -> dict[str, dict[str, object]]:
-    with local.connect("clientd.sock", PATIENCE_S) as channel:
+    with connect("clientd.sock", PATIENCE_S) as channel:
         answer = channel.ask(local.StatusQuery())
     assert isinstance(answer, local.StatusAnswer)
     return answer.status  # type: ignore[return-value]
@@ -82,7 +83,7 @@ def history(application: str) -> int:
         return os.dup(file.fileno())
 
 
-def plan(channel: local.Channel, application: str) -> local.LocalMessage:
+def plan(channel: Channel, application: str) -> local.LocalMessage:
     """As a leader asks."""
     step = JobStep("lustre", ALICE, application, "2")
     descriptor = history(application)
@@ -97,11 +98,11 @@ def plan(channel: local.Channel, application: str) -> local.LocalMessage:
 
 @as_root
 def test_64_simultaneous_steps_of_one_user_all_get_their_plan(crowded: Site) -> None:
-    channels = [connect(ALICE) for _ in range(64)]
+    channels = [connect_as(ALICE) for _ in range(64)]
     plans: list[local.PlanReply] = []
     turned_away: list[float] = []
 
-    def lead(number: int, channel: local.Channel) -> None:
+    def lead(number: int, channel: Channel) -> None:
         deadline = time.monotonic() + 2 * PATIENCE_S
         while time.monotonic() < deadline:
             try:
@@ -110,7 +111,7 @@ def test_64_simultaneous_steps_of_one_user_all_get_their_plan(crowded: Site) -> 
             except errors.Busy as busy:
                 turned_away.append(busy.retry_after_s)
                 time.sleep(busy.retry_after_s)
-                channel = local.connect("clientd.sock", PATIENCE_S)
+                channel = connect("clientd.sock", PATIENCE_S)
                 continue
             assert isinstance(answer, local.PlanReply)
             plans.append(answer)
@@ -129,12 +130,12 @@ def test_64_simultaneous_steps_of_one_user_all_get_their_plan(crowded: Site) -> 
 @as_root
 def test_a_full_clientd_says_busy_and_serves_the_next_user(crowded: Site) -> None:
     with contextlib.ExitStack() as stack:
-        silent = [stack.enter_context(connect(ALICE)) for _ in range(clientd.MAX_CONVERSATIONS // 2 + 8)]
+        silent = [stack.enter_context(connect_as(ALICE)) for _ in range(clientd.MAX_CONVERSATIONS // 2 + 8)]
         with pytest.raises(errors.Busy) as refusal:
             silent[-1].ask(local.StatusQuery())
         assert 0 < refusal.value.retry_after_s < 60
         started = time.monotonic()
-        with connect(BOB) as channel:
+        with connect_as(BOB) as channel:
             answer = plan(channel, "bobs")
         assert isinstance(answer, local.PlanReply) and answer.status == "planned"
         assert time.monotonic() - started < 20
@@ -146,13 +147,13 @@ def test_a_full_clientd_says_busy_and_serves_the_next_user(crowded: Site) -> Non
 def test_a_user_who_never_answers_does_not_hold_all_turns(crowded: Site) -> None:
     with contextlib.ExitStack() as stack:
         for number in range(32):
-            channel, descriptor = stack.enter_context(connect(ALICE)), history("held")
+            channel, descriptor = stack.enter_context(connect_as(ALICE)), history("held")
             step = JobStep("lustre", ALICE, f"held{number}", "3")
             channel.send(local.PlanRequest(step, 1, OSTS, OSTS), [descriptor])
             os.close(descriptor)
         time.sleep(1.0)
         started = time.monotonic()
-        with connect(BOB) as channel:
+        with connect_as(BOB) as channel:
             answer = plan(channel, "free")
         assert isinstance(answer, local.PlanReply) and answer.status == "planned"
         assert time.monotonic() - started < clientd.EXCHANGE_S / 2
@@ -162,23 +163,23 @@ def test_a_user_who_never_answers_does_not_hold_all_turns(crowded: Site) -> None
 def test_descriptors_and_frames_that_are_sent_in_masses_are_bounded(crowded: Site) -> None:
     pid = next(p.pid for p in crowded.processes if "tarazu.daemons.clientd.service" in p.args)
     before = len(os.listdir(f"/proc/{pid}/fd"))
-    flooded: list[local.Channel] = []
+    flooded: list[Channel] = []
     with tempfile.TemporaryFile() as file:
         for _ in range(64):
-            channel = connect(ALICE)
+            channel = connect_as(ALICE)
             flooded.append(channel)
             for _ in range(3):  # a header byte at a time, each with as many descriptors as may be
                 with contextlib.suppress(OSError):
                     socket.send_fds(channel._socket, [b"\0"], [file.fileno()] * local.MAX_DESCRIPTORS)
     held = max(_descriptors(pid) for _ in range(20))
     assert held - before < 64 * (local.MAX_DESCRIPTORS + 1) + 64, (before, held)
-    big = connect(ALICE)
+    big = connect_as(ALICE)
     with contextlib.suppress(OSError):
         big._socket.sendall(struct.pack("<I", local.MAX_REQUEST_BYTES + 1) + bytes(1 << 16))
     with big, pytest.raises(errors.Unavailable, match="frame of at most"):
         answer = big.receive()
         raise errors.Unavailable(getattr(answer, "reason", str(answer)))
-    with connect(BOB) as channel:
+    with connect_as(BOB) as channel:
         assert isinstance(plan(channel, "after"), local.PlanReply)
     for channel in flooded:
         channel.close()
@@ -198,7 +199,7 @@ def _until(holds: Callable[[], bool]) -> None:
 
 
 def test_a_plan_whose_leader_is_gone_promises_nothing(crowded: Site) -> None:
-    channel = local.connect("clientd.sock", PATIENCE_S)
+    channel = connect("clientd.sock", PATIENCE_S)
     descriptor = history("gone")
     answer = channel.ask(local.PlanRequest(JobStep("lustre", 0, "gone", "4"), 1, OSTS, OSTS), [descriptor])
     os.close(descriptor)
@@ -221,18 +222,18 @@ def test_a_connection_to_a_full_backlog_does_not_block(tmp_path: Path) -> None:
                 waiting.connect(path)
         started = time.monotonic()
         with pytest.raises(errors.Unavailable, match="backlog"):
-            local.connect(path, 0.3)
+            connect(path, 0.3)
         assert time.monotonic() - started < 5
         # It is waited for: somebody who accepts in time is spoken to.
         taker = threading.Timer(0.2, lambda: [listener.accept()[0].close() for _ in range(2)])
         taker.start()
-        local.connect(path, PATIENCE_S).close()
+        connect(path, PATIENCE_S).close()
         taker.join()
 
 
 def test_a_conversation_ends_at_its_deadline_also_while_sending() -> None:
     here, there = socket.socketpair()
     started = time.monotonic()
-    with there, local.Channel(here, deadline_s=0.3) as channel, pytest.raises(errors.Unavailable):
+    with there, Channel(here, deadline_s=0.3) as channel, pytest.raises(errors.Unavailable):
         channel.send(local.DirectoryLayouts(bytes(64 << 20), {}))
     assert time.monotonic() - started < 10

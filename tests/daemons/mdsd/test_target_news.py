@@ -12,6 +12,7 @@ from tarazu.daemons.clientd.leaders import Leaders
 from tarazu.daemons.mdsd.target_news import TargetNews
 from tarazu.errors import Busy
 from tarazu.wire import local
+from tarazu.wire.channel import Channel
 from tarazu.wire.messages import TargetsChanged
 from tarazu.wire.transport import Peer
 
@@ -104,12 +105,12 @@ def leaders() -> Iterator[Leaders]:
     assert not found.room.used
 
 
-def waiting(leaders: Leaders, *ids: str, uid: int = 1000) -> local.Channel:
+def waiting(leaders: Leaders, *ids: str, uid: int = 1000) -> Channel:
     here, there = socket.socketpair()
     there.settimeout(5)
-    with local.Channel(here) as channel:
+    with Channel(here) as channel:
         leaders.wait(uid, local.TargetsWait("lustre", ids), channel)
-    return local.Channel(there)
+    return Channel(there)
 
 
 def changed(*ids: str) -> TargetsChanged:
@@ -130,14 +131,14 @@ def test_one_user_cannot_take_all_the_room_of_leaders(leaders: Leaders) -> None:
     leaders.room.limit = 8
     kept = [waiting(leaders, str(n)) for n in range(4)]
     here, there = socket.socketpair()
-    with local.Channel(here) as channel, there, pytest.raises(Busy):
+    with Channel(here) as channel, there, pytest.raises(Busy):
         leaders.wait(1000, local.TargetsWait("lustre", ("more",)), channel)
     kept.append(waiting(leaders, "other", uid=1001))
     for channel in kept:
         channel.close()
     here, there = socket.socketpair()
     many = tuple(map(str, range(100)))
-    with local.Channel(here) as channel, there, pytest.raises(Busy):
+    with Channel(here) as channel, there, pytest.raises(Busy):
         leaders.wait(1002, local.TargetsWait("lustre", many), channel)
     with waiting(leaders, "again"):
         assert len(leaders) == 1, "those who have hung up are forgotten"

@@ -23,6 +23,7 @@ from tarazu.store.control import read_control, write_control
 from tarazu.store.placement_map import read_map
 from tarazu.trace.history import History
 from tarazu.wire import local
+from tarazu.wire.channel import Channel
 from tests.run.plan.conftest import FILES, STEP, reply
 
 FS = FileSystem("lustre", frozenset(range(4)), frozenset(range(4)), {})
@@ -93,7 +94,7 @@ def test_a_layout_that_is_refused_is_not_asked_for_again_and_again(
     listener.listen(1)
 
     def answer() -> None:
-        with local.Channel(listener.accept()[0]) as channel:
+        with Channel(listener.accept()[0]) as channel:
             channel.receive()
             channel.send(msgspec.structs.replace(reply(0), layouts=refused, until_s=60.0, next_s=30.0))
 

@@ -22,6 +22,7 @@ from tarazu.predict.aipa import MOST_FILES
 from tarazu.predict.directories import MOST as MOST_DIRECTORIES
 from tarazu.store.rows import NewFile
 from tarazu.wire import local
+from tarazu.wire.channel import Channel
 from tarazu.wire.messages import StepProfile
 
 MOST_TEXTS = 100
@@ -151,7 +152,7 @@ def decode(body: bytes) -> Frame:
         raise WireError("forecast", "an answer of its process", str(error)) from None
 
 
-class Pipe(local.Channel):
+class Pipe(Channel):
     """One end of the conversation."""
 
     def put(self, frame: Frame, descriptors: list[int] | None = None) -> None:
