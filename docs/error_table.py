@@ -41,21 +41,19 @@ class Raised(NamedTuple):
 @functools.cache
 def raised() -> list[Raised]:
     """Every place of the sources that raises an error of tarazu's tree."""
-    trees = {path: ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
     bases: dict[str, set[str]] = {}
-    for tree in trees.values():
-        for node in _statements(tree):
+    raises: list[Raised] = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        # One at a time: hundreds of trees in memory take the collector longer than their reading.
+        for node in _statements(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):
                 bases.setdefault(node.name, set()).update(map(_name, node.bases))
+            elif isinstance(node, ast.Raise):
+                raises.append(Raised(_name(node.exc), str(path.relative_to(SOURCE))))
     ours = {"TarazuError"}
     while new := {name for name, of in bases.items() if of & ours} - ours:
         ours |= new
-    return [
-        Raised(name, str(path.relative_to(SOURCE)))
-        for path, tree in trees.items()
-        for node in _statements(tree)
-        if isinstance(node, ast.Raise) and (name := _name(node.exc)) in ours
-    ]
+    return [each for each in raises if each.error in ours]
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Collection, Iterator
+from collections.abc import Set
 from pathlib import Path
 
 import pytest
@@ -198,7 +198,7 @@ rooms each may import; that imports none of them. `metrics` is of all, `changes`
 def imported(path: Path) -> set[str]:
     """Rooms of tarazu that a module names in its imports, wherever they stand."""
     rooms: set[str] = set()
-    for node in statements(parsed(path)):
+    for node, _ in statements(path):
         if isinstance(node, ast.ImportFrom) and node.module == "tarazu":
             rooms |= {alias.name for alias in node.names}
         names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -208,17 +208,21 @@ def imported(path: Path) -> set[str]:
     return rooms
 
 
-def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Imports are among these alone; a tree has twenty times more nodes."""
-    todo = [tree]
+@functools.cache
+def statements(path: Path) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """The imports of a file, in functions too; and whether for type checkers only. The rest of its tree is let go."""
+    found: list[tuple[ast.Import | ast.ImportFrom, bool]] = []
+    todo: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text()), False)]
     while todo:
-        yield (node := todo.pop())
-        todo += inside_of(node)
-
-
-def inside_of(node: ast.AST) -> list[ast.AST]:
-    parts = (getattr(node, part, ()) for part in ("body", "handlers", "orelse", "finalbody", "cases"))
-    return [each for part in parts if isinstance(part, list) for each in part]
+        node, types = todo.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append((node, types))
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name):
+            types = types or node.test.id == "TYPE_CHECKING"
+        for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+            inside = getattr(node, part, ())
+            todo += [(each, types) for each in inside] if isinstance(inside, list) else ()
+    return found
 
 
 def modules_of(room: str) -> list[Path]:
@@ -249,9 +253,7 @@ def test_a_daemon_imports_no_other_ones_room() -> None:
     rooms = {path.parent.name for path in (ROOT / "tarazu/daemons").glob("*/__init__.py")}
     assert rooms | {"service"} == set(MAY_IMPORT_DAEMONS)
     for module, path in files.items():
-        visitor = Imports(files, types=True)
-        visitor.visit(parsed(path))
-        others = {name.split(".")[2] for name in visitor.found} & rooms
+        others = {name.split(".")[2] for name in imports_of(path, files.keys(), types=True)} & rooms
         above = others - MAY_IMPORT_DAEMONS.get(room := module.split(".")[2], set()) - {room}
         assert not above, f"{path.relative_to(ROOT)} imports {above}"
 
@@ -265,7 +267,7 @@ def test_nothing_that_a_site_runs_imports_the_simulator() -> None:
                 continue
             named = {
                 node.value
-                for node in ast.walk(parsed(path))
+                for node in ast.walk(ast.parse(path.read_text()))
                 if isinstance(node, ast.Constant) and str(node.value).startswith("tarazu.sim")
             }
             commands = {name for name in named if name == "tarazu.sim." or name.startswith("tarazu.sim.cli")}
@@ -295,42 +297,24 @@ def product() -> dict[str, Path]:
     return found
 
 
-class Imports(ast.NodeVisitor):
-    """Modules that a file imports, in functions too; those for type checkers only where `types` says so."""
-
-    def __init__(self, known: Collection[str], types: bool) -> None:
-        self.known, self.types, self.found = set(known), types, set[str]()
-
-    def generic_visit(self, node: ast.AST) -> None:
-        for each in inside_of(node):
-            self.visit(each)
-
-    def visit_If(self, node: ast.If) -> None:
-        if self.types or not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
-            self.generic_visit(node)
-
-    def visit_Import(self, node: ast.Import) -> None:
-        self.found |= {alias.name for alias in node.names} & self.known
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        named = {f"{node.module}.{alias.name}" for alias in node.names}
-        self.found |= named & self.known or {str(node.module)} & self.known
-
-
-@functools.cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+def imports_of(path: Path, known: Set[str], types: bool) -> set[str]:
+    """Modules that a file imports; those for type checkers only where `types` says so."""
+    found: set[str] = set()
+    for node, for_types in statements(path):
+        if types or not for_types:
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names} & known
+            else:
+                named = {f"{node.module}.{alias.name}" for alias in node.names}
+                found |= named & known or {str(node.module)} & known
+    return found
 
 
 @functools.cache
 def imports(types: bool) -> dict[str, set[str]]:
     """Module → modules that it imports."""
-    files, found = product(), {}
-    for module, path in files.items():
-        visitor = Imports(files, types)
-        visitor.visit(parsed(path))
-        found[module] = visitor.found
-    return found
+    files = product()
+    return {module: imports_of(path, files.keys(), types) for module, path in files.items()}
 
 
 def circles(below: dict[str, set[str]]) -> set[frozenset[str]]:
