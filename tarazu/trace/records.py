@@ -49,8 +49,8 @@ def is_volatile(precise: str) -> bool:
     return any(token in precise for token in VOLATILE_TOKENS)
 
 
-class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One file that a run created, summed up over all its processes."""
+class MadeRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """What a run created under a name, summed up over all its processes."""
 
     key: Annotated[str, Meta(pattern="^/", title="a path from /")]
     """Path below the mount; bytes that are no UTF-8 are surrogate escapes, as in `os.fsdecode`."""
@@ -62,8 +62,27 @@ class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Every rank that asked for its creation, sorted; empty for processes without a rank."""
     nth_precise: Unsigned
     nth_loose: Unsigned
+    """Files and directories are counted apart."""
     at_s: Annotated[float, Meta(ge=0, le=LATEST_S)]
     """First creation, seconds after the start of the run."""
+
+    @property
+    def volatile(self) -> bool:
+        return is_volatile(self.precise)
+
+    @property
+    def creator(self) -> int:
+        """The first rank that asked for its creation; ANY_RANK for processes without a rank."""
+        return self.creators[0] if self.creators else ANY_RANK
+
+    @property
+    def creator_count(self) -> int:
+        return len(self.creators)
+
+
+class FileRecord(MadeRecord, frozen=True, omit_defaults=True, gc=False):
+    """One file."""
+
     size_bytes: Bytes
     """Size at last close, maximum over processes."""
     written_bytes: Bytes = 0
@@ -94,39 +113,13 @@ class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """
 
     @property
-    def volatile(self) -> bool:
-        return is_volatile(self.precise)
-
-    @property
     def shared(self) -> bool:
         return self.writers > 1 or len(self.creators) > 1
 
-    @property
-    def creator(self) -> int:
-        """The first rank that asked for its creation; ANY_RANK for processes without a rank."""
-        return self.creators[0] if self.creators else ANY_RANK
 
-    @property
-    def creator_count(self) -> int:
-        return len(self.creators)
-
-
-class DirectoryRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class DirectoryRecord(MadeRecord, frozen=True, omit_defaults=True, gc=False):
     """One directory that a run made by mkdir or mkdirat, or found there when it wanted to make it."""
 
-    key: Annotated[str, Meta(pattern="^/", title="a path from /")]
-    """As a file's; no slash at the end."""
-    precise: str
-    loose: str
-    rank: Annotated[int, Meta(ge=-1, le=MOST_RANKS)]
-    """Making rank; ANY_RANK when several ranks asked for it, or when there are no ranks."""
-    creators: tuple[int, ...]
-    """Every rank that asked for it, sorted; empty for processes without a rank."""
-    nth_precise: Unsigned
-    nth_loose: Unsigned
-    """Directories are counted apart from files."""
-    at_s: Annotated[float, Meta(ge=0, le=LATEST_S)]
-    """When it was first asked for, seconds after the start of the run."""
     creates: Unsigned = 0
     """Files and directories that the run made in it."""
     existed: bool = False
@@ -141,19 +134,6 @@ class DirectoryRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False)
     generation: Unsigned = 0
     mdt: Annotated[int, Meta(ge=-1, lt=1 << 16)] = -1
     """Index of the MDT that it was given; -1: not known."""
-
-    @property
-    def volatile(self) -> bool:
-        return is_volatile(self.precise)
-
-    @property
-    def creator(self) -> int:
-        """The first rank that asked for it; ANY_RANK for processes without a rank."""
-        return self.creators[0] if self.creators else ANY_RANK
-
-    @property
-    def creator_count(self) -> int:
-        return len(self.creators)
 
 
 class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -10,7 +10,7 @@ import os
 import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -76,15 +76,13 @@ class SpoolHeader(msgspec.Struct, frozen=True):
     job_id: str
 
 
-class CreateRecord(msgspec.Struct, frozen=True):
-    """One create of one process."""
+class MadeRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What one process asked to be created under a name."""
 
     time_ns: int
     existed: bool
     again: bool
     """The name was created before by this process."""
-    shared: bool
-    """Its plan knew that several processes open the file."""
     nth_precise: int
     nth_loose: int
     outcome: int
@@ -96,28 +94,21 @@ class CreateRecord(msgspec.Struct, frozen=True):
     key: str
     precise: str
     loose: str
+
+
+class CreateRecord(MadeRequest, frozen=True, kw_only=True):
+    """One create of one process."""
+
+    shared: bool
+    """Its plan knew that several processes open the file."""
     layout: bytes
 
 
-class DirectoryRequest(msgspec.Struct, frozen=True):
+class DirectoryRequest(MadeRequest, frozen=True, kw_only=True):
     """One directory that one process made, or found there when it wanted to make it."""
 
-    time_ns: int
-    existed: bool
-    again: bool
-    nth_precise: int
-    nth_loose: int
-    outcome: int
-    found: int
-    errno: int
-    row_id: int
-    generation: int
     mdt: int
     """Index of the MDT that it was given; -1: not known."""
-    fs_name: str
-    key: str
-    precise: str
-    loose: str
 
 
 class CloseRecord(msgspec.Struct, frozen=True):
@@ -376,47 +367,35 @@ def _record(data: Buffer, offset: int, end: int) -> tuple[Record | None, bool]:
 
 def _create(body: bytes, flags: int, time_ns: int) -> CreateRecord:
     v = _CREATE.unpack_from(body)
-    fs_name, key, precise, loose, layout = _strings(body, _CREATE.size, v[7:12])
-    return CreateRecord(
-        time_ns=time_ns,
-        existed=bool(flags & FLAG_EXISTED),
-        again=bool(flags & FLAG_AGAIN),
-        shared=bool(flags & FLAG_SHARED),
-        nth_precise=v[0],
-        nth_loose=v[1],
-        outcome=v[2],
-        found=v[3],
-        errno=v[4],
-        row_id=v[5],
-        generation=v[6],
-        fs_name=_text(fs_name),
-        key=_key(key),
-        precise=_text(precise),
-        loose=_text(loose),
-        layout=layout,
-    )
+    *names, layout = _strings(body, _CREATE.size, v[7:12])
+    made = _made(v, names, flags, time_ns)
+    return CreateRecord(**made, shared=bool(flags & FLAG_SHARED), layout=layout)
 
 
 def _directory(body: bytes, flags: int, time_ns: int) -> DirectoryRequest:
     v = _DIRECTORY.unpack_from(body)
-    fs_name, key, precise, loose = _strings(body, _DIRECTORY.size, v[9:13])
-    return DirectoryRequest(
-        time_ns=time_ns,
-        existed=bool(flags & FLAG_EXISTED),
-        again=bool(flags & FLAG_AGAIN),
-        nth_precise=v[0],
-        nth_loose=v[1],
-        outcome=v[2],
-        found=v[3],
-        errno=v[4],
-        row_id=v[5],
-        generation=v[6],
-        mdt=max(v[7], -1) if v[7] < 1 << 16 else -1,
-        fs_name=_text(fs_name),
-        key=_key(key),
-        precise=_text(precise),
-        loose=_text(loose),
-    )
+    made = _made(v, _strings(body, _DIRECTORY.size, v[9:13]), flags, time_ns)
+    return DirectoryRequest(**made, mdt=max(v[7], -1) if v[7] < 1 << 16 else -1)
+
+
+def _made(v: tuple[int, ...], names: Sequence[bytes], flags: int, time_ns: int) -> dict[str, Any]:
+    fs_name, key, precise, loose = names
+    return {
+        "time_ns": time_ns,
+        "existed": bool(flags & FLAG_EXISTED),
+        "again": bool(flags & FLAG_AGAIN),
+        "nth_precise": v[0],
+        "nth_loose": v[1],
+        "outcome": v[2],
+        "found": v[3],
+        "errno": v[4],
+        "row_id": v[5],
+        "generation": v[6],
+        "fs_name": _text(fs_name),
+        "key": _key(key),
+        "precise": _text(precise),
+        "loose": _text(loose),
+    }
 
 
 def _close(body: bytes, flags: int, time_ns: int) -> CloseRecord:
