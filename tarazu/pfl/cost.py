@@ -21,6 +21,7 @@ A process does not wait for what its client holds back until later (`DIRTY_BYTES
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -94,25 +95,37 @@ def stripe_size(end_bytes: int, most_bytes: int) -> int:
 
 
 def parts(of: Classes, target: Target, start: int, end: int, how: Striped, size_bytes: int) -> Array:
-    """(5, classes) seconds of one wave of each class, for the component [start, end); size_bytes: of a stripe.
+    """(5, classes) seconds of one wave of each class, for the component [start, end); size_bytes: of a stripe."""
+    one: Array = parts_of_each(of, target, start, end, (how,), size_bytes)[:, 0]
+    return one
+
+
+def parts_of_each(
+    of: Classes, target: Target, start: int, end: int, kinds: Sequence[Striped], size_bytes: int
+) -> Array:
+    """(5, kinds, classes): as `parts`, for each way in which the component may lie.
 
     A file reaches the first component always, another one with its first byte in it.
     """
     osts, rate, writers, files = target.osts, target.ost_bytes_per_s, of.writers, of.at_once
     reached = (of.size_bytes > start) | (start == 0)
-    held = np.clip(np.minimum(of.size_bytes, float(end)) - start, 0, None)
-    waits = np.clip(1 - writers * DIRTY_BYTES / np.maximum(of.size_bytes, 1), 0, None)
-    count = min(how.stripe_count, osts)
+    held = np.maximum(np.minimum(of.size_bytes, float(end)) - start, 0)
+    waits = np.maximum(1 - writers * DIRTY_BYTES / np.maximum(of.size_bytes, 1), 0)
     late = files * target.request_s * (start > 0)
-    busy = held / np.minimum(osts, BUSY * STREAM_SHARE * writers)
-    result = np.zeros((len(PARTS), len(held)))
-    if how.stripe_count == 0:
+    result = np.zeros((len(PARTS), len(kinds), len(held)))
+    on_mdts = [how.stripe_count == 0 for how in kinds]
+    if any(on_mdts):
         even = np.maximum(files * held / target.mdts, held / (writers * STREAM_SHARE))
-        result[0] = late + files * held / target.mdts / rate
-        result[1] = even * waits / rate
+        result[0, on_mdts] = late + files * held / target.mdts / rate
+        result[1, on_mdts] = even * waits / rate
+    striped = [how for how in kinds if how.stripe_count]
+    if not striped:
         return result * reached
-    width = float(size_bytes * count)
-    filled = np.clip(np.ceil(held / size_bytes), 1, count)
+    count = np.minimum([[how.stripe_count] for how in striped], osts)
+    extension_bytes = np.array([[how.extension_bytes or np.inf] for how in striped])
+    busy = held / np.minimum(osts, BUSY * STREAM_SHARE * writers)
+    width = (size_bytes * count).astype(float)
+    filled = np.minimum(np.maximum(np.ceil(held / size_bytes), 1), count)
     largest = np.floor(held / width) * size_bytes + np.minimum(held % width, size_bytes)
     objects = files * filled
     used = np.minimum(osts, objects)
@@ -121,16 +134,16 @@ def parts(of: Classes, target: Target, start: int, end: int, how: Striped, size_
     even = np.maximum(np.maximum(files * held / used * loss, held / filled / (writers * STREAM_SHARE)), busy)
     fullest = np.maximum(np.ceil(objects / osts) * largest, files * held / osts) * loss
     moved = np.maximum(np.maximum(np.maximum(fullest, stream), busy), even)
-    risked = held / filled
-    result[0] = OBJECT_REQUESTS * target.request_s * count * (1 + files / osts) + late
-    if how.extension_bytes:
-        steps = np.clip(np.ceil(held / how.extension_bytes) - 1, 0, None)
-        result[0] += files * target.request_s * steps
-        risked = np.minimum(risked, how.extension_bytes / count)
-    result[1] = even * waits / rate
-    result[2] = (moved - even) * waits / rate
-    result[3] = files * filled * risked**2 / target.room_bytes / rate
-    result[4] = files * np.minimum(filled * writers * DIRTY_BYTES, held) * GRANT_PRICE / rate
+    steps = np.maximum(np.ceil(held / extension_bytes) - 1, 0)
+    requests = OBJECT_REQUESTS * target.request_s * count * (1 + files / osts) + late
+    risked = np.minimum(held / filled, extension_bytes / count)
+    result[:, [not on_mdt for on_mdt in on_mdts]] = (
+        requests + files * target.request_s * steps,
+        even * waits / rate,
+        (moved - even) * waits / rate,
+        files * filled * risked**2 / target.room_bytes / rate,
+        files * np.minimum(filled * writers * DIRTY_BYTES, held) * GRANT_PRICE / rate,
+    )
     return result * reached
 
 
@@ -138,10 +151,9 @@ def per_second(of: Classes, target: Target) -> Array:
     """(classes,) what a second of one wave of a class adds to the cost: its weight over the least seconds that it takes
     in any plain layout, one request at least.
     """
-    least = np.full(len(of.files), np.inf)
-    for count in plain_counts(target.osts):
-        plain = parts(of, target, 0, lustre.EOF, Striped(count), target.stripe_size_bytes)
-        least = np.minimum(least, target.weights.array @ plain)
+    plain = [Striped(count) for count in plain_counts(target.osts)]
+    seconds = parts_of_each(of, target, 0, lustre.EOF, plain, target.stripe_size_bytes)
+    least = np.tensordot(target.weights.array, seconds, 1).min(axis=0)
     each: Array = of.weight / np.maximum(least, target.request_s)
     return each
 

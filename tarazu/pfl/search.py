@@ -16,7 +16,7 @@ import numpy as np
 from tarazu import lustre
 from tarazu.layout.rules import check
 from tarazu.model import Component, Layout
-from tarazu.pfl.cost import Striped, Target, parts, per_second, plain_counts, stripe_size
+from tarazu.pfl.cost import Striped, Target, parts_of_each, per_second, plain_counts, stripe_size
 from tarazu.pfl.sizes import Array, Classes, rounded_up
 from tarazu.units import GIB, KIB, MIB
 
@@ -141,8 +141,9 @@ def cheapest(of: Classes, target: Target, on: Grid) -> list[Found]:
         weight = worth[:reach]
         for j in range(i + 1, last + 1):
             size = stripe_size(edges[j], target.stripe_size_bytes)
-            for how in kinds(on, edges[i], edges[j]):
-                added = float(weights @ (parts(some, target, edges[i], edges[j], how, size) @ weight))
+            ways = kinds(on, edges[i], edges[j])
+            of_each = weights @ (parts_of_each(some, target, edges[i], edges[j], ways, size) @ weight)
+            for how, added in zip(ways, of_each.tolist(), strict=True):
                 level = levels.index(how.stripe_count)
                 if added < cost[i, j, level]:
                     cost[i, j, level] = added
