@@ -69,9 +69,18 @@ class Answer(msgspec.Struct):
 
     @property
     def notes(self) -> list[str]:
-        if self.ior:
-            return [*self.ior.notes, *(f"{of.phase}: {note}" for of in self.lost for note in of.notes)]
-        return self.logged.notes if self.logged else []
+        if not self.ior:
+            return self.logged.notes if self.logged else []
+        others = self.ior.others
+        beside = [f"{counted(others, 'output')} of mdtest beside {'it' if others == 1 else 'them'}: not read"]
+        return [*self.doubts, *(beside if others else [])]
+
+    @property
+    def doubts(self) -> list[str]:
+        """Notes on results of IOR that bear on what is said of them."""
+        if not self.ior:
+            return []
+        return [*self.ior.notes, *(f"{of.phase}: {note}" for of in self.lost for note in of.notes)]
 
     @property
     def compared(self) -> bool:
@@ -393,6 +402,22 @@ def _print_many(answers: Sequence[Answer], picture: str) -> None:
         say(picture)
     _print_total(answers)
     print_results([(answer.log, answer.lost) for answer in answers])
+    _print_doubts(answers)
+
+
+def _print_doubts(answers: Sequence[Answer]) -> None:
+    """Each but once."""
+    of: dict[str, list[str]] = {}
+    for answer in answers:
+        for text in answer.doubts:
+            of.setdefault(text, []).append(answer.log)
+    if of:
+        print()
+    for text, logs in list(of.items())[:MOST_LINES]:
+        others = f" and {counted(len(logs) - 1, 'other')}" if len(logs) > 1 else ""
+        say(f"note: {logs[0]}{others}: {text}")
+    if len(of) > MOST_LINES:
+        say(f"note: {counted(len(of) - MOST_LINES, 'further note')}: --json has all")
 
 
 def _print_total(answers: Sequence[Answer]) -> None:

@@ -152,7 +152,8 @@ def _what(content: mmap.mmap) -> str:
     first = content[:4096]
     if first[:2] in (b"2.", b"1."):
         return f"format {first[:4].decode('ascii', 'replace')} (`darshan-convert` makes a newer one)"
-    if first[:3] in (b"BZh", b"\x1f\x8b\x08") or first[:4] == b"\x28\xb5\x2f\xfd":
+    packed = (b"BZh", b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"\xfd7zXZ")
+    if first.startswith(packed) or first[257:262] == b"ustar":
         return "a compressed file (unpack it first)"
     try:
         text = first[: max(1, len(first) - 3)].decode()

@@ -259,6 +259,56 @@ def test_what_a_batch_job_printed_once_more_counts_once(tmp_path: Path) -> None:
     assert len(result.phases) == 1
 
 
+@pytest.mark.parametrize("tag", ["0: ", " 0: ", "[1,0]<stdout>:", "[prterun-a-1@1,0]<stdout>: ", "[0] "])
+def test_lines_that_a_launcher_tagged_with_their_rank(capsys: Capture, tmp_path: Path, tag: str) -> None:
+    for name in ("ior-easy-write.txt", "ior-easy-write.csv"):
+        shutil.copy(IO500 / name, tmp_path)
+    output_ = tmp_path / "ior-easy-write.txt"
+    output_.write_text("".join(tag + line for line in output_.read_text().splitlines(keepends=True)))
+    for path in (tmp_path, output_):
+        of = phases(capsys, path)["ior-easy-write"]
+        assert (of["seen_by"], of["ranks"]) == ("ranks", 4) and of["between_nodes"] is None
+
+
+def test_files_that_an_editor_gave_a_mark_of_their_encoding(capsys: Capture, tmp_path: Path) -> None:
+    for name in ("ior-easy-write.txt", "ior-easy-write.csv"):
+        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + (IO500 / name).read_bytes())
+    assert phases(capsys, tmp_path)["ior-easy-write"]["seen_by"] == "ranks"
+
+
+def test_runs_in_one_output_are_told_apart(capsys: Capture, tmp_path: Path) -> None:
+    runs = [
+        text(wall(2048, 4096, mean), f"write 9 1 1 0.1 {last} 0.1 500.2 0\n")
+        for mean, last in ((3, 500), (2, 700))
+    ]
+    (tmp_path / "all.out").write_text("".join(runs))
+    assert list(phases(capsys, tmp_path)) == ["all: write 1", "all: write 2"]
+
+
+def test_of_several_results_each_doubt_is_told_once(capsys: Capture, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        coarse = text(wall(100, 200, 0.1), "write 9 1 1 0.1 500.0 0.1 500.2 0\n")
+        (tmp_path / name / "a.txt").write_text(coarse)
+        shutil.copy(IO500 / "mdtest-easy-write.txt", tmp_path / name)
+    notes = [line for line in whatif(capsys, tmp_path).splitlines() if line.startswith("note: ")]
+    assert len(notes) == 1 and notes[0].startswith(f"note: {tmp_path}/one and 1 other: a: below 1 GiB a rank")
+
+
+def test_packed_results_are_said_to_be_packed(capsys: Capture, tmp_path: Path) -> None:
+    packed = shutil.make_archive(str(tmp_path / "in" / "results"), "zip", IO500)
+    for path, found in ((packed, "a compressed file (unpack it first)"), (tmp_path, "1 of them packed")):
+        assert main(["whatif", str(path)]) == 2
+        assert found in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads all folders")
+def test_a_folder_that_cannot_be_read_is_named(capsys: Capture, tmp_path: Path) -> None:
+    ranks_csv(tmp_path / "ior-easy-write.csv", 10, 20)
+    (tmp_path / "shut").mkdir(mode=0)
+    assert f"note: {tmp_path}/shut: Permission denied" in whatif(capsys, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [

@@ -20,6 +20,10 @@ from tarazu.errors import BadInput
 from tarazu.units import GIB
 
 BEGINS = re.compile(r"^[ \t]*IOR-(\S{1,60}): MPI Coordinated Test of Parallel I/O", re.MULTILINE)
+_TAG = r"^[ \t]*(?:\d{1,8}:|\[[^\]\s]{1,100}\](?:<std(?:out|err)>:?)?)[ \t]?"
+"""What launchers put before each line: `srun -l`, Open MPI's `--tag-output`, MPICH's `-prepend-rank`."""
+_TAGGED = re.compile(_TAG + r"IOR-\S{1,60}: MPI Coordinated", re.MULTILINE)
+_TAGS = re.compile(_TAG, re.MULTILINE)
 MDTEST = re.compile(r"^[ \t]*mdtest-\S{1,60} was launched with|^-- started at ", re.MULTILINE)
 CSV = "access,bw(MiB/s),"
 MOST_RANKS = 1 << 24
@@ -95,13 +99,18 @@ class Phase(msgspec.Struct):
 def phases(text: str, where: str, name: str) -> list[Phase]:
     """Of one output, in its order. Raises BadInput for what is none of IOR's."""
     if BEGINS.search(text):
-        return list(chain.from_iterable(_of_text(part, name) for part in _parts(text)))
+        return numbered(list(chain.from_iterable(_of_text(part, name) for part in _parts(text))))
     if re.search(r'^\{\s*"Version"', text, re.MULTILINE):
         return _of_json(text, where, name)
     if text.lstrip().startswith(CSV):
-        return _rows(text.splitlines(), Phase(name, ""))
+        return numbered(_rows(text.splitlines(), Phase(name, "")))
     found = "an output of mdtest" if MDTEST.search(text) else "another text"
     raise BadInput(where, "an output of IOR (text, JSON, CSV, or its table of ranks)", found)
+
+
+def untagged(text: str) -> str:
+    """Without the rank that a launcher has put before each line."""
+    return text if BEGINS.search(text) or not _TAGGED.search(text) else _TAGS.sub("", text)
 
 
 def documents(text: str, where: str) -> Iterator[Any]:
@@ -216,7 +225,7 @@ def _rows(lines: list[str], general: Phase) -> list[Phase]:
         times = [_ranks(of) for (kind, _), of in sorted(clocks.items()) if kind == operation]
         for phase, ranks_s in zip((p for p in made if p.operation == operation), times, strict=False):
             phase.ranks_s = ranks_s if not phase.tasks or len(ranks_s) == phase.tasks else ()
-    return numbered(made)
+    return made
 
 
 def numbered(made: list[Phase]) -> list[Phase]:

@@ -23,7 +23,10 @@ from tarazu.units import counted
 MAX_BYTES = 64 << 20
 """Of one file."""
 MOST_FILES = 100_000
+MOST_CANNOT = 10
+"""Folders that cannot be read that are named."""
 SUFFIXES = {".txt", ".csv", ".json", ".out", ".log", ""}
+PACKED = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst")
 BEGINNING = 8 << 20
 """Bytes in which an output shows what it is: launchers may say much before it."""
 
@@ -34,6 +37,8 @@ class Result(msgspec.Struct):
     where: str
     phases: list[Phase]
     notes: list[str]
+    others: int = 0
+    """Outputs of mdtest beside them."""
 
     @property
     def lost(self) -> list[Lost]:
@@ -58,7 +63,7 @@ def _kind(head: bytes) -> str:
     """`output`, `table`, `mdtest`; empty for another file."""
     if b"\0" in head:
         return ""
-    text = head.decode("utf-8", "replace")
+    text = _decoded(head)
     if table.is_table(text):
         return "table"
     begins = output.BEGINS.search(text) or text.lstrip().startswith(output.CSV)
@@ -76,30 +81,33 @@ def read(path: str) -> list[Result]:
     except OSError as error:
         raise BadInput(path, "a folder that can be read", error.strerror) from None
     folders: dict[Path, list[Path]] = {}
-    seen = 0
-    for top, names, files in os.walk(path):
+    seen = packed = 0
+    unread: list[OSError] = []
+    for top, names, files in os.walk(path, onerror=unread.append):
         names.sort()
         for name in sorted(files):
             seen += 1
             if seen > MOST_FILES:
                 raise BadInput(path, f"at most {MOST_FILES} files", "more")
+            packed += name.lower().endswith(PACKED)
             if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
                 folders.setdefault(Path(top), []).append(Path(top, name))
     results = []
     for folder, paths in folders.items():
         texts, notes, others = _texts(paths)
         if texts:
-            if others:
-                notes.append(
-                    f"{counted(others, 'output')} of mdtest beside {'it' if others == 1 else 'them'}: not read"
-                )
-            results.append(_of_files(str(folder), texts, notes))
+            result = _of_files(str(folder), texts, notes)
+            result.others = others
+            results.append(result)
+    cannot = [f"{error.filename}: {error.strerror}" for error in unread]
     if not results:
+        found = counted(seen, "other file") + (f", {packed} of them packed (unpack first)" if packed else "")
         raise BadInput(
             path,
             "a folder with outputs of IOR or IO500 (a Darshan log is a file)",
-            counted(seen, "other file"),
+            "; ".join([found, *cannot[:MOST_CANNOT]]),
         )
+    results[0].notes += cannot[:MOST_CANNOT]
     return results
 
 
@@ -153,7 +161,11 @@ def _text(path: Path) -> str:
         raise BadInput(str(path), "a readable output of IOR", error.strerror) from None
     if len(raw) > MAX_BYTES:
         raise BadInput(str(path), f"at most {MAX_BYTES >> 20} MiB of IOR's output", "more")
-    return raw.decode("utf-8", "replace")
+    return _decoded(raw)
+
+
+def _decoded(raw: bytes) -> str:
+    return output.untagged(raw.decode("utf-8-sig", "replace"))
 
 
 def _of_files(where: str, texts: dict[Path, str], notes: list[str]) -> Result:
