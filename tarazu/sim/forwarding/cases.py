@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from tarazu.errors import BadInput
 from tarazu.forwarding import curve_csv
 from tarazu.forwarding.application import Application, Kind
 from tarazu.forwarding.curve import Curve
@@ -20,7 +21,7 @@ from tarazu.sim.forwarding import curve_sets, families, policies, published
 from tarazu.sim.forwarding.families import Family, FamilyCurve
 from tarazu.sim.forwarding.levels import LEVELS, SETS, least_load, sets_at
 from tarazu.sim.forwarding.metrics import Measures, best_io_s, measure
-from tarazu.sim.forwarding.workload import Set, resources
+from tarazu.sim.forwarding.workload import RESOURCES, Set, resources
 from tarazu.sim.study.case import Case, digest, fingerprint
 
 OURS = "joint"
@@ -45,6 +46,8 @@ OUR_MODEL = (*MODEL, "forwarding/joint")
 KINDS: tuple[Kind, ...] = ("io-node", "ost")
 IN_A_CASE = 10
 """Sets of one case."""
+MOST_APART = 1000.0
+"""Bandwidths of one application, as medians: a set is simulated until the slowest has done a phase (the 189: 43)."""
 OUR_WEIGHT = 25
 """Time of our policy, in that of one of the others with its simulation."""
 PROFILE = (*(f"{a}-{p}" for a in ("bba", "nsysa", "ta") for p in ("gnc", "gc")), "static-gc", OURS)
@@ -156,7 +159,7 @@ def cases(
 ) -> tuple[ForwardingCase, ...]:
     """Every case of a study. Raises BadInput."""
     if isinstance(curves, Path):
-        curve_csv.read(curves)
+        _check(curves)
     path = str(curves.absolute()) if isinstance(curves, Path) else curves or ""
     digests = {kind: _digest(curves, kind) for kind in kinds}
     return tuple(
@@ -175,6 +178,17 @@ def cases(
         for level in levels
         for first in range(0, sets, IN_A_CASE)
     )
+
+
+def _check(path: Path) -> None:
+    for named in curve_csv.read(path).curves:
+        medians = [point.median for point in named.curve.points]
+        if max(medians) > MOST_APART * min(medians):
+            raise BadInput(
+                f"{path}: {named.application}",
+                f"bandwidths of which the highest is {MOST_APART:,.0f} times the least at most, all in bytes a second",
+                f"{min(medians):g} and {max(medians):g}",
+            )
 
 
 def _digest(curves: Curves, kind: Kind) -> str:
@@ -256,7 +270,15 @@ def rows(
 def note(curves: Curves, kinds: Sequence[Kind]) -> str:
     """What the curves are, for whoever looks at figures that rest on them."""
     if isinstance(curves, Path):
-        return f"curves of {curves}"
+        of = [named.curve.points for named in curve_csv.read(curves).curves]
+        above = sum(points[0].resources > 1 for points in of)
+        beyond = sum(points[-1].resources > RESOURCES for points in of)
+        text = f"curves of {curves}"
+        if above:
+            text += f"; {above} of {len(of)} without a value for 1: taken to be that for their least number"
+        if beyond:
+            text += f"; {beyond} with numbers above {RESOURCES}, which is all that there are"
+        return text
     if curves == "generated":
         return curve_sets.GENERATED
     notes = {"io-node": published.NOTE, "ost": f"over OSTs {curve_sets.GENERATED}"}

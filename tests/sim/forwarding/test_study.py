@@ -15,6 +15,7 @@ import pytest
 
 from tarazu.cli import main
 from tarazu.drawing import Picture
+from tarazu.errors import BadInput
 from tarazu.forwarding import curve_csv
 from tarazu.forwarding.curve import CurveSet
 from tarazu.sim.forwarding import cases, claims, curve_sets, figures, pictures, policies, published, study
@@ -166,6 +167,23 @@ def test_a_sites_own_curves_take_the_place_of_the_generated_ones(tmp_path: Path)
     assert len(found) == 4 and {row.case for row in found} == {case.id}
     mine.write_text(mine.read_text() + "another,1,5\n")
     assert cases.cases(mine, ("ost",), (0.4,), 1)[0].id != chosen[0].id, "other curves, other rows"
+
+
+def test_what_a_sites_curves_lack_is_said(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.csv"
+    rows = ["application,resources,bytes_per_s", "a,1,5", "a,8,9", "b,2,5", "b,4,7", "c,1,5", "c,64,20"]
+    mine.write_text("\n".join(rows) + "\n")
+    assert cases.note(mine, ("ost",)) == (
+        f"curves of {mine}; 1 of 3 without a value for 1: taken to be that for their least number; "
+        "1 with numbers above 20, which is all that there are"
+    )
+
+
+def test_a_rate_in_another_unit_does_not_keep_the_study_for_hours(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.csv"
+    mine.write_text("application,resources,bytes_per_s\na,1,1e9\na,2,2e9\na,4,3000\n")
+    with pytest.raises(BadInput, match=r"mine.csv: a: expected .* 1,000 times .* found '3000 and 2e\+09'"):
+        cases.cases(mine, ("ost",))
 
 
 @pytest.mark.parametrize(

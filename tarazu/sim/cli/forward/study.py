@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from tarazu.cli.output import print_json, print_table
 from tarazu.errors import BadInput, TarazuError
+from tarazu.units import counted
 
 if TYPE_CHECKING:
     from tarazu.sim.forwarding.study import StudyFindings
@@ -100,7 +101,8 @@ def execute(options: argparse.Namespace) -> int:
 def _show(found: StudyFindings, folder: Path) -> None:
     from tarazu.sim.forwarding import study
 
-    print(f"{found.sets} sets at each load; {found.curves}\n")
+    few = ", from which nothing follows" if found.sets <= study.SHORT_SETS else ""
+    print(f"{counted(found.sets, 'set')} at each load{few}; {found.curves}\n")
     print_table(study.CLAIMS, map(study.claim_cells, found.claims), left=4)
     if found.beside:
         print()
