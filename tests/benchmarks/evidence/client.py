@@ -10,7 +10,7 @@ import itertools
 import math
 import statistics
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -41,6 +41,13 @@ CASES, SHORT = 240, 2
 """Splits."""
 LONG = 24
 """Splits for the hour."""
+UNLIKE: dict[str, Callable[[str], str]] = {
+    "its kind (such as random reads)": lambda name: name[:5],
+    "its side (reads or writes)": lambda name: name[4],
+}
+"""What a workload is held out with, by its name (`rnd_r_1_io_8k`)."""
+TURNS = 20
+"""Draws of samples."""
 
 
 class Case(NamedTuple):
@@ -69,6 +76,16 @@ def cases(count: int) -> list[Case]:
         for number, known in enumerate(chosen)
         for name in names
         if name not in known
+    ]
+
+
+def unlike(group: Callable[[str], str]) -> list[Case]:
+    """Each workload held out with all that are of its group: nothing that is known is like it."""
+    names = sorted(measured().table)
+    return [
+        Case(name, tuple(other for other in names if group(other) != group(name)), number)
+        for number in range(TURNS)
+        for name in names
     ]
 
 
@@ -272,6 +289,10 @@ def measure(short: bool) -> list[Figure]:
     with ProcessPoolExecutor(1 if short else None) as pool:
         run = lines(list(pool.map(judge, chosen, chunksize=8)))
         hour = [] if short else lines(list(pool.map(judge_hour, cases(LONG), chunksize=4)))
+        apart = {
+            what: lines(list(pool.map(judge, unlike(group), chunksize=8)))
+            for what, group in ({} if short else UNLIKE).items()
+        }
     tell(f"{len(chosen) // 6} splits, runs of {RUN_S} s", run)
     if hour:
         tell(f"{LONG} splits, {HOUR_S} s", hour)
@@ -279,6 +300,11 @@ def measure(short: bool) -> list[Figure]:
     gains = [each for each in run if each.best >= 1.05]
     return [
         *figures,
+        *(
+            Figure(f"run, nothing known of {what}: share, {way}", share(of, column), "")
+            for what, of in apart.items()
+            for way, column in (("first guess alone", "guess"), ("learner alone", "alone"), ("both", "both"))
+        ),
         Figure("seconds of a held-out workload whose order is told: reads", order_told("_r_"), ""),
         Figure("the same: writes", order_told("_w_"), ""),
         Figure("half-seconds to nine tenths of the best, median", _median(gains, "samples"), ""),
