@@ -87,17 +87,26 @@ def kriging(
     return weight, max(0.0, departure**2 - float(weight @ here) - float(solved[count]))
 
 
-def parts(logs: Floats, known: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def parts(logs: Floats, known: NDArray[np.bool_], numbers: Sequence[int]) -> tuple[Floats, Floats]:
     """(benchmarks,) levels and (benchmarks, numbers) shapes, where not all know all numbers: what does not is at a
-    number as the others are there."""
+    number as the others are there. Benchmarks that share no number are joined by the slope that all have in common."""
     at = np.where(known, logs, 0.0)
-    shape = np.zeros(logs.shape[1])
+    along = np.log2(numbers)
+    shape = _slope(at, known, along) * (along - along.mean())
     level = np.zeros(len(logs))
     for _ in range(1 if known.all() else 20):
         level = (np.where(known, at - shape, 0.0)).sum(1) / known.sum(1)
         shape = np.where(known, at - level[:, None], 0.0).sum(0) / np.maximum(known.sum(0), 1)
         shape -= shape.mean()
     return level, np.where(known, at - level[:, None], 0.0)
+
+
+def _slope(at: Floats, known: NDArray[np.bool_], along: Floats) -> float:
+    """For a doubling of the number of resources, within benchmarks; 0 where each knows one number."""
+    count = known.sum(1)[:, None]
+    apart = np.where(known, along - (known * along).sum(1)[:, None] / count, 0.0)
+    squares = float((apart**2).sum())
+    return float((apart * (at - at.sum(1)[:, None] / count)).sum()) / squares if squares else 0.0
 
 
 def fit(groups: Sequence[Group]) -> Scales:

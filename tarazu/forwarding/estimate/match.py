@@ -90,7 +90,8 @@ class Index:
         self._scales: dict[str, Scales] = {}
 
     def find(self, pattern: BenchmarkPattern, draws: Floats) -> Benchmarked | None:
-        """What is known of it; None where no benchmark is like it. draws: (2, draws) numbers from 0 to 1."""
+        """What is known of it; None where no benchmark is like it, or none of them ran with two numbers of resources
+        and they differ in theirs. draws: (2, draws) numbers from 0 to 1."""
         for other in _stand_ins(pattern):
             candidates = self._by.get(category(other))
             benchmarked = self._interpolated(other, candidates, draws) if candidates else None
@@ -131,9 +132,13 @@ class Index:
         near, away, distance = [candidates[i] for i in order.tolist()], away[order], distance[order]
         numbers = sorted({p.resources for b in near for p in b.curve.points})
         known = np.array([[_covers(b, n) for n in numbers] for b in near])
+        if len(numbers) > 1 and known.sum(1).max() < 2:
+            return (
+                None  # each with one number, not the same: it may be the pattern or the number that differs
+            )
         logs = np.log2([[b.curve.bandwidth(n) for n in numbers] for b in near])
         noise = np.array([self.noise[b.pattern] for b in near]) + scales.noise**2
-        level, shape = parts(logs, known)
+        level, shape = parts(logs, known, numbers)
         weight, error = kriging(away, noise / known.sum(1), scales.departure, scales.slope, scales.reach)
         reached, spreads = np.empty(len(numbers)), np.empty((len(numbers), draws.shape[1]))
         by_mask: dict[bytes, tuple[Floats, float]] = {}

@@ -355,7 +355,9 @@ def _show_jobs(options: argparse.Namespace, benchmarks: Benchmarks) -> int:
         return 0
     for path, one in estimates:
         if one is None:
-            print(f"{path}: no benchmarks are like at least half of its bytes")
+            print(
+                f"{path}: no benchmarks are like at least half of its bytes, or each ran with another number"
+            )
         else:
             _print_estimate(path, one)
     return 0

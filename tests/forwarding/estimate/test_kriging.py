@@ -48,9 +48,37 @@ def test_far_from_everything_the_mean_of_all_is_taken() -> None:
 def test_level_and_shape_of_benchmarks_that_know_other_numbers() -> None:
     """Both rise by 1 a step; the second knows the last two numbers alone, and lies 5 higher."""
     logs = np.array([[0.0, 1.0, 2.0], [np.nan, 6.0, 7.0]])
-    level, shape = parts(np.nan_to_num(logs, nan=99.0), ~np.isnan(logs))
+    level, shape = parts(np.nan_to_num(logs, nan=99.0), ~np.isnan(logs), (1, 2, 4))
     assert level == pytest.approx([1.0, 6.0], abs=1e-3)
     assert shape[0] == pytest.approx([-1, 0, 1], abs=1e-3) and shape[1, 1:] == pytest.approx([0, 1], abs=1e-3)
+
+
+def _with(request_bytes: int, *resources: int) -> list[Measurement]:
+    """Alike but for the size of requests; each resource adds 1 GB/s."""
+    pattern = BenchmarkPattern(
+        "io-node", "write", "POSIX", "shared", "contiguous", request_bytes, 64 * MIB, 8, 2
+    )
+    return [
+        Measurement(pattern, n, 1e9 * n, "test", "", f"{request_bytes} {n} {r}")
+        for n in resources
+        for r in range(3)
+    ]
+
+
+def _between(measurements: list[Measurement]) -> dict[int, float] | None:
+    pattern = _with(MIB, 1)[0].pattern
+    found = Index(Benchmarks(measurements)).find(pattern, np.full((2, 3), 0.5))
+    return dict(zip(found.numbers, found.bytes_per_s.tolist())) if found else None
+
+
+def test_benchmarks_that_share_no_number_are_not_taken_for_equally_high() -> None:
+    found = _between(_with(MIB // 4, 1, 2) + _with(4 * MIB, 16, 32))
+    assert found == pytest.approx({n: 1e9 * n for n in (1, 2, 16, 32)}, rel=0.01)
+
+
+def test_one_number_each_says_nothing_of_other_numbers() -> None:
+    assert _between(_with(MIB // 4, 1) + _with(4 * MIB, 8)) is None
+    assert _between(_with(MIB // 4, 4) + _with(4 * MIB, 4)) == pytest.approx({4: 4e9})
 
 
 def test_noise_of_few_repetitions_is_mostly_that_of_all() -> None:
