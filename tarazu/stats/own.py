@@ -22,13 +22,13 @@ from typing import NamedTuple, Protocol
 
 from tarazu.stats.evidence import Evidence
 from tarazu.stats.slowness import APART, VARIATION, Shown, Slowness
-from tarazu.stats.usual import Usual, Usually
+from tarazu.stats.usual import Direction, Usual, Usually
 
 SPAN_S, LONGEST_GAP_S = 55.0, 120.0
 """Intervals are put together until they last so long: what one OST does varies from minute to minute. Not across such
 a gap."""
 MOST_OTHERS = 2.0
-"""Reads that wait behind so much longer writes, or writes behind reads, tell of these."""
+"""Reads that wait behind so much longer writes, or writes behind reads, tell of these; unless they are quick."""
 HEARD = 0.75
 """So many of the OSTs must have reported since an interval ended."""
 COMMON_S = 10.0
@@ -115,10 +115,13 @@ class OwnHistory:
         if e.at_s - e.begin_s < SPAN_S:
             self._gathered[side] = e
             return
-        if e.others_s > MOST_OTHERS * e.seconds:
-            return
-        e = e.at_any_time
         key = self._fs_name, *side
+        if e.others_s > MOST_OTHERS * e.seconds:
+            own = self._sides.get(side)
+            if not (own and own.state.slow and self._quick(key, e)):
+                return
+            e = _by_itself(e)
+        e = e.at_any_time
         usually = self._usual.expected(key, e)
         if usually is None:
             self._usual.learn(key, e, SUSPECT if suspect else 1.0)
@@ -133,6 +136,12 @@ class OwnHistory:
         self._newest.setdefault(of_class, {})[side[0]] = e.at_s, beside.slowness
         own.pending.append(beside)
         self._pending.add(side)
+
+    def _quick(self, key: Direction, e: Evidence) -> bool:
+        """Whether these I/Os took no longer than usual though they waited behind others: a slow disk's would have."""
+        alone = _by_itself(e)
+        usually = self._usual.expected(key, alone)
+        return usually is not None and -math.log(self._share(alone, usually)) < AS_USUAL
 
     def slowness(self, side: Side, e: Evidence) -> float | None:
         """Logarithm of how many times slower than usual these I/Os were; None where too little is known."""
@@ -268,6 +277,11 @@ def together(one: Evidence, other: Evidence) -> Evidence:
     alone = (one.alone * one.seconds + other.alone * other.seconds) / seconds
     others_s = one.others_s + other.others_s
     return Evidence(one.begin_s, other.at_s, other.source, ios, size, seconds, flight, alone, others_s)
+
+
+def _by_itself(e: Evidence) -> Evidence:
+    """The same, but nothing of the other direction excuses its times."""
+    return e._replace(in_flight=e.alone or e.in_flight, alone=0.0, others_s=0.0)
 
 
 def _shared_by(slowness: Sequence[float]) -> float:

@@ -130,6 +130,26 @@ def test_the_score_rises_and_falls() -> None:
     assert any(0 < s < 1 for s in scores)
 
 
+def test_few_quick_reads_among_many_writes_make_it_well() -> None:
+    site = Known(8, 2, hours=0)
+    for _ in range(HOURS * 60):
+        site.run(ios=20, times=1, reads=True)
+        site.slow()
+    site.held({1, 5}, 6)
+    for _ in range(6):
+        site.run(ios=20, times=1, reads=True)
+        site.slow()
+    assert site.slow() == {1, 5}
+    for times, expected in ((6, {1, 5}), (1, set[int]())):
+        site.held({1, 5}, times)
+        for _ in range(15):
+            for ost in site.osts:
+                ost.io(8, reads=True)
+            site.run(ios=600, times=1)
+            site.slow()
+        assert site.slow() == expected
+
+
 class Remote(Ost):
     """Whose server counts requests too, of 10 ms each on their way."""
 
