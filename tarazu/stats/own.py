@@ -9,6 +9,9 @@ than usual beyond what nearly half of the OSTs with I/O in that time were, count
 two, two of eight, a server or a rack are sick; when more are slow at once, that is said of the system (`common`), and
 none of them is called slow for it until it was well.
 
+As slow as equal disks that are as usual is no sickness either, where I/Os of the same size, with as many in flight, on
+such disks of the same pool say so: a disk that was faster for some days than its kind, or new firmware that most have.
+
 Learned is what is as usual; what is not counts little (`SUSPECT`), so that no slow disk is usual within weeks, and
 what all OSTs share for more (`SHARED`).
 """
@@ -22,7 +25,7 @@ from typing import NamedTuple, Protocol
 
 from tarazu.stats.evidence import Evidence
 from tarazu.stats.slowness import APART, VARIATION, Shown, Slowness
-from tarazu.stats.usual import Direction, Usual, Usually
+from tarazu.stats.usual import Direction, Usual, Usually, cell_of
 
 SPAN_S, LONGEST_GAP_S = 55.0, 120.0
 """Intervals are put together until they last so long: what one OST does varies from minute to minute. Not across such
@@ -41,6 +44,8 @@ MOST_SLOW = 0.4
 """Of the OSTs that are judged by their history; more at once are too many to be true, until each is well again."""
 AS_USUAL = math.log(2)
 """Less slow than so: learned in full."""
+LIKE, LIKE_OSTS, LIKE_SERVERS, LIKE_S = math.log(1.5), 3, 2, 600.0
+"""So little slower than so many equal OSTs that are as usual is no sickness; they had such I/Os so lately."""
 LEAST_WAIT_S = 0.1
 """An I/O that is outstanding is expected to take this long at least."""
 SUSPECT, SHARED = 0.05, 0.25
@@ -50,6 +55,12 @@ Side = tuple[int | str, bool]
 """(OST index or a server's name, True for writes)."""
 Class = tuple[bool, str, bool | None]
 """(True for writes, source, kind of disk)."""
+
+
+Pools = Mapping[int, Sequence[str]]
+"""OST index → its pools."""
+_Alike = tuple[Class, int, frozenset[str]]
+"""(class, cell of `Usual`, pools)."""
 
 
 class Share(Protocol):
@@ -69,11 +80,16 @@ class _Beside(NamedTuple):
     slowness: float
     """Logarithm of how many times slower than usual, as far as nothing explains it."""
 
+    @property
+    def log_s(self) -> float:
+        """Logarithm of an I/O's mean time."""
+        return math.log(self.evidence.seconds / self.evidence.ios)
+
 
 class _Own:
     """One direction of one OST."""
 
-    __slots__ = ("at_s", "of_class", "pending", "state", "suspect", "usually")
+    __slots__ = ("at_s", "newest", "of_class", "pending", "state", "suspect", "usually")
 
     def __init__(self, of_class: Class) -> None:
         self.of_class = of_class
@@ -81,6 +97,7 @@ class _Own:
         self.at_s = -math.inf
         """End of its newest interval."""
         self.pending: list[_Beside] = []
+        self.newest: _Beside | None = None
         self.suspect = False
         """Its peers say that it is slow, or seems so."""
         self.usually: Usually | None = None
@@ -135,6 +152,7 @@ class OwnHistory:
         beside = _Beside(e, of_class, usually, -math.log(self._share(e, usually)))
         self._newest.setdefault(of_class, {})[side[0]] = e.at_s, beside.slowness
         own.pending.append(beside)
+        own.newest = beside
         self._pending.add(side)
 
     def _quick(self, key: Direction, e: Evidence) -> bool:
@@ -153,11 +171,12 @@ class OwnHistory:
         """By how much half of the OSTs were slower than usual when that was counted last (logarithm)."""
         return self._shared.get(of_class, 0.0)
 
-    def settle(self, heard_s: float, servers: Mapping[int, str]) -> None:
-        """Judge what can be judged. `heard_s`: since then `HEARD` of all OSTs have reported; `servers`: OST
-        index → OSS.
+    def settle(self, heard_s: float, servers: Mapping[int, str], pools: Pools | None = None) -> None:
+        """Judge what can be judged. `heard_s`: since then `HEARD` of all OSTs have reported; `servers`, `pools`: OST
+        index → OSS, its pools.
         """
         commons: dict[tuple[Class, float], float] = {}
+        others: dict[_Alike, float] | None = None
         for side in list(self._pending):
             own = self._sides[side]
             while own.pending and (own.pending[0].evidence.at_s <= heard_s or len(own.pending) > 1):
@@ -165,7 +184,11 @@ class OwnHistory:
                 known = beside.of_class, beside.evidence.begin_s // COMMON_S * COMMON_S
                 if known not in commons:
                     commons[known] = self._common_slowness(*known, servers)
-                self._take(side, own, beside, commons[known])
+                slower = math.inf
+                if beside.slowness >= AS_USUAL:
+                    others = self._as_usual(heard_s, servers, pools or {}) if others is None else others
+                    slower = beside.log_s - others.get(_alike(side[0], beside, pools or {}), -math.inf)
+                self._take(side, own, beside, commons[known], slower if slower < LIKE else math.inf)
             if not own.pending:
                 self._pending.discard(side)
         self._excuse(servers)
@@ -201,11 +224,28 @@ class OwnHistory:
                     ends_s = max(ends_s, at_s)
         return by_server, ends_s
 
-    def _take(self, side: Side, own: _Own, beside: _Beside, common: float) -> None:
+    def _as_usual(self, heard_s: float, servers: Mapping[int, str], of_pools: Pools) -> dict[_Alike, float]:
+        """Middle of the logarithms of the times of such I/Os lately, on OSTs that are as usual."""
+        found: dict[_Alike, dict[int, float]] = {}
+        for (index, _), own in self._sides.items():
+            beside = own.newest
+            if not beside or beside.of_class[2] is None or isinstance(index, str):
+                continue
+            recent = beside.evidence.at_s >= heard_s - LIKE_S
+            if recent and beside.slowness < AS_USUAL and not own.suspect and not own.state.slow:
+                found.setdefault(_alike(index, beside, of_pools), {})[index] = beside.log_s
+        return {
+            alike: median_low(of.values())
+            for alike, of in found.items()
+            if len(of) >= LIKE_OSTS and len({_server(i, servers) for i in of}) >= LIKE_SERVERS
+        }
+
+    def _take(self, side: Side, own: _Own, beside: _Beside, common: float, slower: float) -> None:
+        """`common`: what is taken off; `slower`: than equal OSTs that are as usual; infinite: much, or not known."""
         e, usually = beside.evidence, beside.usually
         of_bytes, of_ios = usually.rates[:2]
         expected_s = max(e.mean_bytes / of_bytes, 1 / of_ios) * math.exp(common)
-        slowness = max(0.0, beside.slowness - common)
+        slowness = max(0.0, min(beside.slowness - common, slower))
         shown = Shown(
             slowness,
             e.ios,
@@ -282,6 +322,11 @@ def together(one: Evidence, other: Evidence) -> Evidence:
 def _by_itself(e: Evidence) -> Evidence:
     """The same, but nothing of the other direction excuses its times."""
     return e._replace(in_flight=e.alone or e.in_flight, alone=0.0, others_s=0.0)
+
+
+def _alike(index: int | str, beside: _Beside, pools: Pools) -> _Alike:
+    of = pools.get(index, ()) if isinstance(index, int) else ()
+    return beside.of_class, cell_of(beside.evidence), frozenset(of)
 
 
 def _shared_by(slowness: Sequence[float]) -> float:

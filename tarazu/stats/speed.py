@@ -233,7 +233,7 @@ class SpeedEstimator:
         while unread := self._unread.pop(fs_name, None):
             self._judge(fs_name, unread, pools or {}, servers or {})
         own = self._own.get(fs_name)
-        self._judge_by_history(fs_name, now, servers or {})
+        self._judge_by_history(fs_name, now, servers or {}, pools or {})
         self._judge_waiting(fs_name, pools or {}, servers or {})
         by_ost: dict[int, SpeedEstimate] = {}
         for (index, writes), judged in sorted(
@@ -248,7 +248,9 @@ class SpeedEstimator:
                 by_ost[index] = estimate
         return self._with_links(fs_name, by_ost, servers or {})
 
-    def _judge_by_history(self, fs_name: str, now: float, servers: Mapping[int, str]) -> None:
+    def _judge_by_history(
+        self, fs_name: str, now: float, servers: Mapping[int, str], pools: Mapping[int, Sequence[str]]
+    ) -> None:
         """Each OST, and the way to each server, beside what is usual for it; once in `HISTORY_S` at most."""
         waits, links = self._waits.get(fs_name), self._links.get(fs_name)
         if not waits or not links or 0 <= now - self._history_s.get(fs_name, -math.inf) < HISTORY_S:
@@ -256,7 +258,7 @@ class SpeedEstimator:
         self._history_s[fs_name] = now
         heard_s = waits.heard_s(HEARD)
         if own := self._own.get(fs_name):
-            own.settle(heard_s, servers)
+            own.settle(heard_s, servers, pools)
         links.judge(heard_s, servers, self._disks(fs_name))
 
     def _disks(self, fs_name: str) -> dict[int, Disk]:

@@ -98,6 +98,44 @@ def test_all_at_once_are_too_many_to_be_true() -> None:
     assert site.estimator.common("lustre") == 1.0
 
 
+def test_an_ost_that_was_faster_for_a_day_than_its_peers_is_not_sick_when_it_is_as_they_are() -> None:
+    site = Site()
+    for ost in site.osts:
+        ost.nonrotational = False
+    site.osts[5].held = 1 / 8
+    for _ in range(HOURS * 60):
+        site.run(ios=20, times=1)
+        site.slow()
+    site.osts[5].held = 1
+    for _ in range(60):
+        site.run(ios=20, times=1)
+        assert site.slow() == set()
+    site.osts[5].held = 4
+    for _ in range(10):
+        site.run(ios=20, times=1)
+        site.slow()
+    assert site.slow() == {5}
+
+
+@pytest.mark.parametrize("why", ["kind not told", "another pool", "another load"])
+def test_an_ost_that_is_as_slow_as_others_that_are_not_its_equals_is_sick(why: str) -> None:
+    site = Site()
+    flash = {0, 3, 6, 9}
+    for ost in site.osts:
+        ost.nonrotational = None if why == "kind not told" else False
+        ost.held = 1 / 8 if ost.index in flash else 1
+    if why == "another pool":
+        site.pools = {i: ("flash",) if i in flash else ("disk",) for i in range(12)}
+    for minute in range(HOURS * 60 + 10):
+        if minute == HOURS * 60:
+            site.osts[3].held = 1
+        for ost in site.osts:
+            ost.io(20, depth=8 if why == "another load" and ost.index in flash else 1)
+        site.tick()
+        site.slow()
+    assert site.slow() == {3}
+
+
 @pytest.mark.parametrize("deep", [range(12), range(4), [7]], ids=["all", "a third", "one"])
 def test_an_overload_makes_none_slow(deep: Iterable[int]) -> None:
     site = Known()
