@@ -31,6 +31,9 @@ SPREAD = 3 * 1.4826
 """Times the middle distance of earlier runs from their middle: beyond is no chance (three standard deviations)."""
 SPREAD_FROM = 4
 """Earlier runs from which their spread tells anything."""
+LEAST_EXPLAINED = 0.25
+"""Of the time above what its OSTs can do at best: a run without an earlier one is called slow where causes explain so
+much of it, for hardly any program reaches the highest rates ever seen."""
 LEAST_SHARE = 0.01
 """Of the lost time; a smaller cause is none."""
 
@@ -94,6 +97,9 @@ def causes(run: Run, earlier: Sequence[Run], system: System | None = None) -> Ex
     order = list(Kind)
     found.sort(key=lambda cause: (-cause.share, order.index(cause.kind)))
     unknown = max(0.0, 1.0 - sum(cause.share for cause in found))
+    if not like and 1 - unknown < LEAST_EXPLAINED:
+        sentence = words.first(run, expected_s)
+        return Explanation(run.io_s, expected_s, by, 0.0, False, (), 0.0, sentence, more, tuple(notes))
     sentence = words.slow(run, expected_s, by, lost_s, found, unknown)
     return Explanation(
         run.io_s, expected_s, by, lost_s, True, tuple(found), unknown, sentence, more, tuple(notes)

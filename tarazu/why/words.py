@@ -12,6 +12,8 @@ from tarazu.why.model import Model
 from tarazu.why.seen import full, own_job
 
 MOST_NAMED = 3
+EVEN = 1.05
+"""Most over mean, below which bytes lie evenly."""
 MUCH_MORE = 1.25
 """Times the usual bytes, from which it is said."""
 
@@ -27,6 +29,14 @@ def slow(run: Run, expected_s: float, by: str, lost_s: float, found: Sequence[Ca
         return f"{begin}; why is not known"
     first = f"{found[0].share:.0%} of the lost {lost_s:.3g} s: {found[0].sentence}"
     return f"{begin}; {first}" + (f"; {unknown:.0%} is not known" if unknown > found[0].share else "")
+
+
+def first(run: Run, least_s: float) -> str:
+    """Of one that no earlier run can be compared with, and that took longer than its OSTs would at best."""
+    return (
+        f"whether it was slow is not known, no earlier run is like it: {run.io_s:.3g} s of I/O, "
+        f"{least_s:.3g} s at the highest rates seen of its OSTs"
+    )
 
 
 def gaps(run: Run, like: Sequence[Run]) -> Iterator[str]:
@@ -125,8 +135,9 @@ def _imbalance(model: Model) -> tuple[str, dict[str, object]]:
     own = model.own
     most = int(own.argmax())
     over = float(own.max() / own.mean())
-    fewer = f", and on {len(own)} OSTs where {len(own) + model.narrow} are usual" if model.narrow else ""
-    text = f"its own files are uneven: OST {model.osts[most]} has {over:.2g} times the mean{fewer}"
+    fewer = f"on {counted(len(own), 'OST')} where {len(own) + model.narrow} are usual" if model.narrow else ""
+    uneven = f"OST {model.osts[most]} has {over:.2g} times the mean" if over >= EVEN or not fewer else ""
+    text = f"its own files are {'uneven: ' * bool(uneven)}{', and '.join(filter(None, (uneven, fewer)))}"
     return text, {
         "osts": [model.osts[most]],
         "max_over_mean": over,

@@ -89,6 +89,16 @@ def test_a_cause_alone_is_named_with_all_of_the_lost_time(kind: str, changes: di
     assert found.causes[0].share > 0.9 and found.unknown < 0.1, found
 
 
+def test_files_that_lie_evenly_on_few_osts_are_not_called_uneven() -> None:
+    found = explained(io_s=2.0, ost_bytes=dict.fromkeys(range(4), 2 * RATE))
+    assert "its own files are on 4 OSTs where 8 are usual" in found.sentence
+    both = explained(io_s=3.0, ost_bytes={0: 3 * RATE, **dict.fromkeys(range(1, 5), 1.25 * RATE)})
+    assert (
+        "its own files are uneven: OST 0 has 1.9 times the mean, and on 5 OSTs where 8 are usual"
+        in both.sentence
+    )
+
+
 def test_what_a_full_ost_did_not_take_is_not_called_imbalance_first() -> None:
     """Seven OSTs hold eight files: one has two."""
     seven = {0: 2 * RATE, **dict.fromkeys(range(1, 7), RATE)}
@@ -131,6 +141,13 @@ def test_without_earlier_runs_the_highest_rates_say_what_to_expect() -> None:
     found = causes(replace(RUN, io_s=5.0, system=system(speed={3: 0.2})), [])
     assert found.expected_s == pytest.approx(1.0) and "no earlier run like it" in found.expected_by
     assert list(shares(found)) == ["slow-ost"]
+    first = causes(replace(RUN, io_s=2.0), [])
+    assert not first.slow and first.causes == () and first.lost_s == 0, (
+        "half of the highest rates is no slow run"
+    )
+    assert first.sentence.startswith(
+        "whether it was slow is not known, no earlier run is like it: 2 s of I/O, 1 s"
+    )
     nothing = causes(replace(RUN, io_s=5.0, system=None), [])
     assert (
         nothing.expected_s is None and not nothing.slow and "nothing to compare it with" in nothing.sentence
