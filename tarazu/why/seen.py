@@ -66,7 +66,7 @@ class SeenThen:
         own = [run.ost_bytes[index] for index in osts]
         self.others = [self.during * self._others(o, b) for o, b in zip(self.osts, own, strict=True)]
         quiet = [others <= QUIET * size for others, size in zip(self.others, own, strict=True)]
-        self.speeds = [self._speed(ost, alone) for ost, alone in zip(self.osts, quiet, strict=True)]
+        self.speeds = [self._speed(*of) for of in zip(self.osts, own, quiet, strict=True)]
         self.calls = run.calls or self._requests()
         self.call_s = self._call_s()
 
@@ -86,11 +86,13 @@ class SeenThen:
             requests = min(requests, sum(job.operations for job in named))
         return max(others, requests * REQUEST_BYTES)
 
-    def _speed(self, ost: OstThen, alone: bool) -> float:
-        """The verdict's, unless it served as fast as others that are well in this very time: verdicts come late. For
-        the same reason one without a verdict is slow where it clearly was, and others were not at it.
+    def _speed(self, ost: OstThen, own_bytes: float, alone: bool) -> float:
+        """The verdict's, unless it served as fast as others that are well in this very time, or gave this run more than
+        that: verdicts come late. For the same reason one without a verdict is slow where it clearly was, and others
+        were not at it.
         """
-        speed, served = slowness(ost), self._served(ost)
+        speed, served = max(slowness(ost), self._got(own_bytes)), self._served(ost)
+        speed = 1.0 if speed >= LIKE_OTHERS else speed
         well = [each for each in self.osts if slowness(each) == 1 and each is not ost]
         others = [rate for each in well if (rate := self._served(each)) is not None]
         if served is None or len(others) < LEAST_PEERS:
@@ -99,6 +101,11 @@ class SeenThen:
         if speed < 1:
             return 1.0 if here >= LIKE_OTHERS else max(speed, here)
         return here if here < CLEARLY_SLOW and alone else 1.0
+
+    def _got(self, own_bytes: float) -> float:
+        """Share of the highest rate ever seen of these OSTs that the run alone got of one; 0: not known."""
+        peak = max((ost.peak_bytes_per_s or 0.0 for ost in self.osts), default=0.0)
+        return min(1.0, own_bytes / (self.run.io_s * peak)) if self.run.io_s > 0 and peak >= 1 else 0.0
 
     def _served(self, ost: OstThen) -> float | None:
         """Bytes per second of I/O time; None: nobody timed its I/O."""

@@ -14,6 +14,8 @@ from tarazu.why.seen import full, own_job
 MOST_NAMED = 3
 EVEN = 1.05
 """Most over mean, below which bytes lie evenly."""
+KNOWN = 0.8
+"""Of the I/O time, less than which the system is known for: that is said."""
 MUCH_MORE = 1.25
 """Times the usual bytes, from which it is said."""
 
@@ -45,6 +47,9 @@ def gaps(run: Run, like: Sequence[Run]) -> Iterator[str]:
         yield "on which OSTs its files lie is not known"
     if run.system is None:
         yield "how the servers and OSTs were meanwhile is not known"
+    elif run.system.seconds < KNOWN * run.io_s:
+        known = f"{run.system.seconds:.3g} s of its {run.io_s:.3g} s of I/O"
+        yield f"how the servers and OSTs were meanwhile is known for {known}"
     elif like and not any(of.system for of in like):
         yield "how the system was in earlier runs is not known: it is taken as idle and well"
     if not run.calls:

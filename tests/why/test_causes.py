@@ -123,6 +123,23 @@ def test_servers_that_name_no_other_job_have_none() -> None:
     assert shares(found) == {} and found.unknown == 1.0 and "why is not known" in found.sentence
 
 
+def test_an_ost_that_gave_the_run_all_it_can_was_not_slow_whatever_its_verdict_says() -> None:
+    """Of two OSTs nobody can tell by the other."""
+    late = system(speed={0: 0.16}, bytes=dict.fromkeys(range(2), 4 * RATE))
+    few = {0: 4 * RATE, 1: 4 * RATE}
+    found = explained(io_s=4.2, ost_bytes=few, largest_shared_bytes=8 * RATE, system=late)
+    assert list(shares(found)) == ["few-stripes"]
+    found = explained(io_s=25.0, ost_bytes=few, largest_shared_bytes=8 * RATE, system=late)
+    assert list(shares(found)) == ["slow-ost", "few-stripes"]
+
+
+def test_a_system_that_was_seen_for_a_part_of_the_run_is_said_to_be() -> None:
+    known = replace(system(), seconds=2.0)
+    note = "how the servers and OSTs were meanwhile is known for 2 s of its 5 s of I/O"
+    assert note in explained(io_s=5.0, system=known).notes
+    assert note not in explained(io_s=5.0, system=replace(known, seconds=5.0)).notes
+
+
 def test_of_two_at_once_both_are_named_and_the_larger_first() -> None:
     slow = system(speed={6: 0.2}, bytes={3: 12 * RATE})
     found = explained(io_s=12.0, system=slow)
@@ -216,7 +233,7 @@ def test_shares_and_what_is_not_known_are_one_whatever_is_reported(data: st.Data
 
 def test_costs_of_causes_add_up_to_the_time_above_that_without_any() -> None:
     slow = system(speed={6: 0.2}, bytes={3: 12 * RATE})
-    model = Model(replace(RUN, calls=1e6, system=slow), slow, Rates(RATE, RATE), Usual(OSTS))
+    model = Model(replace(RUN, io_s=12.0, calls=1e6, system=slow), slow, Rates(RATE, RATE), Usual(OSTS))
     whole = model.seconds(model.present()) - model.seconds(())
     assert sum(model.costs().values()) == pytest.approx(whole)
     assert set(model.costs()) >= {Kind.SLOW_OST, Kind.OTHER_JOBS, Kind.SMALL_CALLS}
