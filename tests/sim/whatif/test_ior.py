@@ -7,6 +7,7 @@ import math
 import os
 import re
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -283,6 +284,17 @@ def test_runs_in_one_output_are_told_apart(capsys: Capture, tmp_path: Path) -> N
     ]
     (tmp_path / "all.out").write_text("".join(runs))
     assert list(phases(capsys, tmp_path)) == ["all: write 1", "all: write 2"]
+
+
+def test_an_output_of_many_runs_is_read_in_time_and_told_in_a_line(capsys: Capture, tmp_path: Path) -> None:
+    one = text(wall(2048, 4096, 3.0), "write 9 1 1 0.1 {last} 0.1 500.2 0\n")
+    (tmp_path / "a.out").write_text("".join(one.replace("{last}", f"{500 + n}") for n in range(12)))
+    assert [name.split()[-1] for name in phases(capsys, tmp_path)] == [str(n) for n in range(1, 13)]
+    assert "a: write 9 21.3% and 3 others." in whatif(capsys, tmp_path).splitlines()[0]
+    (tmp_path / "a.out").write_text("IOR-3.3.0: MPI Coordinated Test of Parallel I/O\n" * 30_000)
+    began = time.process_time()
+    assert "its output ends before a result" in whatif(capsys, tmp_path, status=1)
+    assert time.process_time() - began < 10
 
 
 def test_of_several_results_each_doubt_is_told_once(capsys: Capture, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
@@ -230,12 +231,11 @@ def _rows(lines: list[str], general: Phase) -> list[Phase]:
 
 def numbered(made: list[Phase]) -> list[Phase]:
     """Named by operation and turn, where an output has several."""
-    seen: dict[str, int] = {}
-    for phase in made:
-        turn = seen[phase.operation] = seen.get(phase.operation, 0) + 1
-        if len(made) > 1:
-            again = sum(p.operation == phase.operation for p in made) > 1
-            phase.name += f": {phase.operation}" + (f" {turn}" if again else "")
+    many, seen = Counter(phase.operation for phase in made), Counter[str]()
+    for phase in made if len(made) > 1 else ():
+        seen[phase.operation] += 1
+        turn = f" {seen[phase.operation]}" if many[phase.operation] > 1 else ""
+        phase.name += f": {phase.operation}{turn}"
     return made
 
 

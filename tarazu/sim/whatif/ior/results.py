@@ -7,6 +7,7 @@ Other files, mdtest's among them, are only counted.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -225,6 +226,9 @@ def _alone(name: str, groups: list[Group], notes: list[str]) -> list[Phase]:
     return output.numbered(phases)
 
 
-def _order(phase: Phase) -> tuple[bool, str]:
-    """Writing first."""
-    return (phase.operation != "write", phase.name)
+def _order(phase: Phase) -> tuple[bool, list[tuple[int, str]]]:
+    """Writing first; the tenth after the ninth."""
+    name = re.findall(r"\D+|[0-9]+|\d", phase.name)
+    return phase.operation != "write", [
+        (int(part) if part.isascii() and part.isdecimal() else -1, part) for part in name
+    ]

@@ -13,6 +13,8 @@ def seconds(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
+MOST_NAMED = 8
+"""Phases that are named in a sentence."""
 NOT_SAID = (
     "Which OSTs, servers, nodes or other users held ranks up is not in IOR's output; a Darshan log of such a run "
     "names the OSTs."
@@ -29,7 +31,9 @@ def answer(where: str, phases: Sequence[Lost]) -> list[str]:
         f"{where}: {_lost(where, known)}.",
         f"Placement could have saved {_each(known, [f'{of.at_most_share:.1%}' for of in known])} at best, with all "
         f"ranks as fast as the first: {ALL_ALIKE}.",
-        *(_nodes(of) for of in known if of.between_nodes and of.between_nodes.share > BETWEEN_NODES),
+        *[_nodes(of) for of in known if of.between_nodes and of.between_nodes.share > BETWEEN_NODES][
+            :MOST_NAMED
+        ],
         NOT_SAID,
         *_not_known(phases),
     ]
@@ -43,9 +47,9 @@ def _lost(where: str, known: Sequence[Lost]) -> str:
             f"{_named(where, of.phase)}lost {_share(of)} of its time to its slowest ranks: of {of.ranks:,} the first "
             f"ended after {seconds(of.first_s or 0.0)} s, the last after {seconds(of.last_s or 0.0)} s{even}"
         )
-    first, *others = (f"{of.phase} {{}}{_share(of)}" for of in known)
-    rest = ", ".join(each.format("") for each in others)
-    return f"{first.format('lost ')} of its time to its slowest ranks, {rest}"
+    first, *others = known
+    rest = _some([f"{of.phase} {_share(of)}" for of in others])
+    return f"{first.phase} lost {_share(first)} of its time to its slowest ranks, {rest}"
 
 
 def _named(where: str, phase: str) -> str:
@@ -60,7 +64,7 @@ def _share(of: Lost) -> str:
 def _each(known: Sequence[Lost], shares: Sequence[str]) -> str:
     if len(known) == 1:
         return shares[0]
-    return ", ".join(f"{share} ({of.phase})" for of, share in zip(known, shares, strict=True))
+    return _some([f"{share} ({of.phase})" for of, share in zip(known, shares, strict=True)])
 
 
 def _nodes(of: Lost) -> str:
@@ -76,7 +80,12 @@ def _not_known(phases: Sequence[Lost]) -> list[str]:
     for of in phases:
         if of.at_most_share is None:
             reasons.setdefault(of.why_not, []).append(of.phase)
-    return [f"Of {', '.join(names)} nothing can be said, because {why}." for why, names in reasons.items()]
+    return [f"Of {_some(names)} nothing can be said, because {why}." for why, names in reasons.items()]
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names) if more <= 1 else f"{', '.join(names[:MOST_NAMED])} and {more} others"
 
 
 def _why(phases: Sequence[Lost]) -> str:
