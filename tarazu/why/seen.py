@@ -87,12 +87,12 @@ class SeenThen:
         return max(others, requests * REQUEST_BYTES)
 
     def _speed(self, ost: OstThen, own_bytes: float, alone: bool) -> float:
-        """The verdict's, unless it served as fast as others that are well in this very time, or gave this run more than
-        that: verdicts come late. For the same reason one without a verdict is slow where it clearly was, and others
+        """The verdict's, unless it served as fast as others that are well in this very time, or gave this run all that
+        it can: verdicts come late. For the same reason one without a verdict is slow where it clearly was, and others
         were not at it.
         """
-        speed, served = max(slowness(ost), self._got(own_bytes)), self._served(ost)
-        speed = 1.0 if speed >= LIKE_OTHERS else speed
+        speed, served = slowness(ost), self._served(ost)
+        speed = 1.0 if self._got(own_bytes) >= LIKE_OTHERS else speed
         well = [each for each in self.osts if slowness(each) == 1 and each is not ost]
         others = [rate for each in well if (rate := self._served(each)) is not None]
         if served is None or len(others) < LEAST_PEERS:
