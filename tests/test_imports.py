@@ -6,6 +6,7 @@ import ast
 import functools
 from collections.abc import Set
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -198,7 +199,7 @@ rooms each may import; that imports none of them. `metrics` is of all, `changes`
 def imported(path: Path) -> set[str]:
     """Rooms of tarazu that a module names in its imports, wherever they stand."""
     rooms: set[str] = set()
-    for node, _ in statements(path):
+    for node, *_ in statements(path):
         if isinstance(node, ast.ImportFrom) and node.module == "tarazu":
             rooms |= {alias.name for alias in node.names}
         names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -208,20 +209,31 @@ def imported(path: Path) -> set[str]:
     return rooms
 
 
+class Import(NamedTuple):
+    """One import statement of a file."""
+
+    node: ast.Import | ast.ImportFrom
+    types: bool
+    """Only for type checkers."""
+    later: bool
+    """Made when a function is called."""
+
+
 @functools.cache
-def statements(path: Path) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
-    """The imports of a file, in functions too; and whether for type checkers only. The rest of its tree is let go."""
-    found: list[tuple[ast.Import | ast.ImportFrom, bool]] = []
-    todo: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text()), False)]
+def statements(path: Path) -> list[Import]:
+    """The imports of a file; the rest of its tree is let go."""
+    found: list[Import] = []
+    todo: list[tuple[ast.AST, bool, bool]] = [(ast.parse(path.read_text()), False, False)]
     while todo:
-        node, types = todo.pop()
+        node, types, later = todo.pop()
         if isinstance(node, ast.Import | ast.ImportFrom):
-            found.append((node, types))
+            found.append(Import(node, types, later))
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name):
             types = types or node.test.id == "TYPE_CHECKING"
+        later = later or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         for part in ("body", "handlers", "orelse", "finalbody", "cases"):
             inside = getattr(node, part, ())
-            todo += [(each, types) for each in inside] if isinstance(inside, list) else ()
+            todo += [(each, types, later) for each in inside] if isinstance(inside, list) else ()
     return found
 
 
@@ -297,11 +309,11 @@ def product() -> dict[str, Path]:
     return found
 
 
-def imports_of(path: Path, known: Set[str], types: bool) -> set[str]:
-    """Modules that a file imports; those for type checkers only where `types` says so."""
+def imports_of(path: Path, known: Set[str], types: bool, at_once: bool = False) -> set[str]:
+    """Modules that a file imports: those for type checkers only where `types` says so; `at_once`: with the file."""
     found: set[str] = set()
-    for node, for_types in statements(path):
-        if types or not for_types:
+    for node, for_types, later in statements(path):
+        if (types or not for_types) and not (at_once and later):
             if isinstance(node, ast.Import):
                 found |= {alias.name for alias in node.names} & known
             else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 import sysconfig
@@ -18,7 +17,7 @@ from tarazu import native
 from tarazu.trace import exchange
 from tarazu.trace.flat import NamedRun
 from tarazu.trace.runfile import encode_run
-from tests.test_imports import Imports, parsed, product
+from tests.test_imports import imports_of, product
 from tests.trace.test_history import sample
 
 ROOT = Path(__file__).parents[2]
@@ -99,23 +98,14 @@ ASK_ANALYSIS = {"tarazu.cli.report", "tarazu.trace.load_phases", "tarazu.trace.t
 """Import in a function what only analysis has, for one option or one kind of file; what is missing they say."""
 
 
-class AtOnce(Imports):
-    """Imports that are made when the module is."""
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        pass
-
-
 def test_nothing_imports_what_only_analysis_has() -> None:
     files = product()
     analysis = {name for name, path in modules().items() if contents.is_of_analysis(path)}
     asking = set()
     for name in files.keys() - analysis:
-        for visitor in (Imports(files, types=False), AtOnce(files, types=False)):
-            visitor.visit(parsed(files[name]))
-            if visitor.found & analysis:
-                assert not isinstance(visitor, AtOnce), name
-                asking.add(name)
+        if imports_of(files[name], files.keys(), types=False) & analysis:
+            assert not imports_of(files[name], files.keys(), types=False, at_once=True) & analysis, name
+            asking.add(name)
     assert asking == ASK_ANALYSIS
 
 
