@@ -87,7 +87,7 @@ ANALYSIS = {
     "forwarding": "bursts nodes",
     "forwarding/mapping": "folded follow history hops judge module_options offers simple together",
     "forwarding/traffic": "day_file days imports machine_file merging",
-    "lib": "libtestbed libtestbed2 testbed",
+    "lib": "libtestbed testbed",
     "report": "picture",
     "trace": "darshan darshan_runs",
     "trace/phases": "calls darshan heat",
