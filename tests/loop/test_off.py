@@ -262,7 +262,7 @@ def test_what_is_not_there_is_said_in_one_line(steady: Loop) -> None:
 
 def test_a_look_that_hangs_delays_no_sign_of_life(steady: Loop) -> None:
     """As on a file system that hangs: a FIFO among the spools is opened, and nobody ever writes to it."""
-    often = {"TARAZU_RUN_ALIVE_S": "0.5", "TARAZU_PREDICT_LOOK_S": "0.2"}
+    often = {"TARAZU_RUN_ALIVE_S": "1.0", "TARAZU_PREDICT_LOOK_S": "0.2"}
     with running(steady, **often) as job:
         job.wait_until(True)
         client = steady.testbed.client_root(0)
@@ -270,7 +270,7 @@ def test_a_look_that_hangs_delays_no_sign_of_life(steady: Loop) -> None:
         os.mkfifo(spools / "hangs.tzs")
         time.sleep(1.0)
         before = steady.json("status")
-        time.sleep(2.0)
+        time.sleep(4.0)
         after = steady.json("status")
         (spools / "hangs.tzs").unlink()
         job.end()

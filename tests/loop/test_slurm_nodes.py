@@ -131,6 +131,7 @@ def test_what_has_run_is_history_at_once(bursts: Bursts) -> None:
 
 
 def test_advice_is_shown_to_who_submits_and_changes_nothing(bursts: Bursts) -> None:
+    bursts.until(lambda: bursts.status()["idle"] == NODES)
     bursts.order("advise")
     words = ["sbatch", "-N4", "-J", "io", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 60"]
     done = subprocess.run(words, env=bursts.env, capture_output=True, text=True, check=True)
