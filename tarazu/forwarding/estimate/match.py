@@ -133,9 +133,8 @@ class Index:
         numbers = sorted({p.resources for b in near for p in b.curve.points})
         known = np.array([[_covers(b, n) for n in numbers] for b in near])
         if len(numbers) > 1 and known.sum(1).max() < 2:
-            return (
-                None  # each with one number, not the same: it may be the pattern or the number that differs
-            )
+            # Each with one number, not the same: it may be the pattern or the number that differs.
+            return None
         logs = np.log2([[b.curve.bandwidth(n) for n in numbers] for b in near])
         noise = np.array([self.noise[b.pattern] for b in near]) + scales.noise**2
         level, shape = parts(logs, known, numbers)
