@@ -6,7 +6,7 @@
  * layout.c   setting and changing layouts, and instantiating what a write reaches (layout_check.c: what is accepted)
  * sidecar.c  where a file's layout is kept
  * mdts.c     MDTs: on which one a directory lies, what each has done, one that is away
- * lmv.c      on which MDT the client makes a directory
+ * lmv.c      on which MDT the client makes a directory (lmv_default.c: what it inherits; lmv_space.c: by what is free)
  * files.c    which descriptors and paths lie in the mount
  * hooks_*.c  the interposed functions
  * control.c  what the testbed's Python side calls (control_pools.c: about pools)
@@ -210,7 +210,7 @@ int lmv_set_stripe(int fd, const void *argument);
 int lmv_get_stripe(int fd, struct lmv_user_md *out);
 int lmv_set_default(int fd, const struct lmv_user_md *lum);
 
-/* lmv.c */
+/* lmv.c, lmv_default.c */
 int lmv_choose(int parent, const char *name, const struct lmv_user_md *asked, struct tb_place *place);
 int lmv_default(int fd, struct lmv_user_md *out);
 
