@@ -217,7 +217,7 @@ PARAMETERS: dict[str, Parameter] = {
     **{
         f"mdt.*.{name}": _mds(
             "whether the MDT takes new directories",
-            {f"{SYS}/mdt/*/{name}": "2.17", f"{PROC}/mdt/*/{name}": "fallback"},
+            {f"{SYS}/mdt/*/{name}": "2.16-2.17", f"{PROC}/mdt/*/{name}": "fallback"},
             expected=False,
         )
         for name in ("no_create", "readonly")
