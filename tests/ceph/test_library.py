@@ -150,7 +150,9 @@ def test_every_wrapped_function(on_ceph: OnCeph, tmp_path: Path, mode: str, shar
     from tests.preload.test_what_a_program_sees import PARTS, functions
 
     program = tmp_path / "visible"
-    subprocess.run(["cc", "-O1", "-g", f"-I{PRELOAD}", PROGRAMS / "visible.c", "-o", program], check=True)
+    subprocess.run(
+        ["cc", "-O1", "-g", f"-I{PRELOAD}", *PROGRAMS.glob("visible*.c"), "-o", program], check=True
+    )
     on_ceph.map(
         *(on_ceph.row(f"/none/{n}", shared=shared, row_id=i) for i, n in enumerate([*functions(), *PARTS]))
     )

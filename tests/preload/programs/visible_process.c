@@ -1,0 +1,131 @@
+/* Directories, the working directory, children and how they end. */
+#include "visible.h"
+
+#include <link.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static void enter(const char *path)
+{
+	struct stat st;
+
+	if (SAY(lstat(path, &st)) == 0)
+		printf("%s %s mode %o\n", here, path, st.st_mode);
+	SAY(rmdir(path));
+}
+void mkdir_(void)
+{
+	SAY(mkdir("mkdir", 0750));
+	SAY(mkdir("mkdir", 0750));
+	SAY(mkdir("mkdir/in//", 0777));
+	SAY(mkdir("mkdir/missing/in", 0777));
+	enter("mkdir/in");
+	enter("mkdir");
+}
+void mkdirat_(void)
+{
+	int fd = (int)SAY(open(".", O_RDONLY | O_DIRECTORY));
+
+	SAY(mkdirat(fd, "mkdirat", 01777));
+	SAY(mkdirat(999, "mkdirat.none", 0777));
+	SAY(close(fd));
+	enter("mkdirat");
+}
+void chdir_(void)
+{
+	SAY(mkdir("sub", 0755));
+	if (SAY(chdir("sub")))
+		return;
+	use((int)SAY(open("chdir", NEW, 0644)));
+	SAY(chdir(".."));
+}
+void fchdir_(void)
+{
+	int fd = (int)SAY(open(".", O_RDONLY | O_DIRECTORY));
+
+	SAY(chdir("/"));
+	SAY(fchdir(fd));
+	SAY(fchdir(999));
+	SAY(close(fd));
+	use((int)SAY(open("fchdir", NEW, 0644)));
+}
+void umask_(void)
+{
+	SAY(umask(027));
+	use((int)SAY(open("umask", NEW, 0666)));
+	SAY(umask(022));
+}
+
+/* Of a child: what it says, and how it ends. */
+static void wait_for(pid_t child)
+{
+	int status = -1;
+
+	if (child > 0)
+		waitpid(child, &status, 0);
+	say("ended", status);
+}
+#define END(function, call)                                                \
+	void function##_(void)                                      \
+	{                                                                  \
+		pid_t child;                                               \
+									   \
+		fflush(stdout);                                            \
+		child = fork();                                            \
+		if (child == 0) {                                          \
+			FILE *stream = fopen(#function, "w");                    \
+			if (stream)                                        \
+				fputs("held at the end", stream);          \
+			call;                                              \
+		}                                                          \
+		wait_for(child);                                           \
+	}
+END(_exit, _exit(3))
+END(_Exit, _Exit(4))
+END(quick_exit, quick_exit(5))
+END(exit, exit(6)) /* not wrapped: what the library does at the end is seen by it */
+
+static void write_and_end(const char *name)
+{
+	int fd = open(name, NEW, 0644), status = 7;
+
+	if (fd < 0 || write(fd, "child", 5) != 5)
+		status = errno;
+	if (fd >= 0 && close(fd))
+		status = errno;
+	_exit(status);
+}
+void vfork_(void)
+{
+	pid_t child;
+
+	fflush(stdout);
+	child = vfork();
+	if (child == 0)
+		write_and_end("vfork");
+	wait_for(child);
+}
+static int cloned(void *name)
+{
+	write_and_end(name);
+	return 0;
+}
+void clone_(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+
+	fflush(stdout);
+	wait_for(clone(cloned, stack + sizeof stack, SIGCHLD, "clone"));
+}
+
+static int stop(struct dl_phdr_info *info, size_t size, void *data_)
+{
+	(void)info;
+	(void)size;
+	(void)data_;
+	return 7;
+}
+void dl_iterate_phdr_(void) { SAY(dl_iterate_phdr(stop, NULL)); }
