@@ -397,8 +397,8 @@ Reply = (
 )
 Message = OssReport | NodeReport | Request | Reply
 
-_MAP = 0x80
-"""What a msgpack map of up to 15 fields begins with: this and their number."""
+_MAP, _MAP_16 = 0x80, 0xDE
+"""What a msgpack map begins with: this and its number of fields, up to 15; a longer one: this, and that in 2 bytes."""
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -423,10 +423,14 @@ def encode(message: Message) -> bytes:
 
 def stamped(reply: bytes, term: int) -> bytes:
     """An encoded Answer with this term."""
-    fields = reply[0] - _MAP
-    if not term or not 0 <= fields < 15:
+    if not term:
         return reply
-    return bytes((_MAP + fields + 1,)) + reply[1:] + _encoder.encode("term") + _encoder.encode(term)
+    if reply[0] == _MAP_16:
+        fields, rest = int.from_bytes(reply[1:3], "big"), reply[3:]
+    else:
+        fields, rest = reply[0] - _MAP, reply[1:]
+    head = bytes((_MAP_16,)) + (fields + 1).to_bytes(2, "big")
+    return head + rest + _encoder.encode("term") + _encoder.encode(term)
 
 
 def decode(data: bytes, peer: str = "peer") -> Message:
