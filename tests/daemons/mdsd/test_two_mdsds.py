@@ -93,6 +93,23 @@ def test_what_has_ended_is_not_promised_again_beside_itself_when_the_other_one_h
     assert active is second and [id for id, _ in active.book.ledger.promises()] == ["r"]
 
 
+def test_the_answer_to_a_request_whose_files_are_all_closed_is_the_same_after_they_have_met() -> None:
+    world = World(random.Random(1))
+    world.run(8)
+    world.cut[:] = (True, True)
+    world.run(6)
+    first, second = world.nodes[False], world.nodes[True]
+    first.ask("r", world.random, 0.1)
+    world.run(0.5)
+    first.close("r", 1)
+    world.run(5.0)
+    given = first.book.answered.get("r")
+    assert given and first.book.ledger.get("r") is None and "r" not in second.book.answered
+    active = world.heal()
+    assert active is second and active.book.answered.get("r") == given
+    assert active.book.digest() == first.book.digest()
+
+
 @pytest.mark.parametrize("silent_first", [False, True])
 def test_what_was_promised_twice_to_a_step_that_fell_silent_is_free_until_it_speaks(
     silent_first: bool,

@@ -3,7 +3,8 @@
 Both may have promised the same request, when its client moved on before the first answer came. Which answer it took
 nobody knows for certain: who has heard of the later term takes none of the earlier one any more. So the later one's
 stays under the request's id, with its reply: in one term a request has one answer. The other one counts beside it until
-the step ends or falls silent, or it expires.
+the step ends or falls silent, or it expires. Of a request whose files are all closed nothing is promised any more; its
+answer is handed over alone, for who asks again.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ def _promised(book: Book) -> Iterator[Handed]:
 
 
 def _told(book: Book) -> Iterator[bytes]:
-    return map(_encoder.encode, book.alone.told())
+    yield from map(_encoder.encode, book.alone.told())
+    for id, uid, kept in book.answered.owned():
+        if id in book.alone and book.ledger.get(id) is None:
+            yield _encoder.encode(Replied(id, uid, kept.data, kept.until_s))
 
 
 def take_over(book: Book, follows: Sequence[Follow]) -> None:
@@ -93,6 +97,8 @@ def take_over(book: Book, follows: Sequence[Follow]) -> None:
                 if ours.dead:
                     book.note(Died((item.id,), book.clock.now()))  # what lies beside it, too
         for data in follow.told:
-            book.note(_decoder.decode(data))
+            record = _decoder.decode(data)
+            if not (isinstance(record, Replied) and record.id in book.answered):
+                book.note(record)
     if taken or twice or any(follow.told for follow in follows):
         log.info("%d promises of the other mdsd taken over, %d were made by both", taken, twice)
