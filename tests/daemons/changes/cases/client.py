@@ -36,7 +36,7 @@ class ClientCase(ParametersCase):
 
     def administrator(self, number: int) -> None:
         what = ("osc.lustre-OST0000-*.max_rpcs_in_flight", "llite.*.max_read_ahead_mb")[number % 2]
-        assert self.lctl(what, str(100 + number)) == 0
+        assert self.lctl(what, str(130 + number)) == 0
 
     def boot(self) -> None:
         for place in PLACES:
