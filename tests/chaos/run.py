@@ -125,6 +125,7 @@ def _run(site: Site, plan: Plan, say: Callable[[str], None], begin: float) -> Ou
         if wrong:
             keep(site, plan)
     finally:
+        longest_s = prober.so_far_s()
         for each in everybody:
             each.end()
         for each in everybody:
@@ -138,7 +139,7 @@ def _run(site: Site, plan: Plan, say: Callable[[str], None], begin: float) -> Ou
         dict(kills),
         dict(faults),
         dict(counts),
-        prober.so_far_s(),
+        longest_s,
         wrong,
         site.without,
         time.monotonic() - begin,
