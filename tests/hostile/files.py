@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarazu.errors import TarazuError
+from tests.hostile.cases import CASES
 from tests.hostile.cases.case import Case
 
 VALUES = (0xFF, 0x22, 0x39)
@@ -81,3 +82,17 @@ def damage(case: Case, rng: random.Random, places: int = SHORT) -> Result:
                     f"(byte {changed} of {len(data)})"
                 ) from error
     return Result(1, count, refused, longest)
+
+
+def mutate_files(n: int, seed: int = 0) -> Result:
+    """All readers; of long files a tenth of `n` places each."""
+    total = Result(0, 0, 0, 0)
+    for case in CASES:
+        one = damage(case, random.Random(f"{seed} {case.name}"), max(case.places or SHORT, n // 10))
+        total = Result(
+            total.readers + 1,
+            total.damaged + one.damaged,
+            total.refused + one.refused,
+            max(total.longest_line, one.longest_line),
+        )
+    return total

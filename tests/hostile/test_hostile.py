@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from tarazu.errors import WireError
@@ -55,3 +57,9 @@ def test_hostile_peers_neither_end_a_daemon_nor_hold_up_honest_ones(
     shown = capsys.readouterr()
     assert status == 0, shown.out + shown.err
     assert all(f"{name} " in shown.out for name in hostile.TARGETS)
+
+
+@pytest.mark.parametrize("module", hostile.FILES.values())
+def test_what_damages_files_is_there(module: str) -> None:
+    """In short elsewhere, where each case is a test of its own."""
+    assert callable(getattr(importlib.import_module(f"tests.hostile.{module}"), f"mutate_{module}"))
