@@ -43,7 +43,7 @@ struct tz_create {
     uint16_t late;       /* of the plan's components, the first that has no objects yet or is missing */
     enum tz_existence existence;
     bool shared; /* by the plan */
-    int32_t mdt; /* of a directory: which it was given, -1: not known */
+    int32_t mdt; /* of a directory: on which it was put, -1: not known */
 };
 
 /* The open call of the application, with other flags. */

@@ -114,8 +114,23 @@ static int set_stripe(int parent, const char *name, mode_t mode, uint16_t mdt)
     return ioctl(parent, LL_IOC_LMV_SETSTRIPE, &packed) ? errno : 0;
 }
 
-/* 0, else the errno that speaks against it, or NOT_OURS. */
-static int make_on(const struct tz_create *c, uint16_t mdt)
+/* The MDT that it lies on: Lustre takes another one, and says nothing, where that one makes none (`no_create`). */
+static uint16_t lies_on(int parent, const char *name, uint16_t asked)
+{
+    int fd = (int)syscall(SYS_openat, parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0);
+    int mdt, index = -1;
+
+    if (fd < 0)
+        return asked;
+    mdt = ioctl(fd, LL_IOC_GET_MDTIDX, &index);
+    tz_sys_close(fd);
+    if (mdt < index)
+        mdt = index;
+    return mdt >= 0 && mdt <= UINT16_MAX ? (uint16_t)mdt : asked;
+}
+
+/* 0, else the errno that speaks against it, or NOT_OURS. Says in `c` where it lies that was made. */
+static int make_on(struct tz_create *c, uint16_t mdt)
 {
     const char *parent, *name = cut(c->call.path, c->scratch->opened, &parent);
     int fd, error;
@@ -136,6 +151,8 @@ static int make_on(const struct tz_create *c, uint16_t mdt)
         error = is_open(fd);
     if (error == 0)
         error = set_stripe(fd, name, c->call.mode, mdt);
+    if (error == 0)
+        c->mdt = lies_on(fd, name, mdt);
     tz_sys_close(fd);
     return error;
 }
@@ -158,7 +175,10 @@ int tz_place_mkdir(struct tz_create *c, uint16_t mdt)
     }
     errno = saved;
     if (error == 0) {
-        c->mdt = mdt;
+        if (c->mdt != mdt) {
+            c->outcome = TZ_REFUSED;
+            c->refusal = ENODEV;
+        }
         return 0;
     }
     result = tz_call_mkdir(&c->call);

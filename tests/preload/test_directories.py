@@ -344,8 +344,9 @@ def test_an_mdt_that_takes_none_leaves_it_to_lustre(dne: Placed, state: str) -> 
     assert dne.python("import os; os.mkdir('a'); os.mkdir('b')").stderr == ""
     assert (dne.mount / "a").is_dir() and dne.bed.mdt("b") == 1
     refused = dne.directory("/a")
-    if state != "no_create":
-        assert refused.outcome == REFUSED and refused.errno
+    assert refused.outcome == REFUSED and refused.errno
+    # Where none is made any more Lustre takes another MDT and says nothing: that one is recorded.
+    assert refused.mdt == (dne.bed.mdt("a") if state == "no_create" else -1)
 
 
 def test_an_mdt_that_does_not_exist_is_never_asked_for(dne: Placed) -> None:
