@@ -242,10 +242,11 @@ def _hash_template(hash_key: bytes, kind: bytes, fs: str, text: str, rank: int, 
 def _refuse(code: int, blob: bytes) -> None:
     if code == 0:
         return
-    wanted = (
-        "a plain or composite layout" if code == _ERRNO_UNSUPPORTED else "well-formed lov_user_md structures"
-    )
-    raise LayoutError("lustre.lov", wanted, blob[:16].hex())
+    is_foreign = blob[:4] == lustre.LOV_USER_MAGIC_FOREIGN.to_bytes(4, "little")  # of any length
+    malformed = code != _ERRNO_UNSUPPORTED and not is_foreign
+    wanted = "well-formed lov_user_md structures" if malformed else "a plain or composite layout"
+    found = "a foreign one" if is_foreign else blob[:16].hex()
+    raise LayoutError("lustre.lov", wanted, found)
 
 
 def _pattern_name(pattern: int) -> str:

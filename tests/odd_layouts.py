@@ -107,6 +107,7 @@ ODD = {
 """Name → (blob, what it is found to be)."""
 REFUSED = {
     "foreign": magic(FOREIGN_MAGIC),
+    "foreign, as 2.17.57 has it": bytes.fromhex("d00bd70b030000000000000005da0000") + b"{x}",
     "joined": magic(JOIN_MAGIC),
     "self-extending by its magic": magic(SEL_MAGIC),
     "a later magic": magic(0x0BD90BD0),
