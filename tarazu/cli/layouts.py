@@ -276,11 +276,15 @@ def _default(directory: str, target: Target) -> Layout:
         blob = directory_default(directory)
     except OSError as error:
         raise BadInput(directory, "a directory of Lustre with a default layout", error.strerror) from None
+    if not blob:
+        return _everywhere(Layout((FILE_SYSTEMS_OWN,)), target)
     try:
-        layout = native.decode_lov(blob).layout() if blob else Layout((FILE_SYSTEMS_OWN,))
+        decoded = native.decode_lov(blob)
     except LayoutError as error:
         raise BadInput(directory, "a default layout that can be read", str(error)) from None
-    return _everywhere(layout, target)
+    if decoded.odd:
+        raise BadInput(directory, "a plain or progressive default layout", f"one {' and '.join(decoded.odd)}")
+    return _everywhere(decoded.layout(), target)
 
 
 def _everywhere(layout: Layout, target: Target) -> Layout:

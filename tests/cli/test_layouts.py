@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tarazu.cli import main
+from tarazu.cli import layouts, main
 from tarazu.layout import pfl
 from tarazu.layout.rules import check
 from tarazu.layout.setstripe import parse_layout
@@ -23,6 +23,7 @@ from tarazu.model import Mdt, Ost, SystemView
 from tarazu.pfl.cost import PARTS
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.units import GIB, MIB, TIB
+from tests.odd_layouts import ODD
 from tests.trace.test_history import sample
 
 LOGS = Path(__file__).parents[1] / "data" / "traces"
@@ -210,6 +211,21 @@ def test_a_mount_whose_default_cannot_be_read_is_a_note(
     found = answer(capsys, "--list", listed(tmp_path, SMALL), "--osts", "8")
     assert {row["kind"] for row in found["tuned"]["rows"]} == {"tuned", "plain"}
     assert [note.startswith(f"left out: {tmp_path}/gone") for note in found["notes"]] == [True]
+
+
+@pytest.mark.parametrize("kind", ["EC", "compressed", "mirrors", "a later flag"])
+def test_a_default_that_options_cannot_tell_is_refused(
+    tmp_path: Path, capsys: Any, monkeypatch: Any, kind: str
+) -> None:
+    """A mirrored one was counted as if its mirrors followed one another."""
+    blob, said = ODD[kind]
+    monkeypatch.setattr(layouts, "directory_default", lambda _: blob)
+    words = ["--list", listed(tmp_path, SMALL), "--osts", "8"]
+    assert main(["change", "layouts", *words, "--today", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert f"found 'one {said}'" in error and error.count("\n") == 1
+    monkeypatch.setenv("TARAZU_MOUNTS", f"{tmp_path}=lustre")
+    assert [said in note for note in answer(capsys, *words)["notes"]] == [True]
 
 
 def test_a_site_keeps_what_is_as_good(tmp_path: Path, capsys: Any) -> None:
