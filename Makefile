@@ -8,7 +8,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test check release lint bench bench-alloc bench-bursts bench-daemons bench-evidence bench-forward bench-mixtures bench-page bench-reach bench-rebalance bench-sim bench-slow-osts bench-time bench-tune dist day-one chaos compat docs try-docs clean packages fuzz hostile sanitize soak
+.PHONY: help setup build demo test check release lint bench bench-alloc bench-bursts bench-daemons bench-evidence bench-forward bench-mixtures bench-page bench-reach bench-rebalance bench-sim bench-slow-osts bench-time bench-tune dist day-one chaos docs try-docs clean packages fuzz hostile sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -20,7 +20,6 @@ help:
 	@echo "make day-one the packages in clean trees, and a first day with them from install to uninstall (as root; 3 minutes)"
 	@echo "make soak    the tests of races, kills, crowds and bounds, 20 times in a row (ROUNDS=20; hours)"
 	@echo "make chaos   200 kills, partitions, full disks and clock jumps under load (10 to 20 minutes; as root; CHAOS_ARGS='--only NAME --seed S')"
-	@echo "make compat  the version before and this one beside one another, each part of either (2 minutes)"
 	@echo "make hostile 1,000,000 malformed messages to each socket, malformed files to each reader (BENCH_ARGS='--only requests')"
 	@echo "make lint    ruff, mypy, clang-format"
 	@echo "make bench   speed and growth; results as a table"
@@ -90,9 +89,6 @@ soak: packages setup
 
 chaos: packages setup
 	$(BIN)/python -m tests.chaos $(CHAOS_ARGS)
-
-compat: setup
-	$(BIN)/python -m tests.compat
 
 hostile: packages setup
 	$(BIN)/python -m tests.hostile $(BENCH_ARGS)

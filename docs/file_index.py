@@ -29,7 +29,6 @@ TESTS_ONLY = {
     "tests/loop": "the whole loop: real daemons on the testbed",
     "tests/lustre": "the same risks on a real Lustre mount (`TARAZU_LUSTRE_MOUNT`)",
     "tests/chaos": "faults under load, with invariants",
-    "tests/compat": "this version beside an earlier one",
     "tests/hostile": "malformed messages and files",
     "tests/fuzz": "the C parsers, fuzzed",
     "tests/sanitize": "the library under sanitizers and valgrind",
