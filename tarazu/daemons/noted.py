@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import stat
 import time
@@ -22,7 +21,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tarazu import durable, trusted
+from tarazu import durable, locks, trusted
 from tarazu.errors import StoreError, TarazuError, Unavailable
 from tarazu.malformed import MALFORMED
 
@@ -73,10 +72,13 @@ class Noted:
         """
         descriptor = self._open("daemon")
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            locks.need(descriptor, self.directory)
+        except BlockingIOError:
             os.close(descriptor)
             raise Unavailable(f"{self.directory}: another {self.daemon}") from None
+        except StoreError:
+            os.close(descriptor)
+            raise
         return descriptor
 
     @property
@@ -170,7 +172,7 @@ def _lock(descriptor: int, directory: Path, wait_s: float) -> None:
     deadline = time.monotonic() + wait_s
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.need(descriptor, directory)
             return
         except BlockingIOError:
             if time.monotonic() > deadline:

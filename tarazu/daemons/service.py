@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
-import fcntl
 import functools
 import logging
 import math
@@ -23,7 +22,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from tarazu import config
+from tarazu import config, locks
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.secrets import keep_memory_private
 from tarazu.daemons.service_manager import ServiceManager, log_to_stderr
@@ -291,10 +290,13 @@ def claim(directory: Path, other: str) -> int:
     except OSError as error:
         raise StoreError(str(directory), "a directory that can be written", error.strerror) from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        locks.need(descriptor, directory)
+    except BlockingIOError:
         os.close(descriptor)
         raise Unavailable(f"{directory}: {other}") from None
+    except StoreError:
+        os.close(descriptor)
+        raise
     for left in directory.glob(".*.part"):
         left.unlink(missing_ok=True)
     return descriptor

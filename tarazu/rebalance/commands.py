@@ -183,7 +183,12 @@ ask() { # number, layout, word for the notes
 }
 
 exec 9>>"$notes" || exit 1
-flock -n 9 || { say "$0 is running already"; exit 1; }
+flock -n 9
+case $? in
+    0) ;;
+    1) say "$0 is running already"; exit 1 ;;
+    *) say "$notes: no lock to be had there: goes on without; see to it that it runs once" ;;
+esac
 while read -r n word; do
     case $n in ''|*[!0-9]*) continue ;; esac
     [ -n "${path[$n]+x}" ] && state[$n]=$word

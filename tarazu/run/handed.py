@@ -7,7 +7,6 @@ runs of his history (`daemons/slurm`).
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tarazu import locks
 from tarazu.batch.environment import RECORDED
 from tarazu.config import Settings
 from tarazu.errors import TarazuError, TraceError
@@ -115,7 +115,7 @@ def _alone(top: Path) -> Iterator[None]:
     except OSError as error:
         raise TarazuError(f"{top}: {error}") from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locks.take(descriptor)  # two at once gather a step twice, and it is in the history once
         yield
     except BlockingIOError:
         raise TarazuError(f"{top}: another `tarazu history gather` runs") from None

@@ -16,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-from tarazu import trusted
+from tarazu import locks, trusted
 from tarazu.durable import boot_id
 from tarazu.errors import TarazuError
 from tarazu.past import changed_s
@@ -60,13 +60,9 @@ def _lock(descriptor: int) -> bool:
     """Somebody who sweeps may have the lock for a moment."""
     for _ in range(20):
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return locks.take(descriptor)
         except BlockingIOError:
             time.sleep(0.01)
-        except OSError:
-            return False
-        else:
-            return True
     return False
 
 
@@ -115,8 +111,7 @@ def _lease(directory: Path) -> str:
     except OSError:
         return "unknown"
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        here = _boot_id()
+        here = _boot_id() if locks.take(descriptor) else b""
         return "free" if here and os.pread(descriptor, len(here) + 1, 0) == here else "unknown"
     except BlockingIOError:
         return "held"

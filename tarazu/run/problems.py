@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import threading
 import time
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec
 
+from tarazu import locks
 from tarazu.left import SETTINGS
 
 P = ParamSpec("P")
@@ -102,10 +102,9 @@ def _rotate(path: Path, descriptor: int) -> None:
     with contextlib.suppress(OSError):
         if os.fstat(descriptor).st_size < MOST_LOG_BYTES:
             return
-        with contextlib.suppress(OSError):  # a file system without locks
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return  # another one does it
+        try:
+            locks.take(descriptor)
+        except BlockingIOError:
+            return  # another one does it
         if os.path.samestat(os.fstat(descriptor), os.stat(path)):
             path.rename(before(path))

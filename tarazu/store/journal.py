@@ -10,7 +10,6 @@ One process at a time has it open. `append` writes and syncs once. A write that 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
 import re
@@ -19,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tarazu import locks
 from tarazu.errors import StoreError
 from tarazu.store import frames
 from tarazu.store.frames import Damage, Frame
@@ -102,12 +102,15 @@ class Journal:
                 str(directory), "a directory for the ledger (below state.directory)", error.strerror
             ) from None
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            locks.need(self._lock, directory)
+        except BlockingIOError:
             os.close(self._lock)
             raise StoreError(
                 str(directory), "a ledger that no other process uses: is a tarazu-mdsd running?"
             ) from None
+        except StoreError:
+            os.close(self._lock)
+            raise
         self.bytes = 0
         """Of the log that is written now."""
         self.snapshot_bytes = 0

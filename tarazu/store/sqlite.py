@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tarazu import locks
 from tarazu.errors import StoreError
 from tarazu.store.connection import Damaged
 from tarazu.store.schema import APPLICATION_ID, SQLITE, VERSION, migration, statements
@@ -139,6 +140,9 @@ class SqliteConnection:
         try:
             yield
         except UNREADABLE as error:
+            if isinstance(error, sqlite3.OperationalError):
+                if why := locks.missing(Path(self.where).absolute().parent):
+                    raise StoreError(self.where, locks.EXPECTED, why) from None
             kind = Damaged if any(word in str(error) for word in _DAMAGED) else StoreError
             raise kind(self.where, "a usable interaction database", str(error)) from None
 

@@ -18,7 +18,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tarazu import durable
+from tarazu import durable, locks
 from tarazu.errors import BadInput
 from tarazu.forwarding.application import Kind
 from tarazu.forwarding.curve import curve
@@ -145,8 +145,7 @@ def changing(path: str | os.PathLike[str]) -> Iterator[None]:
     except OSError as error:
         raise BadInput(str(folder), "a directory for benchmarks", error.strerror) from None
     try:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        locks.take(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)

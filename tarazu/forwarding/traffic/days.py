@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tarazu import locks
 from tarazu.errors import BadInput, StoreError
 from tarazu.forwarding.traffic.day_file import DayFile, write
 from tarazu.forwarding.traffic.merging import Stream, in_time_order, joined, merged, rows
@@ -228,7 +229,7 @@ def _locked(folder: Path, how: int) -> Iterator[Path]:
     except OSError as error:
         raise StoreError(str(folder), "a directory that can be written", error.strerror) from None
     try:
-        fcntl.flock(descriptor, how)
+        locks.need(descriptor, folder, how)
         yield folder
     except OSError as error:
         raise StoreError(str(folder), "a directory that can be written", error.strerror) from None

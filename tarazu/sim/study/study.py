@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -11,6 +10,7 @@ from typing import Generic
 
 import msgspec
 
+from tarazu import locks
 from tarazu.errors import BadInput, Unavailable
 from tarazu.sim.study import runner
 from tarazu.sim.study.case import Case
@@ -132,7 +132,7 @@ def _alone(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise BadInput("--out", "a folder that can be written to", f"{folder}: {error.strerror}") from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        locks.take(descriptor)
         yield
     except BlockingIOError:
         raise Unavailable(f"{folder}: expected no other study here, found one that runs") from None

@@ -202,7 +202,8 @@ def main(words: Sequence[str]) -> int:
     try:
         mgs = Mgs(library, directory)
         if command != "pool_list":
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(lock, fcntl.LOCK_EX)
         return COMMANDS[command](mgs, command, rest[0], rest[1:])
     except LctlFailed as failed:
         say(failed.args[0])

@@ -13,6 +13,7 @@ TB/oss/NAME/lnet/rules     a line a rule: src, dst, rte and priority between tab
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -65,7 +66,8 @@ class Rules:
         os.makedirs(directory, exist_ok=True)
         self._path = os.path.join(directory, "rules")
         self._lock = os.open(os.path.join(directory, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
         try:
             with open(self._path) as file:
                 self.rules = [line.rstrip("\n").split("\t") for line in file]

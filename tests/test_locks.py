@@ -1,0 +1,122 @@
+"""State on a file system that answers locks with an error: nobody else is suspected, and what can go on goes on."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tarazu import locks
+from tarazu.rebalance.commands import MoveOrder, script, write_script
+
+ANSWERS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
+
+EVERY_USE = r"""
+import sys
+from pathlib import Path
+from tarazu.daemons.noted import Noted
+from tarazu.daemons.service import claim
+from tarazu.errors import TarazuError
+from tarazu.forwarding.estimate.database import changing
+from tarazu.forwarding.traffic import days
+from tarazu.run.leftovers import Lease, is_left
+from tarazu.sim.study.study import _alone
+from tarazu.store.journal import Journal
+
+here = Path(sys.argv[1])
+def refused(do):
+    try:
+        do()
+    except TarazuError as error:
+        print(error)
+refused(lambda: claim(here / "page", "another one"))
+refused(lambda: Noted(here / "changes").claim())
+refused(lambda: Noted(here / "changes").locked().__enter__())
+refused(lambda: Journal(here / "ledger"))
+refused(lambda: days.tidy(here / "traffic", 0.0))
+with changing(here / "benchmarks.csv"), _alone(here):
+    pass
+lease = Lease()
+lease.take(here)
+print("left" if is_left(here) else "in use")
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("library") / "nolocks.so"
+    source = Path(__file__).parent / "nolocks.c"
+    subprocess.run(["cc", "-shared", "-fPIC", "-Wno-nonnull-compare", source, "-o", path, "-ldl"], check=True)
+    return path
+
+
+@pytest.fixture
+def without_locks(library: Path, tmp_path: Path) -> dict[str, str]:
+    place = {"NOLOCKS": str(tmp_path), "NOLOCKS_ERRNO": str(errno.ENOSYS), "LD_PRELOAD": str(library)}
+    return os.environ | place | {"TARAZU_RUN_STATE_DIR": str(tmp_path / "state")}
+
+
+@pytest.mark.parametrize("number", ANSWERS, ids=errno.errorcode.get)
+def test_nobody_is_said_to_hold_a_lock_where_there_are_none(
+    without_locks: dict[str, str], tmp_path: Path, number: int
+) -> None:
+    env = without_locks | {"NOLOCKS_ERRNO": str(number)}
+    command = [sys.executable, "-c", EVERY_USE, str(tmp_path)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+    *refusals, lease = done.stdout.splitlines()
+    assert len(refusals) == 5 and lease == "in use"
+    assert all(line.endswith(f"{locks.EXPECTED}, found {os.strerror(number)!r}") for line in refusals)
+
+
+def test_a_database_without_locks_is_not_said_to_be_locked(
+    without_locks: dict[str, str], tmp_path: Path
+) -> None:
+    code = "import sys; from tarazu.store import sqlite; sqlite.BUSY_S = 0; sqlite.connect(sys.argv[1])"
+    env = without_locks | {"NOLOCKS_ERRNO": str(errno.ENOLCK)}  # SQLite takes it for a lock of another's
+    command = [sys.executable, "-c", code, str(tmp_path / "tarazu.db")]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1].endswith("found 'No locks available'")
+
+
+def test_history_is_gathered_where_there_are_no_locks(without_locks: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "state/steps").mkdir(parents=True)
+    command = [sys.executable, "-m", "tarazu", "history", "gather"]
+    done = subprocess.run(command, env=without_locks, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_mdsd_says_that_its_state_cannot_be_locked(without_locks: dict[str, str], tmp_path: Path) -> None:
+    config = tmp_path / "tarazu.toml"
+    config.write_text(
+        f'[state]\ndirectory = "{tmp_path}"\n[keys]\ninsecure = true\n'
+        f'[mdsd]\nstatistics = "ipc://{tmp_path}/statistics"\nrequests = "ipc://{tmp_path}/requests"\n'
+    )
+    command = [sys.executable, "-m", "tarazu.daemons.mdsd.service", "--config", str(config)]
+    done = subprocess.run(command, env=without_locks, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "Function not implemented" in done.stderr
+    assert "running" not in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_script_of_moves_runs_where_there_are_no_locks_and_not_twice_where_there_are(
+    without_locks: dict[str, str], tmp_path: Path
+) -> None:
+    moved, path = tmp_path / "moved", tmp_path / "move.sh"
+    moved.write_text("x")
+    order = MoveOrder(str(moved), 1, int(moved.stat().st_mtime), "-c 1 -o 1", "-c 1 -o 2")
+    write_script(path, script([order], 1, [], str(tmp_path / "stop")))
+    command = ["bash", str(path)]
+    env = without_locks | {"LFS": "true"}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"1 of 1: moved: {moved}\n")
+    assert "no lock" in done.stderr and "running" not in done.stderr
+
+    with open(f"{path}.notes") as notes:
+        fcntl.flock(notes, fcntl.LOCK_EX)
+        del env["LD_PRELOAD"]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"{path} is running already\n")
