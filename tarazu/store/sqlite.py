@@ -140,9 +140,9 @@ class SqliteConnection:
         try:
             yield
         except UNREADABLE as error:
-            if isinstance(error, sqlite3.OperationalError):
-                if why := locks.missing(Path(self.where).absolute().parent):
-                    raise StoreError(self.where, locks.EXPECTED, why) from None
+            place = Path(self.where).absolute().parent
+            if isinstance(error, sqlite3.OperationalError) and (why := locks.missing(place)):
+                raise StoreError(self.where, locks.EXPECTED, why) from None
             kind = Damaged if any(word in str(error) for word in _DAMAGED) else StoreError
             raise kind(self.where, "a usable interaction database", str(error)) from None
 
