@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
+import msgspec
+
+from tarazu.batch.node_set import names_in
 from tarazu.model import LONGEST_ID
 
 _JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID", "JOB_ID")
@@ -17,8 +22,27 @@ _INDEX_VARIABLES = (
     "LSB_JOBINDEX",
     "SGE_TASK_ID",
 )
-_TASK_VARIABLES = ("SLURM_NTASKS", "SLURM_NPROCS", "PBS_NP", "LSB_DJOB_NUMPROC", "NSLOTS")
-_NODE_VARIABLES = ("SLURM_JOB_NUM_NODES", "SLURM_STEP_NUM_NODES", "SLURM_NNODES", "PBS_NUM_NODES", "NHOSTS")
+_TASK_VARIABLES = (
+    "SLURM_NTASKS",
+    "SLURM_NPROCS",
+    "SLURM_STEP_NUM_TASKS",
+    "PBS_NP",
+    "LSB_DJOB_NUMPROC",
+    "NSLOTS",
+)
+_NODE_VARIABLES = (
+    *("SLURM_JOB_NUM_NODES", "SLURM_NNODES", "SLURM_STEP_NUM_NODES"),
+    *("PBS_NUM_NODES", "NHOSTS", "COBALT_JOBSIZE"),
+)
+_PER_NODE_VARIABLES = ("SLURM_NTASKS_PER_NODE", "PBS_NUM_PPN")
+_BY_NODE_VARIABLES = ("SLURM_TASKS_PER_NODE", "SLURM_STEP_TASKS_PER_NODE")
+"""`4(x2),3`: tasks of each node."""
+_NODE_FILES = ("PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "COBALT_NODEFILE")
+_LIST_VARIABLES = ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST")
+_TIMES = re.compile(r"(\d{1,9})(?:\(x(\d{1,9})\))?", re.ASCII)
+_MOST_NODES = 1 << 20
+_MOST_COMPONENTS = 128
+"""Slurm's own bound is below."""
 _RANKS = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
@@ -103,20 +127,76 @@ def job_array(environ: Mapping[str, str]) -> tuple[str, int | None]:
     return environ.get("SLURM_ARRAY_JOB_ID", "")[:LONGEST_ID], index
 
 
-def tasks(environ: Mapping[str, str]) -> int:
-    """Tasks that the allocation is for; 0: it does not say."""
-    return _first_number(environ, _TASK_VARIABLES) or sum(_node_file(environ).values())
+class Allocated(msgspec.Struct, frozen=True):
+    """What the batch system gave; 0 and empty: it does not say."""
+
+    tasks: int = 0
+    """It was asked for so many."""
+    tasks_per_node: int = 0
+    nodes: int = 0
+    slots: tuple[int, ...] = ()
+    """How many tasks each node has room for."""
+
+    @property
+    def room(self) -> int:
+        """How many tasks an MPI library starts there."""
+        return self.tasks or sum(self.slots) or self.tasks_per_node * self.nodes
 
 
-def tasks_per_node(environ: Mapping[str, str]) -> int:
-    """0: the allocation does not say."""
-    return _first_number(environ, ("SLURM_NTASKS_PER_NODE",))
+def allocated(environ: Mapping[str, str]) -> list[Allocated]:
+    """The allocation; that of each component of a heterogeneous job of Slurm's."""
+    count = _first_number(environ, ("SLURM_HET_SIZE", "SLURM_PACK_SIZE"))
+    found = []
+    for number in range(count if 1 < count <= _MOST_COMPONENTS else 0):
+        kinds = (f"_HET_GROUP_{number}", f"_PACK_GROUP_{number}")
+        own = {name[: -len(k)]: value for name, value in environ.items() for k in kinds if name.endswith(k)}
+        if own:
+            found.append(_allocated(own))
+    return found or [_allocated(environ)]
 
 
-def nodes(environ: Mapping[str, str]) -> int:
-    """Nodes of the allocation; 0: it does not say."""
-    hosts = environ.get("LSB_MCPU_HOSTS", "").split()[::2]
-    return _first_number(environ, _NODE_VARIABLES) or len(hosts) or len(_node_file(environ))
+def together(components: Sequence[Allocated]) -> Allocated:
+    """Several components as one allocation."""
+    first, *others = components
+    if not others:
+        return first
+    slots = [part.slots for part in components]
+    return Allocated(
+        tasks=sum(part.room for part in components),
+        nodes=sum(part.nodes for part in components),
+        slots=sum(slots, ()) if all(slots) else (),
+    )
+
+
+def _allocated(environ: Mapping[str, str]) -> Allocated:
+    slots = tuple(_slots(environ))
+    return Allocated(
+        tasks=_first_number(environ, _TASK_VARIABLES),
+        tasks_per_node=_first_number(environ, _PER_NODE_VARIABLES),
+        nodes=_first_number(environ, _NODE_VARIABLES) or len(slots) or _listed(environ),
+        slots=slots,
+    )
+
+
+def _slots(environ: Mapping[str, str]) -> list[int]:
+    for name in _BY_NODE_VARIABLES:
+        if by_node := _unfolded(environ.get(name, "")):
+            return by_node
+    words = environ.get("LSB_MCPU_HOSTS", "").split()
+    if words and all(word.isdecimal() for word in words[1::2]):
+        return [int(word) for word in words[1::2]]
+    for name in _NODE_FILES:
+        if environ.get(name) and (hosts := hosts_in_file(environ[name])):
+            return list(hosts.values())
+    if named := Counter(environ.get("LSB_HOSTS", "").split()):
+        return list(named.values())
+    return _grid_engine(environ.get("PE_HOSTFILE", ""))
+
+
+def _listed(environ: Mapping[str, str]) -> int:
+    """Nodes that Slurm names, folded."""
+    names = (environ[name] for name in _LIST_VARIABLES if environ.get(name))
+    return next((count for count in map(len, map(names_in, names)) if count), 0)
 
 
 def slurm_nodes(environ: Mapping[str, str]) -> tuple[int, str]:
@@ -132,8 +212,23 @@ def _first_number(environ: Mapping[str, str], names: tuple[str, ...]) -> int:
     return next((int(environ[n]) for n in names if environ.get(n, "").isdecimal() and int(environ[n])), 0)
 
 
-def _node_file(environ: Mapping[str, str]) -> dict[str, int]:
-    return hosts_in_file(environ["PBS_NODEFILE"]) if environ.get("PBS_NODEFILE") else {}
+def _unfolded(text: str) -> list[int]:
+    """The numbers of `4(x2),3`; none of what is no such list."""
+    parts = [_TIMES.fullmatch(part.strip()) for part in text.split(",")]
+    runs = [(int(part[1]), int(part[2] or 1)) for part in parts if part]
+    if len(runs) < len(parts) or sum(times for _, times in runs) > _MOST_NODES:
+        return []
+    return [number for number, times in runs for _ in range(times)]
+
+
+def _grid_engine(path: str) -> list[int]:
+    """Slots by host of Grid Engine's `host slots queue processors`, where a host may stand in several lines."""
+    hosts: Counter[str] = Counter()
+    for line in small_text(path).splitlines() if path else ():
+        words = line.split()
+        if len(words) > 1 and words[1].isdecimal():
+            hosts[words[0]] += int(words[1])
+    return list(hosts.values())
 
 
 def hosts_in_file(path: str) -> dict[str, int]:

@@ -20,6 +20,8 @@ from tarazu.units import numeric_arguments
 
 SUBMITTERS = frozenset("sbatch qsub bsub msub yhbatch".split())
 """They end at once, and what they submit has a job, and a `tarazu run`, of its own."""
+SPREADING = frozenset("map-by mapby bynode pernode rankfile rf".split())
+"""Options of mpirun with which nodes are not filled one after another."""
 _NESTED = 4
 """`sh -c "sh -c …"` is followed this far."""
 
@@ -98,28 +100,61 @@ def _listed_programs(path: str) -> list[list[str]]:
 
 def _size(line: CommandLine, environ: Mapping[str, str]) -> tuple[int, int]:
     """(ranks, nodes): what the launcher's options say, else its host file, else the allocation."""
-    allocated = environment.nodes(environ)
+    components = environment.allocated(environ)
+    whole = environment.together(components)
     if not line.launcher:
-        return 1, allocated or 1
+        return 1, whole.nodes or 1
+    if line.one_a_node and len(components) > 1:
+        sizes = [
+            _step_size(part, components[number])
+            for part, numbers in zip(line.parts, _components_used(line), strict=True)
+            for number in numbers
+            if number < len(components)
+        ]
+        return sum(size for size, _ in sizes) or 1, sum(nodes for _, nodes in sizes) or 1
+    if line.one_a_node:
+        return _step_size((line.ranks, line.nodes, line.ranks_per_node, line.most_nodes), whole)
     size, nodes, per_node = line.ranks, line.nodes, line.ranks_per_node
     hosts = {} if nodes else _hosts(line)
     slots = sum(hosts.values())
     if not size and per_node:
-        size = per_node * (nodes or len(hosts) or allocated or 1)
+        size = per_node * (nodes or len(hosts) or whole.nodes or 1)
     if not size and slots > len(hosts):
         size = slots
-    if not size:
-        size = environment.tasks(environ)
-    if not size and nodes:
-        size = (environment.tasks_per_node(environ) or 1) * nodes  # one task per node, as srun has it
-    if not size:
-        size = environment.tasks_per_node(environ) * allocated
-    size = size or 1
+    if not size and nodes and not whole.tasks:
+        size = (whole.tasks_per_node or 1) * nodes
+    size = size or whole.room or 1
     if not nodes and per_node:
-        nodes = min(-(-size // per_node), len(hosts) or allocated or size)
+        nodes = min(-(-size // per_node), len(hosts) or whole.nodes or size)
     elif not nodes and slots > len(hosts):
         nodes = launchers.filled(list(hosts.values()), size)
-    return size, min(nodes or len(hosts) or allocated or 1, size)
+    elif not nodes and not hosts and not line.names & SPREADING:
+        nodes = launchers.filled(whole.slots, size)
+    return size, min(nodes or len(hosts) or whole.nodes or 1, size)
+
+
+def _step_size(said: tuple[int, int, int, int], given: environment.Allocated) -> tuple[int, int]:
+    """(ranks, nodes) of a step of Slurm's: one task a node where nobody says how many."""
+    size, nodes, per_node, most = said
+    if nodes < most and given.nodes:
+        nodes = max(nodes, min(most, given.nodes))
+    if not size and per_node:
+        size = per_node * (nodes or given.nodes or 1)
+    size = size or given.tasks or (given.tasks_per_node or 1) * (nodes or given.nodes or 1)
+    if not nodes and per_node:
+        nodes = min(-(-size // per_node), given.nodes or size)
+    return size, min(nodes or given.nodes or 1, size)
+
+
+def _components_used(line: CommandLine) -> list[list[int]]:
+    """The components of a heterogeneous job on which srun starts each program: one after another, or those named."""
+    used = []
+    for number, options in enumerate(line.host_options):
+        named = [option.value for option in options if option.name in ("het-group", "pack-group")]
+        ranges = re.findall(r"(\d{1,3})(?:-(\d{1,3}))?", named[-1]) if named else ()
+        numbers = {n for first, last in ranges for n in range(int(first), int(last or first) + 1)}
+        used.append(sorted(numbers) or [number])
+    return used
 
 
 def _hosts(line: CommandLine) -> dict[str, int]:

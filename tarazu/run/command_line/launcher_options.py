@@ -28,6 +28,8 @@ class LauncherSyntax(msgspec.Struct, frozen=True):
     """Long options may have a single dash (`-np 4`); else it is getopt's way (`-n4`, `-vn 4`)."""
     parallel: bool = False
     """It starts ranks."""
+    one_a_node: bool = False
+    """So many ranks where nobody says a number; else one for each task that the allocation has room for."""
     colon: bool = False
     """Several programs, with `:` between them."""
     assignments: bool = False
@@ -142,6 +144,7 @@ _DIALECTS: dict[str, Callable[[], LauncherSyntax]] = {
         container-writable
         """,
         parallel=True,
+        one_a_node=True,
         colon=True,
         ranks="n ntasks",
         nodes="N nodes",

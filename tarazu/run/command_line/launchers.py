@@ -13,7 +13,9 @@ import msgspec
 
 from tarazu.run.command_line.launcher_options import MPI, LauncherSyntax, dialect
 
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"(\d{1,18})([kKmM]?)\b")
+_TIMES = {"": 1, "k": 1 << 10, "m": 1 << 20}
+"""As Slurm reads `-N 1k`."""
 _ATTACHED = re.compile(r"([A-Za-z]+)(\d+)$")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _REACHING_MCA = re.compile(r"(plm|oob|ras|routed|ess|(prte|orte)(?!_(tag|timestamp|xml|output)))_")
@@ -42,7 +44,13 @@ class CommandLine(msgspec.Struct, frozen=True):
     launcher_index: int = -1
     ranks: int = 0
     nodes: int = 0
+    most_nodes: int = 0
+    """Of a range, `-N 2-4`; else `nodes`."""
     ranks_per_node: int = 0
+    one_a_node: bool = False
+    """`LauncherSyntax.one_a_node`."""
+    parts: tuple[tuple[int, int, int, int], ...] = ()
+    """Of each program its ranks, nodes, ranks per node and most nodes."""
     host_options: tuple[tuple[Option, ...], ...] = ()
     """The launcher's options that choose hosts and reach them, of each program: `--host`, `-hostfile`, `-f`, `-w` …"""
     names: frozenset[str] = frozenset()
@@ -97,7 +105,10 @@ def _parallel(
         launcher_index=index,
         ranks=sum(size[0] for size in sizes),
         nodes=max(size[1] for size in sizes),
+        most_nodes=max(size[3] for size in sizes),
         ranks_per_node=sizes[0][2],
+        one_a_node=reads.one_a_node,
+        parts=tuple(sizes),
         host_options=tuple(tuple(o for o in part.options if _is_host_option(o, reads)) for part in parts),
         names=frozenset(option.name for part in parts for option in part.options),
     )
@@ -197,14 +208,20 @@ def _is_host_option(option: Option, reads: LauncherSyntax) -> bool:
     return option.name in reads.hosts or bool(option.name in reads.reach and reaching)
 
 
-def _size(options: Sequence[Option], reads: LauncherSyntax, launcher: str) -> tuple[int, int, int]:
-    """(ranks, nodes, ranks per node) that the options say; 0 for each of which they say nothing."""
+def _size(options: Sequence[Option], reads: LauncherSyntax, launcher: str) -> tuple[int, int, int, int]:
+    """(ranks, nodes, ranks per node, most nodes) that the options say; 0 for each of which they say nothing."""
+
+    def numbers(names: frozenset[str]) -> list[int]:
+        given = [_NUMBER.findall(o.value) for o in options if o.name in names and _NUMBER.match(o.value)]
+        return [int(digits) * _TIMES[times.lower()] for digits, times in given[-1]] if given else [0]
 
     def number(names: frozenset[str]) -> int:
-        given = [_NUMBER.match(o.value) for o in options if o.name in names]
-        return next((int(match.group()) for match in reversed(given) if match), 0)
+        return numbers(names)[0]
 
-    ranks, nodes, per_node = number(reads.ranks), number(reads.nodes), number(reads.per_node)
+    ranks, per_node = number(reads.ranks), number(reads.per_node)
+    nodes, most = number(reads.nodes), numbers(reads.nodes)[-1]
+    if nodes < most:
+        return ranks, nodes, per_node, most
     if launcher == "jsrun":
         sets, tasks = number(frozenset({"n", "nrs"})), number(frozenset({"a", "tasks_per_rs"})) or 1
         sets_per_host = number(frozenset({"r", "rs_per_host"}))
@@ -229,7 +246,7 @@ def _size(options: Sequence[Option], reads: LauncherSyntax, launcher: str) -> tu
         nodes = filled(list(hosts.values()), ranks)
     elif ranks and nodes:
         nodes = min(nodes, ranks)
-    return ranks, nodes, per_node
+    return ranks, nodes, per_node, nodes
 
 
 def _named_hosts(options: Sequence[Option], reads: LauncherSyntax) -> dict[str, int]:

@@ -36,6 +36,8 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hosts.txt").write_text("# two hosts\na slots=3\nb slots=3\n")
     (tmp_path / "programs.conf").write_text("# coupled\n0 ocean.exe 12\n1-3 ice.exe\n")
+    (tmp_path / "nodes.txt").write_text("a\na\nb\nb\n")
+    (tmp_path / "pe_hosts.txt").write_text("a 4 all.q@a UNDEFINED\nb 2 all.q@b UNDEFINED\n")
 
 
 @pytest.mark.usefixtures("directory")
