@@ -163,7 +163,7 @@ COMMANDS = (
     ),
     Family(
         "A file of tarazu's own is damaged",
-        ("StoreError", "Damaged", "Lost", "BrokenOff"),
+        ("StoreError", "Damaged", "Lost", "_Unreachable", "BrokenOff"),
         EVERYWHERE,
         "tarazu job map show map.3",
         {"map.3": "not a map\n"},

@@ -17,7 +17,9 @@ from tarazu.store.schema import SqlDialect
 
 
 class BrokenOff(StoreError):
-    """The database has undone the transaction for another one's sake: it may be begun again at once."""
+    """The database has undone the transaction, for another one's sake or for want of something: begun again, a moment
+    later, it may be done.
+    """
 
 
 class Damaged(StoreError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,16 +25,27 @@ BATCH = 5000
 STATEMENT_BYTES = 1_024_000
 """Into which PyMySQL joins rows; less where the server takes less (max_allowed_packet)."""
 AGAIN_S = (0.2, 1.0, 3.0)
-"""Pauses before a question is asked again on a new connection."""
+"""Pauses before a question is asked, or a connection begun, again."""
 
 _DONE_BEFORE = {1050, 1060, 1061, 1062, 1091}
 """Table, column, index or row exists, or an index to be dropped does not: DDL is no part of a transaction."""
 _DUPLICATE = 1062
-_BROKEN_OFF = {1205, 1213}
-"""Waited too long for a lock; deadlock."""
-_LOST = {0, 1053, 1080, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 2002, 2003, 2006, 2013, 2055}
-"""The server shuts down, aborts or kills the connection; it cannot be reached; it went away."""
+_BROKEN_OFF = {1020, 1205, 1213, 1412, 1614, 1689, 3101}
+"""Waited too long for a lock; deadlock, also with another server's transaction; what was read has changed."""
+_UNREACHABLE = {2001, 2002, 2003, 2005}
+_LOST = {
+    *(0, 1053, 1077, 1079, 1080, 1152, *range(1154, 1162), 1184, 1927, 3168, 3169, 4031),
+    *(2006, 2012, 2013, 2014, 2026, 2027, 2048, 2055),
+}
+"""The server shuts down, aborts or kills the connection, or ends an idle one; it went away, or speaks out of turn."""
+_NOT_NOW = {1037, 1040, 1041, 1047, 1135, 1203, 1226, 1290, 1317, 1792, 1836, 3032, 3100}
+"""Too many connections, too little memory; it only reads, is offline or not yet part of its cluster, as while another
+server takes its place; a query that was killed. Another connection, a moment later, may do."""
 _PACKET = 1153
+
+
+class _Unreachable(Lost):
+    """There is no connection to renew."""
 
 
 class MysqlConnection:
@@ -119,7 +131,7 @@ class MysqlConnection:
         for pause_s in AGAIN_S:
             try:
                 return self._query(statement, values)
-            except Lost:
+            except (BrokenOff, Lost):
                 if self._within:
                     raise
             time.sleep(pause_s)
@@ -164,10 +176,13 @@ class MysqlConnection:
         except (self._error, OSError) as error:
             number = error.args[0] if error.args and isinstance(error.args[0], int) else -1
             found = _one_line(error)
-            if number in _LOST or isinstance(error, OSError):
-                self._lost = True
+            # What is not named here leaves the connection as it is.
+            self._lost |= isinstance(error, OSError) or number in _LOST | _UNREACHABLE | _NOT_NOW
+            if number in _UNREACHABLE or isinstance(error, OSError):
+                raise _Unreachable(self.where, "a reachable database", found or "none") from None
+            if number in _LOST:
                 raise Lost(self.where, "its connection to last", found or "its end") from None
-            if number in _BROKEN_OFF:
+            if number in _BROKEN_OFF | _NOT_NOW:
                 raise BrokenOff(self.where, "a usable interaction database", found) from None
             if number == _PACKET:
                 self._lost = True  # the server hangs up then
@@ -209,11 +224,20 @@ def connect(url: str) -> MysqlConnection:
         connection.connect(_unix_socket(path) if path else None)
         return connection
 
-    try:
-        opened = MysqlConnection(where, open_one, pymysql.MySQLError)
-    except (StoreError, RuntimeError) as error:
-        found = error.found if isinstance(error, StoreError) else _one_line(error)
-        raise StoreError(where, "a reachable database", found) from None
+    for pause_s in (*AGAIN_S, None):
+        try:
+            return _prepared(where, open_one, pymysql.MySQLError)
+        except RuntimeError as error:
+            raise StoreError(where, "a reachable database", _one_line(error)) from None
+        except (BrokenOff, Lost) as error:
+            if pause_s is None or isinstance(error, _Unreachable):
+                raise
+            time.sleep(pause_s * random.uniform(0.5, 1.0))
+    raise AssertionError("unreachable")
+
+
+def _prepared(where: str, connect: Callable[[], Any], errors: type[Exception]) -> MysqlConnection:
+    opened = MysqlConnection(where, connect, errors)
     try:
         _prepare(opened)
     except BaseException:

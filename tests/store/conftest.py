@@ -40,7 +40,7 @@ class Server:
         own = [f"--socket={self.socket}", "--skip-networking", f"--pid-file={self.root / 'pid'}", *options]
         with (self.root / "log").open("ab") as log:
             self._process = subprocess.Popen([SERVER, *self._common, *own], stdout=log, stderr=log)
-        for _ in range(300):
+        for _ in range(1200):
             if self.socket.exists() or self._process.poll() is not None:
                 break
             time.sleep(0.1)
@@ -55,7 +55,7 @@ class Server:
     def stop(self) -> None:
         assert self._process is not None
         self._process.terminate()
-        self._process.wait(30)
+        self._process.wait(120)
 
 
 def _server(root: Path) -> Server:
