@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-PATIENCE_S = 30.0
+PATIENCE_S = 300.0
 
 
 def program() -> str | None:

@@ -14,7 +14,7 @@ from tarazu import statx
 
 MARK = "TARAZU_TEST_SESSION"
 """In the environment of all that a session starts."""
-PATIENCE_S = 5.0
+PATIENCE_S = 60.0
 """That what was told to end, or waits for nobody, has after the last test."""
 PYTHONS_OWN = "multiprocessing.resource_tracker"
 """It ends with the process whose it is, which is ours."""

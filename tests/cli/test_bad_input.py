@@ -19,7 +19,7 @@ def command(*words: object, environ: dict[str, str] | None = None) -> subprocess
     clean = {k: v for k, v in os.environ.items() if not k.startswith("TARAZU_")}
     argv = [sys.executable, "-m", *map(str, words)]
     return subprocess.run(
-        argv, env=clean | (environ or {}), capture_output=True, text=True, timeout=60, check=False
+        argv, env=clean | (environ or {}), capture_output=True, text=True, timeout=300, check=False
     )
 
 

@@ -50,7 +50,7 @@ def asked(bed: Testbed, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
 
 def wait_for(bed: Testbed, holds: Callable[[Ost], Any], ost: int = SICK) -> None:
     settings = config.load(bed.directory / "etc/tarazu.toml")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while not holds(asking.view_of(settings, "")[0].osts[ost]):
         assert time.monotonic() < deadline, asking.view_of(settings, "")[0].osts
         time.sleep(0.1)

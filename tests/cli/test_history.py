@@ -229,7 +229,7 @@ def test_forget_asks_on_a_terminal(history: History, answer: str, left: int) -> 
             command, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as done:
             os.write(leader, answer.encode())
-            _, told = done.communicate(timeout=60)
+            _, told = done.communicate(timeout=300)
     finally:
         os.close(leader)
         os.close(terminal)

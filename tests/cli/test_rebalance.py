@@ -162,7 +162,7 @@ def test_a_killed_script_goes_on_and_leaves_what_is_in_use(on_client: Testbed, s
     notes, stop = Path(f"{script}.notes"), script.parent / "stop"
     env = os.environ | on_client.environment() | {"BUSY": f"grep -q moved {notes}", "PAUSE": "0.05"}
     running = subprocess.Popen(["bash", script], env=env, start_new_session=True, stderr=-1, stdout=-3)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while not notes.exists() or " moved" not in notes.read_text():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -128,7 +128,7 @@ class SlowRuns:
             yield [], ""
         finally:
             stop.touch()
-            hammering.wait(30)
+            hammering.wait(300)
             stop.unlink()
             shutil.rmtree(folder)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 NEEDED = ("munged", "slurmctld", "slurmd", "srun", "salloc", "sbatch")
 _SBIN = "/usr/sbin:/sbin"
-_START_S = 60.0
+_START_S = 300.0
 
 _CONFIGURATION = """\
 ClusterName=test
@@ -201,13 +201,13 @@ class Slurm:
                 env={**os.environ, **self.env},
                 capture_output=True,
                 check=False,
-                timeout=10,
+                timeout=300,
             )
         for process in reversed(self._processes):
             process.send_signal(signal.SIGTERM)
         for process in reversed(self._processes):
             try:
-                process.wait(timeout=2)
+                process.wait(timeout=10)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

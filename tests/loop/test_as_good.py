@@ -66,7 +66,7 @@ def test_metrics_count_what_is_left_to_lustre(loop: Loop) -> None:
 
     def counted(daemon: str) -> list[str]:
         """The samples of answers and plans, each a status and how many."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{ports[daemon]}/metrics", timeout=20) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{ports[daemon]}/metrics", timeout=300) as answer:
             lines = answer.read().decode().splitlines()
         return [line for line in lines if line.startswith(("tarazu_mdsd_answers_", "tarazu_clientd_plans_t"))]
 

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,20 +15,20 @@ import pytest
 from tarazu.sim import demo
 from tarazu.sim.testbed import processes
 from tarazu.sim.testbed.daemons import wait_until_ready
+from tests.waiting import LONG_S, until
 
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
 
 STEPPED = """
-import pathlib, sys, time
-folder, steps, pause, gate = pathlib.Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), sys.argv[4:]
+import pathlib, sys
+folder, steps, gate = pathlib.Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
 for step in range(steps):
     if gate and step == steps // 2:
         print("half", flush=True)
         sys.stdin.readline()
     with open(folder / f"ckpt.{step:05}", "wb") as file:
         file.write(bytes(4 << 20))
-    time.sleep(pause)
 """
 STEPS = 8
 
@@ -110,7 +109,7 @@ def test_the_rest_of_the_run_is_placed_once_somebody_answers(
     (tmp_path / "stepped.py").write_text(STEPPED)
     folder = loop.mount() / app
     folder.mkdir()
-    program = [sys.executable, str(tmp_path / "stepped.py"), str(folder), str(STEPS), "0"]
+    program = [sys.executable, str(tmp_path / "stepped.py"), str(folder), str(STEPS)]
     loop.run(*program, app=app, mode="observe")
     loop.testbed.refresh()
     for path in folder.iterdir():
@@ -123,13 +122,10 @@ def test_the_rest_of_the_run_is_placed_once_somebody_answers(
             assert job.stdin and job.stdout and job.stdout.readline() == b"half\n"
             assert not list((loop.home / "maps").glob("*/map.*")), "nobody had a plan"
             again()
-            deadline = time.monotonic() + 60
-            while not list((loop.home / "maps").glob("*/map.*")):
-                assert time.monotonic() < deadline, loop.log()[-2000:]
-                time.sleep(0.05)
+            until(lambda: list((loop.home / "maps").glob("*/map.*")), loop.log)
             job.stdin.write(b"\n")
             job.stdin.close()
-            assert job.wait(60) == 0
+            assert job.wait(LONG_S) == 0
     finally:
         wait_until_ready(loop.testbed)
     assert loop.outcomes(app) == {"hit": STEPS // 2, "late": STEPS // 2}, loop.log()[-2000:]

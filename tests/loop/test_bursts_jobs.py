@@ -21,7 +21,7 @@ NOT_HERE = private_slurm.missing()
 pytestmark = pytest.mark.skipif(bool(NOT_HERE), reason=NOT_HERE or "Slurm is there")
 
 SCRIPT = Path(__file__).parents[2] / "daemons/slurm/job_end.sh"
-PATIENCE_S = 30.0
+PATIENCE_S = 300.0
 NAME = "evil|na me\n9|root|n1|1|1|1|COMPLETED|p|x"
 
 

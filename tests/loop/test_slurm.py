@@ -63,7 +63,7 @@ class Cluster:
         if typed is not None:
             argv = ["script", "-qec", shlex.join(argv), "/dev/null"]
         done = self.loop.testbed.exec(
-            0, argv, env=self.slurm.env, capture_output=True, text=True, timeout=120, input=typed or ""
+            0, argv, env=self.slurm.env, capture_output=True, text=True, timeout=300, input=typed or ""
         )
         assert done.returncode == 0, (done, self.slurm.log(), self.loop.log())
         return str(done.stdout)
@@ -120,7 +120,7 @@ def test_tasks_of_a_job_array_are_predicted_from_those_before(cluster: Cluster, 
     script = f"{words} $((100000000 + 3000000 * SLURM_ARRAY_TASK_ID))"
     indices = (1, 2, 4, 7)
     cluster("sbatch", "-Q", f"--array={','.join(map(str, indices))}%1", "-o", "/dev/null", "--wrap", script)
-    until = time.monotonic() + 100
+    until = time.monotonic() + 300
     while len(cluster.outcomes("array")) < len(indices) and time.monotonic() < until:
         time.sleep(0.5)
     assert cluster.outcomes("array") == [{"unmanaged": 1}, *[{"hit": 1}] * 3], cluster.loop.log()
@@ -148,5 +148,5 @@ def test_the_ranks_that_srun_starts_are_those_that_were_read(
     echo = "sh -c 'echo rank $SLURM_PROCID'"
     words = shlex.split(command) + shlex.split(echo)
     environ = {**{k: v for k, v in os.environ.items() if not k.startswith("SLURM_")}, **slurm.env}
-    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.count("rank") == job_step.identify(words, environ, fs_name="lustre").ranks

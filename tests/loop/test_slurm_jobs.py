@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
     bool(private_slurm.missing()), reason=private_slurm.missing() or "Slurm is there"
 )
 CLIENTS = 1
-WAIT_S = 60.0
+WAIT_S = 300.0
 WRITER = r"""
 import os, sys, time
 folder, hold = sys.argv[1:3]

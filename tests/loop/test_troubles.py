@@ -77,7 +77,7 @@ def test_an_interrupt_while_the_leader_gathers_changes_nothing(loop: Loop) -> No
         assert leader.stdout and leader.stdout.readline() == b"ended\n"
         time.sleep(0.5)
         leader.send_signal(signal.SIGINT)
-        _, errors = leader.communicate(timeout=60)
+        _, errors = leader.communicate(timeout=300)
     assert (leader.returncode, errors) == (7, b"")
     assert loop.json("history", "list", "interrupted")[0]["exit_status"] == 7
 
@@ -140,7 +140,7 @@ def test_somebody_without_a_home_runs_his_program(loop: Loop) -> None:
     command = [*nobody, *demo.tarazu_command("run", "--", "sh", "-c", "echo ran; exit 7")]
     environ = {k: v for k, v in os.environ.items() if not k.startswith("TARAZU_")}
     environ["TARAZU_MOUNTS"] = loop.testbed.environment(0)["TARAZU_MOUNTS"]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=300)
     if "unshare:" in done.stderr:
         pytest.skip("needs user namespaces")
     assert (done.returncode, done.stdout, done.stderr) == (7, "ran\n", "")

@@ -94,7 +94,7 @@ class Two:
         if not under:
             environ = {k: v for k, v in environ.items() if not k.startswith("TARAZU_")}
         done = subprocess.run(
-            self.hosts.on(FIRST, *allocation, *job), env=environ, capture_output=True, text=True, timeout=120,
+            self.hosts.on(FIRST, *allocation, *job), env=environ, capture_output=True, text=True, timeout=300,
             stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (done, self.loop.log())

@@ -141,7 +141,7 @@ class LustreMount:
     ) -> subprocess.CompletedProcess[str]:
         shutil.rmtree(self.spools, ignore_errors=True)
         with self.start(argv, preload, **extra) as process:
-            output, errors = process.communicate(timeout=120)
+            output, errors = process.communicate(timeout=300)
         return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
     def python(self, source: str, *words: str, **extra: str) -> subprocess.CompletedProcess[str]:
@@ -159,7 +159,7 @@ class LustreMount:
                 while not first.endswith("ready\n") and (line := process.stdout.readline()):
                     first += line
                 between()
-            output, errors = process.communicate("go\n" if between else "", timeout=120)
+            output, errors = process.communicate("go\n" if between else "", timeout=300)
         path = self.directory / name
         there = path.exists()
         return Seen(

@@ -199,7 +199,7 @@ def test_many_processes_race_to_create_one_file(lustre: LustreMount, apply: str,
     ]
     for process in running:
         with process:
-            assert process.communicate(timeout=120) == ("", "")
+            assert process.communicate(timeout=300) == ("", "")
         assert process.returncode == 0
     content = (lustre.directory / "s").read_bytes()
     assert all(content[i * (3 << 20) : i * (3 << 20) + 1000] == bytes([i + 1]) * 1000 for i in range(8))
@@ -253,7 +253,7 @@ def test_what_a_poller_of_the_same_rank_writes_is_not_lost(
     ]
     for process in running:
         with process:
-            assert process.communicate(timeout=120) == ("", "")
+            assert process.communicate(timeout=300) == ("", "")
         assert process.returncode == 0
     expected = bytearray(places[-1] + 1000)
     expected[:1000] = b"m" * 1000

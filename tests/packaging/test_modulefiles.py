@@ -63,7 +63,7 @@ def _changed(
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.stderr == "", done.stderr
     after = dict(line.split("=", 1) for line in done.stdout.split("\0") if line)
@@ -110,6 +110,6 @@ def test_help_and_whatis_say_how_a_job_is_started(system: list[str], tmp_path: P
     env = {**os.environ, "MODULEPATH": str(modules), "HOME": "/nonexistent"}
     for word, expected in {"help": "tarazu run -- srun ./app", "whatis": VERSION}.items():
         done = subprocess.run(
-            [*system, word, "tarazu"], env=env, capture_output=True, text=True, check=True, timeout=60
+            [*system, word, "tarazu"], env=env, capture_output=True, text=True, check=True, timeout=300
         )
         assert expected in done.stderr + done.stdout

@@ -21,7 +21,7 @@ def called(script: str, folder: Path, *words: str) -> list[str]:
         (folder / name).chmod(0o755)
     script = script.replace(service_scripts.SYSTEMD, "true")
     subprocess.run(
-        ["sh", "-ec", script, "sh", *words], check=True, env={"PATH": f"{folder}:/usr/bin:/bin"}, timeout=20
+        ["sh", "-ec", script, "sh", *words], check=True, env={"PATH": f"{folder}:/usr/bin:/bin"}, timeout=300
     )
     return log.read_text().splitlines()
 
@@ -62,7 +62,7 @@ def test_a_user_who_cannot_be_deleted_does_not_keep_the_package(tmp_path: Path) 
         (tmp_path / name).write_text(f"#!/bin/sh\nexit {status}\n")
         (tmp_path / name).chmod(0o755)
     text = service_scripts.purged(["tarazu"], False, [])
-    subprocess.run(["/bin/sh", "-ec", text], check=True, env={"PATH": str(tmp_path)}, timeout=20)
+    subprocess.run(["/bin/sh", "-ec", text], check=True, env={"PATH": str(tmp_path)}, timeout=300)
 
 
 def test_a_tree_without_systemd_says_which_users_are_missing(tmp_path: Path) -> None:

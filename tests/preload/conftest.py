@@ -234,7 +234,7 @@ class Runs:
     def run(self, argv: Sequence[str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
         shutil.rmtree(self.spool_directory, ignore_errors=True)
         return subprocess.run(
-            argv, env=environ, cwd=self.mount, capture_output=True, text=True, timeout=60, check=False
+            argv, env=environ, cwd=self.mount, capture_output=True, text=True, timeout=300, check=False
         )
 
     def python(self, source: str, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:

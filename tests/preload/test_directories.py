@@ -79,7 +79,7 @@ def as_nobody(dne: Placed, argv: Sequence[str | Path]) -> subprocess.CompletedPr
     dne.spool_directory.mkdir(mode=0o700)
     os.chown(dne.spool_directory, NOBODY, NOBODY)
     return subprocess.run(
-        [*AS_NOBODY, *argv], env=dne.environ(), cwd=dne.mount, capture_output=True, text=True, timeout=60,
+        [*AS_NOBODY, *argv], env=dne.environ(), cwd=dne.mount, capture_output=True, text=True, timeout=300,
         errors="surrogateescape", check=False,
     )  # fmt: skip
 
@@ -227,7 +227,7 @@ def test_a_program_sees_the_same(dne: Placed, compiled: Any, user: str) -> None:
             os.chown(dne.spool_directory, NOBODY, NOBODY)
         environ = dne.environ() | {"LD_PRELOAD": preload}
         done = subprocess.run(
-            command, env=environ, cwd=dne.mount, capture_output=True, timeout=60, check=False
+            command, env=environ, cwd=dne.mount, capture_output=True, timeout=300, check=False
         )
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout.splitlines()
@@ -284,7 +284,7 @@ for i in range(8):
         )
         for rank in range(64)
     ]  # fmt: skip
-    said = Counter(line for rank in ranks for line in rank.communicate(timeout=60)[0].splitlines())
+    said = Counter(line for rank in ranks for line in rank.communicate(timeout=300)[0].splitlines())
     assert said == {str(i): 1 for i in range(8)} | {f"there {i}": 63 for i in range(8)}
     assert sorted(p.name for p in dne.mount.iterdir()) == [f"d{i}" for i in range(8)]
     assert [dne.bed.mdt(f"d{i}") for i in range(8)] == [1 + i % 3 for i in range(8)]

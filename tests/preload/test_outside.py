@@ -36,7 +36,7 @@ def environment_below(tmp_path: Path, name: str, preload: str = LIBRARY, **more:
         **more,
     }
     done = subprocess.run(
-        [program, "-c", "env -0; true"], env=environ, capture_output=True, text=True, check=True, timeout=30
+        [program, "-c", "env -0; true"], env=environ, capture_output=True, text=True, check=True, timeout=300
     )
     return dict(line.split("=", 1) for line in done.stdout.split("\0") if line)
 

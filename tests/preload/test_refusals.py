@@ -88,7 +88,7 @@ def seen(placed: Placed, compiled: Any, who: dict[str, int], tmp_path_factory: A
             while not first.endswith("ready\n") and (line := process.stdout.readline()):
                 first += line
             between()
-        output, errors = process.communicate("go\n" if between else "", timeout=30)
+        output, errors = process.communicate("go\n" if between else "", timeout=300)
         path = placed.mount / name
         there = path.exists()
         return Seen(

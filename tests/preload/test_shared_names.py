@@ -164,7 +164,7 @@ def test_a_file_that_somebody_makes_meanwhile_is_joined(placed: Placed, compiled
             subprocess.Popen([racer, "s", str(1 << 20), when, str(r)], env=placed.environ(), cwd=placed.mount)
             for r in range(12)
         ]
-        assert [process.wait(30) for process in running] == [0] * 12
+        assert [process.wait(300) for process in running] == [0] * 12
         assert placed.osts("s") == wanted(placed, parts=True) and left(placed.mount) == []
         assert stat.S_ISREG((placed.mount / "s").stat().st_mode) and (placed.mount / "s").stat().st_nlink == 1
 

@@ -31,26 +31,23 @@ for thread in crowd: thread.start()
 for thread in crowd: thread.join()
 """
 
+HANGS_S = 600
 BESIDE = """
 import os, threading, time
 def make(name):
-    started = time.monotonic()
     os.close(os.open(name, os.O_CREAT | os.O_WRONLY, 0o644))
-    return time.monotonic() - started
 began = time.monotonic()
 def look():
     global began
-    took = 0
-    while took < 1:
+    while True:
         time.sleep(0.05)
         began = time.monotonic()
-        took = make('looker')
+        make('looker')
 looker = threading.Thread(target=look)
 looker.start()
-while time.monotonic() - began < 0.3: time.sleep(0.01)
-longest = [make(f'beside{n}') for n in range(20) if not time.sleep(0.05)]
-print(sum(took > 0.1 for took in longest), looker.is_alive())
-looker.join()
+while time.monotonic() - began < 2: time.sleep(0.01)
+for n in range(20): make(f'beside{n}')
+os._exit(0)
 """
 
 
@@ -76,9 +73,6 @@ def test_threads_that_come_while_the_first_look_is_under_way_wait_for_it(placed:
 @pytest.mark.parametrize(("what", "look"), [("control", 1), ("control", 3), ("map.1", 1)])
 def test_a_look_that_hangs_holds_up_nobody_else(placed: Placed, what: str, look: int) -> None:
     placed.map(*(placed.row(f"/beside{n}", (3, 1)) for n in range(CREATES)))
-    held_up, hangs = delayed(placed, BESIDE, what, 4, look).split()
-    assert hangs == "True" and int(held_up) <= CREATES / 4, (
-        "one waits a moment; others only for the processor"
-    )
+    delayed(placed, BESIDE, what, HANGS_S, look)  # it returns long before
     outcomes = [c.outcome for c in placed.creates if c.key.startswith("/beside")]
     assert outcomes == CREATES * [LATE if look == 1 else HIT]

@@ -1,4 +1,4 @@
-"""Off means off: a stop that running processes obey within a second, and only when it is root's or their own job's."""
+"""Off means off: a stop that running processes obey, and only when it is root's or their own job's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,18 +15,17 @@ import pytest
 
 from tarazu.store import control
 from tarazu.store.stop import resume_site, site_stop, stop_site
+from tests.waiting import until
 
 Placed = Any
 OSTS = (3, 1, 5)
-OBEYED_S = 2.5
-"""One second, and what a busy machine adds."""
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root's stop file counts")
 
 STEADY = """
 import itertools, time
 for n in itertools.count():
     open(f's.{n}', 'w').close()
-    time.sleep(0.05)
+    time.sleep(0.1)
 """
 
 
@@ -38,22 +36,20 @@ def stop_file(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def steady(placed: Placed, **extra: str) -> Iterator[Callable[[bool], float]]:
-    """A program that makes a file every 50 ms; what is given waits until files are (not) placed, in seconds."""
+def steady(placed: Placed, **extra: str) -> Iterator[Callable[[bool], None]]:
+    """A program that makes a file every 0.1 s; what is given waits until files are (not) placed."""
     placed.map(*(placed.row(f"/s.{n}", OSTS) for n in range(2000)))
     with subprocess.Popen(
         [sys.executable, "-c", STEADY], env=placed.environ(**extra), cwd=placed.mount, stderr=subprocess.PIPE
     ) as program:
 
-        def wait_until(placed_now: bool) -> float:
-            started = time.monotonic()
-            while time.monotonic() - started < 20:
-                assert program.poll() is None
-                newest = max((int(p.suffix[1:]) for p in placed.mount.glob("s.*")), default=0) - 1
-                if newest >= 0 and (placed.osts(f"s.{newest}") == [list(OSTS)]) == placed_now:
-                    return time.monotonic() - started
-                time.sleep(0.02)
-            raise AssertionError("never")
+        def newest_is(placed_now: bool) -> bool:
+            assert program.poll() is None
+            newest = max((int(p.suffix[1:]) for p in placed.mount.glob("s.*")), default=0) - 1
+            return newest >= 0 and (placed.osts(f"s.{newest}") == [list(OSTS)]) == placed_now
+
+        def wait_until(placed_now: bool) -> None:
+            until(lambda: newest_is(placed_now))
 
         try:
             yield wait_until
@@ -63,16 +59,14 @@ def steady(placed: Placed, **extra: str) -> Iterator[Callable[[bool], float]]:
 
 
 @as_root
-def test_a_running_program_obeys_the_sites_stop_within_a_second_and_its_end(
-    placed: Placed, stop_file: Path
-) -> None:
+def test_a_running_program_obeys_the_sites_stop_and_its_end(placed: Placed, stop_file: Path) -> None:
     with steady(placed, TARAZU_STOP=str(stop_file)) as wait_until:
         wait_until(True)
         for _ in range(2):
             stop_site(str(stop_file), "disks are being replaced")
-            assert wait_until(False) < OBEYED_S
+            wait_until(False)
             resume_site(str(stop_file))
-            assert wait_until(True) < OBEYED_S
+            wait_until(True)
 
 
 def test_a_running_program_obeys_its_jobs_stop_and_its_end(placed: Placed) -> None:
@@ -83,9 +77,9 @@ def test_a_running_program_obeys_its_jobs_stop_and_its_end(placed: Placed) -> No
             (lambda d: control.set_site_stop(d, ""), lambda d: control.set_site_stop(d, None)),
         ):
             stop(placed.map_directory)
-            assert wait_until(False) < OBEYED_S
+            wait_until(False)
             end(placed.map_directory)
-            assert wait_until(True) < OBEYED_S
+            wait_until(True)
 
 
 def an_ordinary_users_file(path: Path) -> None:

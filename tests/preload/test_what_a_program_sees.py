@@ -79,7 +79,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Placed]:
     finally:
         subprocess.run(["umount", "-l", bed.mount], check=True)
         mounted.terminate()  # a mount namespace that somebody has made meanwhile may hold it for long
-        mounted.wait(30)
+        mounted.wait(300)
         down(bed.directory)
 
 

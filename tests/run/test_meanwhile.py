@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from tarazu.lustre import EOF
 from tarazu.model import Component, JobStep, Layout
 from tarazu.native import encode_lov
 from tarazu.run import meanwhile
-from tarazu.run.plan.reports import REPORT_S, StepReports
+from tarazu.run.plan.reports import StepReports
 from tarazu.stats.client import Mount
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.why.facts import LONGEST_JOB_ID, JobThen, OstThen, ServerThen, System
@@ -36,7 +37,7 @@ def step(tmp_path: Path, socket_path: Path) -> Any:
 
 
 @pytest.mark.parametrize("listens", [False, True])
-def test_a_silent_clientd_costs_a_part_of_the_last_reports_time(
+def test_a_silent_clientd_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listens: bool
 ) -> None:
     monkeypatch.setattr(os, "getxattr", lambda path, name: LAYOUT)
@@ -45,28 +46,17 @@ def test_a_silent_clientd_costs_a_part_of_the_last_reports_time(
         if listens:
             server.bind(str(path))
             server.listen()
-        begin = time.monotonic()
         noted = meanwhile.noted(cast(Any, step(tmp_path, path)), run(tmp_path))
-        assert time.monotonic() - begin < REPORT_S
     assert noted.ost_bytes == {3: 2 << 20, 5: 2 << 20} and noted.system is None
 
 
 def test_a_file_system_that_hangs_is_left_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "getxattr", lambda path, name: time.sleep(5))
-    begin = time.monotonic()
-    noted = meanwhile.noted(cast(Any, step(tmp_path, tmp_path / "nobody")), run(tmp_path))
-    assert time.monotonic() - begin < REPORT_S and noted.ost_bytes == {}
-
-
-def test_many_file_systems_that_hang_cost_no_more_than_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "getxattr", lambda path, name: time.sleep(5))
+    over = threading.Event()
+    monkeypatch.setattr(os, "getxattr", lambda path, name: over.wait())
     of = cast(Any, step(tmp_path, tmp_path / "nobody"))
-    begin = time.monotonic()
-    for _ in range(8):
-        meanwhile.noted(of, run(tmp_path))
-    assert time.monotonic() - begin < 2 * REPORT_S
+    for _ in range(2):
+        assert meanwhile.noted(of, run(tmp_path)).ost_bytes == {}
+    over.set()
 
 
 def test_a_run_on_thousands_of_osts_keeps_the_servers_of_those_that_it_keeps() -> None:

@@ -238,7 +238,7 @@ class Testbed(MdtControl):
         """What lies where now."""
         return usage(self)
 
-    def refresh(self, timeout_s: float = 20.0) -> None:
+    def refresh(self, timeout_s: float = 300.0) -> None:
         """Returns after the server has seen everything that lies in the mount now; the allocator takes it into account
         at once, not only 10 s after it did last.
         """

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-PATIENCE_S = 20.0
+PATIENCE_S = 300.0
 SHOW = """
 import importlib.util, sys
 spec = importlib.util.spec_from_file_location("pictured", sys.argv[1])

@@ -17,7 +17,7 @@ from tarazu.daemons.asking import overview_of, status_of
 from tests.daemons.conftest import DATA, Site
 
 TARAZU = [sys.executable, "-m", "tarazu"]
-PATIENCE_S = 20.0
+PATIENCE_S = 300.0
 
 
 @pytest.fixture(scope="module")

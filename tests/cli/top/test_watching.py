@@ -30,5 +30,5 @@ def test_an_answer_that_is_none_is_said_and_the_next_one_is_asked_for() -> None:
 
     watching = Watching(ask, 0.01, changed)
     watching.start()
-    assert over.wait(10)
+    assert over.wait(300)
     assert seen == [("an invalid answer: KeyError('mdsd')", None), ("silent", None), ("", GOOD)]

@@ -81,7 +81,7 @@ def test_the_ranks_that_an_mpi_launcher_starts_are_those_that_were_read(command:
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     environ = {**os.environ, **as_root, "OMPI_MCA_rmaps_base_oversubscribe": "1"}
     for _ in range(3):  # hydra itself dies of SIGPIPE now and then, when its ranks end at once
-        done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=300, check=False)
         if done.returncode != -signal.SIGPIPE:
             break
     assert done.returncode == 0, done
