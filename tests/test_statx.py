@@ -81,7 +81,7 @@ def test_a_process_ends_while_a_look_hangs(tmp_path: Path) -> None:
     report` hung for as long as a server was down."""
     source = (
         "import sys\nfrom tarazu import statx\n"
-        f"statx.COMMAND = ['sh', '-c', 'echo $$ > {tmp_path}/pid; exec sleep infinity']\n"
+        f"statx.COMMAND = ['/bin/sh', '-c', 'echo $$ > {tmp_path}/pid; exec /bin/sleep infinity']\n"
         "try: statx.look('/', limit_s=0.1)\nexcept TimeoutError: print('told')"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
