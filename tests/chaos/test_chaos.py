@@ -17,9 +17,10 @@ ALONE, PAIR = 8, 8
 """Kills: of daemons with one mdsd, and with two. One that is killed alone must have all on its disk."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kills, words",
-    [pytest.param(ALONE, ["--alone"], marks=pytest.mark.long), (PAIR, [])],
+    [(ALONE, ["--alone"]), (PAIR, [])],
     ids=["alone", "standby"],
 )
 def test_kills_under_load_lose_nothing(kills: int, words: list[str], tmp_path: Path) -> None:

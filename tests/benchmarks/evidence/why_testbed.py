@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tarazu.why.facts import Kind
+from tests.benchmarks.evidence import slow_runs
+from tests.benchmarks.evidence.slow_runs import ALONE, CHANGES, OPTIONS, TWO, Cause, SlowRuns
 from tests.benchmarks.figure import Figure
-from tests.loop import slow_runs
 from tests.loop.conftest import make_loop
-from tests.loop.slow_runs import ALONE, CHANGES, OPTIONS, TWO, Cause, SlowRuns
 
 TIMES = 2
 """Each cause is planted."""
