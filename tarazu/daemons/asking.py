@@ -150,7 +150,7 @@ def view_in(path: str) -> SystemView:
 
 
 def _directly(settings: Settings, fs_name: str) -> object:
-    """As on a server, where no clientd runs: needs a client's key."""
+    """As on a server, where no clientd runs: with the key that is there."""
     asker = _mdsd(settings)
     with asker.connection() as mdsd:
         return asker.view(mdsd, fs_name)

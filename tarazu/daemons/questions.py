@@ -1,4 +1,4 @@
-"""What clientd asks mdsd: how a file system is, where files should go, how mdsd itself is.
+"""What is asked of mdsd: how a file system is, where files should go, how mdsd itself is.
 
 Every conversation with a leader has a connection of its own. When mdsd was silent a moment ago, nobody else waits
 for it.
@@ -32,7 +32,7 @@ from tarazu.wire.messages import (
     ViewRequest,
 )
 from tarazu.wire.requester import Requester, listener
-from tarazu.wire.security import curve_for
+from tarazu.wire.security import QUESTIONERS, Curve, curve_of_any
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Servers
 
@@ -88,22 +88,25 @@ def _read_pools(root: str) -> dict[str, Pools]:
 
 
 class Questions:
-    """mdsd as one clientd asks it, from any thread."""
+    """mdsd as one process asks it, from any thread."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Raises WireError when the keys cannot be used."""
+    def __init__(self, settings: Settings, roles: Sequence[str] = QUESTIONERS) -> None:
+        """`roles`: of the key, the first that is here; a client's alone may ask for allocations. Raises WireError when
+        the keys cannot be used.
+        """
         self.servers = Servers(settings.requests())
         self._keys = settings.keys
+        self._roles = roles
         self._pools = ClientPools()
         self._silent_until = 0.0
-        curve_for("client", self._keys.directory, self._keys.insecure)
+        self._curve()
+
+    def _curve(self) -> Curve | None:
+        return curve_of_any(self._roles, self._keys.directory, self._keys.insecure)
 
     def transport(self, wake_fd: int | None = None) -> ZmqTransport:
-        """A transport with this client's keys."""
-        keys = self._keys
-        return ZmqTransport(
-            curve_for("client", keys.directory, keys.insecure), insecure=keys.insecure, wake_fd=wake_fd
-        )
+        """A transport with this node's keys."""
+        return ZmqTransport(self._curve(), insecure=self._keys.insecure, wake_fd=wake_fd)
 
     @contextmanager
     def connection(self) -> Iterator[Requester]:

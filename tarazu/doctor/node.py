@@ -153,11 +153,21 @@ MGS = ("proc/fs/lustre/mgs/MGS", "sys/fs/lustre/mgs/MGS", "sys/kernel/debug/lust
 BY_KEY = {"oss": "oss.key", "mdsd": "server.key", "launch": "client.key"}
 BY_UNIT = {"oss": "tarazu-ossd", "mdsd": "tarazu-mdsd", "launch": "tarazu-clientd"}
 WANTS = "etc/systemd/system/multi-user.target.wants"
+RUNNING = "run/systemd/units"
+"""Has a link `invocation:UNIT` for each unit that is active."""
+PLACES = (
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+)
+"""Of units. The first that has one counts."""
+ALL_PLACES = (*PLACES, "/lib/systemd/system")
 
 
 def roles_of(root: Path, system: Path, settings: Settings) -> frozenset[str]:
-    """Roles by what Lustre shows, which keys are here and which daemons start; some are seen by root only. `root`,
-    `system`: as a `Node` has them.
+    """Roles by what Lustre shows and which daemons are enabled or run; before any is, by keys of those that are
+    installed. Some are seen by root only. `root`, `system`: as a `Node` has them.
     """
     return frozenset(_seen(root, system, settings))
 
@@ -172,15 +182,28 @@ def _seen(root: Path, system: Path, settings: Settings) -> Iterator[str]:
                 yield "router"
         except OSError:
             pass
+    begun = _units(system, WANTS, "") | _units(system, RUNNING, "invocation:")
+    installed = {unit for place in ALL_PLACES for unit in _units(system, place.lstrip("/"), "")}
     keys = Path(settings.keys.directory)
     # All keys are made where the server's is: there they say nothing of OSSs and launch nodes.
     made_here = _exists(keys / BY_KEY["mdsd"])
-    for role, key in BY_KEY.items():
-        by_key = _exists(keys / key) and (role == "mdsd" or not made_here)
-        if by_key or _exists(system / WANTS / f"{BY_UNIT[role]}.service"):
+    for role, unit in BY_UNIT.items():
+        by_key = _exists(keys / BY_KEY[role]) and (role == "mdsd" or not made_here)
+        # Beside a daemon that begins a key may be here for another program: a client's on an OSS, the server's
+        # beside a council.
+        if unit in begun or (not begun and by_key and (unit in installed or not installed)):
             yield role
     if _exists(Path(settings.clientd.socket)):
         yield "launch"
+
+
+def _units(system: Path, place: str, before: str) -> set[str]:
+    """tarazu's units that a directory has a file for, or a link to anywhere."""
+    try:
+        names = [path.name for path in (system / place).glob(f"{before}tarazu-*.service")]
+    except OSError:
+        return set()
+    return {name.removeprefix(before).removesuffix(".service") for name in names}
 
 
 def _exists(path: Path) -> bool:

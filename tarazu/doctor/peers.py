@@ -29,7 +29,7 @@ def look(node: Node) -> Iterator[Finding]:
             whose = "burstd" if address == s.bursts.statistics else "mdsd"
             astray = None if whose == "burstd" else _of_loopback(node, address, "statistics")
             yield astray or _reports_to(node, address, whose)
-    if node.roles & {"launch", "mdsd"}:
+    if node.roles & {"launch", "mdsd", "oss"}:
         all_astray = [finding for a in s.requests() if (finding := _of_loopback(node, a, "requests"))]
         yield from all_astray or _status(node)
 
@@ -76,6 +76,7 @@ def _reports_to(node: Node, address: str, whose: str) -> Finding:
 
 
 def _status(node: Node) -> Iterator[Finding]:
+    """Asked as by `tarazu status`, and by the levers, which need mdsd's view."""
     begun_s, begun = time.time(), time.monotonic()
     told = node.told
     if isinstance(told, str):
@@ -100,8 +101,9 @@ def _status(node: Node) -> Iterator[Finding]:
     yield from _version("mdsd", mdsd)
     if "time_s" in mdsd:
         yield _clock(float(mdsd["time_s"]), begun_s, time.monotonic() - begun)
-    yield from _health_of(mdsd)
-    yield from _pair(node, told)
+    if node.roles & {"launch", "mdsd"}:
+        yield from _health_of(mdsd)
+        yield from _pair(node, told)
 
 
 def _version(daemon: str, status: Mapping[str, Any]) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tarazu.doctor.node import DAEMON_USER, WANTS, Finding, Node, fail, ok, skip, warn
+from tarazu.doctor.node import ALL_PLACES, DAEMON_USER, PLACES, WANTS, Finding, Node, fail, ok, skip, warn
 
 PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin")
 """Where systemd looks for a program without a path."""
@@ -117,19 +117,9 @@ def _systemctl(node: Node, *words: str) -> str:
     return done.stdout.strip()
 
 
-PLACES = (
-    "/etc/systemd/system",
-    "/run/systemd/system",
-    "/usr/local/lib/systemd/system",
-    "/usr/lib/systemd/system",
-)
-"""The first that has a unit counts."""
-
-
 def unit_file(node: Node, name: str) -> Path | None:
     """Of the unit `name`, such as tarazu-ossd."""
-    places = (*PLACES, "/lib/systemd/system")
-    return next((path for p in places if (path := node.path(f"{p}/{name}.service")).exists()), None)
+    return next((path for p in ALL_PLACES if (path := node.path(f"{p}/{name}.service")).exists()), None)
 
 
 def values(node: Node, name: str, key: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,10 @@ from tarazu.errors import ConfigError, WireError
 from tarazu.wire import admission, keys
 
 _LOOPBACK = re.compile(r"(ipc|inproc)://|tcp://(127\.\d+\.\d+\.\d+|localhost|\[::1\]|::1)(:|$)")
+
+
+QUESTIONERS = ("client", "oss", "server")
+"""Roles of keys with which mdsd is asked how the system is."""
 
 
 class Curve(NamedTuple):
@@ -41,6 +46,25 @@ def curve_for(role: str, directory: str | Path, insecure: bool = False) -> Curve
         return Curve(own, keys.load(server).public, folder)
     admission.check(folder)
     return Curve(own, None, folder)
+
+
+def curve_of_any(roles: Sequence[str], directory: str | Path, insecure: bool = False) -> Curve | None:
+    """The same with the first of these roles whose key is there and can be used.
+
+    Raises WireError as `curve_for`, also when none is there beside other keys.
+    """
+    folder = Path(directory)
+    here = [role for role in roles if _exists(folder / f"{role}.key")]
+    if not here and len(roles) > 1 and not insecure and _exists(folder / "server.pub"):
+        raise WireError(str(folder), " or ".join(f"{role}.key" for role in roles), "none")
+    problem = None
+    for role in here or roles[:1]:
+        try:
+            return curve_for(role, directory, insecure)
+        except WireError as error:
+            problem = problem or error
+    assert problem is not None
+    raise problem
 
 
 def check_address(address: str, curve: Curve | None, insecure: bool) -> None:

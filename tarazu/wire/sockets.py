@@ -21,7 +21,7 @@ from tarazu.wire.ends import BOUND, ONE_OF_TWO, End, Socket, readable
 from tarazu.wire.messages import Reply, Request
 from tarazu.wire.reports import NodeReport, OssReport
 from tarazu.wire.requester import Requester
-from tarazu.wire.security import Curve, check_address
+from tarazu.wire.security import QUESTIONERS, Curve, check_address
 from tarazu.wire.transport import (
     REQUESTS,
     STATISTICS,
@@ -221,7 +221,7 @@ class ZmqTransport:
         return Requester(known, lambda address: self._end(zmq.DEALER, address, options=options))
 
     def replier(self, address: str) -> Replier:
-        return Replier(self._end(zmq.ROUTER, address, admits=("client", "oss"), options=BOUND))
+        return Replier(self._end(zmq.ROUTER, address, admits=QUESTIONERS, options=BOUND))
 
     def link(self, address: str, *, bind: bool, options: Mapping[int, int]) -> End:
         """One end of the connection between two mdsds: bound by one, which admits the server's keys only."""

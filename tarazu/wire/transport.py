@@ -18,6 +18,9 @@ from tarazu.wire.messages import (
     Reply,
     Request,
     RulesRequest,
+    StatusRequest,
+    ThenRequest,
+    ViewRequest,
     decode,
 )
 from tarazu.wire.reports import NodeReport, OssReport
@@ -39,8 +42,10 @@ STATISTICS = (OssReport,)
 TRAFFIC = (OssReport, NodeReport)
 REQUESTS = get_args(Request)
 REPLIES = get_args(Reply)
+QUESTIONS = (ViewRequest, ThenRequest, StatusRequest)
+"""How the system is: every key may ask."""
 OF_OSS = (RulesRequest,)
-"""What a server's key may ask for; a client's may ask for all else."""
+"""What an OSS's key alone may ask for besides; a client's may ask for all else."""
 
 
 class Peer(NamedTuple):
@@ -117,7 +122,9 @@ def askable(peer: Peer) -> tuple[type, ...]:
     if peer.admission is None:
         return REQUESTS
     if peer.admission.role == "oss":
-        return OF_OSS
+        return (*QUESTIONS, *OF_OSS)
+    if peer.admission.role == "server":
+        return QUESTIONS
     return tuple(kind for kind in REQUESTS if kind not in OF_OSS)
 
 

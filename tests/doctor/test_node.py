@@ -44,6 +44,23 @@ def test_roles_are_seen_by_what_lustre_shows_by_keys_and_by_units(tree: Tree) ->
     assert "oss" in roles_of(DATA / "oss", tree.root, config.Settings(keys=config.Keys(directory="/nowhere")))
 
 
+def test_an_oss_with_a_clients_key_is_no_launch_node_and_a_councils_node_not_mdsds(tree: Tree) -> None:
+    tree.with_keys("oss.key", "client.key", "server.pub")
+    tree.write("usr/lib/systemd/system/tarazu-ossd.service", UNIT)  # installed: tarazu-oss alone
+    assert roles_of(tree.root, tree.root, tree.settings) == {"oss"}
+    tree.write("usr/lib/systemd/system/tarazu-clientd.service", "")  # with the package tarazu
+    assert roles_of(tree.root, tree.root, tree.settings) == {"oss", "launch"}, "nothing is enabled yet"
+    enabled = tree.write("etc/systemd/system/multi-user.target.wants/tarazu-ossd.service", "")
+    assert roles_of(tree.root, tree.root, tree.settings) == {"oss"}
+    tree.write("usr/lib/systemd/system/tarazu-mdsd.service", "")
+    tree.with_keys("server.key")
+    enabled.rename(enabled.with_name("tarazu-council.service"))
+    assert roles_of(tree.root, tree.root, tree.settings) == set()
+    # Started by Pacemaker, which enables nothing.
+    tree.write("run/systemd/units/invocation:tarazu-mdsd.service", "")
+    assert roles_of(tree.root, tree.root, tree.settings) == {"mdsd"}
+
+
 def test_lustre_its_version_and_its_statistics(tree: Tree) -> None:
     assert tree.look("Lustre", "launch")["Lustre"].verdict == "ok"
     assert tree.look("Lustre", "oss")["Lustre"].verdict == "fail"

@@ -67,6 +67,7 @@ def test_nobody_there_and_addresses_of_loopback(tree: Tree, monkeypatch: pytest.
     assert "server.pub" in tree.look("peers", "oss", "mdsd")["mdsd statistics"].found
     found = tree.look("peers", "oss", "launch")
     assert all("loopback" in each.found for each in found.values()) and len(found) == 2
+    assert tree.look("peers", "oss")["mdsd requests"].verdict == "fail", "levers there ask mdsd"
 
 
 STATUS: dict[str, Any] = {

@@ -69,7 +69,7 @@ class Planner:
         self.policy = layout_policy(settings.layout)
         self.forecasts = Forecasts()
         self.forecast_seconds = Histogram()
-        self.mdsd = Questions(settings)
+        self.mdsd = Questions(settings, ("client",))
 
     def take_over(self, settings: Settings) -> None:
         """Plan by these settings from now on. Raises a TarazuError, and changes nothing, for an unusable PFL file."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,7 +16,7 @@ from tarazu.malformed import MALFORMED
 from tarazu.tune.councils import Councils
 from tarazu.tune.exchange import AnnouncerEnd, Asked, Mode, TuneStatus
 from tarazu.tune.levers import USUAL, levers_of
-from tarazu.wire.security import curve_for
+from tarazu.wire.security import curve_of_any
 from tarazu.wire.sockets import ZmqTransport
 
 log = logging.getLogger("tarazu.council")
@@ -81,16 +80,7 @@ def ask(settings: config.Settings, timeout_s: float = 5.0) -> dict[str, Any]:
     """The council at `tune.council`, as it is now, with what it has learned; with the first of this node's keys that
     we may read: the server's, an OSS's, a client's. Raises Unavailable, WireError.
     """
-    curve, problem = None, None
-    for role in ("server", "oss", "client"):
-        if (Path(settings.keys.directory) / f"{role}.key").exists():
-            try:
-                curve, problem = curve_for(role, settings.keys.directory, settings.keys.insecure), None
-                break
-            except TarazuError as error:
-                problem = error
-    if problem is not None:
-        raise problem
+    curve = curve_of_any(("server", "oss", "client"), settings.keys.directory, settings.keys.insecure)
     transport = ZmqTransport(curve, insecure=settings.keys.insecure)
     try:
         end = AnnouncerEnd(transport, settings.tune.council)

@@ -318,7 +318,7 @@ class Mdsd(Service):
             osts = 0 if refusal else sum(o.usable for o in self.system.view(message.fs_name, now).osts)
             self.counting.ask(peer, message, osts, now, refusal)
         elif isinstance(message, StatusRequest):
-            self.system.views.tell_pools(message.pools)
+            self._tell_pools(peer, message)
             self.statuses.ask(peer, message)
         elif isinstance(message, ViewRequest):
             self._question(peer, message)
@@ -342,9 +342,14 @@ class Mdsd(Service):
         now = time.monotonic()
         if now - self._questions.get(question.message_id, -math.inf) < JUST_NOW_S:
             return
-        self.system.views.tell_pools(question.pools)
+        self._tell_pools(peer, question)
         self.replier.reply(peer, self._reply_to(question, now))
         self._questions[question.message_id] = time.monotonic()
+
+    def _tell_pools(self, peer: Peer, question: ViewRequest | StatusRequest) -> None:
+        """Of pools clients tell, who mount the file system."""
+        if peer.admission is None or peer.admission.role == "client":
+            self.system.views.tell_pools(question.pools)
 
     def _look_at_health(self, now: float) -> None:
         """Running steps get the news of the OSTs that they were promised."""

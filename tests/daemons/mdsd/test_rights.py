@@ -10,14 +10,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tarazu import config
+from tarazu.cli import main
+from tarazu.daemons import asking
 from tarazu.daemons.mdsd.rights import Rights
+from tarazu.daemons.questions import Questions
+from tarazu.doctor import peers
+from tarazu.doctor.node import Node
 from tarazu.errors import Unavailable
 from tarazu.wire import keys
 from tarazu.wire.admission import Admission
-from tarazu.wire.messages import FileClosed, StatusRequest, StepAlive, StepEnded
+from tarazu.wire.messages import FileClosed, StatusRequest, StepAlive, StepEnded, ViewReply, ViewRequest
 from tarazu.wire.reports import MdtReport, OssReport, OstReport
 from tarazu.wire.transport import Peer
-from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask
+from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask, patiently
 
 
 def peer(**limits: object) -> Peer:
@@ -125,6 +131,41 @@ def test_a_node_asks_mdsd_for_its_own_users_only(site: Site, tmp_path: Path) -> 
         login.request(StatusRequest("s2"), 0.5)
     assert "its key was removed: it is shut out" in site.log("mdsd")
     assert msgspec.json.encode(status)
+
+
+def test_a_servers_commands_ask_mdsd_with_the_key_that_is_there(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `tarazu init` leaves an OSS, and the second mdsd's node: without client.key."""
+    for pools in list(site.mds_root.rglob("pools")):
+        shutil.rmtree(pools)
+    site.mdsd()
+    site.ossd()
+    site.wait_status(lambda status: status["osses"])
+    pools = {"lustre": {"flash": (0,)}}
+    for role in ("oss", "server"):
+        node, file = tmp_path / role, tmp_path / f"{role}.toml"
+        node.mkdir()
+        for name in (f"{role}.key", "server.pub"):
+            shutil.copy(site.keys / name, node)
+        text = site.config.read_text().replace(str(site.keys), str(node))
+        file.write_text(f"{text}[clientd]\nsocket = '/nonexistent'\n")
+        for words in (("change", "drain", "--advise", "--ost", "0"), ("status",), ("top",)):
+            assert patiently(lambda: main([*words, "--json", "--config", str(file)]) == 0)  # noqa: B023
+        settings = config.load(file)
+
+        def verdicts() -> dict[str, str]:
+            node = Node(settings, frozenset({"oss", "mdsd"}), status=lambda: asking.status_of(settings))  # noqa: B023
+            return {finding.check: finding.verdict for finding in peers.look(node)}
+
+        assert patiently(lambda: verdicts().get("mdsd") == "ok")
+        # Of pools clients tell: no other's word of them counts.
+        with Questions(settings).connection() as mdsd:
+            told = mdsd.request(ViewRequest("v", "lustre", pools), PATIENCE_S)
+        assert isinstance(told, ViewReply) and told.view and not any(o.pools for o in told.view.osts)
+    told = site.client().request(ViewRequest("w", "lustre", pools), PATIENCE_S)
+    assert [o.index for o in told.view.osts if o.pools] == [0]
+    capsys.readouterr()
 
 
 def test_a_key_reports_its_mdts_only(caplog: pytest.LogCaptureFixture) -> None:
