@@ -75,10 +75,15 @@ test: packages setup
 check: setup
 	@$(BIN)/python -m tests.check
 
-dist: setup
+# What is missing is said before anything is installed or built.
+dist:
+	@$(PYTHON) packaging/dist.py --check $(DIST_ARGS)
+	@$(MAKE) --no-print-directory setup
 	$(BIN)/python packaging/dist.py $(DIST_ARGS)
 
-release: setup
+release:
+	@$(PYTHON) packaging/dist.py --check $(filter-out --twice --any,$(RELEASE_ARGS))
+	@$(MAKE) --no-print-directory setup
 	$(BIN)/python packaging/release.py $(RELEASE_ARGS)
 
 day-one: packages setup

@@ -18,33 +18,34 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import deb
-import elf_files
-import rpm
-import staging
-import tree
-
-KINDS = ("wheel", "tarball", "deb", "rpm")
-NEEDED = {"tarball": ("patchelf", "objdump", "strip", "cc", "xz"), "deb": ("dpkg-deb",), "rpm": ("rpmbuild",)}
-NEEDED_FROM = "Debian: apt install patchelf binutils gcc xz-utils rpm"
+SOURCE = Path(__file__).resolve().parents[1]
+COMPILER = {os.environ.get("CC", "cc"): "gcc"}
+TREE = {**COMPILER, "patchelf": "patchelf", "objdump": "binutils", "strip": "binutils", "gzip": "gzip"}
+NEEDED = {
+    "wheel": COMPILER,
+    "tarball": {**TREE, "tar": "tar", "xz": "xz-utils"},
+    "deb": {**TREE, "dpkg-deb": "dpkg"},
+    "rpm": {**TREE, "rpmbuild": "rpm"},
+}
+"""Kind → programs that make it, each with Debian's package."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=tree.SOURCE / "dist", metavar="DIR", help="default: dist")
-    parser.add_argument("--only", action="append", choices=KINDS, help="one kind; may be repeated")
+    parser.add_argument("--out", type=Path, default=SOURCE / "dist", metavar="DIR", help="default: dist")
+    parser.add_argument("--only", action="append", choices=tuple(NEEDED), help="one kind; may be repeated")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the tree here, such as for a look")
     parser.add_argument("--fast", action="store_true", help="without compression, for trying them here")
+    parser.add_argument("--check", action="store_true", help="only say which programs are missing for that")
     options = parser.parse_args()
-    kinds = options.only or list(KINDS)
-    programs = {
-        name for kind in kinds for name in (*NEEDED.get(kind, ()), *(NEEDED["tarball"] * (kind != "wheel")))
-    }
-    if missing := sorted(name for name in programs if shutil.which(name) is None):
-        print(f"make dist: needs {', '.join(missing)} ({NEEDED_FROM})", file=sys.stderr)
+    kinds = options.only or list(NEEDED)
+    if why := missing(kinds):
+        print(f"make dist: {why}", file=sys.stderr)
         return 2
+    if options.check:
+        return 0
     os.umask(0o022)
     shutil.rmtree(options.out, ignore_errors=True)
     options.out.mkdir(parents=True)
@@ -59,7 +60,23 @@ def main() -> int:
     return 0
 
 
+def missing(kinds: list[str]) -> str:
+    """Which programs these kinds need that are not here; empty where there are none."""
+    needed = {program: package for kind in kinds for program, package in NEEDED[kind].items()}
+    absent = {name: package for name, package in sorted(needed.items()) if shutil.which(name) is None}
+    if not absent:
+        return ""
+    install = " ".join(sorted(set(absent.values())))
+    return f"{', '.join(kinds)}: expected {', '.join(absent)} (Debian: apt install {install}), found none"
+
+
 def make(work: Path, out: Path, kinds: list[str], fast: bool) -> None:
+    # What they import comes with `make setup`, before which programs are looked for.
+    import deb
+    import rpm
+    import staging
+    import tree
+
     step = _Steps()
     wheel = tree.build_wheel(work)
     if "wheel" in kinds:
@@ -84,6 +101,9 @@ def make(work: Path, out: Path, kinds: list[str], fast: bool) -> None:
 
 def tarball(prefix: Path, out: Path, fast: bool = False) -> Path:
     """Named with the oldest glibc on which all of it runs."""
+    import elf_files
+    import tree
+
     files = elf_files.read(path for path in prefix.rglob("*") if elf_files.is_elf(path))
     name = f"tarazu-{tree.VERSION}-linux-{os.uname().machine}-glibc{elf_files.oldest_glibc(files)}"
     path = out / f"{name}.tar{'' if fast else '.xz'}"
