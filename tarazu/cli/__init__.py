@@ -227,6 +227,9 @@ ABOUT = "balance I/O on Lustre, from the application's open() to the disk"
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point: returns the exit status; bad input is one line on standard error and status 2."""
     words = list(sys.argv[1:] if argv is None else argv)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # it was closed: `tarazu init <&-`
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
     if argv is None and words[:1] == ["run"]:
         gc.disable()  # until the program is started: modules are no garbage, and to look for some takes a while
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -275,22 +278,23 @@ def _dispatch(words: list[str]) -> int:
         meant = _parser().likely(words[0], "tarazu", below(""))
         print(shown(f"tarazu: expected a command among {names}, found {words[0]!r}{meant}"), file=sys.stderr)
         return 2
-    if words[0] == "run":
-        from tarazu.cli import run
-
-        if asked := run.plainly(words[1:]):
-            return guarded(lambda: run.execute(asked), "tarazu run", debug=asked.debug)
     try:
+        if words[0] == "run":
+            from tarazu.cli import run
+
+            if asked := run.plainly(words[1:]):
+                return guarded(lambda: run.execute(asked), "tarazu run", debug=asked.debug)
         parser = command(words[0], words[1:])
         options = parser.parse_args(words[1:])
         return guarded(lambda: int(options.execute(options)), options.says, debug=options.debug)
     except ModuleNotFoundError as error:
-        called = max((name for name in COMMANDS if words[: len(name.split())] == name.split()), key=len)
-        ours = str(error.name).startswith("tarazu.")
-        if not ours and not COMMANDS[called][0].startswith(ANALYSIS):
+        if "--debug" in words:
             raise
-        extra = "whatif" if called == "whatif" else "sim,bursts"
-        part = f"the package tarazu-analysis, or pip install '.[{extra}]' in a clone"
+        called = max((name for name in COMMANDS if words[: len(name.split())] == name.split()), key=len)
+        package, extra = "tarazu", "mds,client"
+        if str(error.name).startswith("tarazu.") or COMMANDS[called][0].startswith(ANALYSIS):
+            package, extra = "tarazu-analysis", "whatif" if called == "whatif" else "sim,bursts"
+        part = f"the package {package}, or pip install '.[{extra}]' in a clone"
         print(f"tarazu {called}: expected {part}; found no {error.name}", file=sys.stderr)
         return BadInput.exit_status
 

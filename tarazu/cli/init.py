@@ -26,7 +26,7 @@ import msgspec
 from tarazu import config, durable
 from tarazu.cli.output import print_json, say
 from tarazu.config import files
-from tarazu.doctor import key_files, node, peers
+from tarazu.doctor import key_files, node, peers, units
 from tarazu.errors import BadInput
 from tarazu.wire import keys
 from tarazu.wire.security import is_local
@@ -57,6 +57,8 @@ class Outcome(msgspec.Struct):
     """What is in it."""
     keys: list[str] = []
     """That were made."""
+    directory: str = ""
+    """For keys from elsewhere, that was made."""
     connection: str = ""
     missing: list[Missing] = []
     next: str = ""
@@ -86,10 +88,14 @@ def execute(options: argparse.Namespace) -> int:
     here = node.Node(settings, frozenset(outcome.roles), root=Path(config.root()))
     if "mdsd" in outcome.roles:
         _make_keys(options.dry_run, outcome, here)
-    outcome.missing += [*_missing_keys(outcome, here, host), *_missing_units(outcome.roles, here)]
-    if not options.dry_run and not outcome.missing:
+    absent = list(_missing_keys(outcome, here, host))
+    if absent and not Path(here.settings.keys.directory).exists() and not outcome.keys:
+        _make_directory(options.dry_run, outcome, here)
+    outcome.missing += [*absent, *_missing_units(outcome.roles, here)]
+    would = options.dry_run and bool(outcome.text or outcome.keys or outcome.directory)
+    if not would and not outcome.missing:
         outcome.missing += _connection(outcome, here)
-    _say_next(options.dry_run, outcome)
+    _say_next(would, outcome)
     if options.json:
         print_json(outcome)
     else:
@@ -113,8 +119,12 @@ def _roles(options: argparse.Namespace, settings: config.Settings, asks: bool) -
                 raise BadInput("what the node is", f"one or several of {', '.join(ROLES)}", word)
         found, why = (answer, "answered") if answer else (found, why)
     if not found:
-        raise BadInput("--role", f"one or several of {', '.join(ROLES)}, for {why}", "none")
+        raise BadInput("--role", f"one or several of {', '.join(ROLES)}, for {why}{_nobody(asks)}")
     return Outcome(found, why)
+
+
+def _nobody(asks: bool) -> str:
+    return "" if asks else ", and standard input is no terminal, at which to ask"
 
 
 def _ask(question: str) -> str:
@@ -134,8 +144,11 @@ def _host(options: argparse.Namespace, roles: list[str], settings: config.Settin
     if not host and asks:
         host = _ask(f"On which node does tarazu-mdsd run? [{likely}] ").strip()
     host = host or likely
+    expected = "the name of the node where tarazu-mdsd runs"
+    if not host:
+        raise BadInput("--mdsd", f"{expected}, for no setting names one{_nobody(asks)}")
     if not HOST.fullmatch(host):
-        raise BadInput("--mdsd", "the name of the node where tarazu-mdsd runs", host or "none")
+        raise BadInput("--mdsd", expected, host)
     return host
 
 
@@ -195,6 +208,20 @@ def _make_keys(dry_run: bool, outcome: Outcome, here: node.Node) -> None:
             os.chown(path, *here.daemon_ids)
 
 
+def _make_directory(dry_run: bool, outcome: Outcome, here: node.Node) -> None:
+    """Into which keys are copied."""
+    outcome.directory = here.settings.keys.directory
+    if dry_run:
+        return
+    path = Path(outcome.directory)
+    try:
+        path.mkdir(parents=True)
+        if here.is_root and here.daemon_ids:
+            os.chown(path, *here.daemon_ids)
+    except OSError as error:
+        raise BadInput(str(path), "a directory that can be made, for keys", error.strerror) from None
+
+
 def _missing_keys(outcome: Outcome, here: node.Node, host: str) -> Iterator[Missing]:
     directory = Path(here.settings.keys.directory)
     if here.settings.keys.insecure or (is_local(here.settings.mdsd.requests) and not directory.exists()):
@@ -226,14 +253,13 @@ def _missing_keys(outcome: Outcome, here: node.Node, host: str) -> Iterator[Miss
 
 
 def _missing_units(roles: list[str], here: node.Node) -> Iterator[Missing]:
-    places = [
-        here.path(place) for place in ("etc/systemd/system", "usr/lib/systemd/system", "lib/systemd/system")
-    ]
     for role in roles:
-        unit = f"{node.BY_UNIT[role]}.service"
-        if here.has_systemd and not any((place / unit).exists() for place in places):
+        if here.has_systemd and not units.unit_file(here, node.BY_UNIT[role]):
             package = "tarazu-oss" if role == "oss" else "tarazu"
-            yield Missing(unit, f"install the package {package} (with pip: operator-guide.md, Install)")
+            yield Missing(
+                f"{node.BY_UNIT[role]}.service",
+                f"install the package {package} (with pip: operator-guide.md, Install)",
+            )
 
 
 def _connection(outcome: Outcome, here: node.Node) -> Iterator[Missing]:
@@ -251,14 +277,14 @@ def _connection(outcome: Outcome, here: node.Node) -> Iterator[Missing]:
     outcome.connection = "; ".join(f"{f.check}: {f.found}" for f in findings if f.verdict == "ok")
 
 
-def _say_next(dry_run: bool, outcome: Outcome) -> None:
-    if dry_run:
+def _say_next(would: bool, outcome: Outcome) -> None:
+    if would:
         outcome.next = "the same without --dry-run"
     elif outcome.missing:
         outcome.next = "what is missing, then `tarazu init` again"
     else:
-        units = [node.BY_UNIT[role] for role in outcome.roles]
-        idle = [unit for unit in units if not _runs(unit)]
+        names = [node.BY_UNIT[role] for role in outcome.roles]
+        idle = [unit for unit in names if not _runs(unit)]
         outcome.next = f"systemctl enable --now {' '.join(idle)}" if idle else "tarazu doctor"
 
 
@@ -281,6 +307,8 @@ def _print(outcome: Outcome, dry_run: bool) -> None:
     if outcome.keys:
         names = ", ".join(Path(path).name for path in outcome.keys)
         say(f"keys:      {would}made: {names} in {Path(outcome.keys[0]).parent}")
+    if outcome.directory:
+        say(f"keys:      their directory {outcome.directory} {'would be' if dry_run else 'was'} made")
     if outcome.connection:
         say(f"mdsd:      {outcome.connection}")
     for each in outcome.missing:

@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -115,6 +117,47 @@ def test_its_own_file_is_replaced_on_request_alone_and_keeps_its_rights(new: New
 def test_whoever_is_asked_nothing_has_to_say_the_role(new: New, said: Said) -> None:
     new.init(status=2)
     assert "--role: expected one or several of oss, mdsd, launch" in said()
+
+
+def test_with_closed_input_it_says_that_nobody_can_be_asked(new: New) -> None:
+    """`tarazu init <&-`: no traceback, and no 'none' that nobody has typed."""
+    for words, option in (((), "--role"), (("--role", "oss"), "--mdsd")):
+        command = [sys.executable, "-m", "tarazu", "init", "--config", str(new.file), *words]
+        done = subprocess.run(
+            ["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2 and done.stderr.startswith(f"tarazu init: {option}: expected "), done
+        assert done.stderr.endswith("standard input is no terminal, at which to ask\n"), done
+
+
+def test_keys_that_are_copied_as_it_says_have_a_directory(
+    new: New, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new.init("--role", "oss", "--mdsd", "mds1", "--dry-run", status=1)
+    assert f"{new.keys} would be made" in said() and not new.keys.exists()
+    own = os.getuid() + 1 if os.getuid() == 0 else os.getuid()
+    monkeypatch.setattr(init.node.Node, "daemon_ids", (own, os.getgid()))
+    new.init("--role", "oss", "--mdsd", "mds1", status=1)
+    told = said()
+    assert new.keys.is_dir() and new.keys.stat().st_uid == own and f"{new.keys} was made" in told
+    target = new.keys / "oss.key"
+    assert f"scp mds1:{target} {target}" in told
+    # A second time it is there.
+    new.init("--role", "oss", "--mdsd", "mds1", "--json", status=1)
+    assert json.loads(said())["directory"] == ""
+
+
+def test_a_dry_run_with_nothing_to_do_says_what_comes_next(new: New, said: Said) -> None:
+    new.init("--role", "mdsd", "--mdsd", "mds1")
+    said()
+    new.init("--role", "mdsd", "--dry-run")
+    assert said().splitlines()[-1] == "next:      systemctl enable --now tarazu-mdsd"
+    # What is missing here no run without --dry-run would make.
+    new.init("--role", "mdsd", "--role", "launch", "--dry-run")
+    (new.keys / "client.key").unlink()
+    said()
+    new.init("--role", "launch", "--dry-run", status=1)
+    assert said().splitlines()[-1] == "next:      what is missing, then `tarazu init` again"
 
 
 def test_the_role_follows_from_lustre(new: New, tmp_path: Path, said: Said) -> None:
