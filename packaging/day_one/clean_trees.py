@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
+import commands
 import contents
 import roots
 import tree
@@ -44,6 +46,14 @@ def _tarball(dist: Path, work: Path) -> None:
     subprocess.run(["rm", "-rf", root], check=True)
 
 
+def _commands(root: Path, python: str, package: str) -> None:
+    """Those that the package brings, tried with what is in the tree by now."""
+    if package in commands.MEANT:
+        shutil.copy(commands.__file__, root / "tmp")
+        (root / "tmp/tarazu.toml").touch()
+        roots.inside(root, python, "-I", "/tmp/commands.py", package, "/tmp/tarazu.toml")
+
+
 def _rpms(dist: Path, work: Path) -> None:
     root = work / "rpm"
     roots.glibc_only(root)
@@ -68,6 +78,8 @@ def _rpms(dist: Path, work: Path) -> None:
         # The tree's glibc is no package there.
         _rpm(root, "-i", "--nodeps", *files)
         roots.inside(root, *_imports(python, modules, more))
+        for name in names:
+            _commands(root, python, name)
         assert roots.inside(root, "/usr/bin/tarazu", "--version") == f"tarazu {tree.VERSION}\n"
     _rpm(root, "-V", "--nodeps", "tarazu-oss", "tarazu")
     _rpm(root, "-e", "--nodeps", *(package.name for package in reversed(contents.PACKAGES)))

@@ -16,16 +16,18 @@ import re
 import time
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.cli.history.chosen import home_of, user_named
 from tarazu.cli.output import Progress, print_json, print_table
 from tarazu.daemons.asking import view_in, view_of
 from tarazu.errors import BadInput
-from tarazu.report import report as reports
-from tarazu.report.report import Report, ReportScope
 from tarazu.run.job_log import Audit, Steps
 from tarazu.units import counted, figure, human_bytes, human_time
+
+if TYPE_CHECKING:
+    from tarazu.report.report import Report
 
 UNITS_S = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 MOST_REASONS = 15
@@ -47,9 +49,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
+    from tarazu.report import report as reports
+
     settings = config.load(options.config)
     now_s = time.time()
-    wanted = ReportScope(
+    wanted = reports.ReportScope(
         moment("--since", options.since, now_s),
         moment("--until", options.until, now_s) if options.until else now_s,
         options.application,

@@ -3,6 +3,7 @@ files would lie without tarazu.
 
 The model is given what the MDS shows: space, penalties, tunables. Where it computes the same weights, and the same
 penalty for each object, it is the allocator that runs here. Which files of which users come next nobody can tell.
+It is imported where there is something to compare, for an OSS has no numpy.
 """
 
 from __future__ import annotations
@@ -11,12 +12,10 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from tarazu.allocate import lsa
-from tarazu.allocate.lsa import Lsa, Used
 from tarazu.doctor.node import AS_ROOT, Finding, Node, ok, skip, warn
 from tarazu.errors import BadInput
 from tarazu.model import Ost, SystemView
@@ -25,6 +24,9 @@ from tarazu.stats.osp import Osps
 from tarazu.stats.params import barred, find, ost_target
 from tarazu.stats.qos_weights import UNIT_BYTES, OstWeight
 
+if TYPE_CHECKING:
+    from tarazu.allocate.lsa import Lsa, Used
+
 APART = 0.02
 """Of half of the OSTs, relative: by more the model is another allocator's. A few are apart whose space has changed."""
 FRESH_S = 60.0
@@ -32,7 +34,7 @@ FRESH_S = 60.0
 MOST_KIB = 2**44
 """Of one OST: no real one has more, and sums stay within 63 bits."""
 MOST_PENALTY = 2**55
-DEFAULTS = {"qos_prio_free": 90, "qos_threshold_rr": 17, "qos_maxage": lsa.MAXAGE_S}
+DEFAULTS = {"qos_prio_free": 90, "qos_threshold_rr": 17, "qos_maxage": 5}
 """What tarazu's own estimates suppose, as Lustre does where nobody has set them."""
 NO_FILE = "no lod.*.qos_ost_weights below {root}: Lustre has it since 2.16, on an MDS, for root"
 
@@ -185,6 +187,8 @@ class _Seen(NamedTuple):
         self, osts: Sequence[Ost], now_s: float = 0.0, *, loaded: bool = True, ageing: bool = True
     ) -> Lsa:
         """The allocator with these OSTs; loaded: with the MDS's penalties."""
+        from tarazu.allocate.lsa import Lsa, Used
+
         model = Lsa(
             SystemView("", now_s, tuple(osts)),
             threshold_rr=self.tunables["qos_threshold_rr"],
@@ -208,6 +212,8 @@ class _Seen(NamedTuple):
 def _compare(
     device: str, pool: str, seen: _Seen, members: Sequence[OstWeight], now_s: float | None
 ) -> Comparison:
+    from tarazu.allocate import lsa
+
     drawn_s = max(w.last_used_s for w in members)
     now = float(drawn_s if now_s is None else max(now_s, drawn_s))
     osts, indices = seen.now(), {w.ost for w in members}

@@ -20,7 +20,7 @@ from tarazu.doctor import (
     settings,
     units,
 )
-from tarazu.doctor.node import AS_ROOT, Finding, Node, warn
+from tarazu.doctor.node import AS_ROOT, Finding, Node, skip, warn
 
 Look = Callable[[Node], Iterable[Finding]]
 
@@ -69,6 +69,10 @@ def _guarded(topic: Topic, node: Node) -> Iterator[Finding]:
         yield from topic.look(node)
     except PermissionError as error:
         yield Finding(topic.name, "skip", f"{error.filename}: {error.strerror}", AS_ROOT)
+    except ModuleNotFoundError as error:
+        yield skip(
+            topic.name, f"needs {error.name}, which is not installed here", "install the package tarazu"
+        )
     except Exception as error:
         text = f"the check itself failed: {type(error).__name__}: {error}"
         yield warn(topic.name, text, "report this fault to tarazu's developers; the other checks are valid")
