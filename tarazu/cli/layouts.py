@@ -135,8 +135,10 @@ def execute(options: argparse.Namespace) -> int:
     site = _today(settings, options, target, notes)
     with Progress() as progress:
         for path in listing.sources(options.list):
-            _, odd = listing.read(path, halves, progress)
-            notes += [f"{path}: {counted(odd, 'line')} without a size, left out"] if odd else []
+            listed = listing.read(path, halves, progress)
+            notes += [f"{path}: {counted(listed.odd, 'line')} without a size, left out"] if listed.odd else []
+            if listed.directories:
+                notes.append(f"{path}: {counted(listed.directories, 'directory')}, left out")
         damaged: list[TarazuError] = []
         for number_of, path in enumerate(options.darshan, 1):
             progress(f"{number_of} of {counted(len(options.darshan), 'log')}")
