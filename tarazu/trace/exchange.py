@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import tempfile
@@ -19,6 +20,7 @@ from tarazu.trace.flat import (
     NamedRun,
     directory_cells,
     file_cells,
+    once,
     rows,
     run_cells,
     run_of,
@@ -26,6 +28,7 @@ from tarazu.trace.flat import (
     with_directories,
     with_files,
 )
+from tarazu.trace.runfile import encode_run
 from tarazu.trace.table import plain
 
 FORMATS = ("csv", "parquet", "json")
@@ -90,11 +93,11 @@ def read(path: Path) -> Iterator[NamedRun]:
         elif path.suffix == ".json":
             yield from _read_json(path)
         else:
-            seen = set[str]()
+            seen: dict[str, bytes] = {}
             for kept in runs(_read_rows(path), where):
-                if kept.run_id in seen:
+                content = hashlib.sha256(encode_run(kept.run)).digest()
+                if seen.setdefault(kept.run_id, content) != content:
                     raise TraceError(where, "the rows of each run one after another", kept.run_id)
-                seen.add(kept.run_id)
                 yield kept
 
 
@@ -118,8 +121,8 @@ def _read_tables(directory: Path) -> Iterator[NamedRun]:
     files = _by_run(of_files, bare, of_runs.name)
     made = _by_run(of_directories, bare, of_runs.name) if of_directories.exists() else {}
     for run_id, run in bare.items():
-        whole = with_files(run, files.pop(run_id, ()), str(of_files))
-        yield NamedRun(run_id, with_directories(whole, made.pop(run_id, ()), str(of_directories)))
+        whole = with_files(run, once(files.pop(run_id, ())), str(of_files))
+        yield NamedRun(run_id, with_directories(whole, once(made.pop(run_id, ())), str(of_directories)))
 
 
 def _by_run(path: Path, run_ids: Iterable[str], of_runs: str) -> dict[str, list[tuple[int, Row]]]:
@@ -153,7 +156,8 @@ def _read_csv(path: Path) -> Iterator[Row]:
     with open(path, encoding="utf-8-sig", newline="") as file:
         table = Csv(file, str(path), error=TraceError, any_order=True, longest_cell=_LONGEST_CELL)
         for row in table:
-            yield dict(zip(table.columns, row, strict=True))
+            if list(row) != list(table.columns):  # one export behind another
+                yield dict(zip(table.columns, row, strict=True))
 
 
 def _write_json(kept: Iterable[NamedRun], out: TextIO) -> None:

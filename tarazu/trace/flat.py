@@ -61,7 +61,8 @@ DIRECTORY_COLUMNS = directories.TABLE.arrow_types
 _OF_STEP = ("fs_name", "application", "uid", "job_id", "array_job", "array_index", "ranks", "nodes")
 _TEXTS = ("fs_name", "application", "job_id", "array_job", "source")
 _NAMES = ("key", "precise", "loose")
-_ID = re.compile(r"[0-9A-Za-z.]{1,64}-([0-9a-f]{4,64})")
+_ID = re.compile(r"[0-9A-Za-z.]{1,64}-([0-9A-Za-z][0-9A-Za-z_+.%~-]{3,127})")
+"""Start and id, which has a process's number or a host's name in it where `tarazu run` made it."""
 
 
 class NamedRun(NamedTuple):
@@ -120,8 +121,7 @@ def runs(of: Iterable[Mapping[str, Any]], where: str) -> Iterator[NamedRun]:
         lines = list(group)
         number, first = lines[0]
         run = run_of(first, f"{where}, row {number}")
-        if _empty(first.get("key")):
-            lines = []
+        lines = [] if _empty(first.get("key")) else once(lines)
         yield NamedRun(str(first.get("run_id") or ""), with_files(run, lines, where))
 
 
@@ -163,6 +163,27 @@ def with_directories(run: RunRecord, lines: Sequence[tuple[int, Mapping[str, Any
     """The run with the directories of (number, row). Raises TraceError."""
     made = _read(lines, where, DIRECTORY_COLUMNS, directories.row_reader())
     return msgspec.structs.replace(run, directories=tuple(made))
+
+
+def once(lines: Sequence[tuple[int, Mapping[str, Any]]]) -> Sequence[tuple[int, Mapping[str, Any]]]:
+    """The rows of a run that is there several times, as where exports were put together, as those of one."""
+    again = next((at for at, line in enumerate(lines) if at and line[1] == lines[0][1]), len(lines))
+    if again == len(lines) or len(lines) % again:
+        return lines
+    same = all(line[1] == lines[at % again][1] for at, line in enumerate(lines))
+    return lines[:again] if same else lines
+
+
+def alike(one: RunRecord, other: RunRecord) -> bool:
+    """Whether an export says the same of both, but for the user; where one has no directories, of their files."""
+    runs = [run_cells(NamedRun("", run)) | {"uid": 0} for run in (one, other)]
+    if runs[0] != runs[1] or len(one.files) != len(other.files):
+        return False
+    if one.directories and other.directories:
+        directories = [list(map(directory_cells, run.directories)) for run in (one, other)]
+        if directories[0] != directories[1]:
+            return False
+    return all(file_cells(a) == file_cells(b) for a, b in zip(one.files, other.files, strict=True))
 
 
 def _read(

@@ -5,6 +5,7 @@ A run is known by the content of its log, or by the id that it was exported with
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections import Counter
@@ -17,10 +18,11 @@ import msgspec
 from tarazu.errors import TarazuError, TraceError
 from tarazu.model import JobStep
 from tarazu.trace import exchange
-from tarazu.trace.history import History
+from tarazu.trace.flat import alike
+from tarazu.trace.history import SUFFIX, History
 from tarazu.trace.places import Place, PlaceKeys, find_places, whereabouts
 from tarazu.trace.records import RunRecord
-from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run, read_header, reader
+from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run, read_header, read_run, reader
 from tarazu.units import counted
 
 if TYPE_CHECKING:
@@ -95,7 +97,9 @@ class Importer:
         try:
             if exchange.is_exported(source):
                 for kept in exchange.read(source):
-                    yield self._keep(source, self._adopted(kept.run), kept.id)
+                    run = self._adopted(kept.run)
+                    there = self._exported(run)
+                    yield _taken(source, "known", run, there) if there else self._keep(source, run, kept.id)
             else:
                 yield from self._log(source)
         except TarazuError as error:
@@ -198,6 +202,16 @@ class Importer:
     def _newer(self, run: RunRecord, path: Path) -> int:
         kept = self.history.paths(run.step.fs_name, run.step.application)
         return sum(other.name > path.name for other in kept)
+
+    def _exported(self, run: RunRecord) -> Path | None:
+        """The file of the run of which this one is the export: it holds more than an export, and stays."""
+        same_start = self.history.path_of(run, "").name.removesuffix(SUFFIX)
+        for path in self.history.paths(run.step.fs_name, run.step.application):
+            if path.name.startswith(same_start):
+                with contextlib.suppress(TraceError):
+                    if alike(read_run(path), run):
+                        return path
+        return None
 
     def _recorded(self, run: RunRecord) -> Path | None:
         """The file of the run that `tarazu run` recorded of the same step, if there is one."""

@@ -129,7 +129,10 @@ def as_text(**changes: object) -> str:
         (as_text().replace("application", "program"), r"x\.csv, row 1: expected the columns"),
         (as_text() + "1,2\n", r"x\.csv:3: expected 45 columns, found '1,2'"),
         (
-            as_text() + as_text(run_id="b-1").splitlines()[1] + "\n" + as_text().splitlines()[1],
+            as_text()
+            + as_text(run_id="b-1").splitlines()[1]
+            + "\n"
+            + as_text(size_bytes="5").splitlines()[1],
             "one after another",
         ),
         ("\0\0", "expected"),

@@ -14,12 +14,16 @@ from tarazu.model import JobStep
 from tarazu.predict import aipa
 from tarazu.predict.accuracy import walk_forward
 from tarazu.run.command_line import job_step
+from tarazu.trace import exchange
 from tarazu.trace.darshan.log import DarshanLog, DarshanMount
 from tarazu.trace.darshan.read import read
 from tarazu.trace.darshan_runs import run_of
+from tarazu.trace.flat import NamedRun
 from tarazu.trace.history import History
 from tarazu.trace.places import Place, PlaceKeys, find_places
+from tarazu.trace.runfile import read_run
 from tarazu.trace.training import Importer, TakenRun, TrainingRules, sources, tally
+from tests.trace.test_history import sample
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
 UID = read(DATA / "series_ckpt_0_b2048k.darshan").uid
@@ -220,9 +224,6 @@ def test_command_lines_of_logs_are_read_as_those_of_tarazu_run() -> None:
 
 
 def test_an_exported_history_moves_to_another_home(tmp_path: Path) -> None:
-    from tarazu.trace import exchange
-    from tarazu.trace.flat import NamedRun
-
     take(tmp_path / "old", logs("ckpt"))
     old = History(tmp_path / "old")
     kept = [
@@ -242,6 +243,47 @@ def test_an_exported_history_moves_to_another_home(tmp_path: Path) -> None:
     assert [p.name for p in History(tmp_path / "new").paths("lustre", "ckpt")] == [
         p.name for p in old.paths("lustre", "ckpt")
     ]
+
+
+@pytest.mark.parametrize("format", exchange.FORMATS)
+def test_ones_own_export_is_there_already(tmp_path: Path, format: str) -> None:
+    """Under the names that `tarazu run` gives to runs, which hold more than an export does."""
+    history = History(tmp_path / "history")
+    for at, id in enumerate(
+        ["17-abcdef", "4711-012345", "20261122T183000-17-abcdef-login1", "d1b8f4c52d940704"]
+    ):
+        run = sample(1e9 + at, application=("one", "two")[at % 2])
+        history.append(msgspec.structs.replace(run, ost_bytes={0: 4096}), id)
+    kept = [NamedRun(p.stem, read_run(p)) for app in ("one", "two") for p in history.paths("lustre", app)]
+    before = {p: p.read_bytes() for p in history.directory.rglob("*.run")}
+    export = tmp_path / f"all.{format}"
+    exchange.write_file(kept, format, export)
+    exchange.write_tables(kept, format, tmp_path / "tables")
+    for source in (export, tmp_path / "tables", export):
+        assert tally(take(history.directory, [source])) == {"known": 4}
+    renamed = [one._replace(run_id=f"run{at}") for at, one in enumerate(kept)]
+    exchange.write_file([*renamed, NamedRun("new", sample(2e9))], format, export)
+    assert tally(take(history.directory, [export])) == {"imported": 1, "known": 4}
+    assert tally(take(history.directory, [export], application="other")) == {"imported": 5}
+    assert tally(take(history.directory, [export], application="other")) == {"known": 5}
+    after = {p: p.read_bytes() for p in history.directory.rglob("*.run")}
+    assert after | before == after and len(after) == 4 + 1 + 5
+
+
+def test_exports_that_were_put_together_are_read_as_one(tmp_path: Path) -> None:
+    whole = tmp_path / "all.csv"
+    exchange.write_file([NamedRun("a-0001", sample(1e9)), NamedRun("b-0002", sample(2e9))], "csv", whole)
+    header, *rows = whole.read_text().splitlines(keepends=True)
+    first = [row for row in rows if row.startswith("a")]
+    for content in (
+        [header, *rows, header, *rows],
+        [header, *rows, *rows],
+        [header, *first, *first, *rows[len(first) :]],
+    ):
+        (tmp_path / "both.csv").write_text("".join(content))
+        taken = take(tmp_path / "history", [tmp_path / "both.csv"], dry_run=True)
+        assert [t.files for t in taken if t.outcome == "imported"] == [len(sample().files)] * 2
+        assert {t.outcome for t in taken} <= {"imported", "known"}
 
 
 def test_a_log_of_one_process_has_no_ranks_as_the_recorder_has_it(tmp_path: Path) -> None:
