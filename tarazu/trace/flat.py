@@ -121,8 +121,8 @@ def runs(of: Iterable[Mapping[str, Any]], where: str) -> Iterator[NamedRun]:
         lines = list(group)
         number, first = lines[0]
         run = run_of(first, f"{where}, row {number}")
-        lines = [] if _empty(first.get("key")) else once(lines)
-        yield NamedRun(str(first.get("run_id") or ""), with_files(run, lines, where))
+        of_files = () if _empty(first.get("key")) else once(lines)
+        yield NamedRun(str(first.get("run_id") or ""), with_files(run, of_files, where))
 
 
 def run_of(cells: Mapping[str, Any], where: str) -> RunRecord:
