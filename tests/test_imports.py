@@ -142,7 +142,7 @@ MAY_IMPORT["cli"] = BASE | {
 }
 MAY_IMPORT["sim"] = BASE | {
     *("allocate", "batch", "cli", "daemons", "drawing", "flows", "forwarding", "layout", "native", "predict"),
-    *("report", "stats", "store", "trace", "tune", "why", "wire"),
+    *("report", "run", "stats", "store", "trace", "tune", "why", "wire"),
 }
 """Room → the rooms of tarazu that it may import (itself always)."""
 MAY_ASK: dict[str, set[str]] = {

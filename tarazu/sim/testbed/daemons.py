@@ -6,17 +6,20 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tarazu.errors import TarazuError
+from tarazu.sim.testbed import processes
 from tarazu.sim.testbed.directory import Directory
 from tarazu.sim.testbed.processes import Daemon
 from tarazu.wire import local
 from tarazu.wire.channel import connect
 from tarazu.wire.messages import ViewReply
 
-READY_S = 60.0
-ANSWER_S = 10.0
+READY_S = 600.0
+"""Longest wait for what comes by itself on a machine that does anything else: until then nothing is wrong."""
+ANSWER_S = 30.0
 RULES_S = "0.5"
 """Between two questions for rules of a server."""
 LNETCTL = Path(__file__).with_name("lnetctl.py")
@@ -119,21 +122,48 @@ def mdsd_view(testbed: Directory) -> ViewReply:
 
 
 def wait_until_ready(testbed: Directory) -> None:
-    """Until mdsd has heard of every OST and clientd has loaded its model. Raises TarazuError."""
+    """Until mdsd has heard of every OST and clientd has loaded its model. Raises TarazuError, at once when a daemon has
+    ended.
+    """
+
+    def problem() -> str:
+        view, status = mdsd_view(testbed).view, _asked(testbed, local.StatusQuery())
+        known = len(view.osts) if view else 0
+        if known < len(testbed.oss_of_ost):
+            return f"{known} OSTs known"
+        ready = isinstance(status, local.StatusAnswer) and status.ready
+        return "" if ready else "clientd's forecasts not ready"
+
+    until(testbed, "its daemons to be ready", problem)
+
+
+def until(testbed: Directory, expected: str, problem: Callable[[], str]) -> None:
+    """Asks again and again until there is no problem left; a TarazuError is one. Raises TarazuError after `READY_S`, at
+    once when a daemon of the testbed has ended.
+    """
     deadline = time.monotonic() + READY_S
-    problem = "no answer"
-    while time.monotonic() < deadline:
+    while True:
         try:
-            view, status = mdsd_view(testbed).view, _asked(testbed, local.StatusQuery())
-            known = len(view.osts) if view else 0
-            ready = isinstance(status, local.StatusAnswer) and status.ready
-            if known == len(testbed.oss_of_ost) and ready:
-                return
-            problem = f"{known} OSTs known"
+            found = problem()
         except TarazuError as error:
-            problem = str(error)
+            found = str(error)
+        if not found:
+            return
+        ended = _ended(testbed)
+        if ended or time.monotonic() > deadline:
+            raise TarazuError(f"testbed: expected {expected}, found {ended or found}")
         time.sleep(0.2)
-    raise TarazuError(f"testbed: expected its daemons to be ready in {READY_S:g} s, found {problem}")
+
+
+def _ended(testbed: Directory) -> str:
+    """Which of the daemons without which nothing is ready is gone, and its last line; empty: none."""
+    servers = [f"tarazu-ossd-{name}" for name in testbed.oss_names if name not in testbed.dead()]
+    states = processes.states(testbed.directory)
+    for name in ("tarazu-mdsd", f"tarazu-clientd-{testbed.client_names[0]}", *servers):
+        if states.get(name, 0) is None:
+            log = (testbed.directory / "log" / f"{name}.log").read_text(errors="replace").strip()
+            return f"{name} ended: {log.rpartition(chr(10))[2]}"
+    return ""
 
 
 def _asked(testbed: Directory, question: local.LocalMessage) -> local.LocalMessage:

@@ -15,7 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-_STOP_TIMEOUT_S = 5.0
+STOP_S = 30.0
+"""What a daemon gets to end by itself; on an idle machine it takes a tenth of a second."""
+KILLED_S = 600.0
+"""And what the kernel gets to take a killed one away."""
 _PF_EXITING = 0x4
 """In the flags of /proc/PID/stat."""
 
@@ -84,7 +87,7 @@ def running(directory: Path, name: str) -> int | None:
     return noted[0]
 
 
-def _wait_until_gone(directory: Path, name: str, timeout_s: float = _STOP_TIMEOUT_S) -> bool:
+def _wait_until_gone(directory: Path, name: str, timeout_s: float = KILLED_S) -> bool:
     noted = _noted(directory, name)
     deadline = time.monotonic() + timeout_s
     while noted is not None and not _gone(*noted):
@@ -139,12 +142,13 @@ def _reap(pid: int) -> None:
 
 
 def stop(directory: Path, except_names: Collection[str] = ()) -> list[str]:
-    """SIGTERM, then SIGKILL after five seconds; returns the names of those that ran."""
+    """SIGTERM, then SIGKILL after `STOP_S`; returns the names of those that ran."""
     victims = {name: running(directory, name) for name in _names(directory) if name not in except_names}
     alive = {name: pid for name, pid in victims.items() if pid is not None}
     for pid in alive.values():
         _signal(pid, signal.SIGTERM)
-    deadline = time.monotonic() + _STOP_TIMEOUT_S
+        _signal(pid, signal.SIGCONT)  # one that was stopped ends too
+    deadline = time.monotonic() + STOP_S
     for name, pid in alive.items():
         if not _wait_until_gone(directory, name, max(0.0, deadline - time.monotonic())):
             _signal(pid, signal.SIGKILL)

@@ -17,7 +17,7 @@ import msgspec
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.model import Layout
 from tarazu.sim.testbed import commands, lov, processes, tunables
-from tarazu.sim.testbed.daemons import daemon_commands
+from tarazu.sim.testbed.daemons import READY_S, daemon_commands
 from tarazu.sim.testbed.directory import ClientJob, Config, Directory, MdtSettings, Settings
 from tarazu.sim.testbed.library import FLAGS, MAX_MDTS, Mds, library_directory
 from tarazu.sim.testbed.lov import parse_layout
@@ -45,7 +45,6 @@ OF_A_NODE = (
     "TARAZU_MOUNTS",
 )
 """Variables that a node has, or another one has not."""
-_START_TIMEOUT_S = 30.0
 
 
 class Testbed(MdtControl):
@@ -238,18 +237,19 @@ class Testbed(MdtControl):
         """What lies where now."""
         return usage(self)
 
-    def refresh(self, timeout_s: float = 300.0) -> None:
+    def refresh(self, timeout_s: float = READY_S) -> None:
         """Returns after the server has seen everything that lies in the mount now; the allocator takes it into account
         at once, not only 10 s after it did last.
         """
         ticks = self.directory / "run" / "ticks"
-        pid = processes.running(self.directory, SERVER)
-        if pid is None:
-            raise Unavailable(f"{self.directory}: the testbed's server is not running")
         before, deadline = int(ticks.read_text()), time.monotonic() + timeout_s
         while int(ticks.read_text()) < before + 2:
+            if (pid := processes.running(self.directory, SERVER)) is None:
+                raise Unavailable(f"{self.directory}: the testbed's server is not running")
             if time.monotonic() > deadline:
-                raise Unavailable(f"{self.directory}: the testbed's server did not refresh in {timeout_s} s")
+                raise Unavailable(
+                    f"{self.directory}: the testbed's server did not refresh in {timeout_s:g} s"
+                )
             os.kill(pid, signal.SIGUSR1)
             time.sleep(0.01)
         self.mds.look()
@@ -401,7 +401,7 @@ def _start_server(testbed: Testbed) -> None:
     command = [sys.executable, "-m", "tarazu.sim.testbed.server", str(testbed.directory)]
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     processes.start(testbed.directory, [processes.Daemon(SERVER, command, environment)])
-    deadline = time.monotonic() + _START_TIMEOUT_S
+    deadline = time.monotonic() + READY_S
     while not (testbed.directory / "run" / "ticks").exists():
         if processes.running(testbed.directory, SERVER) is None or time.monotonic() > deadline:
             log = (testbed.directory / "log" / f"{SERVER}.log").read_text()[-2000:]

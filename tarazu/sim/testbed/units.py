@@ -17,13 +17,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tarazu.sim.testbed import processes
-from tarazu.sim.testbed.daemons import daemon_commands, program
+from tarazu.sim.testbed.daemons import READY_S, daemon_commands, program
 from tarazu.sim.testbed.testbed import Testbed, open_testbed
 
 UNITS = Path(__file__).parents[2] / "daemons" / "systemd"
 NAMED = ("tarazu-ossd", "tarazu-announcer")
 """Programs that take the node's name from `--name`; the host's is the same one for all of a testbed's nodes."""
-READY_S = 60.0
 ENABLED = "etc/systemd/system/multi-user.target.wants"
 NOT_FOUND, NOT_ACTIVE, USAGE = 5, 3, 1
 
