@@ -1,11 +1,14 @@
 """Why files are left to Lustre: every reason there is, in one word and in one sentence.
 
-`tarazu run` writes the word into the job's line, `tarazu job show` prints the sentence, docs/errors.md lists both. A
-reason comes from the placement library (an outcome, `trace.records.OUTCOMES`), from clientd or mdsd (the status of a
-plan), or with one file of a plan (a text, which begins with a key of TEXTS).
+The leader decides at the end of a step (`tarazu.run.not_placed`), of what came of each create (an outcome,
+`trace.records.OUTCOMES`), of what clientd and mdsd answered (the status of a plan), and of what a plan says of one file
+(a text, which begins with a key of TEXTS). The reason stands in the run and in the job's line, where all others read
+it. docs/errors.md lists the words.
 """
 
 from __future__ import annotations
+
+import msgspec
 
 OBSERVING = "observing"
 ADVISING = "advising"
@@ -28,6 +31,9 @@ REFUSED = "refused"
 OVERTAKEN = "overtaken"
 PARTLY = "partly"
 SETTINGS = "wrong settings"
+FORECAST_FAILED = "forecast failed"
+NOT_SEEN = "not seen"
+UNUSABLE = "plan unusable"
 
 REASONS = {
     OBSERVING: ("run.mode is observe: files are recorded, not placed", "set run.mode to place"),
@@ -83,7 +89,7 @@ REASONS = {
         "fewer stripes per file (layout.stripe_count)",
     ),
     SILENT: (
-        "clientd or mdsd did not answer",
+        "clientd or mdsd did not answer, or failed",
         "`tarazu status`; `systemctl status tarazu-clientd`, on mdsd's node tarazu-mdsd",
     ),
     BUSY: (
@@ -107,6 +113,18 @@ REASONS = {
         "nothing; layout.lists says which components are placed",
     ),
     SETTINGS: ("the settings cannot be read", "`tarazu config check`"),
+    FORECAST_FAILED: (
+        "the forecast failed, or took more than its time or memory",
+        "`tarazu history predict APP`; the log of tarazu-clientd",
+    ),
+    UNUSABLE: (
+        "a plan came, and could not be checked or written down as a map",
+        "`tarazu.log` beside `jobs.log` says why",
+    ),
+    NOT_SEEN: (
+        "files were planned, and the placement library saw none of them",
+        "`tarazu job check-app PROGRAM`: static programs do not load it; or they were made elsewhere",
+    ),
 }
 """Word → (one sentence without a full stop, what to do)."""
 
@@ -129,6 +147,10 @@ ON_MDT = "all of it lies on the MDT (DoM)"
 NO_USABLE_OST = "no usable OST"
 MORE_STRIPES = "the default's stripes, all files together, are more than a plan holds; fewer balance worse"
 LIBLUSTREAPI = "liblustreapi: "
+ITS_OST = "its OST "
+"""Before the index of one that it was planned on, and what has become of that."""
+FAILED_FORECAST = "the forecast failed: "
+"""Before what clientd says of one that failed."""
 NO_RIGHT = "this user may not choose an MDT (mdt.*.enable_remote_dir_gid)"
 """EPERM of a directory that was to be made on an MDT."""
 MAY_NOT_CHOOSE = f"{NO_RIGHT}, as the last run was told"
@@ -151,6 +173,8 @@ TEXTS = {
     LIBLUSTREAPI: REFUSED,
     "the default layout": OWN_LAYOUT,  # layout.manager, layout.rules
     "layout of rule": OWN_LAYOUT,
+    FAILED_FORECAST: FORECAST_FAILED,
+    ITS_OST: NO_ROOM,
     "run.": EXCLUDED,  # config.taking_part names the setting
     "stopped by ": DISABLED,  # store.stop
     "mdsd: no OSS has reported ": UNKNOWN,  # clientd's planner
@@ -203,4 +227,36 @@ def of_plan(status: str, reason: str) -> str:
 
 def sentence(word: str) -> str:
     """The word and what it means; the word alone where it is another version's."""
-    return f"{word}: {REASONS[word][0]}" if word in REASONS else word
+    return str(NotPlaced(word))
+
+
+LONGEST_DETAIL = 400
+SKIPPED = (
+    "",
+    "the program sets a layout of its own",
+    "the mode that the program asks for has no write permission for its owner",
+    "the file system takes no layouts from this user",
+    "the program appends, for which the MDS has a layout of its own",
+    "it is no file that can have a layout",
+    "libc opens it by itself (fopen, freopen)",
+    "it had a layout when the placement library saw it first",
+)
+"""Why the placement library skipped a file, by the number in its record (docs/formats.md, "Spool")."""
+
+
+class NotPlaced(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why files were not placed."""
+
+    word: str
+    """One of REASONS."""
+    detail: str = ""
+    """What happened in this case, without a full stop."""
+
+    def __str__(self) -> str:
+        detail = self.detail or REASONS.get(self.word, ("",))[0]
+        return f"{self.word}: {detail}" if detail else self.word
+
+
+def of_file_in_plan(text: str) -> NotPlaced:
+    """Of what a plan says of a file that it leaves to Lustre."""
+    return NotPlaced(of_text(text) or NOT_EXPECTED, text[:LONGEST_DETAIL])

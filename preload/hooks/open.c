@@ -62,7 +62,7 @@ static int after_open(int fd, const struct tz_call *call)
         return fd;
     if (tz_opening_begin(&opening, call)) {
         if (opening.creates && opening.create.outcome != TZ_UNMANAGED) {
-            opening.create.outcome = TZ_SKIPPED; /* it exists with a layout already */
+            tz_skipped(&opening.create, TZ_HAS_LAYOUT);
             opening.create.found = TZ_FOUND_NOT;
             opening.create.row_id = 0;
         }

@@ -68,7 +68,7 @@ static FILE *place_stream(struct tz_opening *opening, const char *mode)
 static void leave_to_libc(struct tz_opening *opening)
 {
     if (opening->place)
-        opening->create.outcome = TZ_SKIPPED;
+        tz_skipped(&opening->create, TZ_BY_LIBC);
     opening->place = false;
 }
 

@@ -59,7 +59,7 @@ static int leave_alone(struct tz_create *c, int fd)
 
     if (now >= 0 && (now & O_ASYNC) && !(c->call.flags & O_ASYNC))
         syscall(SYS_fcntl, fd, F_SETFL, now & ~(long)O_ASYNC);
-    c->outcome = TZ_SKIPPED;
+    tz_skipped(c, TZ_NOT_PLAIN);
     return fd;
 }
 

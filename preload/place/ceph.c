@@ -139,7 +139,7 @@ static void place(struct tz_create *c, const struct tz_plan *plan, int fd, uint1
         c->outcome = TZ_RACED; /* somebody has written already */
     } else if (error == EOPNOTSUPP || error == ENOTTY || error == ENOSYS) {
         tz_store(&mount->foreign, 1);
-        c->outcome = TZ_SKIPPED;
+        tz_skipped(c, TZ_NO_LAYOUTS);
     } else {
         refused(c, error);
         /* The key of this client lacks `p` here, unless an access list of the directory made the file read-only. */

@@ -17,6 +17,16 @@ struct tz_plan {
 
 /* What came of it: docs/formats.md, "Spool". */
 enum tz_outcome { TZ_UNMANAGED, TZ_HIT, TZ_LATE, TZ_MISS, TZ_REFUSED, TZ_ADVISED, TZ_SKIPPED, TZ_RACED, TZ_PARTLY };
+/* Why a file was skipped: in its record instead of an error number (docs/formats.md, "Spool"). */
+enum tz_skip {
+    TZ_OWN_LAYOUT = 1,
+    TZ_NOT_WRITABLE,
+    TZ_NO_LAYOUTS,
+    TZ_APPENDED,
+    TZ_NOT_PLAIN,
+    TZ_BY_LIBC,
+    TZ_HAS_LAYOUT,
+};
 enum tz_existence { TZ_PERHAPS, TZ_FRESH, TZ_EXISTED };
 
 /* An open or mkdir as the application asked for it. */
@@ -45,6 +55,12 @@ struct tz_create {
     bool shared; /* by the plan */
     int32_t mdt; /* of a directory: on which it was put, -1: not known */
 };
+
+static inline void tz_skipped(struct tz_create *c, enum tz_skip why)
+{
+    c->outcome = TZ_SKIPPED;
+    c->refusal = (uint16_t)why;
+}
 
 /* The open call of the application, with other flags. */
 int tz_call_open(const struct tz_call *call, int flags);

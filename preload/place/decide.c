@@ -72,6 +72,18 @@ static enum tz_found find(const struct tz_create *c, const struct tz_map *map, s
     return found;
 }
 
+/* A file that its owner may not write can be given no layout (the MDS refuses), and not be opened again either. */
+static enum tz_skip why_skipped(const struct tz_create *c)
+{
+    bool own = (c->call.flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE;
+
+    if (own && c->where.mount->kind == TZ_LUSTRE)
+        return TZ_OWN_LAYOUT;
+    if (!(c->call.mode & ~get_umask() & S_IWUSR))
+        return TZ_NOT_WRITABLE;
+    return tz_load(&c->where.mount->foreign) ? TZ_NO_LAYOUTS : (enum tz_skip)0;
+}
+
 bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
 {
     const struct tz_map *map;
@@ -81,11 +93,10 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
     c->outcome = TZ_UNMANAGED;
     if (tz_config.mode == TZ_OBSERVE || !tz_config.map[0])
         return false;
-    c->outcome = TZ_SKIPPED;
-    /* A file that its owner may not write can be given no layout (the MDS refuses), and not be opened again either. */
-    if ((lustre && (flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE) || !(c->call.mode & ~get_umask() & S_IWUSR) ||
-        tz_load(&c->where.mount->foreign))
+    if (why_skipped(c)) {
+        tz_skipped(c, why_skipped(c));
         return false;
+    }
     c->outcome = TZ_LATE;
     map = tz_current_map(c->scratch, &c->said);
     if (!map)
@@ -97,9 +108,10 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
         return false;
     c->row_id = plan->row.id;
     c->shared = plan->layout.shared;
-    c->outcome = TZ_SKIPPED;
-    if (lustre && (flags & O_APPEND) && !tz_layout_last_list(&plan->layout))
-        return false; /* the MDS has a rule of its own for files that are appended to */
+    if (lustre && (flags & O_APPEND) && !tz_layout_last_list(&plan->layout)) {
+        tz_skipped(c, TZ_APPENDED); /* the MDS has a rule of its own for files that are appended to */
+        return false;
+    }
     c->outcome = tz_config.mode == TZ_PLACE ? TZ_HIT : TZ_ADVISED;
     return tz_config.mode == TZ_PLACE;
 }

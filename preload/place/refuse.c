@@ -31,7 +31,7 @@ void tz_refused(struct tz_create *c, int error)
 {
     tz_mount_doubt(c->where.mount, error);
     c->outcome = tz_load(&c->where.mount->foreign) ? TZ_SKIPPED : TZ_REFUSED;
-    c->refusal = c->outcome == TZ_REFUSED ? (uint16_t)error : 0;
+    c->refusal = c->outcome == TZ_REFUSED ? (uint16_t)error : TZ_NO_LAYOUTS;
     c->lov_length = 0;
 }
 

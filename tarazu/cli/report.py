@@ -124,11 +124,17 @@ def _print(found: Report) -> None:
         print(
             "\ngain: runs that would have been faster; placed: share of the bytes that would have been placed"
         )
+    if found.not_placed:
+        print()
+        print_table(
+            ("not placed, because", "runs", "files", "bytes"),
+            [(of.why, of.runs, of.files, human_bytes(of.bytes)) for of in found.not_placed],
+        )
     if found.reasons:
         print()
         shown = found.reasons[:MOST_REASONS]
         print_table(
-            ("why not", "runs", "files", "bytes"),
+            ("would not be placed now, because", "runs", "files", "bytes"),
             [(of.why, of.runs, of.files, human_bytes(of.bytes)) for of in shown],
         )
         if len(found.reasons) > len(shown):

@@ -38,6 +38,10 @@ def execute(options: argparse.Namespace) -> int:
         meant = did_you_mean(options.run, own.applications(settings))
         raise TarazuError(f"{options.run}: expected a run of yours that ended, found none{meant}")
     run = runs[-1]
+    if (step := own.unseen_after(settings, run, options.run)) is not None:
+        raise TarazuError(
+            f"{step.application}, {step.at}: {step.said['why']}: whether it was slow is not known"
+        )
     found = explained(settings, run)
     if options.json:
         of = {"run": run.id, "application": run.application, "fs_name": run.fs_name, "job": run.job_id}

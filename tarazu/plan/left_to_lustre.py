@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
@@ -16,7 +17,8 @@ from tarazu.config.taking_part import why_not_key
 from tarazu.errors import TarazuError
 from tarazu.layout.objects import asked_osts, explicit_components
 from tarazu.left import COMPRESSED, ERASURE_CODED, MIRRORED, NO_OSTS, UNKNOWN_KIND
-from tarazu.model import FilePlacement, Forecast, Layout
+from tarazu.model import FileName, FilePlacement, Forecast, Layout
+from tarazu.names import to_text
 from tarazu.store import placement_map
 from tarazu.store.rows import NewFile
 from tarazu.wire.bounds import MAX_COMPONENTS, MAX_LAYOUTS, MAX_STRIPES
@@ -26,6 +28,8 @@ log = logging.getLogger("tarazu.clientd")
 
 MOST_REASONS = 5
 """Told to the leader with one plan, the commonest ones."""
+MOST_NAMES = 10_000
+"""Files left to Lustre that the leader is told by name; of further ones only how many."""
 ODD = {"erasure-coded": ERASURE_CODED, "compressed": COMPRESSED, "mirrored": MIRRORED}
 
 
@@ -82,6 +86,21 @@ def commonest(left: Counter[str]) -> dict[str, int]:
     most = dict(left.most_common(MOST_REASONS))
     rest = left.total() - sum(most.values())
     return most | {"other reasons": rest} if rest else most
+
+
+def left_names(
+    files: Iterable[tuple[str, FileName]], known: Mapping[str, tuple[FileName, ...]] = MappingProxyType({})
+) -> dict[str, tuple[FileName, ...]]:
+    """Why files are left to Lustre → which, `MOST_NAMES` in all; `known`: the first of them."""
+    names: dict[str, list[FileName]] = {why: list(of) for why, of in known.items()}
+    room = MOST_NAMES - sum(map(len, names.values()))
+    for why, name in files:
+        if room <= 0:
+            break
+        if all(to_text(text) == text for text in (name.key, name.precise, name.loose)):
+            names.setdefault(why, []).append(name)
+            room -= 1
+    return {why: tuple(of) for why, of in names.items()}
 
 
 def checked(

@@ -25,7 +25,7 @@ from tarazu.run.plan.default_layouts import default_layouts
 from tarazu.stats import client
 from tarazu.store.summed import summary
 from tarazu.trace.history import History
-from tarazu.trace.records import FileRecord, RunRecord
+from tarazu.trace.records import FileRecord, NotPlacedFiles, RunRecord
 from tarazu.units import TIB, counted
 from tarazu.why.causes import causes
 from tarazu.wire.local import DirectoryLayouts
@@ -95,7 +95,7 @@ class Report(msgspec.Struct, frozen=True):
     applications: tuple[ApplicationReport, ...]
     runs: tuple[Replayed, ...]
     reasons: tuple[Reason, ...]
-    """Why files were, or would have been, left to Lustre; the most bytes first."""
+    """Why files would be left to Lustre now; the most bytes first."""
     steps: job_log.Steps
     audit: job_log.Audit | None
     rests_on: tuple[str, ...]
@@ -106,6 +106,8 @@ class Report(msgspec.Struct, frozen=True):
     directories: tuple[DirectoriesReport, ...] = ()
     """Of applications that made any, and the MDTs that these lay on."""
     runs_with_directories: tuple[DirectoriesOfRun, ...] = ()
+    not_placed: tuple[Reason, ...] = ()
+    """Why files of these runs really were not placed, by the word; the most files first."""
 
 
 def report(
@@ -131,6 +133,7 @@ def report(
     looked = _Looked(client.mounts(root))
     known: dict[str, Around] = {}
     runs_of: dict[tuple[str, str], list[RunRecord]] = {}
+    asked_of: list[RunRecord] = []
     for fs_name, application in past.applications():
         if wanted.application in ("", application) and wanted.fs_name in ("", fs_name):
             runs_of[fs_name, application] = past.runs(fs_name, application, problem=problems.append)
@@ -147,6 +150,7 @@ def report(
         for number, i in enumerate(inside):
             progress(f"{application} on {fs_name}: run {number + 1} of {len(inside)}")
             looked.run = runs[i]
+            asked_of.append(runs[i])
             replayed.append(replay(runs[i], runs[:i], known[fs_name]))
             weights = settings.allocate.weights
             if made := mdts.of_run(runs[i], runs[:i], known[fs_name].view, weights):
@@ -163,7 +167,29 @@ def report(
         tuple(sorted(_slow(runs_of, wanted), key=lambda of: -of.start_s)),
         mdts.summed(made_in),
         tuple(made_in),
+        _not_placed(asked_of),
     )
+
+
+def _not_placed(runs: Sequence[RunRecord]) -> tuple[Reason, ...]:
+    """As the runs have it; of several of one word the detail of the most files."""
+    groups: defaultdict[str, list[tuple[int, NotPlacedFiles]]] = defaultdict(list)
+    for number, run in enumerate(runs):
+        for of in run.not_placed:
+            groups[of.why.word].append((number, of))
+    reasons = []
+    for of_word in groups.values():
+        _, most = max(of_word, key=lambda item: item[1].files)
+        others = len({of.why for _, of in of_word}) - 1
+        reasons.append(
+            Reason(
+                f"{most.why}{f', and {others} others' if others else ''}",
+                len({number for number, _ in of_word}),
+                sum(of.files for _, of in of_word),
+                sum(of.bytes for _, of in of_word),
+            )
+        )
+    return tuple(sorted(reasons, key=lambda of: -of.files))
 
 
 def _slow(runs_of: Mapping[tuple[str, str], Sequence[RunRecord]], wanted: ReportScope) -> Iterator[SlowRun]:

@@ -25,7 +25,10 @@ from tarazu.trace.history import KEEP_RUNS, id_of
 
 if TYPE_CHECKING:
     from tarazu.run.plan.accepted import Plans
-    from tarazu.trace.records import RunRecord
+    from tarazu.trace.records import NotPlacedFiles, RunRecord
+
+MOST_PROBLEMS = 3
+"""In the job's line; `tarazu.log` has all."""
 
 
 def finish(step: Step, status: int, started_s: float) -> None:
@@ -33,22 +36,27 @@ def finish(step: Step, status: int, started_s: float) -> None:
     if step.nodes and step.nodes.ids:
         with contextlib.suppress(TarazuError):  # else silence ends it
             step.reports.nodes_ended(step.nodes.ids)
+    from tarazu.run import not_placed
+
     paths, problem = _spools(step)
     stopped = _stopped(step)
-    if not (paths or problem or stopped) and step.directories.spool:
+    planned = any(plans.planned_files for plans in step.plans) and step.mode == "place"
+    if not (paths or problem or stopped or planned) and step.directories.spool:
         give_back(step, step.schedules)  # nothing of it was to be recorded
         if status:
             _sweep(step)
         return
     runs, damaged = _parse(step, paths, problem, status, started_s)
+    runs = [not_placed.decided(step, run, stopped) for run in runs]
     used = [run for run in runs if run.files or run.directories]
+    unseen = not_placed.unseen(step, runs, stopped) if step.mode == "place" else []
     if status or any(run.unended for run in runs):
         _sweep(step, used)
-    give_back(step, step.schedules.keys() - {run.step.fs_name for run in used})
-    if not used and step.directories.spool and not damaged and not stopped:
+    give_back(step, step.schedules.keys() - {run.step.fs_name for run in used}, unseen)
+    if not (used or damaged or stopped or unseen) and step.directories.spool:
         return
     problems = [p for p in (*(s.problem for s in step.schedules.values()), *step.problems.noted) if p]
-    summary = _summary_line(step, used or runs[:1], problems, stopped)
+    summary = _summary_line(step, used or runs[:1], problems, stopped, unseen)
     append_line(step.state_dir / "jobs.log", summary)
     for run in used:
         step.problems.guard(_remember, step, run)
@@ -61,10 +69,12 @@ def _sweep(step: Step, runs: Sequence[RunRecord] = ()) -> None:
         step.problems.guard(step.maps.sweep, step.mounts, shared)
 
 
-def give_back(step: Step, fs_names: Iterable[str]) -> None:
-    """Nothing was created of what was planned on these file systems."""
+def give_back(step: Step, fs_names: Iterable[str], unseen: Sequence[NotPlacedFiles] = ()) -> None:
+    """Nothing was created of what was planned on these file systems. `unseen`: of all of them."""
+    told = {of.why.word: of.files for of in unseen}
     for fs_name in fs_names:
-        step.problems.guard(step.reports.give_back, step.schedules[fs_name].plans.promises)
+        if step.problems.guard(step.reports.give_back, step.schedules[fs_name].plans.promises, told):
+            told = {}
 
 
 def remove(step: Step) -> None:
@@ -131,7 +141,7 @@ def _remember(step: Step, run: RunRecord) -> None:
     path = step.history.append(noted[-1], id_of(step.run_id))
     step.history.prune(run.step.fs_name, run.step.application, KEEP_RUNS)
     schedule = step.schedules.get(run.step.fs_name)
-    if schedule and schedule.plans.plan_ids:
+    if schedule and (schedule.plans.plan_ids or step.mode != "observe"):
         step.reports.report(schedule.plans, path)
 
 
@@ -169,21 +179,26 @@ def _directories(plans: Plans, name: str, runs: Sequence[RunRecord]) -> list[str
     return said
 
 
-def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str], stopped: str) -> str:
-    """One line per job step: what was created, what was placed, what it is expected to cost.
+def _summary_line(
+    step: Step,
+    runs: Sequence[RunRecord],
+    problems: Sequence[str],
+    stopped: str,
+    unseen: Sequence[NotPlacedFiles] = (),
+) -> str:
+    """One line per job step: what was created, what was placed and why not all, what it is expected to cost.
 
-    `stopped`: who stopped tarazu, and why, as far as this node saw.
+    `stopped`: who stopped tarazu, and why, as far as this node saw. `unseen`: files of no run.
     `runs`: of each file system that was used, one at least. Where several are mounted the line names those in use, and
     what is said of plans where it is of more than one.
     """
-    from tarazu.run import why as step_why
-    from tarazu.trace.records import OUTCOMES
+    from tarazu.trace.records import OUTCOMES, said_of, summed
 
     used = [run.step.fs_name for run in runs]
     tallies = sum((Counter(run.outcomes) for run in runs), Counter[str]())
     counts = " ".join(f"{name}={tallies[name]}" for name in OUTCOMES if tallies[name])
     files = [file for run in runs for file in run.files]
-    asked = [p for p in step.plans if p.last and (p.last_placed or p.step.fs_name in used)]
+    asked = [p for p in step.plans if p.last_placed or p.step.fs_name in used]
     several = len({*used, *(p.step.fs_name for p in asked)}) > 1
     states, costs, bounds = [], [], []
     for p in asked:
@@ -191,15 +206,11 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
         if p.last:
             because = f" because={name}{p.last.reason!r}" if p.last.reason else ""
             states.append(f"plan={name}{p.last.status!r}{because}")
+        elif step.mode != "observe":
+            why = step.schedules[p.step.fs_name].why_nothing()
+            states.append(f"plan={name}'none' because={name}{str(why)!r}")
         if p.last_placed and p.last_placed.stripes:
             states.append(f"stripes={name}{p.last_placed.stripes!r}")
-        if p.left:
-            # Plans count files that they expected, some in more than one plan: no more were left than were made.
-            own = [run for run in runs if run.step.fs_name == p.step.fs_name]
-            most = sum(len(run.files) - run.outcomes.get("hit", 0) for run in own)
-            why = ", ".join(f"{text} ({min(count, most)})" for text, count in p.left.most_common(3))
-            if most:
-                states.append(f"left={name}{min(p.left.total(), most)} because={why!r}")
         states += _directories(p, name, runs)
         if p.left_osts:
             gone = ", ".join(f"{index} ({kind})" for index, kind in sorted(p.left_osts.items())[:5])
@@ -212,8 +223,8 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
     if step.job.job_id:
         where += f"job={one_line(step.job.job_id).replace(' ', '_')} "
     run = runs[0]
-    if why := step_why.word(step, runs, stopped):
-        states.append(f"why={why!r}")
+    if not_placed := summed((*(of for each in runs for of in each.not_placed), *unseen)):
+        states.append(f"left={sum(of.files for of in not_placed)} why={said_of(not_placed)!r}")
     if stopped or run.passed_over:
         states.append(f"stopped={stopped or 'for a while'!r}")
     if run.passed_over:  # a process that began after the stop opens no spool, and counts nothing
@@ -223,4 +234,5 @@ def _summary_line(step: Step, runs: Sequence[RunRecord], problems: Sequence[str]
         f"ranks={run.step.ranks} files={len(files)} bytes={sum(f.size_bytes for f in files)} {counts} "
         f"{' '.join(states)} record={run.mode} exit={run.exit_status}"
     )
-    return " ".join(text.split()) + (f" problem={problems[0]!r}" if problems else "")
+    of_problems = "; ".join(dict.fromkeys(problems[:MOST_PROBLEMS]))
+    return " ".join(text.split()) + (f" problem={of_problems!r}" if problems else "")

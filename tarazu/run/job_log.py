@@ -18,6 +18,7 @@ from statistics import median
 import msgspec
 
 from tarazu import trusted
+from tarazu.left import OBSERVING
 from tarazu.run.problems import before
 
 MOST_BYTES = 256 << 20
@@ -39,7 +40,7 @@ class Lines(msgspec.Struct):
     """Numbers of lines that cannot be read."""
     problem: str = ""
     why: Counter[str] = Counter()
-    """Why steps had no plan or only a part of one, or requests were not allocated → how many."""
+    """Why files of steps were not placed, or requests not allocated → how many steps, or requests."""
 
 
 class Steps(Lines):
@@ -80,14 +81,12 @@ def steps(path: Path, since_s: float, until_s: float, application: str = "") -> 
 
 
 def _reasons(fields: list[tuple[str, str]]) -> Iterator[str]:
-    """Of one step. A `because` belongs to the field before it."""
-    last = ("", "")
+    """Of one step."""
     for name, value in fields:
-        if name == "because" and last[0] == "plan" and last[1] not in ("planned", "forecast"):
-            yield f"plan {last[1]}: {value}"
+        if name == "why" and not value.startswith(OBSERVING):
+            yield value
         elif name in ("stopped", "problem"):
             yield f"{name}: {value}"
-        last = (name, value)
 
 
 def audit(path: Path, since_s: float, until_s: float, uid: int | None = None) -> Audit:

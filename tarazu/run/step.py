@@ -89,17 +89,20 @@ class Step:
         self.schedules = {name: self._schedule(name, self.maps) for name in self.fs_names}
         for fs_name, schedule in self.schedules.items():
             if self.used and fs_name not in self.used:
-                schedule.leave_out()
+                schedule.leave_out(f"none of the newest runs of {self.job.application} wrote to {fs_name}")
             self.problems.in_background(schedule.keep)
 
     def _schedule(self, fs_name: str, maps: MapWriter) -> PlanSchedule:
         from tarazu.run.plan.accepted import Plans
         from tarazu.run.plan.asking import PlanQuestion
         from tarazu.run.plan.schedule import PlanSchedule
+        from tarazu.run.plan.waiting import Waiting
 
         job = msgspec.structs.replace(self.job, fs_name=fs_name)
         its = [mount for mount in self.mounts if mount.fs_name == fs_name]
-        asking = PlanQuestion(self.settings, job, its, self.root, place=self.mode != "observe")
+        asking = PlanQuestion(
+            self.settings, job, its, self.root, place=self.mode != "observe", waiting=Waiting()
+        )
         plans = Plans(asking, maps)
         return PlanSchedule(
             plans, self.history, self.over, self.problems, self.reports, self.site, self.elapsed_s

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from tarazu import ranges
+from tarazu.left import NotPlaced
 from tarazu.malformed import described
 from tarazu.model import ANY_RANK, LONGEST_ID, JobStep
 from tarazu.trace.phases.phase import Phase
@@ -136,6 +137,17 @@ class DirectoryRecord(MadeRecord, frozen=True, omit_defaults=True, gc=False):
     """Index of the MDT that it was given; -1: not known."""
 
 
+class NotPlacedFiles(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Files of a run that were not placed for one reason."""
+
+    why: NotPlaced
+    files: Unsigned
+    bytes: Bytes = 0
+    places: str = ""
+    """Which of `RunRecord.files` they are, folded, from 0; empty for opens that were not recorded, and where they are
+    too many to be named."""
+
+
 class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """One run of a job step: what was known before it, and the files that it created."""
 
@@ -172,6 +184,8 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """In the order in which they were first asked for."""
     directories_left_out: Unsigned = 0
     """Further ones, for which a history has no room: those with the fewest creates."""
+    not_placed: tuple[NotPlacedFiles, ...] = ()
+    """Why files were not placed, the reason of most files first; none of runs of earlier versions."""
 
     @property
     def complete(self) -> bool:
@@ -188,6 +202,35 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     def directory_outcomes(self) -> dict[str, int]:
         """The same of the directories that the run made; those that were there before are none of them."""
         return _outcomes([d for d in self.directories if not d.existed])
+
+
+def why_of(run: RunRecord, place: int) -> NotPlaced | None:
+    """Why one of its files was not placed; None where it was, or nobody knows."""
+    for of in run.not_placed:
+        try:
+            if any(first <= place <= last for first, last in ranges.spans(of.places)):
+                return of.why
+        except ValueError:
+            continue
+    return None
+
+
+def summed(parts: Iterable[NotPlacedFiles], *, by_word: bool = False) -> list[NotPlacedFiles]:
+    """Of several runs: those of one reason, or of one word, together, most files first; without places."""
+    groups: dict[NotPlaced, tuple[int, int]] = {}
+    for of in parts:
+        why = NotPlaced(of.why.word) if by_word else of.why
+        files, size = groups.get(why, (0, 0))
+        groups[why] = files + of.files, min(size + of.bytes, LARGEST_BYTES)
+    together = [NotPlacedFiles(why, files, size) for why, (files, size) in groups.items()]
+    return sorted(together, key=lambda of: -of.files)
+
+
+def said_of(not_placed: Sequence[NotPlacedFiles]) -> str:
+    """Why files were not placed, in a line; empty where all were."""
+    if len(not_placed) < 2:
+        return "".join(str(of.why) for of in not_placed)
+    return "; ".join(f"{of.why} ({of.files})" for of in not_placed)
 
 
 def _outcomes(records: Iterable[FileRecord | DirectoryRecord]) -> dict[str, int]:

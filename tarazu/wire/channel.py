@@ -161,7 +161,14 @@ class Channel:
             if answer is None:
                 raise
         else:
-            answer = self.receive()
+            return self.answer()
+        return self._usable(answer)
+
+    def answer(self) -> LocalMessage:
+        """The next message of an answer. Raises as `ask`."""
+        return self._usable(self.receive())
+
+    def _usable(self, answer: LocalMessage) -> LocalMessage:
         if isinstance(answer, Failed):
             raise Unavailable(f"clientd: {answer.reason}")
         if isinstance(answer, Busy):

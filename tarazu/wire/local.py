@@ -81,6 +81,15 @@ class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     """Of the file system. With `ceph` the client has no list of targets: mdsd's is all there is."""
     part: str = ""
     """What is wanted: DIRECTORIES, FILES, or all. Of no histories but their first lines the directories are known."""
+    stages: bool = False
+    """PlanStages are wanted before the answer."""
+
+
+class PlanStage(msgspec.Struct, frozen=True, tag="plan-stage"):
+    """Before a PlanReply: what clientd does now. Who waits in vain knows for whom."""
+
+    stage: str
+    """`turn` (other plans come first), `forecast`, `mdsd` (asked how the file system is), `allocation`, `writing`."""
 
 
 class DirectoriesWanted(msgspec.Struct, frozen=True, tag="directories?"):
@@ -172,6 +181,8 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     """Why directories are left to Lustre's own balance; these three as in `messages.AllocationReply`."""
     part: str = ""
     """As asked for; empty: this is all, as always of a clientd that knows no parts."""
+    left_names: dict[str, tuple[FileName, ...]] = {}
+    """As `left`, the files by name, as far as they are not too many, and their names are UTF-8."""
     odd: tuple[int, ...] = ()
     """On the way only: places in `files` whose names are those of `names.to_text`."""
 
@@ -187,6 +198,8 @@ class StepProgress(msgspec.Struct, frozen=True, tag="step-progress", omit_defaul
     """Request id → (place in that request, size in bytes); at most MAX_CLOSED in all."""
     ended: bool = False
     """It does not run any more, and there is no run to report: nothing is promised any longer."""
+    not_placed: dict[str, int] = {}
+    """With `ended`: word of `tarazu.left` → files that were planned, and of which there is no run."""
 
 
 class StepNodes(msgspec.Struct, frozen=True, tag="step-nodes", omit_defaults=True):
@@ -298,6 +311,7 @@ LocalMessage = (
     | PlanReply
     | StepProgress
     | StepNodes
+    | PlanStage
     | TargetsWait
     | TargetsNews
     | StepReport

@@ -50,7 +50,7 @@ def osts_of(loop: Loop) -> list[tuple[int, ...]]:
 def test_what_gains_nothing_is_left_to_lustre(loop: Loop) -> None:
     line = run_twice(loop)
     assert f"plan={LEFT_TO_LUSTRE!r} because={AS_GOOD!r}" in line
-    assert "hit" not in line and f" why={NO_GAIN!r} " in line
+    assert "hit" not in line and f'why="{NO_GAIN}: {AS_GOOD}"' in line
     shown = loop.tarazu("job", "show", line.split()[1]).stdout
     assert f"{FILES} of {FILES} files left to Lustre: no gain: Lustre's own allocator does as well" in shown
     assert loop.json("db", "show", "--app", "job")["plan"]["status"] == LEFT_TO_LUSTRE

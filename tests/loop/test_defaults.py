@@ -133,6 +133,6 @@ def test_why_a_file_is_left_to_lustre_is_said(placed: Loop) -> None:
     shown = placed.tarazu("db", "show", "--app", "defaults").stdout
     assert all(f"left to Lustre: {why}" in shown for why in LEFT.values())
     line = (placed.home / "jobs.log").read_text().splitlines()[-1]
-    assert "plan='planned'" in line and f"left={len(LEFT)} because=" in line
+    assert "plan='planned'" in line and f"left={len(LEFT)} why=" in line
     (explained,) = placed.json("explain", placed.mount() / "small" / "f")["file"]
     assert json.dumps(explained["left_because"]) == json.dumps(LEFT["small"])

@@ -16,7 +16,8 @@ from tarazu.sim.testbed import Testbed
 
 LINE = re.compile(
     r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d \S+ app=(?P<app>\S+) mode=(?P<mode>\w+) ranks=1 files=(?P<files>\d+) "
-    r"bytes=(?P<bytes>\d+) (?P<outcomes>(?:[\w]+=\d+ ?)+)why='[\w ]+' record=(?:full|light) exit=(?P<exit>\d+)"
+    r"bytes=(?P<bytes>\d+) (?P<outcomes>(?:[\w]+=\d+ ?)+)(?:plan='none' because='[^']+' )?left=\d+ why='[^']+' "
+    r"record=(?:full|light) exit=(?P<exit>\d+)"
 )
 
 

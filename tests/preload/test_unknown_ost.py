@@ -20,6 +20,7 @@ from tarazu.model import Component, FileName, JobStep, Layout
 from tarazu.run.plan.accepted import Plans
 from tarazu.run.plan.asking import PlanQuestion
 from tarazu.run.plan.map_writer import MapWriter
+from tarazu.run.plan.waiting import Waiting
 from tarazu.sim.testbed import Testbed
 from tarazu.stats import client
 from tarazu.store.control import write_control
@@ -76,7 +77,9 @@ class Here:
         step = JobStep(fs_name=bed.fs_name, uid=0, application="x", job_id="", ranks=1, nodes=1, start_s=0.0)
         directory.mkdir()
         write_control(directory)
-        asking = PlanQuestion(Settings(), step, [mount], str(bed.client_root()), place=True)
+        asking = PlanQuestion(
+            Settings(), step, [mount], str(bed.client_root()), place=True, waiting=Waiting()
+        )
         self.plans = Plans(asking, MapWriter(directory))
         self.fs = client.file_system(bed.fs_name, str(bed.client_root()))
 

@@ -90,7 +90,7 @@ def test_a_slow_ost_is_what_placement_gains_by(site: Path, capsys: pytest.Captur
 def test_the_table_for_people(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = report(site, capsys, "--application", "ior")
     assert "5 runs" in out
-    assert "small" not in out.split("why not")[0]
+    assert "small" not in out.split("would not be placed")[0]
     assert "first run: nothing to forecast from" in out
     assert "jobs.log: there is none" in out
     assert "a model of Lustre's allocator stands" in out
@@ -123,7 +123,7 @@ def test_reasons_of_steps_are_read_from_jobs_log(tmp_path: Path) -> None:
     rest = "ranks=4 files=4 bytes=9 unmanaged=4"
     log.write_text(
         f"{stamp} r1 app=my app mode=place {rest} plan=scratch:'unavailable' because=scratch:\"clientd: isn't up\" "
-        f"record=full exit=0 problem='one: two'\n"
+        f"left=4 why=\"daemon silent: clientd: isn't up\" record=full exit=0 problem='one: two'\n"
         f"{stamp} r2 app=ior mode=observe {rest} record=full exit=0\n"
         f"{stamp} r3 app=ior mo\n"
         f"2001-01-01T00:00:00 r4 app=ior mode=observe {rest} record=full exit=0\n"
@@ -131,7 +131,7 @@ def test_reasons_of_steps_are_read_from_jobs_log(tmp_path: Path) -> None:
     found = job_log.steps(log, NOW - 60, NOW + 60)
     assert (found.lines, found.damaged, found.modes) == (2, [3], {"place": 1, "observe": 1})
     assert found.why == {
-        "plan scratch:unavailable: scratch:clientd: isn't up": 1,
+        "daemon silent: clientd: isn't up": 1,
         "problem: one: two": 1,
     }
     assert job_log.steps(log, NOW - 60, NOW + 60, "ior").lines == 1

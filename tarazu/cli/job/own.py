@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -17,6 +18,7 @@ from tarazu.allocate.quality import ost_cost
 from tarazu.cli import disable
 from tarazu.config import Settings
 from tarazu.errors import StoreError, TarazuError, TraceError
+from tarazu.left import NOT_SEEN
 from tarazu.run import job_log
 from tarazu.run.problems import before
 from tarazu.stats import client
@@ -24,9 +26,11 @@ from tarazu.store import control
 from tarazu.store.control import of_job
 from tarazu.store.placed import ost_bytes
 from tarazu.trace.history import History, id_of
-from tarazu.trace.records import RunRecord
+from tarazu.trace.records import RunRecord, summed, why_of
 from tarazu.trace.runfile import MAX_RUN_BYTES, read_header, read_run, reader
 
+MOST_SEARCHED = 5
+"""Newest runs of each application in which a file is looked for."""
 MOST_RUNS = 2_000
 """Newest runs of each application among which a job's are looked for."""
 _LINE = re.compile(r"(\S+) (\S+) app=(.*) mode=(\w+) (.*)")
@@ -79,6 +83,8 @@ class Ended(msgspec.Struct, frozen=True):
     ost_bytes: dict[int, int]
     """Of files whose layout was read back after placing."""
     ost_cost: float | None
+    not_placed: dict[str, int] = {}
+    """Why files were not placed → how many, most files first."""
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -90,6 +96,11 @@ class Line(msgspec.Struct, frozen=True):
     at: str
     said: dict[str, str]
     """Its fields by name: plan, because, left, stopped, problem …; of those that come twice the last."""
+
+    @property
+    def unseen(self) -> bool:
+        """Files were planned, and the placement library saw none."""
+        return self.said.get("why", "").startswith(NOT_SEEN)
 
 
 def newest(settings: Settings, application: str | None = None) -> str | None:
@@ -159,6 +170,41 @@ def ended(settings: Settings, wanted: str, names: Iterable[str] = ()) -> list[En
     return sorted(runs, key=lambda run: run.start_s)
 
 
+def unseen_after(settings: Settings, run: Ended, named: str) -> Line | None:
+    """The newest step after this run of those that were meant, where of its planned files none was seen."""
+    log = [line for line in lines(settings) if line.application == run.application or not named]
+    newest = log[-1] if log else None
+    if newest is None or not newest.unseen or id_of(newest.run) == run.id.partition("-")[2]:
+        return None
+    return newest if named in ("", newest.application) else None
+
+
+def not_placed(settings: Settings, fs_name: str, key: str) -> tuple[str, str]:
+    """(the name in its history of the newest run that made a file, why it was not placed; empty: it was, or nobody
+    knows); both empty where no run of the newest ones made it. Raises TraceError.
+    """
+    history = History(Path(settings.run.history_dir).expanduser())
+    paths = [
+        path
+        for fs, application in history.applications()
+        if fs == fs_name
+        for path in history.paths(fs, application)[-MOST_SEARCHED:]
+    ]
+    name = os.fsencode(key.rpartition("/")[2])
+    for path in sorted(paths, key=lambda path: path.name, reverse=True):
+        try:
+            if name not in path.read_bytes():
+                continue
+            run = read_run(path)
+        except (TraceError, OSError):
+            continue
+        for place, file in enumerate(run.files):
+            if file.key == key:
+                why = why_of(run, place)
+                return path.stem, str(why) if why else ""
+    return "", ""
+
+
 def of_name(settings: Settings, name: str) -> list[Ended]:
     """Runs of a job, of a run's name, else of the newest job of an application of that name; oldest first."""
     if runs := ended(settings, name, [line.run for line in lines(settings, name)]):
@@ -218,6 +264,7 @@ def _ended(path: Path, run: RunRecord) -> Ended:
         run.outcomes,
         placed,
         ost_cost(osts | placed) if known and osts else None,
+        {str(of.why): of.files for of in summed(run.not_placed)},
     )
 
 

@@ -11,23 +11,17 @@ from tarazu.config import Settings
 from tarazu.errors import TarazuError
 from tarazu.stats import client
 from tarazu.store.stop import site_stop
-from tarazu.trace.records import OUTCOMES
 
 
 def sentence(line: Line) -> str:
     """Of a step that ended; empty where nothing was left."""
-    word = line.said.get("why", "")
-    files, hits = (int(n) if n.isdecimal() else 0 for n in (line.said.get(k, "0") for k in ("files", "hit")))
-    if not word or (files and files <= hits):
+    why = line.said.get("why", "")
+    count, files = line.said.get("left", ""), line.said.get("files", "0")
+    if not why:
         return ""
-    of = f"{files - hits} of {files} files left to Lustre" if files else "left to Lustre"
-    return f"{of}{'' if _of_all(line) else ', mostly'}: {left.sentence(word)}"
-
-
-def _of_all(line: Line) -> bool:
-    """Whether the word can be that of every file that was left, not only of most."""
-    others = [line.said[name] for name in OUTCOMES if name != "hit" and name in line.said]
-    return len(others) <= 1 and line.said.get("left") in (None, *others)
+    of = "1 file" if count == files == "1" else f"{count} of {files} files"
+    seen = count.isdecimal() and files.isdecimal() and int(count) <= int(files)
+    return f"{f'{of} ' if seen else ''}left to Lustre: {left.sentence(why)}"
 
 
 def untouched(settings: Settings) -> str:

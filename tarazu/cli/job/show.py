@@ -28,6 +28,7 @@ from tarazu.daemons.asking import TIMEOUT_S
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.names import did_you_mean
 from tarazu.store.stop import site_stop
+from tarazu.trace.history import id_of
 from tarazu.units import counted, figure, human_bytes, human_time
 from tarazu.wire import local
 from tarazu.wire.channel import connect
@@ -144,6 +145,7 @@ def _running(steps: Sequence[own.Running]) -> Iterator[str]:
 
 
 def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line], why: Mapping[str, str]) -> Iterator[str]:
+    told = {id_of(run) for run in log}
     if runs:
         yield f"{counted(len(runs), 'run')} ended"
         yield from table_lines(
@@ -172,6 +174,9 @@ def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line], why: Mapping[
                     f"  {run.application} on {run.fs_name}: OSTs {ranges.fold(sorted(run.ost_bytes))}, "
                     f"{human_bytes(most)} at most on one"
                 )
+            if run.not_placed and run.id.partition("-")[2] not in told:
+                left_out = "; ".join(f"{why} ({counted(n, 'file')})" for why, n in run.not_placed.items())
+                yield f"  {run.application} on {run.fs_name}: left to Lustre: {left_out}"
             if run.id in why:
                 yield f"  {run.application} on {run.fs_name}: {why[run.id]}"
     for line in log.values():

@@ -30,10 +30,10 @@ from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.filesystem import ceph
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
-from tarazu.left import GAINS_NOTHING, LEFT_TO_LUSTRE
+from tarazu.left import FAILED_FORECAST, GAINS_NOTHING, LEFT_TO_LUSTRE
 from tarazu.model import DirectorySpec, FilePlacement, Forecast, JobStep, Layout
 from tarazu.plan.configure import Configured, layout_policy
-from tarazu.plan.left_to_lustre import as_the_site_wants, checked, commonest
+from tarazu.plan.left_to_lustre import as_the_site_wants, checked, commonest, left_names
 from tarazu.predict.waves import waves
 from tarazu.store.database import open_database
 from tarazu.store.rows import NewFile
@@ -99,14 +99,17 @@ class Planner:
         note: Callable[[Sequence[str]], None] = lambda _problems: None,
         *,
         large: bool = False,
+        tell: Callable[[str], None] = lambda _stage: None,
     ) -> local.PlanReply:
         """Forecast the step's files, store them, have them placed. Never raises for want of a peer or a forecast.
 
-        `descriptors`: of the histories, oldest first; `note` is called with problems with them; `large`: they are.
+        `descriptors`: of the histories, oldest first; `note` is called with problems with them; `large`: they are;
+        `tell` is called with what is done now (`local.PlanStage`).
         """
         step = msgspec.structs.replace(request.step, uid=uid)
         if request.attempt and request.place:
             # A plan that is asked for again and again while mdsd is away or busy costs and stores nothing.
+            tell("mdsd")
             try:
                 with self.mdsd.connection() as mdsd:
                     now = self.mdsd.view(mdsd, step.fs_name)
@@ -134,6 +137,7 @@ class Planner:
             request.part,
         )
         request_id = uuid.uuid4().hex
+        tell("forecast")
         with ExitStack() as stack:
             try:
                 # Its process has no more to do once the layouts are known.
@@ -148,7 +152,9 @@ class Planner:
                     if not summary.files and not made.expected:
                         return outline
                     mdsd = stack.enter_context(self.mdsd.connection())
+                    tell("mdsd")
                     known, problem = self._view(mdsd, request)
+                    tell("writing")
                     targets = usable_or_active(known, request, outline.forecast_bytes)
                     counts = known is not None and known.counts
                     policy, stripes = self._policy(mdsd, request, summary, counts, request_id, uid)
@@ -163,8 +169,10 @@ class Planner:
                     stripes = "; ".join(filter(None, (stripes, chosen.stripes)))
                     outline = msgspec.structs.replace(outline, stripes=stripes)
             except ForecastFailed as error:
-                return local.PlanReply("nothing", str(error))
-            return self._store_and_place(step, request, expected, made, outline, mdsd, problem, request_id)
+                return local.PlanReply("nothing", FAILED_FORECAST + str(error))
+            return self._store_and_place(
+                step, request, expected, made, outline, mdsd, problem, request_id, tell
+            )
 
     def _view(self, mdsd: Requester, request: local.PlanRequest) -> tuple[messages.ViewReply | None, str]:
         """What mdsd knows of the file system; and why it need not be asked for a placement."""
@@ -222,15 +230,18 @@ class Planner:
         mdsd: Requester,
         problem: str,
         request_id: str,
+        tell: Callable[[str], None],
     ) -> local.PlanReply:
         answers: list[messages.AllocationReply] = []
         wishes = [(e.forecast, e.layout, e.own) for e in expected if e.layout]
         if request.attempt and request.place and (wishes or made.wanted):
             # Only what comes of it is stored: attempts in vain would push out plans that were in force.
+            tell("allocation")
             answer = self._allocate(step, wishes, made, mdsd, problem, request, request_id)
             if answer.status != "allocated":
                 return msgspec.structs.replace(outline, status=answer.status, reason=answer.reason)
             answers.append(answer)
+            tell("writing")
         with given_back(mdsd, answers), open_database(self.settings.clientd.database) as database:
             database.prune(
                 step,
@@ -245,12 +256,14 @@ class Planner:
                 (r, e.forecast, e.layout) for r, e in zip(row_ids, expected, strict=True) if e.layout
             ]
             left = Counter(e.left_because for e in expected if not e.layout)
-            reply = msgspec.structs.replace(outline, plan_id=plan_id, left=commonest(left))
+            names = left_names((e.left_because, e.forecast.name) for e in expected if not e.layout)
+            reply = msgspec.structs.replace(outline, plan_id=plan_id, left=commonest(left), left_names=names)
             if not request.place or not (placeable or made.wanted):
                 status = "forecast" if not request.place else LEFT_TO_LUSTRE
                 database.set_allocation(plan_id, status=status, reason=outline.stripes)
                 return msgspec.structs.replace(reply, status=status)
             if not answers:
+                tell("allocation")
                 answers.append(self._allocate(step, wishes, made, mdsd, problem, request, request_id))
             answer = answers[0]
             named = (
@@ -265,7 +278,11 @@ class Planner:
             status = LEFT_TO_LUSTRE if no_gain else answer.status
             allocated, refused = checked(placeable, answer.osts, ost_count, answer.left)
             left.update(refused.values())
-            reply = msgspec.structs.replace(reply, left=commonest(left))
+            left_too = ((refused[row_id], of.name) for row_id, of, _ in placeable if row_id in refused)
+            reply = msgspec.structs.replace(
+                reply, left=commonest(left), left_names=left_names(left_too, names)
+            )
+            tell("writing")
             database.set_allocation(
                 plan_id,
                 status=status,

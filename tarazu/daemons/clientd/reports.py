@@ -13,14 +13,15 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tarazu.daemons.clientd.notices import Notices
 from tarazu.daemons.clientd.stored_plans import StoredPlans
 from tarazu.daemons.shares import Share
 from tarazu.errors import Busy, StoreError
-from tarazu.trace.records import OUTCOMES, RunRecord
+from tarazu.left import REASONS
+from tarazu.trace.records import LARGEST_BYTES, OUTCOMES, RunRecord, summed
 from tarazu.trace.runfile import read_run
 from tarazu.wire import local
 from tarazu.wire.said import SaidOnce
@@ -63,6 +64,8 @@ class ReportWorkers:
         self.files = dict.fromkeys(OUTCOMES, 0)
         """Of ended steps, by what became of them; as their users' histories say."""
         self.bytes = dict.fromkeys(OUTCOMES, 0)
+        self.not_placed = dict.fromkeys(REASONS, 0)
+        """The same that were not placed, by the word of the reason."""
         self._said = SaidOnce(log)
         self._changed = threading.Condition()
         self._queues: dict[int, deque[_WaitingReport]] = {}
@@ -157,6 +160,15 @@ class ReportWorkers:
                 if file.outcome in self.files:  # a user's own word
                     self.files[file.outcome] += 1
                     self.bytes[file.outcome] += min(max(0, file.size_bytes), 1 << 62)
+
+        self.count_not_placed({of.why.word: of.files for of in summed(run.not_placed, by_word=True)})
+
+    def count_not_placed(self, files: Mapping[str, int]) -> None:
+        """Word of a reason → files; a user's own words too."""
+        with self._changed:
+            for word, count in files.items():
+                if word in self.not_placed:
+                    self.not_placed[word] += min(max(0, count), LARGEST_BYTES)
 
     def _tell_closed(self, waiting: _WaitingReport, run: RunRecord) -> None:
         """Tell mdsd what was closed, and that the step has ended; nobody's writing is waited for."""

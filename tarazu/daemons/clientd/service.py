@@ -174,6 +174,12 @@ class Clientd(Service):
             self.reports.files,
         )
         yield counters("clientd_file_bytes", "Bytes of the same files.", "outcome", self.reports.bytes)
+        yield counters(
+            "clientd_files_not_placed",
+            'Files of ended steps that were not placed, by reason (docs/errors.md, "Files left to Lustre").',
+            "reason",
+            dict(self.reports.not_placed),
+        )
         yield counters("clientd_plans", "Plans by result.", "status", dict(self.planned))
         yield histogram(
             "clientd_plan_seconds",
@@ -282,6 +288,7 @@ class Clientd(Service):
             case local.PlanRequest():
                 self.counts["plans"] += 1
                 channel.limit(TURN_S + CONVERSATION_S)
+                _tell_stage(channel, message, "turn")
                 turns = 1 if message.part == local.DIRECTORIES else turns_of(channel.descriptors)
                 with self.plans.turn(uid, turns, TURN_S):
                     self._plan(channel, message, uid)
@@ -343,7 +350,11 @@ class Clientd(Service):
             return answer
 
         large = message.part != local.DIRECTORIES and turns_of(named) > 1
-        reply = self.planner.plan(message, named, uid, directories, self._note, large=large)
+
+        def tell(stage: str) -> None:
+            _tell_stage(channel, message, stage)
+
+        reply = self.planner.plan(message, named, uid, directories, self._note, large=large, tell=tell)
         reply = msgspec.structs.replace(reply, part=message.part)
         self.planned[reply.status] += 1
         self.plan_seconds.observe(time.monotonic() - begin)
@@ -359,6 +370,7 @@ class Clientd(Service):
         check_ids(message.request_ids)
         check_ids(list(message.closed))
         if message.ended:
+            self.reports.count_not_placed(message.not_placed)
             for id in message.request_ids:
                 self.notices.ended(uid, id)
         elif message.request_ids:
@@ -427,6 +439,13 @@ class Clientd(Service):
         self.leaders.close()
         self.listener.close()
         Path(self.settings.clientd.socket).unlink(missing_ok=True)
+
+
+def _tell_stage(channel: Channel, request: local.PlanRequest, stage: str) -> None:
+    """To a leader that wants to hear it. One that has gone is noticed with the answer."""
+    if request.stages:
+        with contextlib.suppress(Unavailable):
+            channel.send(local.PlanStage(stage))
 
 
 def who_asks(run: config.RunSettings, message: local.PlanRequest, uid: int) -> Who:

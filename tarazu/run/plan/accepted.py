@@ -18,10 +18,12 @@ import msgspec
 
 from tarazu.errors import TarazuError
 from tarazu.layout.objects import explicit_components
-from tarazu.left import LIBLUSTREAPI, MAY_NOT_CHOOSE
+from tarazu.left import ITS_OST, LIBLUSTREAPI, MAY_NOT_CHOOSE
 from tarazu.run.plan.asking import PlanQuestion
+from tarazu.run.plan.files_left import FilesLeft
 from tarazu.run.plan.map_writer import MapWriter
 from tarazu.run.plan.promises import StepPromises
+from tarazu.run.plan.waiting import Waiting
 from tarazu.stats import client
 from tarazu.store import placement_map
 from tarazu.trace.history import History
@@ -74,9 +76,9 @@ class Plans:
         """Directories for which an MDT was chosen."""
         self.mdt_reason = ""
         """Why the newest plan that left directories to Lustre did so."""
-        self._left: Counter[str] = Counter()
-        self._guess_left: Counter[str] = Counter()
-        """Why files are left to Lustre → how many: of all plans from histories, of the newest guess."""
+        self.left = FilesLeft()
+        self.mapped_at: float | None = None
+        """When the first map with files of the runs before was written, on the monotonic clock."""
         self.router_profile: StepProfile | None = None
         """What the newest answer knows of the step's I/O with more or fewer LNet routers."""
         self.generation = 0
@@ -212,12 +214,9 @@ class Plans:
             self._anew = False
             there, replaced = self._make_room(files)
         plan = msgspec.structs.replace(plan, files=files)
-        self.last = msgspec.structs.replace(plan, files=(), layouts=(), directories=())
+        self.last = msgspec.structs.replace(plan, files=(), layouts=(), directories=(), left_names={})
         if plan.status not in NOT_NOW:
-            left.update(plan.left)
-            self._guess_left, self._left = (
-                (left, self._left) if guess else (self._guess_left, self._left + left)
-            )
+            self.left.add(left + Counter(plan.left), guess=guess)
         if files:
             self.last_placed = self.last
             self.planned_files += len(files)
@@ -228,11 +227,14 @@ class Plans:
             self.placed_directories += len(plan.directories)
             self._directories = [*self._directories, directory_rows(plan, fs.fs_name)][-PLANS_OF_DIRECTORIES:]
             self._mdt_count = max(fs.mdts) + 1
+        self.left.name(plan.left_names)
         if files or plan.directories:
             if plan.request_id:
                 self.promises.add(plan, guess=guess, replaced=replaced, there=there)
             self._ost_count = max(fs.osts or {*named, self._ost_count - 1}) + 1
             self._put()
+            if files and not guess and self.mapped_at is None:
+                self.mapped_at = time.monotonic()
         self._refusal = next(iter(refused.values()), "")
 
     def _put(self) -> None:
@@ -274,6 +276,10 @@ class Plans:
         if lost := {row.row_id for row in named if _names(row, gone)}:
             self._rows = [[row for row in rows if row.row_id not in lost] for rows in self._rows]
             self._guess = [row for row in self._guess if row.row_id not in lost]
+            for row in named:
+                if row.row_id in lost & awaited:
+                    index = next(i for of in row.osts for i in of if i in gone)
+                    self.left.name({f"{ITS_OST}{index} is {osts[index]}": [row.name]})
             self.promises.give_up(lost)
             self._put()
         if awaited:
@@ -283,9 +289,14 @@ class Plans:
         return LeftOsts(len(awaited), history, guess)
 
     @property
-    def left(self) -> Counter[str]:
-        """Why files are left to Lustre → how many, of the plans in force."""
-        return self._left + self._guess_left
+    def waiting(self) -> Waiting:
+        """For the answer that is to come."""
+        return self._asking.waiting
+
+    @property
+    def wait_s(self) -> float:
+        """How long the program waits for the first plan."""
+        return self._asking.settings.run.wait_s
 
     def _keep(self, rows: list[placement_map.MapRow], guess: bool) -> None:
         """The rows of the next map: bounded by what the newest plans hold, however many there were."""

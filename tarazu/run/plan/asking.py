@@ -18,12 +18,13 @@ from tarazu.errors import TarazuError
 from tarazu.model import JobStep
 from tarazu.predict import RUNS
 from tarazu.run.plan import default_layouts
+from tarazu.run.plan.waiting import Waiting
 from tarazu.stats import client
 from tarazu.trace.history import History, opened
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
-from tarazu.wire.channel import connect
+from tarazu.wire.channel import Channel, connect
 
 MANY_FILES_BYTES = 1 << 20
 """Of the histories: a plan may come too late for its directories, which are asked for first."""
@@ -42,6 +43,7 @@ class PlanQuestion(NamedTuple):
     """Where its /proc and /sys are found."""
     place: bool
     """False: only a forecast is wanted."""
+    waiting: Waiting
 
     @property
     def side(self) -> filesystem.Side:
@@ -85,6 +87,15 @@ class PlanQuestion(NamedTuple):
     def _converse(
         self, descriptors: Sequence[int], choose_mdts: bool, **details: Any
     ) -> tuple[local.PlanReply, client.FileSystem]:
+        self.waiting.begin()
+        try:
+            return self._asked(descriptors, choose_mdts, **details)
+        finally:
+            self.waiting.end()
+
+    def _asked(
+        self, descriptors: Sequence[int], choose_mdts: bool, **details: Any
+    ) -> tuple[local.PlanReply, client.FileSystem]:
         side = self.side
         fs = side.file_system(self.step.fs_name, self.root)
         request = local.PlanRequest(
@@ -99,14 +110,22 @@ class PlanQuestion(NamedTuple):
             partition=environment.partition(os.environ),
             mdts=tuple(sorted(fs.mdts)) if choose_mdts else (),
             kind=side.KIND,
+            stages=True,
             **details,
         )
         with connect(self.settings.clientd.socket, ANSWER_S) as channel:
-            answer = channel.ask(request, list(descriptors))
+            answer = self._past_stages(channel, channel.ask(request, list(descriptors)))
             if isinstance(answer, local.DirectoriesWanted):
                 blobs = default_layouts.default_layouts(self.mounts, answer.keys, side.own_default(fs))
                 places = default_layouts.places(self.mounts, answer.mdts)
-                answer = channel.ask(local.DirectoryLayouts(*blobs, places))
+                answer = self._past_stages(channel, channel.ask(local.DirectoryLayouts(*blobs, places)))
         if not isinstance(answer, local.PlanReply):
             raise TarazuError(f"clientd: expected a plan, found {type(answer).__name__}")
         return answer, fs
+
+    def _past_stages(self, channel: Channel, answer: local.LocalMessage) -> local.LocalMessage:
+        """The first answer that is none about how far clientd is."""
+        while isinstance(answer, local.PlanStage):
+            self.waiting.at(answer.stage)
+            answer = channel.answer()
+        return answer

@@ -64,11 +64,14 @@ class StepReports:
             _keep(self._kept, f"{self._run_id}.{file_name(plans.step.fs_name)}", report, run)
             raise
 
-    def give_back(self, promises: StepPromises) -> None:
-        """The step has ended and made nothing of what was promised. Raises TarazuError."""
+    def give_back(self, promises: StepPromises, not_placed: Mapping[str, int]) -> None:
+        """The step has ended and made nothing of what was promised; `not_placed`: as `StepProgress` has it.
+
+        Raises TarazuError.
+        """
         if progress := promises.progress():
             with self._to_clientd() as channel:
-                channel.ask(msgspec.structs.replace(progress, ended=True))
+                channel.ask(msgspec.structs.replace(progress, ended=True, not_placed=dict(not_placed)))
 
     def then(self, fs_name: str, osts: tuple[int, ...], from_ago_s: float, to_ago_s: float) -> System | None:
         """How these OSTs and their servers were; within half of what is left. Raises TarazuError."""

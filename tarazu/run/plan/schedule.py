@@ -11,7 +11,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tarazu.errors import Busy
+from tarazu import left
+from tarazu.errors import Busy, Unavailable, WireError
+from tarazu.left import NotPlaced
 from tarazu.predict import rules
 from tarazu.run.plan.accepted import LayoutRefused, Plans
 from tarazu.run.plan.reports import StepReports
@@ -58,6 +60,10 @@ class PlanSchedule:
     """The first plan came, or there is none."""
     problem: str = ""
     """Why the newest plan did not come."""
+    _why: NotPlaced | None = None
+    """Why files are not placed, by the newest answer, or for want of one; None before the first."""
+    _why_late: NotPlaced | None = None
+    """Why the first answer brought no plan."""
     _busy: bool = False
     """clientd had no room a moment ago: a plan may still come in time."""
     _to_plan: threading.Event = field(default_factory=threading.Event)
@@ -67,10 +73,44 @@ class PlanSchedule:
     _watch: SpoolWatch | None = None
     _tracker: rules.MissTracker = field(default_factory=rules.MissTracker)
 
-    def leave_out(self) -> None:
+    def leave_out(self, why: str) -> None:
         """Nothing is planned from the runs before; what this run shows may still be planned for."""
+        self._why = NotPlaced(left.NO_FORECAST, why)
         self.plans.next_s = None
         self.first.set()
+
+    def why_nothing(self) -> NotPlaced:
+        """Why no map had a file when it was made."""
+        if self.plans.mapped_at is not None:
+            return NotPlaced(left.TOO_LATE, self._how_late(self.plans.mapped_at))
+        why = self._why or self.plans.waiting.why()
+        return why or NotPlaced(left.TOO_LATE, "the program ended before a plan was asked for")
+
+    def why_missed(self) -> NotPlaced:
+        """Why a map of others does not have a file."""
+        return NotPlaced(left.NOT_EXPECTED, f"none of the {self.plans.planned_files} that were planned")
+
+    def _how_late(self, mapped_at: float) -> str:
+        late_s = mapped_at - time.monotonic() + self.elapsed_s()
+        if late_s <= 0:
+            return "its map was written in time, and had not reached the process"
+        before = f"; before that {self._why_late}" if self._why_late else ""
+        wait_s = self.plans.wait_s
+        return f"the plan came {late_s:.1f} s after the program began, run.wait_s is {wait_s:g} s{before}"
+
+    def _note(self, why: NotPlaced) -> None:
+        self._why = why
+        if self.plans.mapped_at is None:
+            self._why_late = self._why_late or why
+
+    def _why_of_answer(self) -> NotPlaced:
+        """Of the newest one."""
+        plan = self.plans.last
+        status, reason = (plan.status, plan.reason) if plan else ("nothing", "")
+        step = self.plans.step
+        if status == "nothing" and not self.history.paths(step.fs_name, step.application):
+            reason = f"no earlier run of {step.application} on {step.fs_name}"
+        return NotPlaced(left.of_plan(status, reason), reason[: left.LONGEST_DETAIL])
 
     def observe(self, outcomes: Mapping[str, int], watch: SpoolWatch) -> None:
         """Outcomes of the run so far: when the plans so far miss its files, the next steps are planned from it."""
@@ -126,7 +166,9 @@ class PlanSchedule:
 
     def _ask(self, backoff: Backoff) -> float:
         """The next plan from the history; seconds until it may be asked for again."""
-        wait_s = self._try(lambda: self.plans.ask(self.history, self.elapsed_s(), backoff.attempts), backoff)
+        wait_s = self._try(
+            lambda: self.plans.ask(self.history, self.elapsed_s(), backoff.attempts), backoff, self._note
+        )
         if not self._busy:
             self.first.set()
         if not backoff.attempts:
@@ -149,15 +191,22 @@ class PlanSchedule:
             self._wish = watch
         return max(wait_s, pause_s)
 
-    def _try(self, ask: Callable[[], float | None], backoff: Backoff) -> float:
-        """Ask for one plan; seconds until it may be asked for again, 0 when it came."""
+    def _try(
+        self,
+        ask: Callable[[], float | None],
+        backoff: Backoff,
+        note: Callable[[NotPlaced], None] = lambda _why: None,
+    ) -> float:
+        """Ask for one plan; seconds until it may be asked for again, 0 when it came. `note` hears what came of it."""
         if self.site.why:
             self.problem, self._busy = self.site.why, False
+            note(NotPlaced(left.DISABLED, self.site.why))
             return 1.0
         try:
             wait_s = ask()
         except LayoutRefused as error:
             self.problems.note(str(error))
+            note(self._why_of_answer())
             self._busy = False
             backoff.succeeded()
             return 1.0
@@ -166,11 +215,19 @@ class PlanSchedule:
             if problem != self.problem:
                 self.problems.log(problem)
             self.problem = problem
+            note(_why_of_error(error))
             self._busy = isinstance(error, Busy)
             return backoff.failed(error.retry_after_s if isinstance(error, Busy) else 0.0)
+        note(self._why_of_answer())
         self._busy = False
         if wait_s is not None:
             return backoff.failed(wait_s)
         self.problem = ""
         backoff.succeeded()
         return 0.0
+
+
+def _why_of_error(error: Exception) -> NotPlaced:
+    silent = isinstance(error, Unavailable | WireError)
+    word = left.BUSY if isinstance(error, Busy) else left.SILENT if silent else left.UNUSABLE
+    return NotPlaced(word, str(error)[: left.LONGEST_DETAIL])

@@ -17,6 +17,7 @@ from tarazu.layout.setstripe import parse_layout
 from tarazu.run.plan.accepted import FORMER_ROWS, LayoutRefused, LeftOsts, Plans
 from tarazu.run.plan.asking import PlanQuestion
 from tarazu.run.plan.map_writer import MapWriter
+from tarazu.run.plan.waiting import Waiting
 from tarazu.sim.testbed.library import library_directory
 from tarazu.stats.client import FileSystem, Mount
 from tarazu.store.control import read_control, write_control
@@ -32,7 +33,7 @@ FS = FileSystem("lustre", frozenset(range(4)), frozenset(range(4)), {})
 @pytest.fixture
 def plans(tmp_path: Path) -> Plans:
     write_control(tmp_path)
-    asking = PlanQuestion(Settings(), STEP, [Mount("/mnt", "lustre")], "/", place=True)
+    asking = PlanQuestion(Settings(), STEP, [Mount("/mnt", "lustre")], "/", place=True, waiting=Waiting())
     return Plans(asking, MapWriter(tmp_path))
 
 

@@ -15,6 +15,7 @@ from tarazu.model import FileName
 from tarazu.run.plan.accepted import PLANS_OF_DIRECTORIES, Plans
 from tarazu.run.plan.asking import MANY_FILES_BYTES, PlanQuestion
 from tarazu.run.plan.map_writer import MapWriter
+from tarazu.run.plan.waiting import Waiting
 from tarazu.stats.client import FileSystem, Mount, file_system
 from tarazu.store.control import write_control
 from tarazu.store.placement_map import PlacementMap, read_map
@@ -30,7 +31,7 @@ FS = FileSystem("lustre", frozenset(range(4)), frozenset(range(4)), {}, mdts=fro
 @pytest.fixture
 def plans(tmp_path: Path) -> Plans:
     write_control(tmp_path)
-    asking = PlanQuestion(Settings(), STEP, [Mount("/mnt", "lustre")], "/", place=True)
+    asking = PlanQuestion(Settings(), STEP, [Mount("/mnt", "lustre")], "/", place=True, waiting=Waiting())
     return Plans(asking, MapWriter(tmp_path))
 
 
@@ -134,7 +135,7 @@ class Clientd(PlanQuestion):
 @pytest.fixture
 def parted(tmp_path: Path) -> Plans:
     write_control(tmp_path)
-    asking = Clientd(Settings(), STEP, [Mount("/mnt", "lustre")], "/", place=True)
+    asking = Clientd(Settings(), STEP, [Mount("/mnt", "lustre")], "/", place=True, waiting=Waiting())
     asking.asked, asking.answers = [], []
     return Plans(asking, MapWriter(tmp_path))
 
@@ -195,7 +196,9 @@ def test_who_may_not_choose_is_not_asked_for_while_the_run_goes_on(parted: Plans
 def test_parts_are_for_many_files_and_several_mdts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for index in (0, 1):
         (tmp_path / f"sys/fs/lustre/mdc/lustre-MDT{index:04x}-mdc-ffff88810f466800").mkdir(parents=True)
-    asking = PlanQuestion(Settings(), STEP, [Mount("/mnt", "lustre")], str(tmp_path), place=True)
+    asking = PlanQuestion(
+        Settings(), STEP, [Mount("/mnt", "lustre")], str(tmp_path), place=True, waiting=Waiting()
+    )
     history = History(tmp_path / "history")
     assert not asking.in_parts(history)
     run = msgspec.structs.replace(sample(application=STEP.application), step=STEP)

@@ -1,0 +1,175 @@
+"""The reason that is told of files that were not placed is what happened, and all five who tell it tell the same."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tarazu.left import SKIPPED
+from tarazu.sim import demo
+from tarazu.sim.testbed.processes import free_port
+from tarazu.units import MIB
+from tests.loop.conftest import make_loop
+from tests.loop.reasons import PATIENCE_S, Counted, everybody_says, last_line
+
+if TYPE_CHECKING:
+    from tests.loop.conftest import Loop
+
+JOB = """
+import os, sys, time
+go, mode, size, *names = sys.argv[1:]
+for name in names:
+    fd = os.open(name, os.O_CREAT | os.O_WRONLY, int(mode, 8))
+    os.pwrite(fd, b"end", int(size) - 3)
+    os.close(fd)
+if go:
+    open(go + ".made", "w")
+    while not os.path.exists(go): time.sleep(0.02)
+"""
+LARGE = 256 * MIB
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Loop, Counted]]:
+    """Files from 64 MiB on are placed, whatever it gains."""
+    pytest.importorskip("prometheus_client")
+    port = free_port()
+    changes = {
+        "layout": {"stripe_count": "paper", "striping": "raid0"},
+        "metrics": {"clientd": f"127.0.0.1:{port}"},
+    }
+    for loop in make_loop(tmp_path_factory.mktemp("reasons") / "tb", changes, osss=2, osts_per_oss=2):
+        (loop.testbed.directory / "job.py").write_text(JOB)
+        yield loop, Counted(port)
+
+
+def words(loop: Loop, *names: str, size: int = LARGE, mode: str = "644", go: object = "") -> list[str]:
+    """The program that makes these files, anew."""
+    paths = [loop.mount() / name for name in names]
+    for path in paths:
+        path.unlink(missing_ok=True)
+    return [
+        sys.executable,
+        str(loop.testbed.directory / "job.py"),
+        str(go),
+        mode,
+        str(size),
+        *map(str, paths),
+    ]
+
+
+@contextmanager
+def running(loop: Loop, app: str, program: list[str], go: Path, wait_s: float) -> Iterator[None]:
+    """The job, once it has made its files; it ends with the block."""
+    command = demo.tarazu_command("run", "--app", app, "--mode", "place", "--", *program)
+    environ = os.environ | loop.testbed.environment(0) | {"TARAZU_RUN_WAIT_S": str(wait_s)}
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            until(lambda: Path(f"{go}.made").exists())
+            yield
+            go.touch()
+            assert (process.wait(PATIENCE_S), process.stderr and process.stderr.read()) == (0, "")
+        finally:
+            process.kill()
+
+
+def until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def pid_of(loop: Loop, daemon: str) -> int:
+    return int((loop.testbed.directory / "run" / f"tarazu-{daemon}.pid").read_text().split()[0])
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        found += [int(child) for child in (thread / "children").read_text().split()]
+    return found
+
+
+@contextmanager
+def stopped(*pids: int) -> Iterator[None]:
+    """These processes stand still."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_a_first_run_has_no_forecast_and_the_second_no_reason(site: tuple[Loop, Counted]) -> None:
+    loop, counted = site
+    before = counted.of("no forecast")
+    loop.run(*words(loop, "first"), app="first")
+    why = "no forecast: no earlier run of first on lustre"
+    everybody_says(loop, "first", why, files=1, of=1, path=loop.mount() / "first")
+    counted.wait("no forecast", before + 1)
+    loop.run(*words(loop, "first"), app="first")
+    line = last_line(loop, "first")
+    assert " hit=1 " in line and " why=" not in line and " left=" not in line
+    assert "not placed" not in loop.tarazu("job", "explain", loop.mount() / "first").stdout
+
+
+def test_a_run_that_was_only_observed(site: tuple[Loop, Counted]) -> None:
+    loop, _ = site
+    loop.run(*words(loop, "seen"), app="seen", mode="observe")
+    everybody_says(loop, "seen", "observing: run.mode is observe", files=1, of=1, path=loop.mount() / "seen")
+
+
+def test_small_and_unexpected_and_existing_files_have_each_their_reason(site: tuple[Loop, Counted]) -> None:
+    loop, counted = site
+    before = {word: counted.of(word) for word in ("too small", "not expected", "overtaken", "own layout")}
+    small = words(loop, "small.a", "small.b", size=1 * MIB)
+    smalls = shlex.join(small)
+    loop.run("sh", "-c", f"{shlex.join(words(loop, 'large'))} && {smalls}", app="mixed")
+    (loop.mount() / "there").write_bytes(b"x" * 10)
+    large = shlex.join(words(loop, "large", "extra"))
+    frozen = shlex.join(words(loop, "frozen", mode="444"))
+    for name in ("small.a", "small.b"):
+        (loop.mount() / name).unlink()
+    loop.run(
+        "sh", "-c", f"{large} && {smalls} && {frozen} && echo y >> {loop.mount() / 'there'}", app="mixed"
+    )
+    line = last_line(loop, "mixed")
+    assert " files=6 " in line and " hit=1 " in line and " left=5 " in line, line
+    for name, why in {
+        "small.a": "too small: smaller than layout.min_size",
+        "extra": "not expected: none of the 1 that were planned",
+        "there": "overtaken: they were there before the run opened them",
+        "frozen": f"own layout: {SKIPPED[2]}",
+    }.items():
+        everybody_says(loop, "mixed", why, files=5, of=6, path=loop.mount() / name)
+    counted.wait("overtaken", before["overtaken"] + 1)
+    assert counted.of("own layout") == before["own layout"] + 1
+    assert counted.of("not expected") == before["not expected"] + 1
+
+
+def test_planned_files_of_which_none_was_seen_are_named(site: tuple[Loop, Counted]) -> None:
+    """As of a static program: nothing in jobs.log, and `tarazu why` told of the run before, "not slow"."""
+    loop, counted = site
+    names = [f"unseen.{n}" for n in range(6)]
+    loop.run(*words(loop, *names), app="unseen")
+    before = counted.of("not seen")
+    loop.run("env", "-u", "LD_PRELOAD", *words(loop, *names), app="unseen")
+    why = "not seen: planned 6 files, saw none"
+    everybody_says(loop, "unseen", why, files=6, of=0, path=loop.mount() / "unseen.0")
+    counted.wait("not seen", before + 6)
+    asked = loop.tarazu("why", "unseen")
+    assert f"{why}: whether it was slow is not known" in asked.stdout + asked.stderr
+    assert "not slow" not in asked.stdout
