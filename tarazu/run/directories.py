@@ -109,22 +109,23 @@ def file_system_type(path: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
         path = path.parent
     try:
         device = os.stat(path).st_dev
-        lines = mountinfo.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        lines = mountinfo.read_bytes().split(b"\n")  # a path may hold what else Unicode ends a line with
     except OSError:
         return ""
-    numbers = f"{os.major(device)}:{os.minor(device)}"
+    numbers = b"%d:%d" % (os.major(device), os.minor(device))
     best, kind = "", ""
     for line in lines:
-        mount, _, source = line.partition(" - ")
-        fields, described = mount.split(), source.split()
-        if len(fields) < 5 or not described:
+        mount, _, source = line.partition(b" - ")
+        fields, described = mount.split(b" "), source.split(b" ")
+        if len(fields) < 5 or not described[0]:
             continue
+        type_name = os.fsdecode(described[0])
         if fields[2] == numbers:
-            return described[0]
+            return type_name
         # Some (btrfs, overlay) have other device numbers for their files: there the deepest mount point tells.
-        point = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), fields[4])
+        point = os.fsdecode(re.sub(rb"\\([0-3][0-7]{2})", lambda m: bytes([int(m[1], 8)]), fields[4]))
         if len(point) >= len(best) and (path == Path(point) or Path(point) in path.parents):
-            best, kind = point, described[0]
+            best, kind = point, type_name
     return kind
 
 
