@@ -12,6 +12,7 @@ import numpy as np
 from tarazu.allocate.problem import Array
 from tarazu.rebalance.files import Files
 from tarazu.trace.darshan.log import DarshanLog
+from tarazu.trace.places import linked_names, lustre_mounts
 from tarazu.trace.records import RunRecord
 from tarazu.units import counted
 
@@ -117,10 +118,14 @@ def of_log(log: DarshanLog) -> Use:
     """What the job read of files on Lustre, by their paths of then."""
     moved: dict[str, int] = defaultdict(int)
     rows = log.accesses
+    mounted, linked = lustre_mounts(log), linked_names(log)
     for record, size in zip(rows["record"].tolist(), rows["read_bytes"].tolist(), strict=True):
         name = log.names.get(record, "")
         mount = log.mount_of(name) if size else None
-        if mount and mount.kind == "lustre":
+        believed = linked.get(os.path.normpath(name)) if size else None
+        if believed is not None:
+            moved[os.path.realpath(name) if os.path.exists(name) else believed or name] += size
+        elif mount and mount.path in mounted:
             moved[name] += size
     return Use(log.application or log.path, log.start_s, moved)
 

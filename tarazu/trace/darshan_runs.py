@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections import defaultdict
 from collections.abc import Callable
 
@@ -16,6 +17,7 @@ from tarazu.trace.own_phases import kept
 from tarazu.trace.parser import dropped_name
 from tarazu.trace.phases.darshan import phases
 from tarazu.trace.phases.phase import Phase
+from tarazu.trace.places import linked_names
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.units import numeric_arguments
 
@@ -57,9 +59,13 @@ def import_log(
         start_s=log.start_s,
     )
     root = mount.rstrip("/")
-    return run_of(
-        log, step, lambda name: name[len(root) :] if name.startswith(f"{root}/") else None, template=template
-    )
+    linked = linked_names(log)
+
+    def key_of(name: str) -> str | None:
+        paths = (name, linked.get(posixpath.normpath(name), ""))
+        return next((path[len(root) :] for path in paths if path.startswith(f"{root}/")), None)
+
+    return run_of(log, step, key_of, template=template)
 
 
 def run_of(

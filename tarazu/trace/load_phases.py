@@ -65,12 +65,15 @@ def load(
 def _darshan(where: str, threshold: float, distance_s: float, api: Choice, under: str) -> Loaded:
     from tarazu.trace.darshan.read import read
     from tarazu.trace.phases.darshan import phases
+    from tarazu.trace.places import linked_names
 
     log = read(where)
-    below = f"{under.rstrip('/')}/"
-    logged = phases(
-        log, threshold, distance_s, api=api, wanted=(lambda name: name.startswith(below)) if under else None
-    )
+    below, linked = f"{under.rstrip('/')}/", linked_names(log)
+
+    def wanted(name: str) -> bool:
+        return name.startswith(below) or linked.get(os.path.normpath(name), "").startswith(below)
+
+    logged = phases(log, threshold, distance_s, api=api, wanted=wanted if under else None)
     notes = [gap.text for gap in log.gaps if gap.kind in _NOTED or (gap.kind == "no-bytes" and not logged)]
     return Loaded(
         where, _job(log.application, log.job_id), log.ranks, 0, log.run_time_s, logged, tuple(notes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -36,17 +37,24 @@ class Place(msgspec.Struct, frozen=True):
 class PlaceKeys:
     """The keys of a log's names in some of these places; each directory is looked at once."""
 
-    def __init__(self, log: DarshanLog, places: Sequence[Place]) -> None:
+    def __init__(self, log: DarshanLog, places: Sequence[Place], here: Sequence[Place] = ()) -> None:
+        """here: the mounts of this node, on which a link may lead to Lustre as it did for the job."""
         self._log = log
         self._places = sorted(places, key=lambda p: -len(p.directory))
-        self._known: dict[str, str | None] = {}
+        self._here = sorted(here, key=lambda p: -len(p.directory))
+        self._linked = linked_names(log)
+        self._known: dict[tuple[str, str | None], str | None] = {}
 
     def __call__(self, name: str) -> str | None:
         """None for a name in no place, and where another mount of the log lies between."""
-        directory, _, last = posixpath.normpath(name).rpartition("/")
-        if directory not in self._known:
-            self._known[directory] = self._key(directory + "/")
-        below = self._known[directory]
+        name = posixpath.normpath(name)
+        directory, _, last = name.rpartition("/")
+        believed = self._linked.get(name)
+        of = (directory, believed and posixpath.dirname(believed))
+        if of not in self._known:
+            key = self._key(directory + "/")
+            self._known[of] = key if key or believed is None else self._key_of_linked(directory, of[1])
+        below = self._known[of]
         return None if below is None else below + last
 
     def _key(self, directory: str) -> str | None:
@@ -56,6 +64,76 @@ class PlaceKeys:
             if key is not None:
                 return None if mount and _holds(place.directory, mount.path, strictly=True) else key
         return None
+
+    def _key_of_linked(self, directory: str, believed: str | None) -> str | None:
+        """Where the link leads on this node; else below the only Lustre that the log has."""
+        real = os.path.realpath(directory) + "/"
+        there = next((place for place in self._here if real != f"{directory}/" and place.key(real)), None)
+        if there and any(place.fs_name == there.fs_name for place in self._places):
+            return there.key(real)
+        return self._key(believed + "/") if believed else None
+
+
+def lustre_mounts(log: DarshanLog) -> list[str]:
+    """Where the log has Lustre mounted; where its table has none, mounts all of whose files have a Lustre layout."""
+    mounted = [mount.path for mount in log.mounts if mount.kind == "lustre"]
+    if mounted:
+        return mounted
+    laid = set(_laid_out(log))
+    others = {
+        m.path for n in log.names.values() if posixpath.normpath(n) not in laid and (m := log.mount_of(n))
+    }
+    return sorted({m.path for n in laid if (m := log.mount_of(n)) and m.path != "/"} - others)
+
+
+def linked_names(log: DarshanLog) -> dict[str, str]:
+    """Paths of files that have a Lustre layout but are below no Lustre mount, so that a link led there → the path that
+    each is believed to have: below the only Lustre of the log as it is below its own mount, or in the only directory
+    there that has the name of its own. Empty where there are several.
+    """
+    mounted = lustre_mounts(log)
+    linked: defaultdict[str, list[str]] = defaultdict(list)
+    for name in _laid_out(log):
+        mount = log.mount_of(name)
+        if mount is None or mount.path not in mounted:
+            linked[posixpath.dirname(name)].append(name)
+    if not linked or len(mounted) != 1:
+        return {name: "" for names in linked.values() for name in names}
+    names = {posixpath.normpath(name) for name in log.names.values()}
+    there = {posixpath.dirname(n) for n in names if (m := log.mount_of(n)) and m.path == mounted[0]}
+    found: dict[str, str] = {}
+    for directory, inside in linked.items():
+        mount = log.mount_of(inside[0])
+        target = mounted[0].rstrip("/") + directory[len(mount.path.rstrip("/")) if mount else 0 :]
+        alike = [d for d in there if posixpath.basename(d) == posixpath.basename(directory)]
+        if target not in there and len(alike) == 1 and names.isdisjoint(_moved(inside, alike[0])):
+            target = alike[0]
+        found |= zip(inside, _moved(inside, target), strict=True)
+    return found
+
+
+def _moved(names: Sequence[str], directory: str) -> list[str]:
+    return [posixpath.join(directory, posixpath.basename(name)) for name in names]
+
+
+def _laid_out(log: DarshanLog) -> list[str]:
+    """Paths of the files with a record of Lustre's."""
+    records = log.layouts.keys() | log.affected(("odd-layout",))
+    return [posixpath.normpath(n) for r in sorted(records) if (n := log.names.get(r, "")).startswith("/")]
+
+
+def left_out(log: DarshanLog, places: Sequence[Place], here: Sequence[Place]) -> str:
+    """Files that the job wrote on Lustre, by their layouts, but in none of these places, in words; empty: none."""
+    keys = PlaceKeys(log, places, here)
+    written = set(_written(log))
+    names = [n for n in _laid_out(log) if n in written and keys(n) is None]
+    if not names:
+        return ""
+    mounted = ", ".join(lustre_mounts(log))
+    text = (
+        f"{counted(len(names), 'file')} with a Lustre layout ({names[0]}{', ...' if len(names) > 1 else ''})"
+    )
+    return f"{text} below no directory that was taken (the log has Lustre on {mounted}): add --mount DIR --fs NAME"
 
 
 def find_places(log: DarshanLog, here: Sequence[Place], named: Sequence[tuple[str, str]]) -> list[Place]:
@@ -68,12 +146,12 @@ def find_places(log: DarshanLog, here: Sequence[Place], named: Sequence[tuple[st
         return [_named(log, here, directory, fs_name) for directory, fs_name in named]
     fs_name = next((name for _, name in named), "")
     written = _written(log)
-    mounted = [mount.path for mount in log.mounts if mount.kind == "lustre"]
     by_path = {place.directory: place for place in here}
-    places = [by_path.get(path, Place(path, "")) for path in mounted]
-    if not mounted:
-        places = list(here)
-    places = [p for p in places if any(map(PlaceKeys(log, [p]), written))]
+    mounted = lustre_mounts(log)
+    if not any(mount.kind == "lustre" for mount in log.mounts) and _holding(log, here, written, here):
+        mounted = []
+    places = [by_path.get(path, Place(path, "")) for path in mounted] if mounted else list(here)
+    places = _holding(log, places, written, here)
     if not places and not mounted and written:
         raise TraceError(log.path, "files on a Lustre mount, or --mount DIR --fs NAME", whereabouts(log))
     if fs_name and places:
@@ -89,6 +167,13 @@ def find_places(log: DarshanLog, here: Sequence[Place], named: Sequence[tuple[st
             ", ".join(nameless),
         )
     return places
+
+
+def _holding(
+    log: DarshanLog, places: Sequence[Place], written: Sequence[str], here: Sequence[Place]
+) -> list[Place]:
+    """Those in which any of these files is."""
+    return [p for p in places if any(map(PlaceKeys(log, [p], here), written))]
 
 
 def _named(log: DarshanLog, here: Sequence[Place], directory: str, fs_name: str) -> Place:

@@ -20,7 +20,7 @@ from tarazu.model import JobStep
 from tarazu.trace import exchange
 from tarazu.trace.flat import alike
 from tarazu.trace.history import SUFFIX, History
-from tarazu.trace.places import Place, PlaceKeys, find_places, whereabouts
+from tarazu.trace.places import Place, PlaceKeys, find_places, left_out, whereabouts
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run, read_header, read_run, reader
 from tarazu.units import counted
@@ -60,6 +60,8 @@ class TakenRun(msgspec.Struct, frozen=True, omit_defaults=True):
     size_bytes: int = 0
     partial: bool = False
     path: str = ""
+    left_out: str = ""
+    """Files that are on Lustre, in words, that are in no run of this log."""
 
 
 class TrainingRules(msgspec.Struct, frozen=True):
@@ -146,9 +148,11 @@ class Importer:
         runs = [
             run for fs in sorted({p.fs_name for p in places}) if (run := self._run(log, places, fs)).files
         ]
+        left = left_out(log, places, self.rules.here)
         if not runs:
             wrote = whereabouts(log)
-            yield TakenRun(str(source), "empty", f"it wrote {wrote}" if wrote else "", start_s=log.start_s)
+            why = f"it wrote {wrote}" if wrote else ""
+            yield TakenRun(str(source), "empty", why, start_s=log.start_s, left_out=left)
         content = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
         why = next((gap.text for kind in ("partial", "unended") if (gap := log.gap(kind))), "")
         for run in runs:
@@ -156,7 +160,8 @@ class Importer:
             if recorded:
                 yield _taken(source, "recorded", run, recorded)
             else:
-                yield msgspec.structs.replace(self._keep(source, run, content), why=why)
+                yield msgspec.structs.replace(self._keep(source, run, content), why=why, left_out=left)
+            left = ""
 
     def _run(self, log: DarshanLog, places: Sequence[Place], fs_name: str) -> RunRecord:
         """The run of a log on one file system, keyed as `tarazu run` would."""
@@ -173,7 +178,7 @@ class Importer:
             start_s=log.start_s,
         )
         own = [place for place in places if place.fs_name == fs_name]
-        run = run_of(log, step, PlaceKeys(log, own))
+        run = run_of(log, step, PlaceKeys(log, own, self.rules.here))
         return msgspec.structs.replace(run, partial=run.partial or log.gap("unended") is not None)
 
     def _keep(self, source: Path, run: RunRecord, id: str) -> TakenRun:

@@ -7,7 +7,8 @@ tarazu history import all.json                       what `tarazu history export
 
 Each log becomes a run of its application on each Lustre file system that it wrote to, once. A log does not name file
 systems: they come from this node's mounts, or from --fs. Where one was mounted elsewhere, or the log does not say that
-it is Lustre, --mount DIR names its directory (repeat --mount and --fs in pairs).
+it is Lustre, --mount DIR names its directory (repeat --mount and --fs in pairs). A file that is named through a link,
+but has a Lustre layout in the log, is on the log's only Lustre; where there are several, it is left out and named.
 
 Exit status 1: a source could not be used; the others were.
 """
@@ -174,6 +175,11 @@ def _print(found: list[TakenRun], dry_run: bool) -> None:
             print(f"{outcome}: {text}", file=sys.stderr)
         if len(named) > MOST_NAMED:
             print(f"{outcome}: {len(named) - MOST_NAMED} more (--json names all)", file=sys.stderr)
+    left_out = [taken for taken in found if taken.left_out]
+    for taken in left_out[:MOST_NAMED]:
+        print(f"left out: {taken.source}: {taken.left_out}", file=sys.stderr)
+    if len(left_out) > MOST_NAMED:
+        print(f"left out: of {len(left_out) - MOST_NAMED} more (--json names all)", file=sys.stderr)
     for taken in found:
         if taken.partial and taken.outcome in ("imported", "replaced") and taken.why:
             print(f"partial: {taken.source}: {taken.why}", file=sys.stderr)

@@ -13,6 +13,7 @@ from tarazu.allocate.problem import Array
 from tarazu.errors import TraceError
 from tarazu.model import Layout
 from tarazu.trace.darshan.log import DarshanLog, LoggedLayout
+from tarazu.trace.places import lustre_mounts
 from tarazu.units import counted, human_bytes
 
 MOST_UNKNOWN = 0.01
@@ -25,6 +26,7 @@ MOST_BYTES = 2**53
 NO_RECORDS = (
     "the log has no Lustre records (Darshan without its Lustre module): where its files lay is not known"
 )
+_SEVERAL = "on Lustre, but below none of its mounts, of which the log has several: on which is not known"
 UNNAMED = "a file system that the log does not name"
 IN_MEMORY = {"tmpfs", "ramfs", "devtmpfs", "proc", "sysfs", "devpts", "cgroup", "cgroup2", "hugetlbfs"}
 STREAMS = ("<STDIN>", "<STDOUT>", "<STDERR>")
@@ -110,7 +112,7 @@ def jobs(log: DarshanLog, assumed: Layout | None = None) -> LoggedJobs:
     placed: dict[str, list[dict[str, Any]]] = {}
     elsewhere: Counter[str] = Counter()
     lost: Counter[str] = Counter()
-    lustre = [m.path for m in log.mounts if m.kind == "lustre"]
+    lustre = lustre_mounts(log)
     anywhere = bool(log.gap("no-lustre")) and not lustre
     as_if = assumed is not None and anywhere
     taken: Counter[str] = Counter()
@@ -120,12 +122,11 @@ def jobs(log: DarshanLog, assumed: Layout | None = None) -> LoggedJobs:
             continue
         mount = log.mount_of(name)
         layout = log.layouts.get(record["record"])
-        if mount is None and layout and len(lustre) <= 1:
+        on_lustre = mount is not None and mount.path in lustre
+        if layout and not on_lustre and len(lustre) <= 1:
             where = lustre[0] if lustre else ""
-        elif mount is None and layout:
-            lost["whose file system is unknown: there are several, and the log has no names"] += record[
-                "written_bytes"
-            ]
+        elif layout and not on_lustre:
+            lost[_SEVERAL] += record["written_bytes"]
             continue
         elif as_if and (mount is None or mount.kind not in IN_MEMORY):
             where = ""

@@ -11,6 +11,7 @@ What a trace (DXT) has is played at its own times, offsets and lengths (`earlies
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from tarazu.sim.workloads.uses import Timed, by_counters, by_trace, merge, sprea
 from tarazu.sim.workloads.workload import File, Workload
 from tarazu.trace.darshan.log import SEGMENT, DarshanLog
 from tarazu.trace.darshan.read import segments
+from tarazu.trace.places import linked_names
 
 REQUESTS = 8
 """Equal requests over which the bytes of a file and rank are spread, never more than were logged: enough to lie
@@ -111,10 +113,12 @@ def _choose(log: DarshanLog, mount: str) -> _Chosen:
 def _wanted(log: DarshanLog, mount: str, moved: list[int]) -> Callable[[int], bool]:
     """By record id: is it played? `moved`: the records that moved bytes."""
     root = mount.rstrip("/") + "/"
+    linked = linked_names(log)
     streams = ("<STDIN>", "<STDOUT>", "<STDERR>")
 
     def below(record: int) -> bool:
-        return log.names.get(record, "").startswith(root)
+        name = log.names.get(record, "")
+        return name.startswith(root) or linked.get(posixpath.normpath(name), "").startswith(root)
 
     def on_lustre(record: int) -> bool:
         held = log.mount_of(log.names.get(record, ""))

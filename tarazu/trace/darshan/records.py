@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -40,6 +41,10 @@ _CALL = (("offset", "i8"), ("bytes", "i8"), ("start_s", "f8"), ("end_s", "f8"))
 _THREADS = {"DXT_POSIX": 2, "DXT_MPIIO": 3}
 """Version from which a traced call has its thread, too."""
 _HEAT = (("record", "u8"), ("rank", "i8"), ("width_s", "f8"), ("slices", "i8"), ("unused", "i8", (2,)))
+
+
+_MOUNT = re.compile(rb"\s*([^\t ]+)[\t ]+(/.*?)\r?", re.DOTALL)
+"""Type, tab, path; a path may have blanks."""
 
 
 class LoggedJob(NamedTuple):
@@ -87,8 +92,8 @@ class OpenLog:
 
     def mounts(self) -> tuple[DarshanMount, ...]:
         """Longest path first."""
-        pairs = [line.split() for line in self._lines[1:]]
-        mounts = [DarshanMount(os.fsdecode(p[1]), os.fsdecode(p[0])) for p in pairs if len(p) >= 2]
+        pairs = [_MOUNT.fullmatch(line) for line in self._lines[1:]]
+        mounts = [DarshanMount(os.fsdecode(_unescaped(p[2])), os.fsdecode(p[1])) for p in pairs if p]
         return tuple(sorted(mounts, key=lambda m: -len(m.path)))
 
     def names(self) -> dict[int, str]:
@@ -246,6 +251,11 @@ class _Reader:
         rows = np.frombuffer(self._content, kind, count, self._at) if count else np.zeros(0, kind)
         self._at += size
         return rows
+
+
+def _unescaped(path: bytes) -> bytes:
+    """A blank or tab in octal, as the kernel's own table of mounts has it."""
+    return re.sub(rb"\\(0[0-7]{2}|134)", lambda m: bytes([int(m[1], 8)]), path)
 
 
 @contextmanager
