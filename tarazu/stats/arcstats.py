@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tarazu.stats import reading
-from tarazu.stats.counters import count
+from tarazu.stats.counters import known
 
 
 def params() -> tuple[str, ...]:
@@ -15,7 +15,8 @@ def params() -> tuple[str, ...]:
 def parse(text: str) -> dict[str, int]:
     """Name → value: after two lines of header, `name type data` in each. Lines that are no such row are left out."""
     rows = (line.split() for line in reading.lines(text)[2:])
-    return {row[0]: count(row[2]) for row in rows if len(row) == 3 and row[2].isdecimal()}
+    numbers = ((row[0], known(row[2])) for row in rows if len(row) == 3 and row[2].isdecimal())
+    return {name: number for name, number in numbers if number is not None}
 
 
 def reclaimable_bytes(root: str | Path = "/") -> int:

@@ -6,11 +6,11 @@ import re
 from typing import NamedTuple
 
 from tarazu.stats import reading
-from tarazu.stats.counters import MAX_DIGITS, count, io_counters, start_time
+from tarazu.stats.counters import MAX_DIGITS, count, io_counters, known, start_time
 from tarazu.wire.reports import IoCounters
 
 _HEADER = re.compile(r"(\S.*?)\s+\w+\s+% cum % \|\s+\w+\s+% cum %")
-_ROW = re.compile(r"(\d{1,9})([KMG]?):?\s+(\d+)\s+\d+\s+\d+\s+\|\s+(\d+)\s+\d+\s+\d+")
+_ROW = re.compile(r"(\d{1,9})([KMG]?):?\s+(-?\d+)\s+-?\d+\s+-?\d+\s+\|\s+(-?\d+)\s+-?\d+\s+-?\d+")
 _UNIT = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -31,6 +31,8 @@ class BrwStats(NamedTuple):
 
     tables: dict[str, dict[int, tuple[int, int]]]
     start_s: float
+    unknown: frozenset[tuple[str, int]] = frozenset()
+    """(table, column) of which a class overflowed, and is left out."""
 
     def writes(self, table: str, from_label: int = 0) -> int:
         """Writes counted in `table` under labels of at least `from_label`."""
@@ -45,7 +47,7 @@ class BrwStats(NamedTuple):
 
     def timed(self, column: int) -> bool:
         """Whether the time of these I/Os is known: ZFS counts its writes, but never for how long they took."""
-        if _TIME not in self.tables:
+        if _TIME not in self.tables or not self.unknown.isdisjoint(((_TIME, column), (_SIZE, column))):
             return False
         return self.counted(_TIME, column) > 0 or self.counted(_SIZE, column) < UNTIMED
 
@@ -54,12 +56,13 @@ class BrwStats(NamedTuple):
         middle, the first for 1 ms; one of sizes for its label, for most I/Os have a power of two. The number in
         flight is counted per block I/O, of which a (bulk) I/O may have several."""
         times = self.tables.get(_TIME, {})
+        flight = "" if (_IN_FLIGHT, column) in self.unknown else _IN_FLIGHT
         counts = (
             self.counted(_TIME, column),
             self.weighted(_SIZE, column),
             sum(row[column] * (750 * label if label > 1 else 1000) for label, row in times.items()),
-            self.weighted(_IN_FLIGHT, column),
-            self.counted(_IN_FLIGHT, column),
+            self.weighted(flight, column),
+            self.counted(flight, column),
         )
         return io_counters("brw_stats", counts, self.start_s)
 
@@ -71,18 +74,21 @@ def params() -> tuple[str, ...]:
 def parse(text: str) -> BrwStats:
     """All tables of a `brw_stats` file; empty ones have no rows. Raises ValueError when there is no table."""
     tables: dict[str, dict[int, tuple[int, int]]] = {}
-    current: dict[int, tuple[int, int]] | None = None
+    unknown: set[tuple[str, int]] = set()
+    table, current = "", None
     lines = [line.strip() for line in reading.lines(text)]
     for line in lines:
         if header := _HEADER.match(line):
-            current = tables.setdefault(header[1], {})
+            table = header[1]
+            current = tables.setdefault(table, {})
         elif current is not None and (row := _ROW.match(line)):
+            unknown.update((table, column) for column in (READS, WRITES) if known(row[3 + column]) is None)
             current[int(row[1]) * _UNIT[row[2]]] = (count(row[3]), count(row[4]))
             if len(current) > MAX_CLASSES:
                 raise ValueError(f"expected at most {MAX_CLASSES} rows a table, found more")
     if not tables:
         raise ValueError("no table of `% cum % |`")
-    return BrwStats(tables, start_time(lines[:4]))
+    return BrwStats(tables, start_time(lines[:4]), frozenset(unknown))
 
 
 class Pieces(NamedTuple):

@@ -326,6 +326,8 @@ def _with_counts(
 
 def _mean_wait_s(now: counters.Stats, before: counters.Stats) -> float:
     """Mean time that a request waited in the queue of `ost_io` since `before`, in seconds."""
+    if "req_waittime" in now.unknown | before.unknown:
+        return 0.0
     new, old = now.row("req_waittime"), before.row("req_waittime")
     if counters.were_reset(now.start_s, before.start_s, new[:2], old[:2]):
         old = counters.ZERO

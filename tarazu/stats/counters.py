@@ -32,13 +32,23 @@ class Counter(NamedTuple):
 
 
 ZERO = Counter()
+OVERFLOWED = -1
+"""Instead of a sum, where growth is added up."""
+
+
+def known(digits: str | bytes) -> int | None:
+    """A counter's value; None for one that overflowed: below 0, or of more digits than there is anything to count.
+    Raises ValueError for what is no number.
+    """
+    minus = digits[:1] in ("-", b"-")
+    if not digits[minus:].isdigit():
+        raise ValueError(f"expected a count, found {digits[:40]!r}")
+    return None if minus or len(digits) > MAX_DIGITS else int(digits)
 
 
 def count(digits: str | bytes) -> int:
-    """A counter's value; one below 0, which is one that overflowed, is 0. Raises ValueError for what cannot be one."""
-    if len(digits) > MAX_DIGITS + 1:
-        raise ValueError(f"expected a count of at most {MAX_DIGITS} digits, found {digits[:40]!r}")
-    return max(0, int(digits))
+    """As `known`; 0 for one that overflowed. Raises ValueError."""
+    return known(digits) or 0
 
 
 def whole_number(text: str) -> int:
@@ -61,6 +71,8 @@ class Stats(NamedTuple):
     rows: dict[str, Counter]
     start_s: float
     """`start_time` (2.15 and later), 0 where there is none."""
+    unknown: frozenset[str] = frozenset()
+    """Rows whose samples or sum overflowed: that number is 0 in `rows`."""
 
     def row(self, name: str) -> Counter:
         return self.rows.get(name, ZERO)
@@ -73,12 +85,15 @@ def params() -> tuple[str, ...]:
 def parse(text: str) -> Stats:
     """Rows of a `stats` file. Raises ValueError when it has neither a time stamp nor a row."""
     rows: dict[str, Counter] = {}
+    unknown: list[str] = []
     start_s = 0.0
     recognised = False
     for line in reading.lines(text):
         if match := _ROW.match(line):
             name, samples, _unit, low, high, total = match.groups()
             rows[name] = Counter(*(count(n or "0") for n in (samples, total, low, high)))
+            if known(samples) is None or known(total or "0") is None:
+                unknown.append(name)
             recognised = True
             if len(rows) > MAX_ROWS:
                 raise ValueError(f"expected at most {MAX_ROWS} rows, found more")
@@ -88,7 +103,7 @@ def parse(text: str) -> Stats:
                 start_s = float(time[2])
     if not recognised:
         raise ValueError("no `snapshot_time` and no row of counters")
-    return Stats(rows, start_s)
+    return Stats(rows, start_s, frozenset(unknown))
 
 
 def some(text: str, names: Iterable[str]) -> Stats:
@@ -96,14 +111,19 @@ def some(text: str, names: Iterable[str]) -> Stats:
     if not text.startswith("snapshot_time"):
         return parse(text)
     rows: dict[str, Counter] = {}
+    unknown: list[str] = []
     for name in names:
         # NAME  SAMPLES samples [UNIT] MINIMUM MAXIMUM SUM …
         words = _line(text, name).split(None, 7)
         if len(words) > 2 and words[2] == "samples":
-            rows[name] = Counter(count(words[1]), count(words[6]) if len(words) > 6 else 0)
+            samples, total = known(words[1]), known(words[6]) if len(words) > 6 else 0
+            rows[name] = Counter(samples or 0, total or 0)
+            if samples is None or total is None:
+                unknown.append(name)
     words = _line(text, "start_time").split(None, 2)
     try:
-        return Stats(rows, float(words[1][: 2 * MAX_DIGITS]) if len(words) > 1 else 0.0)
+        start_s = float(words[1][: 2 * MAX_DIGITS]) if len(words) > 1 else 0.0
+        return Stats(rows, start_s, frozenset(unknown))
     except ValueError:
         raise ValueError(f"expected seconds, found {words[1][:40]!r}") from None
 

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarazu.stats import reading
-from tarazu.stats.counters import count, io_counters
+from tarazu.stats.counters import io_counters, known
 from tarazu.wire.reports import IoCounters
 
 SECTOR_BYTES = 512
 MAX_LAYERS = 8
 """Of device mapper, one upon another."""
 
+_COLUMNS = (3, 5, 6, 7, 9, 10, 12, 13, 11)
+"""Of a line: the fields of Device, but for the last. Merged requests nobody reads."""
 _PARTITION = re.compile(r"((?:[shv]d|xvd)[a-z]+)\d+$|((?:nvme\d+n|mmcblk|md|loop|nbd|drbd)\d+)p\d+$")
 
 
@@ -46,16 +48,20 @@ def params() -> tuple[str, ...]:
 
 
 def parse(text: str) -> dict[str, Device]:
-    """Device name → its counters. Raises ValueError for a line that cannot be read."""
+    """Device name → its counters; without a device one of whose counters overflowed, as far as it is used. Raises
+    ValueError for a line that is none of a device.
+    """
     devices: dict[str, Device] = {}
     for line in reading.lines(text):
         fields = line.split()
-        if len(fields) < 14 or not all(f.isdecimal() for f in fields[3:14]):
+        if len(fields) < 14 or not all(f.removeprefix("-").isdecimal() for f in fields[3:14]):
             raise ValueError(f"expected a name and eleven numbers, found {line.strip()[:60]!r}")
-        n = [count(f) for f in fields[3:14]]
         # Discards are counted since Linux 4.18, flushes since 5.5.
-        others = sum(count(fields[at]) for at in (14, 18) if at < len(fields) and fields[at].isdecimal())
-        devices[fields[2]] = Device(n[0], n[2], n[3], n[4], n[6], n[7], n[9], n[10], n[8], others)
+        others = [known(fields[at]) for at in (14, 18) if at < len(fields) and fields[at].isdecimal()]
+        numbers = [known(fields[at]) for at in _COLUMNS]
+        n = [number for number in (*numbers, *others) if number is not None]
+        if len(n) == len(numbers) + len(others):
+            devices[fields[2]] = Device._make((*n[: len(numbers)], sum(n[len(numbers) :])))
     return devices
 
 

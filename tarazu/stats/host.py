@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarazu.stats import arcstats, reading
-from tarazu.stats.counters import count
+from tarazu.stats.counters import count, known
 from tarazu.units import KIB
 
 _ROW = re.compile(r"(\w+):\s+(\d+)(?: kB)?$")
@@ -62,7 +62,7 @@ def parse_cpu(text: str) -> CpuTimes:
 def parse_memory(text: str) -> dict[str, int]:
     """Name → bytes, from `proc/meminfo`. Raises ValueError without `MemTotal` and `MemFree`."""
     rows = (_ROW.match(line.strip()) for line in reading.lines(text))
-    sizes = {row[1]: count(row[2]) * KIB for row in rows if row}
+    sizes = {row[1]: size * KIB for row in rows if row and (size := known(row[2])) is not None}
     if missing := [name for name in _NEEDED if name not in sizes]:
         raise ValueError(f"no {' and no '.join(missing)} in proc/meminfo")
     return sizes

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from tarazu.stats.counters import Counter, count
+from tarazu.stats.counters import OVERFLOWED, Counter, count, known
 from tarazu.units import KIB, MIB
 
 MAX_ENTRY_BYTES = 64 * KIB
@@ -30,7 +30,7 @@ _USUAL = re.compile(
     rb"  read_bytes:" + _BYTES_ROW + rb"[^\n]*\n  write_bytes:" + _BYTES_ROW
 )
 _ROW = re.compile(rb"\s+(\w+):\s*\{(.*)")
-_FIELD = re.compile(rb"(samples|min|max|sum):\s*(\d+)")
+_FIELD = re.compile(rb"(samples|min|max|sum):\s*(-?\d+)")
 _TIME = re.compile(rb"\s+(snapshot_time|start_time):\s*(\d{1,18}(?:\.\d{1,18})?)(?!\d)")
 _ESCAPE = re.compile(rb"\\x([0-9a-fA-F]{2})|\\(.)", re.DOTALL)
 
@@ -43,6 +43,7 @@ class JobStats(NamedTuple):
     """`start_time` of the entry (2.15 and later), else 0."""
     snapshot_s: float
     rows: Mapping[str, Counter]
+    """A sum that overflowed is OVERFLOWED."""
 
 
 def params() -> tuple[str, ...]:
@@ -160,7 +161,7 @@ def unquote(text: str) -> str:
 
 def _counter(body: bytes) -> Counter:
     # The histogram (2.16 and later) holds pairs of its own: cut it off before reading fields.
-    values = {name: count(value) for name, value in _FIELD.findall(body.partition(b"hist:")[0])}
-    return Counter(
-        values.get(b"samples", 0), values.get(b"sum", 0), values.get(b"min", 0), values.get(b"max", 0)
-    )
+    values = dict(_FIELD.findall(body.partition(b"hist:")[0]))
+    samples, low, high = (count(values.get(name, b"0")) for name in (b"samples", b"min", b"max"))
+    total = known(values.get(b"sum", b"0"))
+    return Counter(samples, OVERFLOWED if total is None else total, low, high)

@@ -75,6 +75,15 @@ class Links:
 
     def take(self, report: OstReport, received_s: float) -> None:
         """One target's counters."""
+        if any(
+            ios and not size
+            for ios, size in (
+                (report.read_samples, report.read_bytes),
+                (report.write_samples, report.write_bytes),
+            )
+        ):
+            self.forget(report.index)  # the bytes overflowed
+            return
         reads = report.read_samples, report.read_bytes, report.read_usecs
         writes = report.write_samples, report.write_bytes, report.write_usecs
         now = _Seen(received_s, report.counters_start_s, (reads, writes))
@@ -137,7 +146,8 @@ def _reset(now: _Seen, before: _Seen) -> bool:
 def _sum(spans: list[tuple[_Seen, _Seen]], writes: int) -> _Counts:
     totals = [0, 0, 0]
     for before, now in spans:
-        grown = [n - o for n, o in zip(now.counts[writes], before.counts[writes])]
-        if grown[2] > 0:  # 2.12 has no times
+        old = before.counts[writes]
+        grown = [n - o for n, o in zip(now.counts[writes], old)]
+        if grown[2] > 0 and bool(old[0]) == bool(old[2]):  # 2.12 has no times, nor has a sum that overflowed
             totals = [t + g for t, g in zip(totals, grown)]
     return totals[0], totals[1], totals[2]

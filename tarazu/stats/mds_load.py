@@ -120,6 +120,8 @@ def _rates(now: counters.Stats, before: counters.Stats, elapsed_s: float) -> dic
     rates = {}
     for name, row in now.rows.items():
         old = before.row(name).samples
+        if not row.samples or (not old and name in before.unknown):
+            continue
         if counters.were_reset(now.start_s, before.start_s, (row.samples,), (old,)):
             old = 0
         if row.samples > old and name not in COUNTED_TWICE:

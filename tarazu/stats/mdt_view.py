@@ -36,6 +36,8 @@ class _Mdt(NamedTuple):
     did: Did | None = None
     """None: in the last interval, not known."""
     judged: Judged = Judged()
+    counts: bool = True
+    """Its counters could be read."""
 
 
 class MdtViews:
@@ -62,10 +64,12 @@ class MdtViews:
         for (fs_name, index), of in taken.items():
             here = self._mdts.setdefault(fs_name, {})
             known, done, judged = here.get(index), None, Judged()
+            counts = report.counts(of)
             if known and known.server == report.oss:
                 judged = known.judged
-                done = _did(of, known.report, seconds, received_s)
-            here[index] = _Mdt(of, report.oss, received_s, done, judged)
+                if counts and known.counts:
+                    done = _did(of, known.report, seconds, received_s)
+            here[index] = _Mdt(of, report.oss, received_s, done, judged, counts)
         for fs_name in {fs_name for fs_name, _ in taken}:
             self._judge(fs_name, {index for fs, index in taken if fs == fs_name}, received_s)
         return amiss
@@ -128,15 +132,21 @@ def _did(now: MdtReport, before: MdtReport, seconds: float, received_s: float) -
     old = {of.name: (of.count, of.usecs) for of in before.operations}
     new = {of.name: (of.count, of.usecs) for of in now.operations}
     names = list(old.keys() | new.keys())
+    # Those that are not timed, as in 2.12, or whose times overflowed, have operations and no time.
+    timed = [
+        name
+        for name in names
+        if all(bool(of[0]) == bool(of[1]) for of in (new.get(name, (0, 0)), old.get(name, (0, 0))))
+    ]
     for at in (0, 1):
-        numbers = ([of.get(name, (0, 0))[at] for name in names] for of in (new, old))
+        numbers = ([of.get(name, (0, 0))[at] for name in (timed if at else names)] for of in (new, old))
         if were_reset(now.counters_start_s, before.counters_start_s, *numbers):
             return None
     rows = {}
     for name, (count, usecs) in new.items():
         former = old.get(name, (0, 0))
         if count > former[0]:
-            rows[name] = (count - former[0], usecs - former[1])
+            rows[name] = (count - former[0], usecs - former[1] if name in timed else 0)
     return did(received_s, seconds, rows)
 
 

@@ -24,14 +24,27 @@ UNKNOWN = Moved()
 
 def moved(now: OstReport, before: OstReport, seconds: float) -> Moved:
     """Between two reports of one server, `seconds` apart; `UNKNOWN` where its counters began anew meanwhile."""
-    bytes_now = (now.write_bytes, now.write_samples, now.read_bytes, now.read_samples)
-    bytes_then = (before.write_bytes, before.write_samples, before.read_bytes, before.read_samples)
+    directions = (_counts(now, True), _counts(before, True)), (_counts(now, False), _counts(before, False))
+    known = [(new, old) for new, old in directions if new and old]
+    bytes_now, bytes_then = ([n for of in side for n in of] for side in zip(*known)) if known else ([], [])
     if seconds <= 0 or were_reset(now.counters_start_s, before.counters_start_s, bytes_now, bytes_then):
         return UNKNOWN
-    written, read = now.write_bytes - before.write_bytes, now.read_bytes - before.read_bytes
-    if (written + read) / seconds == math.inf:  # a server says that its interval was next to nothing
+    written, read = (new[0] - old[0] if new and old else None for new, old in directions)
+    if (
+        (written or 0) + (read or 0)
+    ) / seconds == math.inf:  # a server says that its interval was next to nothing
         return UNKNOWN
-    return Moved(written / seconds, read / seconds, _latency_s(now, before) if written or read else None)
+    return Moved(
+        None if written is None else written / seconds,
+        None if read is None else read / seconds,
+        _latency_s(now, before) if written or read else None,
+    )
+
+
+def _counts(report: OstReport, writes: bool) -> tuple[int, int] | None:
+    """Bytes and requests; None where the bytes overflowed: there is no request without any."""
+    of = (report.write_bytes, report.write_samples) if writes else (report.read_bytes, report.read_samples)
+    return None if of[1] and not of[0] else of
 
 
 def _latency_s(now: OstReport, before: OstReport) -> float | None:

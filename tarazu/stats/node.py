@@ -15,6 +15,7 @@ from tarazu.stats.params import find
 
 _DATA = ("port_rcv_data", "port_xmit_data")
 _WORD_BYTES = 4
+_MOVED = ("read_bytes", "write_bytes")
 _RECEIVED, _SENT = 0, 8
 """Columns of proc/net/dev."""
 
@@ -60,6 +61,8 @@ def _stats(path: Path) -> tuple[int, int] | None:
         stats = counters.parse(reading.text(path))
     except (OSError, ValueError):
         return None
+    if stats.unknown.intersection(_MOVED):
+        return None
     return stats.row("read_bytes").sum, stats.row("write_bytes").sum
 
 
@@ -67,6 +70,8 @@ def _lnet(root: Path) -> int | None:
     for path in find(root, "lnet.stats").values():
         try:
             stats = lnet.parse(reading.text(path))
+            if not stats.knows(stats, "send_length", "recv_length"):
+                return None
             return stats.send_length + stats.recv_length
         except (OSError, ValueError):
             return None
@@ -77,7 +82,7 @@ def _network(root: Path) -> int | None:
     ports = sorted((root / "sys/class/infiniband").glob("*/ports/*/counters"))
     try:
         total = sum(
-            _WORD_BYTES * counters.whole_number(reading.text(port / name)) for port in ports for name in _DATA
+            _WORD_BYTES * _known(reading.text(port / name).strip()) for port in ports for name in _DATA
         )
         rows = parse_devices(reading.text(root / "proc/net/dev"))
     except (OSError, ValueError):
@@ -85,19 +90,31 @@ def _network(root: Path) -> int | None:
     for name, moved in rows.items():
         device = root / "sys/class/net" / name / "device"
         if device.exists() and not (ports and (device / "infiniband").exists()):
+            if moved is None:
+                return None
             total += moved
     return total
 
 
-def parse_devices(text: str) -> dict[str, int]:
-    """Name → bytes received and sent, from `proc/net/dev`. Raises ValueError."""
-    devices: dict[str, int] = {}
+def _known(digits: str) -> int:
+    """Raises ValueError for a counter that overflowed too."""
+    if (number := counters.known(digits)) is None:
+        raise ValueError(f"expected a count, found {digits[:40]!r}")
+    return number
+
+
+def parse_devices(text: str) -> dict[str, int | None]:
+    """Name → bytes received and sent, from `proc/net/dev`; None where a counter overflowed. Raises ValueError."""
+    devices: dict[str, int | None] = {}
     for line in reading.lines(text):
         name, colon, rest = line.partition(":")
         if not colon:
             continue
         words = rest.split()
-        if len(words) <= _SENT or not all(word.isdecimal() for word in words):
+        if len(words) <= _SENT or not all(
+            words[at].removeprefix("-").isdecimal() for at in (_RECEIVED, _SENT)
+        ):
             raise ValueError(f"expected an interface and its counters, found {line[:60]!r}")
-        devices[name.strip()] = counters.count(words[_RECEIVED]) + counters.count(words[_SENT])
+        received, sent = counters.known(words[_RECEIVED]), counters.known(words[_SENT])
+        devices[name.strip()] = None if received is None or sent is None else received + sent
     return devices

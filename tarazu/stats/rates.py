@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import heapq
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from tarazu.stats import job_stats
-from tarazu.stats.counters import MAX_COUNT, ZERO, Stats, were_reset
+from tarazu.stats.counters import MAX_COUNT, OVERFLOWED, ZERO, Stats, were_reset
 from tarazu.wire.reports import ClientRate, JobRate
 
 MAX_JOBS, MAX_BY_OPERATIONS = 1000, 100
@@ -64,12 +64,11 @@ class JobRates:
     def _add_growth(self, name: str, counts: bytes, before: bytes) -> None:
         start, *new = counts.split(b" ")
         old_start, *old = before.split(b" ")
-        more = [int(n) - int(o) for n, o in zip(new, old, strict=True)]
         # An entry that was dropped when idle, and began anew, counts from 0; some versions do not say when it began.
         restarted = start != old_start and float(start) > 0 and float(old_start) > 0
-        if restarted or min(more) < 0:
-            more = [int(n) for n in new]
-        have_read, wrote, reads, writes = more
+        have_read, wrote, reads, writes = growth(
+            [int(n) for n in new], [0, 0, 0, 0] if restarted else [int(n) for n in old]
+        )
         grown = (reads + writes << 2 * _HALF) + (wrote << _HALF) + have_read
         self._grown[name] = self._grown.get(name, 0) + grown
 
@@ -84,6 +83,13 @@ class JobRates:
             most = sorted({**dict(most), **dict(busiest)}.items(), key=_by_bytes)
         self._before, self._now, self._grown = self._now, {}, {}
         return tuple(JobRate(job_stats.unquote(name), *of) for name, of in most)
+
+
+def growth(now: Sequence[int], before: Sequence[int]) -> list[int]:
+    """All there is where one of them decreased; 0 for one that overflowed."""
+    known = [OVERFLOWED not in pair for pair in zip(now, before, strict=True)]
+    since = before if all(n >= o for n, o, of in zip(now, before, known) if of) else [0] * len(now)
+    return [n - o if of else 0 for n, o, of in zip(now, since, known)]
 
 
 def _by_bytes(job: tuple[str, tuple[int, int, int]]) -> tuple[int, str]:
@@ -121,7 +127,9 @@ Seen = tuple[float, int, int, int, int]
 
 def exported(stats: Stats) -> Seen:
     wrote, have_read = stats.row("write_bytes"), stats.row("read_bytes")
-    return stats.start_s, wrote.sum, have_read.sum, wrote.samples, have_read.samples
+    written = OVERFLOWED if "write_bytes" in stats.unknown else wrote.sum
+    read = OVERFLOWED if "read_bytes" in stats.unknown else have_read.sum
+    return stats.start_s, written, read, wrote.samples, have_read.samples
 
 
 def client_rates(now: Mapping[Export, Seen], before: Mapping[Export, Seen]) -> tuple[ClientRate, ...]:
@@ -135,12 +143,12 @@ def client_rates(now: Mapping[Export, Seen], before: Mapping[Export, Seen]) -> t
         if device not in known:
             continue
         old_start_s, *old = before.get((device, nid), (start_s, 0, 0, 0, 0))
-        if were_reset(start_s, old_start_s, counts, old):
+        if were_reset(start_s, old_start_s, (), ()):
             old = [0, 0, 0, 0]
         if counts != old:
             total = totals.setdefault(nid, [0, 0, 0, 0])
-            for i, (new, former) in enumerate(zip(counts, old, strict=True)):
-                total[i] += new - former
+            for i, more in enumerate(growth(counts, old)):
+                total[i] += more
     largest = sorted(totals.items(), key=lambda item: (-item[1][0] - item[1][1], item[0]))
     return tuple(
         ClientRate(nid, *(min(n, MAX_COUNT) for n in counts)) for nid, counts in largest[:MAX_CLIENTS]

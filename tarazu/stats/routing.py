@@ -51,8 +51,10 @@ def parse_nis(text: str) -> tuple[str, ...]:
 def forwarded(now: LnetStats, before: LnetStats) -> tuple[int, int]:
     """(messages, bytes) forwarded since `before`; after a reset, those since the reset.
 
-    The count is 32 bits wide and wraps; the length, 64 wide, tells a wrap from a reset.
+    The count is 32 bits wide and wraps; the length, 64 wide, tells a wrap from a reset. Zeros where that is not known.
     """
+    if not now.knows(before, "route_count", "route_length"):
+        return 0, 0
     if now.route_length < before.route_length:
         return now.route_count, now.route_length
     return (now.route_count - before.route_count) % 2**32, now.route_length - before.route_length

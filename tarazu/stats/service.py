@@ -68,9 +68,10 @@ def of_server(
 
     def io(name: str, samples: int, size_bytes: int) -> IoCounters | None:
         row = ost_io.row(name)
-        if samples >= UNTIMED and not row.sum:
+        if name in ost_io.unknown or (samples >= UNTIMED and not row.sum):
             return None
-        counts = (row.samples, size_bytes, row.sum, active.sum, active.samples)
+        flight = (0, 0) if "req_active" in ost_io.unknown else (active.sum, active.samples)
+        counts = (row.samples, size_bytes, row.sum, *flight)
         return counters.io_counters("ost_io", counts, ost_io.start_s)
 
     return (

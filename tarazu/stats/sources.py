@@ -58,6 +58,8 @@ class Source(msgspec.Struct, frozen=True):
     form: str = ""
     """The version's form that was recognised by its content."""
     parsed: str = ""
+    malformed: bool = False
+    """It could be read, and is not as Lustre writes it."""
 
 
 class Survey(msgspec.Struct, frozen=True):
@@ -158,7 +160,7 @@ def _source(root: Path, parameter: str, device: str, path: Path, reader: Reader)
         form, parsed = reader(path)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return Source(parameter, device, below, False, why)
+        return Source(parameter, device, below, False, why, malformed=isinstance(error, ValueError))
     return Source(parameter, device, below, True, "", form, parsed)
 
 
@@ -185,7 +187,8 @@ def _host(root: str | Path) -> Source:
     try:
         node = host.read(root)
     except (OSError, ValueError) as error:
-        return Source("host", "", "proc/stat, proc/meminfo", False, str(error))
+        malformed = isinstance(error, ValueError)
+        return Source("host", "", "proc/stat, proc/meminfo", False, str(error), malformed=malformed)
     arc = arcstats.reclaimable_bytes(root)
     zfs = f", ARC gives back {arc} bytes" if arc else ""
     busy = node.cpu.busy / node.cpu.total if node.cpu.total else 0.0
@@ -254,10 +257,11 @@ def _brw_stats(path: Path) -> tuple[str, str]:
 
 def _lnet(path: Path) -> tuple[str, str]:
     values = lnet.parse(reading.text(path))
-    return (
-        "",
-        f"sent {values.send_length} bytes, received {values.recv_length}, dropped {values.drop_count} messages",
+    sent, received, dropped = (
+        "unknown" if name in values.unknown else getattr(values, name)
+        for name in ("send_length", "recv_length", "drop_count")
     )
+    return "", f"sent {sent} bytes, received {received}, dropped {dropped} messages"
 
 
 def _diskstats(path: Path) -> tuple[str, str]:

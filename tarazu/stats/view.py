@@ -59,6 +59,8 @@ class _Target(NamedTuple):
     moved: Moved = UNKNOWN
     peak_bytes_per_s: float = 0.0
     """The highest rate at which it wrote so far, whoever served it."""
+    counts: bool = True
+    """Its counters could be read."""
 
 
 class Details(NamedTuple):
@@ -129,10 +131,8 @@ class ViewBuilder:
         rates = (report.cpu_load, report.memory_load, report.lnet_bytes_per_s)
         earlier = before.rates[-LOAD_REPORTS + 1 :] if before else ()
         self._servers[report.oss] = _Server(report, received_s, highest, (*earlier, rates), sequences)
-        no_counters = "obdfilter.*.stats" in report.unreadable
-        seconds = _interval_s(report, received_s, before, "obdfilter.*.stats")
-        mdt_s = _interval_s(report, received_s, before, "mdt.*.md_stats")
-        bad_mdts = self._mdts.update(report, received_s, mdt_s, lambda name: self._servers[name].report)
+        seconds = _interval_s(report, received_s, before)
+        bad_mdts = self._mdts.update(report, received_s, seconds, lambda name: self._servers[name].report)
         self._name_impossible(report, possible, bad_mdts)
         own = {
             (o.fs_name, o.index): o
@@ -141,16 +141,16 @@ class ViewBuilder:
         }
         for (fs_name, index), ost in own.items():
             here = self._targets.setdefault(fs_name, {})
-            known, here_moved = here.get(index), UNKNOWN
+            known, here_moved, counts = here.get(index), UNKNOWN, report.counts(ost)
             if known and known.oss != report.oss:
                 # Another server counts from its own beginning.
                 self.speeds.forget_base(fs_name, index)
-            elif known and seconds:
+            elif known and seconds and counts and known.counts:
                 here_moved = moved(ost, known.report, seconds)
             peak = max(known.peak_bytes_per_s if known else 0.0, here_moved.writing_bytes_per_s or 0.0)
-            here[index] = _Target(ost, report.oss, received_s, here_moved, peak)
+            here[index] = _Target(ost, report.oss, received_s, here_moved, peak, counts)
         # Zeros that stand for "could not be read" must not look like a reset.
-        counted = (o for o in own.values() if o.write_samples or o.reads or o.writes or not no_counters)
+        counted = (o for o in own.values() if o.reads or o.writes or report.counts(o))
         self.speeds.update_server(counted, received_s)
         return True
 
@@ -365,9 +365,9 @@ class ViewBuilder:
         return self._mds
 
 
-def _interval_s(report: OssReport, received_s: float, before: _Server | None, counters: str) -> float:
-    """Over how long these counters of a report grew since the one before; 0: that is not known."""
-    if before is None or counters in report.unreadable or counters in before.report.unreadable:
+def _interval_s(report: OssReport, received_s: float, before: _Server | None) -> float:
+    """Over how long the counters of a report grew since the one before; 0: that is not known."""
+    if before is None:
         return 0.0
     last = before.report
     follows = report.incarnation == last.incarnation and report.sequence == last.sequence + 1

@@ -211,6 +211,13 @@ class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=Tru
     """Where this server is an MDS."""
     protocol: int = PROTOCOL
 
+    def counts(self, of: OstReport | MdtReport) -> bool:
+        """Whether its counters could be read, so that zeros are zeros."""
+        if isinstance(of, MdtReport):
+            return bool(of.operations or of.counters_start_s) or "mdt.*.md_stats" not in self.unreadable
+        known = of.write_samples or of.read_samples or of.counters_start_s
+        return bool(known) or "obdfilter.*.stats" not in self.unreadable
+
 
 STATISTICS: dict[str, Statistic] = {
     name: declared

@@ -166,7 +166,6 @@ def as_text(report: OssReport) -> str:
             f"routes {report.router.bytes_per_s / 1e6:.1f} MB/s as {', '.join(report.router.nids) or 'unknown'}"
         )
     lines += [f"router {r.nid} to {r.net} is down" for r in report.routes if not r.up]
-    has_counters = "obdfilter.*.stats" not in report.unreadable
     for ost in report.osts:
         flags = [name for name in ("degraded", "no_create", "readonly") if getattr(ost, name)]
         used = 1 - ost.free_bytes / ost.total_bytes if ost.total_bytes else 0.0
@@ -174,7 +173,7 @@ def as_text(report: OssReport) -> str:
             f"{ost.fs_name}-OST{ost.index:04x}: {used:.1%} of {ost.total_bytes / 1e9:.1f} GB used, "
             + (
                 f"written {ost.write_bytes / 1e9:.3f} GB, read {ost.read_bytes / 1e9:.3f} GB"
-                if has_counters
+                if report.counts(ost)
                 else "written and read: unknown"
             )
             + (f", timed by {ost.writes.source}" if ost.writes else "")

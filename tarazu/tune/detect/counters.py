@@ -88,6 +88,12 @@ class _Amounts(NamedTuple):
         writes -= then_writes
         # As `counters.were_reset`, at a third of what it costs: this is done for each OST, each second.
         restarted = start_s > 0 and then_start_s > 0 and start_s != then_start_s
+        if not (self[0] and self[2] and before[0] and before[2]):
+            # Requests without bytes: those overflowed, and nobody knows how many came.
+            if (self[1] and not self[0]) or (then_reads and not then_read_bytes):
+                read_bytes, reads = 0, 0
+            if (self[3] and not self[2]) or (then_writes and not then_write_bytes):
+                write_bytes, writes = 0, 0
         if restarted or read_bytes < 0 or reads < 0 or write_bytes < 0 or writes < 0:
             return self
         return _Amounts(read_bytes, reads, write_bytes, writes)
@@ -215,6 +221,8 @@ def _found_waiting(now: counters.Stats | None, before: counters.Stats | None) ->
         return 0.0
     waiting = 0.0
     for name in _QUEUE:
+        if name in now.unknown | before.unknown:
+            continue
         row, then = now.row(name), before.row(name)
         if counters.were_reset(now.start_s, before.start_s, row[:2], then[:2]):
             then = counters.ZERO
@@ -233,9 +241,9 @@ class _Router(_Counters):
     def since_before(self, clock_s: float) -> _Seen:
         self.look(clock_s)
         before, self._before = self._before, self.read(self.files("lnet.stats").get(""), lnet.parse)
-        if before is None or self._before is None:
-            return _Seen()
         now = self._before
+        if before is None or now is None or not now.knows(before, "route_count", "route_length"):
+            return _Seen()
         size_bytes, messages = now.route_length - before.route_length, now.route_count - before.route_count
         if size_bytes < 0:
             size_bytes, messages = now.route_length, now.route_count
