@@ -70,24 +70,30 @@ def _sources(node: Node) -> Iterator[Finding]:
     missing, who = _as_daemon(node)
     if missing is None:
         served = bool({"oss", "mds"} & set(node.survey.roles))
-        mine = [(s.parameter, s.why) for s in node.survey.missing if served or s.parameter != HOST]
-        closed = [parameter for parameter, why in mine if "ermission" in why]
+        mine = [
+            (s.parameter, s.why, s.malformed) for s in node.survey.missing if served or s.parameter != HOST
+        ]
+        closed = [parameter for parameter, why, _ in mine if "ermission" in why]
         if not node.is_root and closed:
             yield skip("statistics", f"this user cannot read {_few(closed)}", AS_ROOT)
-        mine = [(parameter, why) for parameter, why in mine if node.is_root or "ermission" not in why]
-        missing, who = mine, "by this user"
+        missing = [one for one in mine if node.is_root or "ermission" not in one[1]]
+        who = "by this user"
     if missing:
-        names = _few([f"{parameter} ({why})" for parameter, why in missing])
-        yield fail(
-            "statistics", f"cannot be read {who}: {names}", "tarazu doctor collect --dump shows each file"
-        )
+        kinds = ((True, f"malformed as read {who}"), (False, f"cannot be read {who}"))
+        names = {
+            kind: _few([f"{name} ({why})" for name, why, of in missing if of is kind]) for kind, _ in kinds
+        }
+        words = "; ".join(f"{what}: {names[kind]}" for kind, what in kinds if names[kind])
+        yield fail("statistics", words, "tarazu doctor collect --dump shows each file")
     else:
         read = sum(source.read for source in node.survey.sources)
         yield ok("statistics", f"{counted(read, 'file')} read {who}")
 
 
-def _as_daemon(node: Node) -> tuple[list[tuple[str, str]] | None, str]:
-    """What tarazu's own user misses, with the capabilities that its unit gives; None where that cannot be tried."""
+def _as_daemon(node: Node) -> tuple[list[tuple[str, str, bool]] | None, str]:
+    """What tarazu's own user misses (name, why, whether it is malformed), with the capabilities that its unit gives;
+    None where that cannot be tried.
+    """
     setpriv, ids = shutil.which("setpriv"), node.daemon_ids
     if not (node.is_root and setpriv and ids and node.roles & {"oss", "mds"}):
         return None, ""
@@ -99,7 +105,7 @@ def _as_daemon(node: Node) -> tuple[list[tuple[str, str]] | None, str]:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False, cwd="/")
         told: dict[str, Any] = json.loads(done.stdout)
-        missing = [(str(s["parameter"]), str(s["why"])) for s in told["missing"]]
+        missing = [(str(s["parameter"]), str(s["why"]), bool(s["malformed"])) for s in told["missing"]]
     except (OSError, subprocess.TimeoutExpired, ValueError, LookupError):
         return None, ""
     return missing, f"as {DAEMON_USER} with {', '.join(kept) or 'no capability'}"

@@ -129,7 +129,7 @@ class Node:
     def text(self, absolute: str) -> str:
         """Empty where there is no such file, or it cannot be read."""
         try:
-            return self.path(absolute).read_text(errors="replace")
+            return self.path(absolute).read_text(errors="replace").rstrip("\0")
         except OSError:
             return ""
 

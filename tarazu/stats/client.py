@@ -166,7 +166,7 @@ def _glob(root: str | Path, directories: tuple[str, ...], pattern: str) -> list[
 def _mount_entries(path: Path) -> list[bytes]:
     """Lines in bytes: a path may hold whatever Unicode takes for a space or the end of a line."""
     try:
-        return path.read_bytes().split(b"\n")
+        return path.read_bytes().rstrip(b"\0").split(b"\n")
     except OSError:
         return []
 
@@ -178,6 +178,6 @@ def _unescaped(text: bytes) -> str:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+        return path.read_text(encoding="utf-8", errors="replace").rstrip("\0").splitlines()
     except OSError:
         return []

@@ -1,7 +1,8 @@
 """Statistics files, read within bounds: whatever lies in their place, a read ends, and takes little memory.
 
 A FIFO, a device or a directory is refused without being opened for long; a file that is larger than any of its kind
-can be, or that grows while it is read, is given up at the limit.
+can be, or that grows while it is read, is given up at the limit. NULs at the end are no content: `tar` fills up a file
+of sysfs with them to the size that it claims to have.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _PIECE_BYTES = 1 << 16
 _SURELY_ALL_BYTES = 1 << 11
 """Fewer are the whole file: the kernel's seq_file goes on to the end of a page while rows fit in, and rows are shorter
 than half a page."""
+_FILLED_BYTES = 4096
+"""Files of sysfs claim a page."""
 MAX_LINE_CHARACTERS = 4096
 _KINDS = {
     stat.S_IFDIR: "a directory",
@@ -48,7 +51,7 @@ def text(path: str | Path, limit_bytes: int = MAX_BYTES) -> str:
         os.close(descriptor)
     if len(content) > limit_bytes:
         raise ValueError(f"expected at most {limit_bytes} bytes, found more")
-    return content.decode("utf-8", "replace")
+    return content.rstrip(b"\0").decode("utf-8", "replace")
 
 
 def again(path: str, limit_bytes: int = SMALL_BYTES) -> str:
@@ -68,7 +71,7 @@ def again(path: str, limit_bytes: int = SMALL_BYTES) -> str:
         os.close(descriptor)
     if len(content) > limit_bytes:
         raise ValueError(f"expected at most {limit_bytes} bytes, found more")
-    return content.decode("utf-8", "replace")
+    return content.rstrip(b"\0").decode("utf-8", "replace")
 
 
 def chunks(path: str | Path, limit_bytes: int, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
@@ -80,7 +83,8 @@ def chunks(path: str | Path, limit_bytes: int, chunk_bytes: int = CHUNK_BYTES) -
             left -= len(piece)
             if left < 0:
                 raise ValueError(f"expected at most {limit_bytes} bytes, found more")
-            yield piece
+            content = piece.rstrip(b"\0")
+            yield content if len(piece) - len(content) <= _FILLED_BYTES else piece
 
 
 def _regular(path: str | Path) -> int:

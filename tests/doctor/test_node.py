@@ -16,11 +16,13 @@ from tarazu import config, native
 from tarazu.changes.change import Change
 from tarazu.changes.held import Held
 from tarazu.daemons.changes.store import Store
+from tarazu.daemons.ossd.service import as_text
 from tarazu.doctor.examine import TOPICS, Topic, _guarded, anchor, examine
 from tarazu.doctor.node import roles_of
 from tarazu.errors import ConfigError
 from tarazu.prepare import former
 from tarazu.prepare.askers import mine
+from tarazu.stats.collector import Collector
 from tarazu.store import schema
 from tests.doctor.conftest import DATA, Tree, verdicts
 
@@ -85,6 +87,28 @@ def test_statistics_are_tried_as_the_daemon_reads_them(tree: Tree) -> None:
     assert found.verdict == "fail" and "brw_stats" in found.found
     if os.geteuid() == 0 and shutil.which("setpriv"):
         assert "as tarazu with dac_read_search" in found.found
+
+
+def test_a_malformed_statistic_is_not_called_one_that_this_user_may_not_read(tree: Tree) -> None:
+    shutil.copytree(DATA / "oss", tree.root, dirs_exist_ok=True)
+    tree.write("sys/fs/lustre/obdfilter/lustre-OST0001/kbytestotal", "many\n")
+    found = tree.look("Lustre", "oss")["statistics"]
+    assert found.verdict == "fail" and found.found.startswith("malformed ")
+    assert "kbytestotal (expected a whole number, found 'many')" in found.found
+    assert "cannot be read" not in found.found
+
+
+def test_a_node_copied_by_tar_is_as_the_node_itself(tree: Tree) -> None:
+    """tar believes that a file of sysfs has 4,096 bytes, and fills it up with NULs."""
+    shutil.copytree(DATA / "oss", tree.root, dirs_exist_ok=True)
+    tree.write("sys/fs/lustre/jobid_var", "disable\n")
+    usual = tree.look("Lustre", "oss", "client"), as_text(Collector(tree.root, "oss").collect(0.0))
+    for path in (tree.root / "sys").rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            path.write_bytes(content + bytes(-len(content) % 4096))
+    assert (tree.look("Lustre", "oss", "client"), as_text(Collector(tree.root, "oss").collect(0.0))) == usual
+    assert usual[0]["statistics"].verdict == "ok" and "5 OSTs" in usual[1]
 
 
 def test_job_ids_that_servers_do_not_get(tree: Tree) -> None:
