@@ -19,14 +19,15 @@ import contextlib
 from tarazu import config
 from tarazu.cli.change import undo
 from tarazu.cli.change.apply import say_done
-from tarazu.cli.output import action_options, number, print_json, print_table
+from tarazu.cli.output import Progress, action_options, number, print_json, print_table
 from tarazu.cli.stopped import refuse_while_stopped
-from tarazu.daemons.asking import view_of
+from tarazu.daemons.asking import view_of, view_since_now
+from tarazu.daemons.changes.agent import Agent
 from tarazu.daemons.changes.agents import drains
-from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.here import UNITS, NodeAgent
 from tarazu.errors import BadInput, LayoutError, TarazuError
 from tarazu.layout.setstripe import unfold
+from tarazu.model import SystemView
 from tarazu.stats import drain
 
 
@@ -75,18 +76,14 @@ def execute(options: argparse.Namespace) -> int:
         with contextlib.suppress(TarazuError):
             drains.tell(agent, ())  # what cannot be drained is of no interest any more
         return status
+    agent = drains.drains_of(settings, options.root)
     if options.apply:
         refuse_while_stopped(settings)
-        drains.here(options.root, names)  # before anything is asked
-    view, _ = view_of(settings, options.fs)
-    if not view.osts:
-        raise BadInput("mdsd", "OSTs in its view", "none")
-    osts, share = options.ost, options.share
-    candidates = drain.named(view, share, osts) if osts else drain.candidates(view, share)
-    if options.apply:
-        plan = drains.plan_of(view.fs_name, candidates, drains.here(options.root, names), share, view.osts)
-        done = drains.apply(drains.drains_of(settings, options.root), plan)
-        return _apply(options, done, candidates, drain.limit(share, len(view.osts)))
+        parameters = drains.here(options.root, names)  # before anything is asked
+        with drains.alone(agent):
+            return _apply(options, settings, agent, parameters)
+    view = view_of(settings, options.fs)[0]
+    candidates = _candidates(options, drains.with_here(agent, view, options.root))
     shown = tuple(options.set or drain.PARAMETERS)
     orders = {c.ost: drain.commands(view.fs_name, c.ost) for c in candidates if not c.held_back}
     if options.json:
@@ -117,7 +114,27 @@ def _print_candidates(found: list[drain.Candidate], share: float, osts: int) -> 
     )
 
 
-def _apply(options: argparse.Namespace, done: Done, found: list[drain.Candidate], limit: str) -> int:
+def _candidates(options: argparse.Namespace, view: SystemView) -> list[drain.Candidate]:
+    if not view.osts:
+        raise BadInput("mdsd", "OSTs in its view", "none")
+    osts, share = options.ost, options.share
+    return drain.named(view, share, osts) if osts else drain.candidates(view, share)
+
+
+def _apply(
+    options: argparse.Namespace, settings: config.Settings, agent: Agent, parameters: dict[str, str]
+) -> int:
+    view = drains.with_here(agent, view_of(settings, options.fs)[0], options.root)
+    found = _candidates(options, view)
+    plan = drains.plan_of(view.fs_name, found, parameters, options.share, view.osts)
+    if plan.changes and options.share < 1:
+        with Progress() as progress:
+            text = f"waiting for a report of each OSS ({settings.ossd.interval_s:g} s): what it drains counts"
+            view = view_since_now(settings, options.fs, lambda: progress(text))
+        view = drains.with_here(agent, view, options.root)
+        found = _candidates(options, view)
+        plan = drains.plan_of(view.fs_name, found, parameters, options.share, view.osts)
+    done, limit = drains.apply(agent, plan), drain.limit(options.share, len(view.osts))
     if options.json:
         print_json({"osts": found, **done._asdict()})
         return int(bool(done.wrong))

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tarazu.daemons.questions import Questions
 
 TIMEOUT_S = 5.0
+LATE_S = 5.0
+"""So much later than it is due a report of a server that is alive may come."""
 
 
 class Whole(NamedTuple):
@@ -75,6 +77,20 @@ def view_of(settings: Settings, fs_name: str) -> tuple[SystemView, ViewReply]:
         wanted = f"a file system that an OSS reports ({', '.join(answer.fs_names) or 'none yet'})"
         raise Unavailable(f"mdsd: expected {wanted}, found {fs_name or 'no choice of one'}")
     return answer.view, answer
+
+
+def view_since_now(settings: Settings, fs_name: str, waits: Callable[[], None]) -> SystemView:
+    """As `view_of`, once all servers have reported since the call: what was set elsewhere just before is in it. Of one
+    that is silent the last report counts. `waits` is called meanwhile.
+    """
+    began, most_s = time.monotonic(), 1.5 * settings.ossd.interval_s + LATE_S
+    while True:
+        asked = time.monotonic()
+        view, reply = view_of(settings, fs_name)
+        if reply.age_s <= asked - began or asked - began > most_s:
+            return view
+        waits()
+        time.sleep(min(1.0, settings.ossd.interval_s / 5))
 
 
 def then_of(

@@ -3,6 +3,7 @@
 daemon       locked by the daemon for as long as it runs: a second one waits
 held         written by an `--undo`: nothing is set until `--apply` removes it
 lock         held by whoever changes anything, the daemon or a command
+drain        held by who counts drained OSTs and drains more
 
 What is noted decides what root sets: where others could change the directory, nothing is read or written
 (`tarazu.trusted`). What an ordinary user sets, as on a testbed, is his own: of his the directory alone is looked at.
@@ -56,11 +57,17 @@ class Noted:
 
         Raises StoreError, Unavailable.
         """
-        descriptor = self._open("lock")
-        try:
-            _lock(descriptor, self.directory, wait_s)
+        with self.one_of("lock", wait_s) as descriptor:
             if load:
                 self.load()
+            yield descriptor
+
+    @contextlib.contextmanager
+    def one_of(self, name: str, wait_s: float = LOCK_S) -> Iterator[int]:
+        """Alone among those that take the lock of this name. Raises StoreError, Unavailable."""
+        descriptor = self._open(name)
+        try:
+            _lock(descriptor, self.directory / name, wait_s)
             yield descriptor
         finally:
             os.close(descriptor)
@@ -168,7 +175,7 @@ class Noted:
         return StoreError(str(self.directory), "a directory that can be written", reason)
 
 
-def _lock(descriptor: int, directory: Path, wait_s: float) -> None:
+def _lock(descriptor: int, path: Path, wait_s: float) -> None:
     deadline = time.monotonic() + wait_s
     while True:
         try:
@@ -177,6 +184,6 @@ def _lock(descriptor: int, directory: Path, wait_s: float) -> None:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise Unavailable(
-                    f"{directory}/lock: expected to get the lock within {wait_s:g} s, found it taken"
+                    f"{path}: expected to get the lock within {wait_s:g} s, found it taken"
                 ) from None
             time.sleep(0.02)

@@ -13,7 +13,7 @@ Works for all clients and needs no placement library. The parameters, from soft 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import floor
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ import msgspec
 from tarazu.errors import BadInput
 from tarazu.model import Ost, SystemView
 from tarazu.ost_state import HOT_LOAD, NEARLY_FULL, UNKNOWN, UNUSABLE, Verdict
+from tarazu.stats.params import ost_target
 
 
 class DrainParameter(NamedTuple):
@@ -92,6 +93,31 @@ def named(view: SystemView, share: float, osts: Sequence[int]) -> list[Candidate
         chosen.append(Candidate(ost.index, ost.oss, "named", 0.0, held_back=takes and allowed < 1))
         allowed -= takes
     return chosen
+
+
+def as_set(view: SystemView, values: Mapping[str, str], held: Collection[str] = ()) -> SystemView:
+    """The view with what one node has now. It is older: what was set in the last seconds is not in it. `values`:
+    parameter with its device → value there; `held`: those that the node has drained, also while their device is away.
+    """
+    flags: dict[int, dict[str, bool]] = {}
+    for full_name in {*values, *held}:
+        device, _, name = full_name.partition(".")[2].rpartition(".")
+        target = ost_target(device)
+        if target is None or target[0] != view.fs_name or name not in PARAMETERS:
+            continue
+        drained = values[full_name].strip() == str(PARAMETERS[name].drains) if full_name in values else True
+        of_ost = flags.setdefault(target[1], {})
+        if name != "max_create_count":
+            of_ost[name] = drained
+        elif drained:  # where one MDT makes nothing more, as if nobody did
+            of_ost["closed"] = True
+    osts = []
+    for ost in view.osts:
+        of_ost = flags.get(ost.index, {})
+        degraded = of_ost.get("degraded", ost.degraded)
+        no_create = of_ost.get("closed", of_ost.get("no_create", ost.no_create))
+        osts.append(msgspec.structs.replace(ost, degraded=degraded, no_create=no_create))
+    return msgspec.structs.replace(view, osts=tuple(osts))
 
 
 def too_full(osts: Sequence[Ost], out: Collection[int] = ()) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tarazu import config
-from tarazu.cli import main
+from tarazu.cli import drain, main
 from tarazu.daemons import asking
 from tarazu.model import Ost
 from tarazu.sim.testbed import Testbed, down, up
@@ -145,6 +145,54 @@ def test_an_ost_can_be_named_although_it_is_well(sick: Testbed, on: Callable[...
     wait_for(sick, lambda ost: ost.degraded, 7)
     assert len(on(root, "--undo", "--ost", "7")["restored"]) == 1
     wait_for(sick, lambda ost: not ost.degraded, 7)
+
+
+@pytest.fixture
+def unseen(sick: Testbed, monkeypatch: pytest.MonkeyPatch) -> Testbed:
+    """What is drained from now on mdsd has not heard of."""
+    answer = asking.view_of(config.load(sick.directory / "etc/tarazu.toml"), "")
+    monkeypatch.setattr(drain, "view_of", lambda *_: answer)
+    monkeypatch.setattr(drain, "view_since_now", lambda *_: answer[0])
+    return sick
+
+
+@pytest.fixture(autouse=True)
+def as_before(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whatever a test leaves drained is so for none of the others."""
+    yield
+    if "testbed" in request.fixturenames:
+        bed: Testbed = request.getfixturevalue("testbed")
+        for path in bed.directory.glob("**/obdfilter/*/degraded"):
+            path.write_text("0\n")
+
+
+def test_two_applies_within_an_interval_drained_more_than_the_share(
+    unseen: Testbed, on: Callable[..., Any]
+) -> None:
+    root, mds = unseen.oss_root("oss3"), unseen.mds_root
+    assert len(on(root, "--apply", "--ost", "7")["set"]) == 1
+    shown = on(root, "--apply", "--ost", "8")
+    assert not shown["set"] and [c["held_back"] for c in shown["osts"]] == [True]
+    assert not on(mds, "--apply", "--ost", "2")["set"], "this node's notes hold another one"
+    assert len(on(root, "--apply", "--ost", "8", "--share", "0.2")["set"]) == 1
+    on(root, "--undo")
+    assert len(on(root, "--apply", "--ost", "8")["set"]) == 1, "what is not drained any more does not count"
+    degraded = root / "sys/fs/lustre/obdfilter/lustre-OST0008/degraded"
+    on(root, "--undo")
+    degraded.write_text("1\n")
+    assert not on(root, "--apply", "--ost", "7")["set"], "somebody else's counts, too"
+    degraded.write_text("0\n")
+
+
+def test_an_apply_on_another_server_just_before_was_not_counted(
+    sick: Testbed, on: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert len(on(sick.oss_root("oss3"), "--apply", "--ost", "7")["set"]) == 1
+    notes = os.environ["TARAZU_STATE_DIRECTORY"]
+    monkeypatch.setenv("TARAZU_STATE_DIRECTORY", str(tmp_path / "of-oss1"))
+    assert not on(sick.oss_root("oss1"), "--apply", "--ost", "1")["set"]
+    monkeypatch.setenv("TARAZU_STATE_DIRECTORY", notes)
+    on(sick.oss_root("oss3"), "--undo")
 
 
 def test_apply_on_the_mds(sick: Testbed, on: Callable[..., Any]) -> None:

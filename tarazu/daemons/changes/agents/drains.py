@@ -18,12 +18,13 @@ from tarazu.changes.trail import event
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.agents.parameters import ParametersStore, agent_of
 from tarazu.daemons.changes.done import Done
-from tarazu.errors import Unavailable
-from tarazu.model import Ost
-from tarazu.stats.drain import DEFAULT, PARAMETERS, Candidate, limit, too_full
+from tarazu.errors import TarazuError, Unavailable
+from tarazu.model import Ost, SystemView
+from tarazu.stats.drain import DEFAULT, PARAMETERS, Candidate, as_set, limit, too_full
 from tarazu.stats.params import find, ost_target, target_name
 
 COMMAND = "tarazu change drain"
+LOCK = "drain"
 LASTS_S = 7 * 86400.0
 
 
@@ -46,6 +47,28 @@ def here(root: str | Path, names: Collection[str] = DEFAULT) -> dict[str, str]:
         wanted = " or ".join(kind.parameter for kind in kinds)
         raise Unavailable(f"{root}: expected {wanted} of a Lustre server, found none")
     return found
+
+
+def alone(agent: Agent) -> contextlib.AbstractContextManager[int]:
+    """One at a time on this node: what one counts, another one may be setting. Raises StoreError, Unavailable."""
+    return agent.store.one_of(LOCK)
+
+
+def with_here(agent: Agent, view: SystemView, root: str | Path) -> SystemView:
+    """The view with what is drained on this node now, and what it holds as drained."""
+    values = {}
+    for kind in PARAMETERS.values():
+        for device, path in find(root, kind.parameter).items():
+            with contextlib.suppress(OSError, ValueError):
+                values[kind.parameter.replace("*", device)] = path.read_text()
+    held: list[str] = []
+    with contextlib.suppress(TarazuError):  # another user's, who asks for advice alone
+        agent.store.load()
+        its = of(view.fs_name)
+        held = [
+            each.change.target for each in agent.store.held_changes.values() if its(each) and not each.theirs
+        ]
+    return as_set(view, values, held)
 
 
 def plan_of(
