@@ -27,6 +27,9 @@ class Lever(ABC):
     seen_by: ClassVar[str] = ""
     """The measure of the effect of a change that promised no gain; empty: it is not measured."""
 
+    by_hand: ClassVar[bool] = False
+    """People alone set it: no daemon takes it back, whatever its mode."""
+
     rests: ClassVar[bool] = False
     """While the site is stopped it stays held, as `back` says then; else it is taken back."""
 

@@ -31,7 +31,7 @@ from tarazu.cli.history.chosen import home_of, user_named
 from tarazu.cli.output import action_options, number, print_json, print_table, say
 from tarazu.cli.stopped import refuse_while_stopped
 from tarazu.daemons.asking import view_in, view_of
-from tarazu.daemons.changes import here
+from tarazu.daemons.changes import here, now
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.agents import directories as agents
 from tarazu.errors import BadInput
@@ -96,7 +96,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if options.undo:
-        return undo.one_agent(here.agent_named(settings, agents.NAME), agents.COMMAND, as_json=options.json)
+        each = here.agent_named(settings, agents.NAME)
+        return undo.one_agent(each, agents.COMMAND, as_json=options.json, goes_on="tarazu change apply")
     if not options.directories:
         raise BadInput(agents.COMMAND, "a directory", "none")
     acts = options.propose or options.apply
@@ -144,7 +145,8 @@ def _look(settings: config.Settings, options: argparse.Namespace, agent: Agent) 
             choices.append(msgspec.structs.replace(choice, directory=path))
     else:
         choices = choose(found, view.mdts, threshold)
-    ours = {c.target for each in here.listed(settings, agents.NAME) for c in each.changes if c.state == "set"}
+    listed = now.with_now(settings, here.listed(settings, agents.NAME))
+    ours = {c.target for each in listed for c in each.changes if c.state == "set"}
     choices = [
         msgspec.structs.replace(c, words="", why="tarazu has set it") if c.directory in ours else c
         for c in choices

@@ -44,10 +44,13 @@ def execute(options: argparse.Namespace) -> int:
     if options.undo:
         return undo.one_agent(here.agent_named(settings, AGENT), VERB, as_json=options.json)
     if options.apply:
-        if (mode := settings.forwarding.routers) != "apply":
+        held = here.agent_named(settings, AGENT).store.held
+        if (mode := settings.forwarding.routers) != "apply" and not held:
             raise BadInput(
                 "forwarding.routers", "apply on this server and at mdsd, before rules can be set", mode
             )
+        if mode != "apply" and not options.json:
+            print(f"forwarding.routers of this server is {mode}")
         return apply.go_on(settings, login(), AGENT, as_json=options.json)
     agents, problem = here.listed(settings, AGENT), ""
     planned: Mapping[str, Any] = {}

@@ -161,7 +161,7 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
     elif problem:
         say(f"the council's mode is as it was: {problem}")
     if done is not None and not as_json:
-        undo.tell(done, VERB)
+        undo.tell(done, f"{VERB} --apply")
     return int(bool(problem or (done and done.failed)))
 
 
@@ -173,7 +173,8 @@ def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
         if _is_node(settings):
             raise BadInput(f"--{mode}", "the council's node; a node's own mode is tune.mode", "a node of it")
         raise _nothing_here()
-    if not council and settings.tune.mode != "apply":
+    held = node and here.agent_named(settings, AGENT).store.held
+    if not council and not held and settings.tune.mode != "apply":
         raise BadInput("tune.mode", "apply on this node, before anything can be set here", settings.tune.mode)
     before = set_mode(settings, mode, f"{VERB} --{mode}") if council else None  # type: ignore[arg-type]
     outcomes = dict(by_hand.go_on(settings, login(), AGENT)) if node else {}

@@ -179,7 +179,7 @@ def _lock(descriptor: int, path: Path, wait_s: float) -> None:
     deadline = time.monotonic() + wait_s
     while True:
         try:
-            locks.need(descriptor, directory)
+            locks.need(descriptor, path.parent)
             return
         except BlockingIOError:
             if time.monotonic() > deadline:

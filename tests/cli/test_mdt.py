@@ -153,6 +153,8 @@ def test_apply_by_its_id_and_undo_of_the_verb(client: Client) -> None:
     assert [each["change"]["wanted"] for each in client.mdt("--undo")["restored"]] == [{"": HOT}]
     assert client.default() == ""
     assert client.mdt("--apply")[0] == 1, "held until tarazu change apply"
+    assert "nothing is set again until `tarazu change apply`" in client("mdt", "--undo")[1]
+    assert client("apply")[0] == 0 and client.mdt("--apply")["set"]
 
 
 def test_what_stood_there_comes_back_exactly(client: Client) -> None:

@@ -115,7 +115,8 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
         done = Keeping(settings, Slurm()).take_back_all(f"{VERB} --undo")
     back, left = (tuple(t.held for t in done if t.outcome == outcome) for outcome in ("taken back", "left"))
     still = tuple((tended.held, tended.why) for tended in done if tended.outcome == "not taken back")
-    return undo.tell(Undone(each.name, each.unit, back, left, still), VERB, as_json=as_json)
+    undone = Undone(each.name, each.unit, back, left, still)
+    return undo.tell(undone, f"{VERB} --apply", as_json=as_json)
 
 
 def _here(settings: config.Settings) -> None:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 WINDOW_S = 3_600.0
 """What is learned from, and about as long as it holds."""
-HELD = "{}: held since --undo; again after --apply"
 FRESH_S = 2 * WINDOW_S
 """Older traffic says nothing of the jobs that run."""
 
@@ -43,7 +42,7 @@ def execute(options: argparse.Namespace, settings: config.Settings) -> int:
 
     agent, path = mapping.agent_of(settings, "tarazu change bursts remap --follow"), settings.state.mapping
     if agent.store.held:
-        return _said(options, HELD.format(path), 0)
+        return _said(options, f"{path}: {agent.store.nothing_new()}", 0)
     site = site_of(options, settings)
     if site.addresses is None:
         raise BadInput("forwarding.nids", "a file with the NIDs of nodes and routers, for rules", "none")
@@ -73,7 +72,7 @@ def execute(options: argparse.Namespace, settings: config.Settings) -> int:
         change = mapping.change_of(settings, mapping_file.FOLLOW, its, why, agent.name, scores)
         done = agent.follow(Plan((change,)), settings.forwarding.routers, "", of=lambda held: False)
         if agent.store.held:
-            return _said(options, HELD.format(path), 0)
+            return _said(options, f"{path}: {agent.store.nothing_new()}", 0)
         for failure in done.wrong:
             raise Unavailable(failure.why)
         if not done.set:

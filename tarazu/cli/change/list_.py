@@ -4,9 +4,10 @@
     tarazu change list --lever nrs          of one lever
     tarazu change list --json               for programs
 
-state: `set`; `being changed`: half set, or it could not be restored; `left … to others`: somebody else has changed it
-since; `rests`: held while the site is stopped; `proposed`: not made, the last column says why; `waits`: for a limit or
-a recovery; `refused`: a goal would be worse; `failed`: it was tried; `cannot mend`: no change within the limits helps.
+Values are what is in force now. state: `set`; `being changed`: half set, or it could not be restored; `left … to
+others`: somebody else has changed it since; `gone`: it was set, and is no more, as after a new mount; `rests`: held
+while the site is stopped; `proposed`: not made, the last column says why; `waits`: for a limit or a recovery;
+`refused`: a goal would be worse; `failed`: it was tried; `cannot mend`: no change within the limits helps.
 Times are local; `ends`: when it is taken back by itself.
 """
 
@@ -17,7 +18,7 @@ import argparse
 from tarazu import config
 from tarazu.cli.change import rows
 from tarazu.cli.output import print_json
-from tarazu.daemons.changes import here
+from tarazu.daemons.changes import here, now
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    agents = rows.of_lever(here.listed(config.load(options.config)), options.lever)
+    settings = config.load(options.config)
+    agents = now.with_now(settings, rows.of_lever(here.listed(settings), options.lever))
     failed = any(each.problem and not each.is_others for each in agents)
     if options.json:
         print_json(rows.as_json(agents))

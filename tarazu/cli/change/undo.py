@@ -88,10 +88,19 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def one_agent(
-    each: here.NodeAgent, verb: str, *, as_json: bool, of: by_hand.Of | None = None, hold: bool = True
+    each: here.NodeAgent,
+    verb: str,
+    *,
+    as_json: bool,
+    of: by_hand.Of | None = None,
+    hold: bool = True,
+    goes_on: str = "",
 ) -> int:
-    """`--undo` of a verb that is about one lever: all of this agent's, or what `of` says; held until its `--apply`."""
-    return tell(take_back(each, verb, of, hold=hold), verb if hold else "", as_json=as_json)
+    """`--undo` of a verb that is about one lever: all of this agent's, or what `of` says; held until `goes_on`, by
+    default its `--apply`.
+    """
+    goes_on = goes_on or f"{verb} --apply" if hold else ""
+    return tell(take_back(each, verb, of, hold=hold), goes_on, as_json=as_json)
 
 
 def take_back(
@@ -103,15 +112,15 @@ def take_back(
         )
 
 
-def tell(done: by_hand.Undone, verb: str = "", *, as_json: bool = False) -> int:
-    """`verb`: whose `--apply` lets it go on."""
+def tell(done: by_hand.Undone, goes_on: str = "", *, as_json: bool = False) -> int:
+    """`goes_on`: the command that lets it go on."""
     if as_json:
         print_json(done._asdict())
         return int(done.failed)
     _say_done(done)
     _say_failed(done)
-    if verb and not done.not_held:
-        print(f"nothing is set again until `{verb} --apply`")
+    if goes_on and not done.not_held:
+        print(f"nothing is set again until `{goes_on}`")
     return int(done.failed)
 
 

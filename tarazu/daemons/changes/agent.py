@@ -235,7 +235,9 @@ class Agent:
             if why := refusal(change, self.settings.changes.goals):
                 reasons.setdefault(change.key, ("refused", why))
             state, why_not = reasons.get(change.key, ("proposed", ""))
-            why_not = why_not or self._why_not(change, mode, decisions) or stopped
+            veto = decisions.veto(change)
+            # While all is held, or stopped, no other mode would have it made.
+            why_not = why_not or ("" if veto else stopped) or self._why_not(change, mode, decisions)
             before = old.get(change.id)
             if state == "proposed" and not why_not:
                 continue  # left to somebody else

@@ -87,7 +87,8 @@ def apply(settings: config.Settings, one: Listed, by: str, reason: str) -> Done:
             raise Unavailable(f"the whole site is {stop}: nothing is set (undo: tarazu enable --site)")
         if why := agent.store.nothing_new():
             raise Unavailable(f"{why}, without an ID")
-        if agent.store.proposals().mode == "observe":
+        lever = agent.engine.levers.get(one.lever)
+        if agent.store.proposals().mode == "observe" and not (lever and lever.by_hand):
             raise Unavailable(f"{each.unit or each.name} is in mode observe, and would take it back")
         _approve(settings, each, one, by, reason)
         if missing := agents.unapproved(one.id, agent.store.decisions(), settings, time.time()):

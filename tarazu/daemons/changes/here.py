@@ -42,7 +42,7 @@ UNITS = {
 """Module below `agents` → the unit that sets by it, if any."""
 
 State = Literal[
-    "set", "being changed", "left", "rests", "proposed", "waits", "refused", "failed", "cannot mend"
+    "set", "being changed", "left", "rests", "gone", "proposed", "waits", "refused", "failed", "cannot mend"
 ]
 
 
@@ -87,6 +87,10 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """Part → what was there before tarazu."""
     theirs: dict[str, str] = {}
     """Part → what somebody else has set since."""
+    instead: dict[str, str] = {}
+    """Part → what is in force, where that is not what was set (`tarazu change list` looks)."""
+    unknown: str = ""
+    """Why it is not known what is in force."""
     why: str = ""
     by: str = ""
     since_s: float = 0.0
@@ -231,7 +235,7 @@ def _read(each: NodeAgent, changes: list[Listed], settings: config.Settings) -> 
     proposals = store.proposals()
     made = {change.id for change in changes if change.state == "set"}
     changes += [
-        _of_proposal(each.name, one, decisions, _why_not(one, proposals.mode, decisions, settings))
+        _of_proposal(each.name, one, decisions, _why_not(one, proposals.mode, held, decisions, settings))
         for one in proposals.proposals
         if one.state != "proposed" or one.change.id not in made
     ]
@@ -268,10 +272,14 @@ def _of_held(agent: str, held: Held, decisions: Decisions) -> Listed:
     )
 
 
-def _why_not(proposal: Proposal, mode: str, decisions: Decisions, settings: config.Settings) -> str:
+def _why_not(
+    proposal: Proposal, mode: str, held: str, decisions: Decisions, settings: config.Settings
+) -> str:
     """As it is now: the daemon wrote in its last round what it knew then."""
     if veto := decisions.veto(proposal.change):
         return f"taken back by {veto.by} until tarazu change apply"
+    if held and proposal.state in ("proposed", "waits"):
+        return held
     if proposal.state == "proposed" and mode == "advise":
         missing = unapproved(proposal.change.id, decisions, settings, time.time())
         return missing or "approved: set in the next round"

@@ -26,9 +26,18 @@ def values(wanted: Mapping[str, str]) -> str:
 
 
 def value(one: Listed) -> str:
-    """`16 (was 8)`."""
+    """`16 (was 8)`; where something else is in force `4 now (set: 16, was 8)`."""
     text = short(values(one.wanted) or "-", VALUE)
-    return f"{text} (was {short(values(one.before) or 'nothing', VALUE)})" if one.before else text
+    if not one.before:
+        return text
+    was = f"was {short(values(one.before) or 'nothing', VALUE)}"
+    if one.state == "gone" and not one.instead:
+        return f"nothing now (set: {text}, {was})"
+    if not one.instead:
+        return f"{text} ({was})"
+    some = len(one.instead) < len(one.before)
+    of = f" in {len(one.instead)} of {len(one.before)} parts" if some else ""
+    return f"{short(values(one.instead) or 'nothing', VALUE)} now{of} (set: {text}, {was})"
 
 
 def state(one: Listed) -> str:
@@ -48,6 +57,7 @@ def why(one: Listed) -> str:
     words = [
         one.why + by if one.why else by.strip(),
         one.why_not and f"not made: {one.why_not}",
+        one.unknown and f"now: not known: {one.unknown}",
         gave(one),
     ]
     return "; ".join(word for word in words if word)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tarazu.changes.change import Change
 from tarazu.daemons.changes import engine
 
 from .conftest import READ_AHEAD, RPCS, ClientNode
@@ -105,3 +106,17 @@ def test_each_verb_answers_programs_in_json(node: ClientNode) -> None:
     (agent,) = told("undo", "--all")["agents"]
     assert [held["change"]["lever"] for held in agent["restored"]] == [RPCS.lever] and not agent["still_set"]
     assert "parameters" in told("stop")["agents"] and "parameters" in told("apply")["agents"]
+
+
+def test_a_drain_could_not_be_applied_again_while_the_announcer_only_observes(node: ClientNode) -> None:
+    parameter = "obdfilter.lustre-OST0000.degraded"
+    file = node.root / "sys/fs/lustre" / parameter.replace(".", "/")
+    file.parent.mkdir(parents=True)
+    file.write_text("0\n")
+    node.follow("observe")
+    drain = Change(lever="drain", target=parameter, wanted={parameter: "1"}, asked_by="anna", mends=True)
+    node.agent().make([drain], "a test")
+    node.somebody_sets("0", parameter)
+    assert node.list()["drain left"]["theirs"] == {parameter: "0"}
+    status, out, error = node("apply", drain.id)
+    assert status == 0 and file.read_text() == "1\n", out + error

@@ -5,14 +5,16 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import signal
 
 import pytest
 
 from tarazu.changes.change import Change
 from tarazu.cli import main
-from tarazu.daemons.changes import engine, here
+from tarazu.daemons.changes import engine, here, now
 from tarazu.daemons.changes.agent import Plan
 from tarazu.daemons.changes.agents.routers import agent_of
+from tarazu.daemons.changes.levers import client
 
 from .conftest import OSC, READ_AHEAD, RPCS, ClientNode
 
@@ -127,3 +129,40 @@ def test_the_trail_is_read_over_a_rotation_and_a_torn_line(node: ClientNode) -> 
     assert {
         json.loads(line)["lever"] for line in node("log", "--json", "--lever", RPCS.lever)[1].splitlines()
     } == {RPCS.lever}
+
+
+def test_the_list_said_what_was_set_and_not_what_is(node: ClientNode) -> None:
+    node.follow("apply")
+    node.somebody_sets("4")
+    row = node.list()["max_rpcs_in_flight left"]
+    assert row["instead"] == {OSC: "4"} == row["theirs"]
+    out = node("list")[1]
+    assert "4 now in 1 of 2 parts (set: 16, was 8)" in out and "left 1 of 2 parts to others" in out
+    assert node.list()["max_read_ahead_mb set"]["instead"] == {}
+    for place in node.root.glob("sys/fs/lustre/llite/*"):
+        place.rename(node.root / "elsewhere")
+    assert "nothing now (set: 1024, was " in node("list")[1] and "max_read_ahead_mb gone" in node.list()
+
+
+def test_a_list_did_not_end_while_a_directory_hung(node: ClientNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    node.follow("apply")
+
+    def hangs(self: object, target: str, parts: object = ()) -> None:
+        signal.pause()
+
+    monkeypatch.setattr(client.ClientLever, "read", hangs)
+    monkeypatch.setattr(now, "READ_S", 0.2)
+    status, out, _ = node("list")
+    assert status == 0 and "now: not known: not read within 0.2 s" in out and "16 (was 8)" in out
+
+
+def test_a_held_node_gave_its_mode_as_the_reason(node: ClientNode) -> None:
+    for mode in ("observe", "apply"):
+        node.follow(mode)
+        node("undo", "--all")
+        node.follow(mode)
+        why_not = node.list()["max_rpcs_in_flight proposed"]["why_not"]
+        assert why_not == "held by tarazu change undo --all, anna"
+        node("apply")
+    node.follow("apply")
+    assert node.now() == "16"

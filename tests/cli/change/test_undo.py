@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -211,3 +212,12 @@ def test_a_user_is_told_that_it_is_root_s(node: ClientNode) -> None:
         assert "nothing of yours" in said("list").stdout and "use sudo" in said("undo", "--all").stderr
     finally:
         shutil.rmtree(base)
+
+
+@pytest.mark.parametrize("verb", ["tune", "routers", "mdt"])
+def test_what_an_undo_named_as_the_next_step_was_refused(node: ClientNode, verb: str) -> None:
+    out = node(verb, "--undo")[1]
+    assert (named := re.search(r"nothing is set again until `tarazu change (.+)`", out)), out
+    assert f"held by tarazu change {verb} --undo" in node("list")[1]
+    assert node(*named[1].split())[0] == 0
+    assert "nothing new is set" not in node("list")[1]

@@ -21,6 +21,7 @@ from tarazu.tune.levers import files
 class DrainLever(Lever):
     name = "drain"
     seen_by = "time"
+    by_hand = True
 
     def __init__(self, lctl: Lctl, root: str | Path) -> None:
         self.lctl, self.root = lctl, root
