@@ -21,7 +21,7 @@ from tarazu.sim.testbed.processes import free_port
 from tarazu.tune import exchange
 from tarazu.wire import keys
 
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 BEFORE = "2"
 """What an administrator has set: none of the lever's values."""
 
@@ -32,7 +32,7 @@ for each do
     printf '%s\\n' "${each#*=}" > "$root/sys/fs/lustre/$(printf %s "${each%%=*}" | tr . /)" || exit 2
 done
 """
-_STATS = """snapshot_time 1795166319.845123420 secs.nsecs
+STATS = """snapshot_time 1795166319.845123420 secs.nsecs
 start_time 1795165937.094547990 secs.nsecs
 elapsed_time 382.750575430 secs.nsecs
 write_bytes {requests} samples [bytes] 1048576 1048576 {bytes} 0
@@ -69,7 +69,7 @@ class Client:
     def write(self, mib: int) -> None:
         self.written += mib
         beside = self._stats.with_name("new")
-        beside.write_text(_STATS.format(requests=self.written, bytes=self.written << 20))
+        beside.write_text(STATS.format(requests=self.written, bytes=self.written << 20))
         beside.rename(self._stats)
 
 

@@ -31,6 +31,7 @@ from tarazu.daemons.changes.levers.drain import DrainLever
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import ConfigError, TarazuError, Unavailable
+from tarazu.stats import reading, routing
 from tarazu.stats.params import find
 from tarazu.store.stop import SiteWatch
 from tarazu.tune import exchange
@@ -44,10 +45,14 @@ from tarazu.wire.said import SaidOnce
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
+    from tarazu.wire.sockets import ZmqTransport
+
 log = logging.getLogger("tarazu.announcer")
 
 LOOK_S = 10.0
 """So often it is looked whether what should be set is set, when nothing changes."""
+KIND_S = 10.0
+"""So often it is looked what this node is, which is another one when a target or a file system is mounted."""
 LOCK_S = 1.0
 """So long is waited for a command that looks at the notes; what takes longer is tried later."""
 STOP_S = 0.5
@@ -65,12 +70,18 @@ PROBLEM_CHARACTERS = 500
 _SHOWN: tuple[tuple[Kind, str], ...] = (("oss", "obdfilter.*.stats"), ("client", "llite.*.stats"))
 
 
-def kind_of(root: str | Path) -> Kind:
-    """An OSS serves targets, a client mounts a file system; what does neither routes."""
+def kind_of(root: str | Path) -> Kind | None:
+    """An OSS serves targets, a client mounts a file system, a router routes; None: it does none of these now, as a
+    node that has just booted.
+    """
     for kind, parameter in _SHOWN:
         if find(Path(root), parameter):
             return kind
-    return "router"
+    for path in find(Path(root), "lnet.routes").values():
+        with contextlib.suppress(OSError, ValueError):
+            if routing.is_routing(reading.text(path)):
+                return "router"
+    return None
 
 
 class Announcer(Service):
@@ -81,22 +92,25 @@ class Announcer(Service):
     def __init__(
         self, settings: config.Settings, wakeup: Wakeup, kind: Kind | None = None, name: str = ""
     ) -> None:
-        """`kind`: what this node is, where Lustre does not show it (yet); `name`: its host's by default. Raises
-        ConfigError, BadInput, WireError.
+        """`kind`: what this node is, whatever Lustre shows; `name`: its host's by default. Raises ConfigError,
+        BadInput, WireError.
         """
         super().__init__(settings, wakeup, settings.metrics.announcer)
         self.options = settings.tune
         if not self.options.council:
             raise ConfigError("tune.council", "the address of the council, tcp://mds1:5774", "")
         self.host = name or socket.gethostname()
-        self.kind: Kind = kind or kind_of(config.root())
+        self.kind: Kind | None = None
+        """None while Lustre shows nothing here: nothing is seen, and nobody told."""
         self.start = secrets.randbits(62)
         self.sequence = 0
+        self.transport: ZmqTransport | None = None
+        self.end: AnnouncerEnd | None = None
+        self.sampler: Sampler | None = None
         self.observed = 0
         """Intervals with I/O that were reported."""
         self.unsent = 0
         self.samples = Histogram(SECONDS)
-        self.sampler = Sampler(config.root(), self.kind)
         self.site = SiteWatch(settings.run.stop_file, every_s=STOP_S)
         self.levers = levers_of(self.options.levers)
         self.agent = agent_of(settings, turn=self.manager.alive, stopped=lambda: self.site.why)
@@ -120,20 +134,53 @@ class Announcer(Service):
         self._shown_until = float("-inf")
         self._said = SaidOnce(log)
         self.following = Following(self.options.group, exchange.SILENT_S, time.monotonic())
-        self.transport = self.connect("client" if self.kind == "client" else "oss")
+        self._told_kind = kind
+        self._kind_at = time.monotonic() + KIND_S
+        if shown := kind or kind_of(config.root()):
+            self._become(shown)
+        else:
+            log.info(
+                "%s serves no target, mounts and routes nothing: it looks again every %g s", self.host, KIND_S
+            )
+        self.site.start()
+        first_s = exchange.INTERVAL_S * secrets.randbelow(1000) / 1000  # not all nodes at once
+        self.every(lambda: exchange.INTERVAL_S, self._tick, first_s)
+
+    def _become(self, kind: Kind) -> None:
+        """From now on this node is one of that kind. Raises WireError, and then is what it was."""
+        former, was = self.transport, self.kind
+        self.transport = self.connect("client" if kind == "client" else "oss")
+        if was is not None:
+            self._take_back(f"this node is of kind {kind} now, no more {was}", LOCK_S)
+        if former is not None:
+            former.close()
+        self.kind = kind
         self.end = AnnouncerEnd(self.transport, self.options.council)
+        self.sampler = Sampler(config.root(), kind)
+        self.start, self.sequence = secrets.randbits(62), 0
+        self.following = Following(self.options.group, exchange.SILENT_S, time.monotonic())
+        self._acted, self._mixed = (), True
+        self._shown_until = self._sent_at = float("-inf")
         log.info(
             "%s (%s) tells the council at %s every %g s; %s; levers: %s",
             self.host,
-            self.kind,
+            kind,
             self.options.council,
             exchange.INTERVAL_S,
             self.options.mode,
             ", ".join(self.levers) or "none",
         )
-        self.site.start()
-        first_s = exchange.INTERVAL_S * secrets.randbelow(1000) / 1000  # not all nodes at once
-        self.every(lambda: exchange.INTERVAL_S, self._tick, first_s)
+
+    def _look_what_it_is(self, now: float) -> None:
+        """Targets and mounts come and go. While nothing is shown it stays what it was: a target may only be away."""
+        self._kind_at = now + KIND_S
+        shown = kind_of(config.root())
+        if shown is None or shown == self.kind:
+            return
+        try:
+            self._become(shown)
+        except TarazuError as error:
+            self._said.warning(f"this node is of kind {shown} now: {error}", f"kind {error}")
 
     @property
     def mode(self) -> Mode:
@@ -144,11 +191,13 @@ class Announcer(Service):
         return mode
 
     def wait(self, timeout_s: float) -> Sequence[Callable[[], None]]:
+        if self.end is None:
+            return super().wait(timeout_s)
         self.end.sleep(timeout_s, self.wakeup.fd)
         return ()
 
     def turn(self, now: float) -> None:
-        while (said := self.end.receive()) is not None:
+        while self.end and (said := self.end.receive()) is not None:
             self._heard(said, time.monotonic())
 
     def finish(self) -> None:
@@ -163,6 +212,8 @@ class Announcer(Service):
     def _tick(self, now: float) -> None:
         """Every interval: notice a silent council, set or restore what is due, then report to the council."""
         self._held = self.agent.engine.stopped
+        if self._told_kind is None and now >= self._kind_at:
+            self._look_what_it_is(now)
         if self.alone(self.agent.store.claim, "sets nothing", self._said):
             if not self._trusted and now >= self._look_at:
                 self._trusted = self._take_back("left by a former run", LOCK_S)
@@ -176,9 +227,10 @@ class Announcer(Service):
                 self._follow(now)
             elif now >= self._look_at:
                 self._follow(now, anew=True)
-        before = time.monotonic()
-        observation = self.sampler.sample(time.time(), before)
-        self.samples.observe(time.monotonic() - before)
+        before, observation = time.monotonic(), None
+        if self.sampler is not None:
+            observation = self.sampler.sample(time.time(), before)
+            self.samples.observe(time.monotonic() - before)
         if self._mixed:
             observation, self._mixed = None, False
         if observation is not None and self.claimed is not None:
@@ -200,8 +252,8 @@ class Announcer(Service):
                 self._see_anew()
 
     def _tell(self, observation: Observation | None, now: float) -> None:
-        if self.claimed is None:
-            return  # the other one speaks for this node
+        if self.claimed is None or self.end is None or self.kind is None:
+            return  # another one speaks for this node, or there is nothing to say
         self.sequence += 1
         message = Observed(
             f"{self.sequence}",
@@ -264,7 +316,9 @@ class Announcer(Service):
             self._acted = ()
         else:
             why = self._why(decided, mode)
-            self._try(lambda: self._make(wanted, decided, mode, why))
+            # What holds this node the agent knows, and says: that is not its mode.
+            own: Mode = self.options.mode if self._held and self.claimed is not None else mode  # type: ignore[assignment]
+            self._try(lambda: self._make(wanted, decided, least(own, decided.mode), why))
         self.manager.status(f"{mode}; {self._set} levers set")
 
     def _make(self, wanted: dict[str, str], decided: Decided, mode: Mode, why: str) -> Done:
@@ -329,7 +383,8 @@ class Announcer(Service):
     def _see_anew(self) -> None:
         """What is seen from now on is of what is in force now alone."""
         self._shown_until = float("-inf")
-        self.sampler.sample(time.time(), time.monotonic())
+        if self.sampler is not None:
+            self.sampler.sample(time.time(), time.monotonic())
         self._mixed = False
 
     def take_over(self, settings: config.Settings) -> None:

@@ -29,7 +29,7 @@ def command_line() -> argparse.ArgumentParser:
     options = parser(NAME, "Report this node's I/O to the council, and set what it decides.")
     options.add_argument("--name", default="", help="name of this node (default: host name)")
     options.add_argument(
-        "--kind", choices=("oss", "router", "client"), help="default: what Lustre shows here"
+        "--kind", choices=("oss", "router", "client"), help="default: what Lustre shows here, now and later"
     )
     options.add_argument("--council", metavar="ADDRESS", help="instead of tune.council: tcp://mds1:5774")
     return options
