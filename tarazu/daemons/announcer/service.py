@@ -99,6 +99,7 @@ class Announcer(Service):
         self.options = settings.tune
         if not self.options.council:
             raise ConfigError("tune.council", "the address of the council, tcp://mds1:5774", "")
+        self.name = name
         self.host = name or socket.gethostname()
         self.kind: Kind | None = None
         """None while Lustre shows nothing here: nothing is seen, and nobody told."""
@@ -148,9 +149,9 @@ class Announcer(Service):
 
     def _become(self, kind: Kind) -> None:
         """From now on this node is one of that kind. Raises WireError, and then is what it was."""
-        former, was = self.transport, self.kind
+        former, was, self.host = self.transport, self.kind, self.name or socket.gethostname()
         self.transport = self.connect("client" if kind == "client" else "oss")
-        if was is not None:
+        if was not in (None, kind):
             self._take_back(f"this node is of kind {kind} now, no more {was}", LOCK_S)
         if former is not None:
             former.close()
@@ -172,10 +173,12 @@ class Announcer(Service):
         )
 
     def _look_what_it_is(self, now: float) -> None:
-        """Targets and mounts come and go. While nothing is shown it stays what it was: a target may only be away."""
+        """Targets and mounts come and go, a name may come late. While nothing is shown it stays what it was: a target
+        may only be away.
+        """
         self._kind_at = now + KIND_S
-        shown = kind_of(config.root())
-        if shown is None or shown == self.kind:
+        shown = self._told_kind or kind_of(config.root()) or self.kind
+        if shown is None or (shown == self.kind and self.host == (self.name or socket.gethostname())):
             return
         try:
             self._become(shown)
@@ -212,7 +215,7 @@ class Announcer(Service):
     def _tick(self, now: float) -> None:
         """Every interval: notice a silent council, set or restore what is due, then report to the council."""
         self._held = self.agent.engine.stopped
-        if self._told_kind is None and now >= self._kind_at:
+        if now >= self._kind_at:
             self._look_what_it_is(now)
         if self.alone(self.agent.store.claim, "sets nothing", self._said):
             if not self._trusted and now >= self._look_at:

@@ -107,6 +107,7 @@ class NodeSelection:
         self.why_mode = ""
         self._machine: tuple[float, Machine, bool] | None = None
         self._slurm_uid = -1
+        self._rights_at = 0.0
         self._taken: dict[str, float] = {}
         """Node → when a job was submitted that will be there: not seen yet."""
         self._lock = threading.Lock()
@@ -115,12 +116,16 @@ class NodeSelection:
         self._mode_path = _mode_path(settings)
         self.stopped = SiteWatch(settings.run.stop_file)
         self.stopped.start()
-        self.keeping = Keeping(settings, self.slurm, lambda: self.stopped.why)
         self._over = threading.Event()
         self._soon = threading.Event()
-        self._set_mode()
         self._keeper = threading.Thread(target=self._keep, name="tarazu-bursts-keeper", daemon=True)
-        self.answering = Answering(settings.bursts.socket, self.answer, self.privileged)
+        try:
+            self.keeping = Keeping(settings, self.slurm, lambda: self.stopped.why)
+            self._set_mode()
+            self.answering = Answering(settings.bursts.socket, self.answer, self.privileged)
+        except TarazuError:  # it is tried again, as a whole
+            self.stopped.end()
+            raise
         self._keeper.start()
 
     # The loop's
@@ -314,9 +319,10 @@ class NodeSelection:
                 self._record(ApplicationKey(job.user, job.name, job.nodes)).preferred += 1
 
     def _learn_rights(self) -> None:
-        if self._slurm_uid < 0:
+        if time.monotonic() >= self._rights_at:
             self._slurm_uid = self.slurm.uid()
             self.may_update = os.geteuid() in (0, self._slurm_uid) or _is_operator(self.slurm)
+            self._rights_at = time.monotonic() + MACHINE_S
 
     def _machine_now(self) -> tuple[Machine, bool]:
         """Where nodes stand, and whether Slurm's topology says so too. Raises TarazuError."""

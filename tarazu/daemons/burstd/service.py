@@ -30,12 +30,13 @@ from tarazu.daemons.burstd.node_part import NodeSelection
 from tarazu.daemons.burstd.reports import Reports
 from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
 from tarazu.daemons.writer import Writer
-from tarazu.errors import TarazuError
+from tarazu.errors import BadInput, TarazuError
 from tarazu.forwarding.bursts.applications import ApplicationCharacter
 from tarazu.forwarding.bursts.characteristics import Thresholds
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.units import counted
 from tarazu.wire.reports import OssReport
+from tarazu.wire.said import SaidOnce
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -45,8 +46,8 @@ log = logging.getLogger("tarazu.bursts")
 NAME = "tarazu-burstd"
 TURN_S = 0.1
 """So long reports are taken, then all else has its turn."""
-TOPOLOGY_S = 3600.0
-"""So often Slurm is asked where nodes stand."""
+TOPOLOGY_S, UNKNOWN_S = 600.0, 60.0
+"""So often it is looked where nodes stand; and so often while that, or Slurm, is not there."""
 LOOK_S = 0.5
 """So often at least each part has its turn."""
 STATUS_S = 5.0
@@ -99,6 +100,7 @@ class BurstService(Service):
         self.machine = machine_of(own.machine) if own.machine else None
         """Where nodes stand; None: nobody knows (yet: Slurm is asked beside the loop)."""
         self._topology_at = 0.0
+        self._said = SaidOnce(log)
         self.history = BurstHistory(
             self.kept.traffic,
             self.kept.jobs,
@@ -120,6 +122,7 @@ class BurstService(Service):
         )
         self.every(lambda: SAVE_S, lambda _: self.save(time.time()), first_s=SAVE_S)
         self.every(lambda: STATUS_S, self._tell)
+        self.every(lambda: UNKNOWN_S, lambda _: self.start_nodes(), first_s=UNKNOWN_S)
 
     def begin(self) -> None:
         self.history.start()
@@ -170,23 +173,29 @@ class BurstService(Service):
 
     def _look_around(self) -> None:
         """In the batch's thread: what may take long."""
-        if not self.settings.bursts.machine and time.monotonic() >= self._topology_at:
-            self._topology_at = time.monotonic() + TOPOLOGY_S
-            self._take_machine(machine_of(""))
+        if time.monotonic() >= self._topology_at:
+            try:
+                machine = machine_of(self.settings.bursts.machine)
+            except BadInput as error:
+                machine = None
+                self._said.warning(f"bursts.machine: {error}: what was known stays", str(error))
+            if machine is not None:
+                self._take_machine(machine)
+            self._topology_at = time.monotonic() + (TOPOLOGY_S if self.machine else UNKNOWN_S)
         nodes = {name for job in self.history.running for name in job.nodes}
         self.names.look([*(self.machine.nodes if self.machine else ()), *sorted(nodes)])
 
     def start_nodes(self) -> None:
-        """Answer Slurm, where there is one. What is wrong with that costs nobody the traffic."""
+        """Answer Slurm, once there is one. What is wrong with that costs nobody the traffic."""
         own = self.settings.bursts
-        if not own.socket or own.jobs != "slurm":
+        if not own.socket or own.jobs != "slurm" or "nodes" in self.parts:
             return
         try:
             self.parts["nodes"] = NodeSelection(
                 self.settings, self._known, running=lambda: self.history.running
             )
         except TarazuError as error:
-            log.error("Slurm is not answered: %s", error)
+            self._said.warning(f"Slurm is not answered: {error}", f"nodes {error}")
 
     def _known(self, application: ApplicationKey) -> ApplicationCharacter | None:
         return self.history.applications.get(application)

@@ -34,7 +34,7 @@ class NodeService(Service):
         if not address:
             raise ConfigError("bursts.statistics", "the address of tarazu-burstd, tcp://slurm1:5775", "")
         self.root = Path(config.root())
-        self.host = name or socket.gethostname().partition(".")[0]
+        self.name = name
         self.interval_s = settings.bursts.interval_s
         self.incarnation = secrets.randbits(62) + 1
         self.sequence = 0
@@ -42,6 +42,11 @@ class NodeService(Service):
         self.publisher = self.connect("client").publisher(address)
         self.every(lambda: self.interval_s, self._publish)
         log.info("%s tells %s every %g s", self.host, address, self.interval_s)
+
+    @property
+    def host(self) -> str:
+        """It may come later, at boot."""
+        return self.name or socket.gethostname().partition(".")[0]
 
     def turn(self, now: float) -> None:
         self.publisher.wait(0.0)  # who comes gets the next report

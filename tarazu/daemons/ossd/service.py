@@ -58,13 +58,13 @@ class Ossd(Service):
         self.interval_s = settings.ossd.interval_s
         self.collections = Histogram()
         self.sent = 0
+        self.name = name
         self.collector = collector_of(settings, name)
         self.read_at = 0.0
         """When `last` was read, on the monotonic clock."""
         self.last: OssReport | None = None
-        conf = pools.configuration(config.root(), os.environ)
-        self.pools = pools.PoolWatch(conf, lambda: self.interval_s) if conf else None
-        """Of CephFS, where this node is a client of Ceph."""
+        self.pools: pools.PoolWatch | None = None
+        """Of CephFS, once this node is a client of Ceph."""
         self.last_pools: OssReport | None = None
         self.transport = self.connect("oss")
         self.publisher = self.transport.publisher(*settings.statistics())
@@ -77,8 +77,6 @@ class Ossd(Service):
             self.interval_s,
         )
         self.every(lambda: self.interval_s, self._report)
-        if self.pools:
-            self.pools.start()
 
     def turn(self, now: float) -> None:
         if self.publisher.wait(0.0) and self.last:
@@ -91,7 +89,18 @@ class Ossd(Service):
                 count = counted(len(self.last_pools.osts), "CephFS pool")
                 self.manager.status(f"{count} reported every {self.interval_s:g} s")
 
+    def _look_who_it_is(self) -> None:
+        """Of Ceph, too, and of another name: at boot either may come later."""
+        if self.pools is None and (conf := pools.configuration(config.root(), os.environ)):
+            self.pools = pools.PoolWatch(conf, lambda: self.interval_s)
+            self.pools.start()
+        host = self.name or socket.gethostname()
+        if host != self.collector.oss_name:
+            log.info("%s is called %s now", self.collector.oss_name, host)
+            self.collector.oss_name = host
+
     def _report(self, begin: float) -> None:
+        self._look_who_it_is()
         if self.pools and not is_server(self.collector.root):
             return  # of CephFS alone
         self.last, self.read_at = self.collector.collect(time.time(), begin), begin

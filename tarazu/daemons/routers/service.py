@@ -73,7 +73,7 @@ class RulesService(Service):
         self.options = settings.forwarding
         self.interval_s = min(INTERVAL_S, settings.ossd.interval_s)
         self.root = Path(config.root())
-        self.oss = name or socket.gethostname()
+        self.name = name
         self.site = SiteWatch(settings.run.stop_file, every_s=STOP_S)
         self.agent = agent_of(settings, turn=self.manager.alive, stopped=lambda: self.site.why)
         self.wanted: tuple[Rule, ...] = ()
@@ -102,6 +102,11 @@ class RulesService(Service):
         log.info(
             "%s, routers: %s; %s", self.oss, self.mode, "asks no mdsd" if self.mode == "observe" else asks
         )
+
+    @property
+    def oss(self) -> str:
+        """As tarazu-ossd says it; at boot it may come later."""
+        return self.name or socket.gethostname()
 
     @property
     def mode(self) -> str:

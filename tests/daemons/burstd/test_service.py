@@ -263,10 +263,34 @@ def test_settings_are_read_again(site: Site) -> None:
     assert service.history.limits.intensive == 5
 
 
+def test_what_was_not_there_at_the_start_was_missed_for_ever(site: Site) -> None:
+    path = site.directory / "machine"
+    path.write_text("n[1-4] cabinet=a io_node=r1\n")
+    service = site.service(jobs="slurm", machine=str(path))
+    pins = site.directory / "tarazu-burstd/pins.jsonl"
+    pins.write_text("?")
+    service.start_nodes()
+    assert not service.parts
+    pins.unlink()
+    path.write_text("n[1-8] cabinet=a io_node=r1\n")
+    service._look_around()
+    assert service.machine is not None and len(service.machine.nodes) == 8
+    for each in service._due:
+        each.at_once()
+    service.do_due()
+    assert "nodes" in service.parts
+    path.write_text("?")
+    service._topology_at = 0.0
+    service._look_around()
+    assert len(service.machine.nodes) == 8, "what was known stays"
+
+
 def test_notes_that_cannot_be_read_cost_no_traffic(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     service = site.service(jobs="slurm")
     (site.directory / "tarazu-burstd/pins.jsonl").write_text("?")
     service.start_nodes()
     assert not service.parts and "Slurm is not answered" in caplog.text
     assert not (site.directory / "socket").exists()
+    service.start_nodes()
+    assert caplog.text.count("Slurm is not answered") == 1
     service.turn(service.started)
