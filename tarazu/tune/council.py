@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -23,25 +24,22 @@ from tarazu.malformed import MALFORMED, described
 from tarazu.tune.detect import detect as detect_pattern
 from tarazu.tune.learner import Learner
 from tarazu.tune.learning.ours import Tarazu
+from tarazu.tune.lever import LearnedLever
 from tarazu.tune.levers.client import PAIR
-from tarazu.tune.observation import Observation
-from tarazu.tune.pattern import Pattern
+from tarazu.tune.observation import Observation, impossible
+from tarazu.tune.pattern import PHASE, Pattern
 from tarazu.tune.trial import PATTERNS, Before, Trial, TrialRewards
 
 FORMAT = 1
 MAX_HOSTS = 8192
-MAX_BYTES_PER_S = 1e12
-"""Of one node; more is no observation."""
-MAX_DEMAND = 1e9
 ROUND_S = 1.5
 """Once and a half the interval of announcers."""
 TRIAL_DWELLS, TRIAL_ROUNDS = 3.0, 20.0
 """The longer of both: so long a value that has come is compared with the one before."""
 CHOICES_PER_VALUE = 3
 """Of a lever's turn, while other levers wait for theirs."""
-BARRED_DWELLS = 10.0
-"""A value that was taken back is not tried for so many dwells, twice as many the next time …"""
-MOST_BARRED_DWELLS = 1000.0
+OWN_INTERVALS = 3
+"""So often a client must have a value that is not listed before it is its own, and not one that just changes."""
 REFUSED_ROUNDS = 10.0
 """A value that no node has so long after it was decided is one that they refuse."""
 
@@ -80,29 +78,13 @@ class _Host:
         """Since the last change, which was number `epoch`; `before` that."""
 
 
-class Bar(msgspec.Struct):
-    until: float
-    times: int
-    refused: bool = False
-    """No node took it: the learner is to choose another one."""
-
-
-class _Lever:
-    """A lever with its learner."""
-
-    def __init__(self, values: Sequence[str], learner: Learner) -> None:
-        self.values = tuple(values)
-        self.arms = {value: arm for arm, value in enumerate(values)}
-        self.learner = learner
-        self.barred: dict[str, Bar] = {}
-
-
-class _Knowledge(msgspec.Struct):
+class _Knowledge(msgspec.Struct, omit_defaults=True):
     """Of one lever, on disk."""
 
     values: tuple[str, ...]
     learner: str
     knowledge: msgspec.Raw
+    own: str = ""
 
 
 class _File(msgspec.Struct):
@@ -155,7 +137,7 @@ class Council:
         self._detect = detect
         self._expected = expected
         self._levers = {
-            name: _Lever(values, learner(len(values), seed + number))
+            name: LearnedLever(values, partial(learner, seed=seed + number))
             for number, (name, values) in enumerate(levers.items())
         }
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
@@ -165,6 +147,9 @@ class Council:
         self._patterns: Counter[Pattern] = Counter()
         """Of the active nodes."""
         self._chosen_for: Pattern | None = None
+        self._phase: Pattern | None = None
+        self._run = 0
+        """Intervals of one pattern, of a client."""
         self._round_at = -math.inf
         self._chosen_at: float | None = None
         self._changed_at = -math.inf
@@ -231,17 +216,28 @@ class Council:
         demand = observation.demand if self._expected is None else 0.0
         self._compare(host, known, pattern, reward, demand)
         moving = self.moving
-        for name, lever in self._levers.items():
+        for name in self._levers:
+            lever = self._with_own(name, known.in_force.get(name, ""))
             # While one lever moves, what the others seem to do is its doing.
             if self.mode == "apply" and name != moving:
                 continue
             arm = lever.arms.get(known.in_force.get(name, ""))
             if arm is not None:
+                lever.fresh = True
                 lever.learner.observe(host, pattern, arm, reward, demand=demand, at_s=now)
                 if self._expected is not None and name == PAIR:
                     gains = self._expected(observation, lever.values[arm], lever.values)
                     if gains is not None:
                         lever.learner.expect(pattern, arm, gains)
+
+    def _with_own(self, name: str, value: str) -> LearnedLever:
+        """A client's own value becomes one of the lever's, the measure of all others, once it is sure to be that."""
+        lever = self._levers[name]
+        if self._expected is None or value in lever.arms or name in self.decision.values:
+            value = ""
+        if lever.seen_strange(value) >= OWN_INTERVALS:
+            lever = self._levers[name] = lever.with_own(value)
+        return lever
 
     def _speaks(self, host: str, known: _Host, pattern: Pattern, now: float) -> None:
         if host in self._active:
@@ -250,6 +246,10 @@ class Council:
                 self._patterns[pattern] += 1
         else:
             self._patterns[pattern] += 1
+        if self._expected is not None:
+            self._run = self._run + 1 if pattern == known.pattern else 1
+            if self._run >= PHASE or self._phase is None:
+                self._phase = pattern
         known.pattern = pattern
         self._active[host] = now
         self._active.move_to_end(host)
@@ -269,7 +269,7 @@ class Council:
             if known.in_force.get(trial.lever) != trial.value:
                 return  # not there yet
             if host not in trial.had and (before := known.before.get(pattern)):
-                trial.add(before, reward, demand)
+                trial.add(pattern, before, reward, demand)
         seen = known.now.get(pattern)
         if seen is None:
             if len(known.now) >= PATTERNS:
@@ -336,6 +336,9 @@ class Council:
         return now >= self._chosen_at + self.rules.dwell_s or self._main_pattern() != self._chosen_for
 
     def _main_pattern(self) -> Pattern | None:
+        """Of most nodes; a client's is the one that it stays in."""
+        if self._expected is not None:
+            return self._phase
         return max(self._patterns, key=lambda pattern: self._patterns[pattern], default=None)
 
     def _choose(self, now: float) -> Decision:
@@ -347,19 +350,19 @@ class Council:
         lever, before = self._levers[name], self.decision.values.get(name)
         if before is not None and self._is_refused(name, before, now):
             return self._refused(name, before, now)
-        refused = {
-            lever.arms[value] for value, bar in lever.barred.items() if bar.refused and now < bar.until
-        }
+        refused = lever.refused(now)
         if len(refused) == len(lever.values):
             self._left = 0
             return self.decision
-        lever.learner.without = frozenset(refused)
+        if not lever.fresh and self._is_seen(name):
+            return self.decision  # its turn has just begun: what is there is looked at first
+        lever.learner.without, lever.fresh = refused, False
         choice = lever.learner.choose(now)
         self.choices += 1
         self._left = max(0, self._left - 1)
         value = lever.values[choice.arm]
-        bar = lever.barred.get(value)
-        if value == before:
+        bar, wanted = lever.barred.get(value), None if value == lever.own else value
+        if wanted == before:
             self._resting = self._resting or not choice.explored
             return self.decision
         if bar is not None and now < bar.until:
@@ -369,15 +372,36 @@ class Council:
         self.explored += choice.explored
         self._resting = not choice.explored
         had = {host for host, known in self._hosts.items() if known.in_force.get(name) == value}
-        self._trial = Trial(name, before, value, now, had)
-        why = f"{name} {value}: " + (
+        former = (
+            before
+            or Counter(self._hosts[h].in_force.get(name, "") for h in self._active).most_common(1)[0][0]
+        )
+        self._trial = Trial(
+            name,
+            before,
+            value,
+            now,
+            had,
+            lambda pattern: lever.earlier(value, former, pattern, max(1, self._patterns[pattern])),
+        )
+        why = f"{name} {value if wanted else 'as it was before'}: " + (
             "tried, to learn"
             if choice.explored
             else f"thought the best for most of the nodes with I/O ({len(self._active)})"
             if self._expected is None
             else "thought the best for what this client does"
         )
-        return self._change({**self.decision.values, name: value}, now, why, explored=choice.explored)
+        values = {lever: each for lever, each in self.decision.values.items() if lever != name}
+        if wanted is not None:
+            values[name] = wanted
+        return self._change(values, now, why, explored=choice.explored)
+
+    def _is_seen(self, name: str) -> bool:
+        """Whether what is there of a lever is, or will be, one of its values, of which its learner hears."""
+        arms = self._levers[name].arms
+        return self._expected is not None or any(
+            self._hosts[host].in_force.get(name) in arms for host in self._active
+        )
 
     _resting = True
     """What is in force was not chosen to explore: another lever may move."""
@@ -417,9 +441,7 @@ class Council:
         return self._change(values, now, why, taken_back=True)
 
     def _bar(self, lever: str, value: str, now: float, *, refused: bool) -> None:
-        bar = self._levers[lever].barred.setdefault(value, Bar(0.0, 0))
-        barred_s = self.rules.dwell_s * min(MOST_BARRED_DWELLS, BARRED_DWELLS * 2.0 ** min(bar.times, 16))
-        bar.until, bar.times, bar.refused = now + barred_s, bar.times + 1, refused
+        self._levers[lever].bar(value, now, self.rules.dwell_s, refused=refused)
 
     def _take_back(self, trial: Trial, now: float) -> Decision:
         verdict = trial.verdict()
@@ -436,7 +458,8 @@ class Council:
         self._heard.clear()
         why = (
             f"{trial.lever} {trial.value} is taken back: {1 - verdict.share:.0%} slower than "
-            f"{trial.before or 'what was there before'} ({verdict.intervals} intervals of the same patterns)"
+            f"{trial.before or 'what was there before'} ({verdict.intervals} intervals of the same patterns, "
+            "and what was known of both)"
         )
         return self._change(values, now, why, taken_back=True)
 
@@ -475,8 +498,8 @@ class Council:
                 seen = [arm for arm, belief in enumerate(beliefs) if belief.seen > 0]
                 if seen:
                     votes[max(seen, key=lambda arm: beliefs[arm].mean)] += nodes
-            if votes:
-                values[name] = lever.values[votes.most_common(1)[0][0]]
+            if votes and (value := lever.values[votes.most_common(1)[0][0]]) != lever.own:
+                values[name] = value
         return values
 
     def explain(self) -> list[dict[str, Any]]:
@@ -523,7 +546,7 @@ class Council:
     def file(self) -> dict[str, Any]:
         """The same, before it is JSON."""
         levers = {
-            name: _Knowledge(lever.values, self.learner, lever.learner.knowledge())
+            name: _Knowledge(lever.listed, self.learner, lever.learner.knowledge(), lever.own)
             for name, lever in self._levers.items()
         }
         return msgspec.structs.asdict(_File(FORMAT, self.decision.generation, self.decision.values, levers))
@@ -543,42 +566,25 @@ class Council:
             known = file.levers.get(name)
             if known is None:
                 continue
-            if known.values != lever.values or known.learner != self.learner:
+            if known.values != lever.listed or known.learner != self.learner:
                 left.append(f"{name}: it was learned by {known.learner} for {', '.join(known.values)}")
                 continue
+            if self._expected is not None and known.own and known.own not in lever.listed:
+                self._levers[name] = lever.with_own(known.own)
             try:
-                lever.learner.restore(known.knowledge)
+                self._levers[name].learner.restore(known.knowledge)
             except TarazuError as error:
                 raise BadInput(f"knowledge of {name}", "what its learner wrote", str(error)) from None
         kept = {
             name: value
             for name, value in file.values.items()
-            if name in self._levers and value in self._levers[name].arms
+            if name in self._levers and value in self._levers[name].listed
         }
         if values and kept and self.mode == "apply":
             self.decision = Decision(
                 kept, max(0, file.generation) + 1, "as decided before the council restarted"
             )
         return tuple(left)
-
-
-def impossible(observation: Observation) -> str:
-    """Why no node can have seen this; empty when one can."""
-    numbers = (observation.elapsed_s, observation.demand, observation.rpc_bytes)
-    if not all(map(math.isfinite, numbers)) or not 0 < observation.elapsed_s <= 3600:
-        return f"expected an interval of at most an hour, found {observation.elapsed_s:g} s"
-    if not 0 <= observation.demand <= MAX_DEMAND:
-        return f"expected a demand of at most {MAX_DEMAND:g}, found {observation.demand:g}"
-    for of in (observation.read, observation.write):
-        if min(of.bytes, of.requests, of.files) < 0:
-            return "expected bytes, requests and files of 0 and more"
-        if max(of.requests, of.files) > MAX_DEMAND * 1000:
-            return f"expected at most {MAX_DEMAND * 1000:g} requests"
-        if not all(map(math.isfinite, (*of.features, of.discontiguous))):
-            return "expected finite features"
-    if observation.bytes_per_s > MAX_BYTES_PER_S:
-        return f"expected at most {MAX_BYTES_PER_S:g} bytes/s, found {observation.bytes_per_s:g}"
-    return ""
 
 
 described(_File)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 CROWDED = 2.0
 """Requests at a time from which the node sets the pace; with fewer of them those do who ask."""
+MAX_BYTES_PER_S = 1e12
+"""Of one node; more is no observation."""
+MAX_DEMAND = 1e9
 
 
 class Direction(msgspec.Struct, frozen=True, array_like=True):
@@ -46,3 +51,22 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
     def is_crowded(self) -> bool:
         """Requests met others; where that is not known all count."""
         return not 0 < self.demand < CROWDED
+
+
+def impossible(observation: Observation) -> str:
+    """Why no node can have seen this; empty when one can."""
+    numbers = (observation.elapsed_s, observation.demand, observation.rpc_bytes)
+    if not all(map(math.isfinite, numbers)) or not 0 < observation.elapsed_s <= 3600:
+        return f"expected an interval of at most an hour, found {observation.elapsed_s:g} s"
+    if not 0 <= observation.demand <= MAX_DEMAND:
+        return f"expected a demand of at most {MAX_DEMAND:g}, found {observation.demand:g}"
+    for of in (observation.read, observation.write):
+        if min(of.bytes, of.requests, of.files) < 0:
+            return "expected bytes, requests and files of 0 and more"
+        if max(of.requests, of.files) > MAX_DEMAND * 1000:
+            return f"expected at most {MAX_DEMAND * 1000:g} requests"
+        if not all(map(math.isfinite, (*of.features, of.discontiguous))):
+            return "expected finite features"
+    if observation.bytes_per_s > MAX_BYTES_PER_S:
+        return f"expected at most {MAX_BYTES_PER_S:g} bytes/s, found {observation.bytes_per_s:g}"
+    return ""

@@ -7,6 +7,8 @@ from typing import Literal, NamedTuple
 
 Operation = Literal["read", "write", "both"]
 Spatiality = Literal["contiguous", "strided", "unknown"]
+PHASE = 3
+"""Intervals of one pattern after each other, from which a client is in it, and does not do several things by turns."""
 
 
 class Pattern(NamedTuple):

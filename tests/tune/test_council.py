@@ -404,3 +404,20 @@ def test_a_value_that_one_node_refuses_stays_for_the_others() -> None:
             group.council.receive(host, seen(100), {"window": has}, group.now)
         group.council.decide(group.now)
     assert group.council.decision.values == {"window": "b"} and group.council.taken_back == 0
+
+
+def test_the_best_value_of_many_intervals_was_taken_back_for_two_slow_ones() -> None:
+    group = Group(*[1] * 11, 0, 1, dwell_s=5.0, hosts=1)
+    for _ in range(60):
+        group.second({"other": 100.0, "a": 100.0, "b": 120.0})
+    while group.council.decision.values["window"] != "a":
+        group.second({"other": 100.0, "a": 100.0, "b": 120.0})
+    while group.council.decision.values["window"] != "b":
+        group.second(100.0)
+    for _ in range(2):
+        group.second(50.0)
+    assert group.council.taken_back == 0
+    group.second(120.0)
+    for _ in range(40):
+        group.second({"a": 100.0, "b": 30.0})
+    assert group.council.taken_back == 1, "but a system that has changed is believed, too"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import msgspec
 import pytest
 
@@ -170,3 +172,67 @@ def test_a_silent_client_is_no_longer_active_and_what_it_learned_stays() -> None
     site.seconds(100, one=random_reads)
     site.councils.silent("one")
     assert site.councils.sum("active") == 0 and site.councils.explain()
+
+
+RPCS = {"max_rpcs_in_flight": ("4", "8", "32"), "max_pages_per_rpc": ("16", "64", "256", "1024")}
+SPEEDS = {"16": 60.0, "64": 80.0, "256": 100.0, "512": 130.0, "1024": 120.0}
+"""By pages; of RPCs in flight all are alike."""
+
+
+class OneClient:
+    """With two levers, and noise."""
+
+    def __init__(self, speeds: dict[str, float] = SPEEDS, **own: str) -> None:
+        self.speeds = speeds
+        self.councils = Councils(RPCS, seed=3)
+        self.own = own
+        self.now = 0.0
+        self.chance = random.Random(7)
+        self.used: list[dict[str, str]] = []
+
+    def seconds(self, count: int, patterns: tuple[int, ...] = (1,)) -> None:
+        """Pattern 0 gains by few pages, all others lose by them."""
+        for _ in range(count):
+            self.now += 1.0
+            in_force = {**self.own, **self.councils.of("one").values}
+            self.used.append(in_force)
+            number = patterns[int(self.now) % len(patterns)]
+            speed = self.speeds[in_force["max_pages_per_rpc"]]
+            moved = int((speed if number else 185.0 - speed) * 1e6 * self.chance.gauss(1.0, 0.05))
+            calls = Direction(moved, max(4, moved >> (20 - number)))
+            assert (
+                self.councils.receive("one", "client", Observation(1.0, read=calls), in_force, self.now)[0]
+                == ""
+            )
+
+    def had(self, lever: str) -> list[str]:
+        return [each[lever] for each in self.used]
+
+
+def test_the_first_decision_was_the_first_listed_value_whatever_the_client_had() -> None:
+    """It was the measure of all others then, too."""
+    speeds = {"16": 85.0, "64": 95.0, "256": 98.0, "1024": 100.0}
+    client = OneClient(speeds, max_rpcs_in_flight="8", max_pages_per_rpc="1024")
+    client.seconds(40)
+    assert set(client.had("max_pages_per_rpc")[:20]) == {"1024"}
+    assert set(client.had("max_rpcs_in_flight")[:20]) == {"8"}
+    client.seconds(360)
+    assert client.had("max_pages_per_rpc").count("1024") > 330
+
+
+def test_a_value_that_is_not_listed_was_lost_though_it_was_the_best() -> None:
+    client = OneClient(max_rpcs_in_flight="8", max_pages_per_rpc="512")
+    client.seconds(500)
+    assert client.had("max_pages_per_rpc").count("512") > 440
+    assert "max_pages_per_rpc" not in client.councils.of("one").values, "it is there while nothing is set"
+    again = Councils(RPCS)
+    assert again.restore(client.councils.knowledge()) == ()
+    rows = [row for row in again.explain() if row["lever"] == "max_pages_per_rpc" and row["value"] == "512"]
+    assert rows and rows[0]["best"] and rows[0]["seen"] > 100
+
+
+def test_a_value_stayed_that_was_worse_in_four_of_five_patterns() -> None:
+    speeds = {"16": 85.0, "64": 90.0, "256": 95.0, "1024": 100.0}
+    client = OneClient(speeds, max_rpcs_in_flight="8", max_pages_per_rpc="1024")
+    client.seconds(900, (0, 1, 2, 0, 3, 4, 0, 1, 2, 3))
+    assert client.had("max_pages_per_rpc")[300:].count("1024") > 500

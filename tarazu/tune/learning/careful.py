@@ -13,12 +13,12 @@ Demand is no excuse here: how many RPCs are in flight is what these values chang
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tarazu.tune.learner import Choice
 from tarazu.tune.learning.levels import Known
 from tarazu.tune.learning.ours import DRAWN, Tarazu, View
-from tarazu.tune.pattern import Pattern
+from tarazu.tune.pattern import PHASE, Pattern
 
 COST = 0.01
 """Of what the first value would have moved: what trials may cost at most."""
@@ -38,6 +38,9 @@ ALIKE = 4.0
 """Intervals that follow each other are alike: so many count as one."""
 SURE = 1.0
 """Standard errors."""
+FADES, LEAST_SHARE = 0.95, 0.01
+"""What is left of an interval at the next one, in the mixture of patterns by which a value is chosen: of those that a
+client shows by turns each counts; after `PHASE` intervals of one it alone does."""
 APART = 0.15
 """Standard deviation of what values give (natural logarithm), where nothing is expected."""
 
@@ -62,10 +65,15 @@ class Careful(Tarazu):
         """Intervals, and of each value the mean of what was expected in them: (mean, standard deviation)."""
         self._dwell = 0.0
         """Intervals between choices."""
+        self._mix: dict[Pattern, float] = {}
+        """Intervals of each pattern lately."""
+        self._run: tuple[Pattern | None, int] = (None, 0)
+        """The last pattern, and how many intervals followed each other in it."""
 
     def _restored(self) -> None:
         super()._restored()
         self._expected.clear()
+        self._mix.clear()
         firsts = [context.first for context in self._contexts.values() if isinstance(context, CarefulKnown)]
         self._first = firsts[0] if firsts else None
 
@@ -84,6 +92,7 @@ class Careful(Tarazu):
     def _forgotten(self, pattern: Pattern) -> None:
         super()._forgotten(pattern)
         self._expected.pop(pattern, None)
+        self._mix.pop(pattern, None)
 
     def expect(self, pattern: Pattern, arm: int, gains: Sequence[tuple[float, float]]) -> None:
         if arm != self._first or len(gains) != self.arms:
@@ -99,9 +108,14 @@ class Careful(Tarazu):
         self, host: str, pattern: Pattern, arm: int, reward: float, *, demand: float = 0.0, at_s: float = 0.0
     ) -> None:
         if self._first is None:
-            self._first = arm
+            self._first = self._arm = arm
         super().observe(host, pattern, arm, reward, at_s=at_s)
         self._learn()
+        self._mix = {each: FADES * many for each, many in self._mix.items() if many > LEAST_SHARE}
+        self._mix[pattern] = self._mix.get(pattern, 0.0) + 1.0
+        self._run = (pattern, self._run[1] + 1 if pattern == self._run[0] else 1)
+        if self._run[1] >= PHASE:
+            self._mix = {pattern: float(PHASE)}
         context, view = self._contexts[pattern], self._views.get(pattern)
         if isinstance(context, CarefulKnown) and view is not None:
             base = view.sums[context.first]
@@ -121,19 +135,21 @@ class Careful(Tarazu):
         self._dwell = max(1.0, float(sum(nodes.values())))
         context, view = self._contexts[pattern], self._views[pattern]
         assert isinstance(context, CarefulKnown)
+        shares = self._shares()
+        credit = sum(share * self._credit(each) for each, share in shares.items())
         if context.first in self.without:
             self._arm = next(arm for arm in range(self.arms) if arm not in self.without)
             return Choice(self._arm, False)
         if view.sums[context.first].seen < ENOUGH:
             self._arm = context.first
             return Choice(self._arm, False)
-        gains = {arm: self.gain(pattern, arm) for arm in range(self.arms) if arm not in self.without}
-        if context.credit < 0:
+        gains = {arm: self._gain_of(shares, arm) for arm in range(self.arms) if arm not in self.without}
+        if credit < 0:
             self._arm = context.first
             return Choice(self._arm, False)
         known = {arm for arm in gains if view.sums[arm].seen >= SEEN}
         surest = max(known, key=lambda arm: (gains[arm][0] - SURE * gains[arm][1], arm == context.first))
-        covered = {arm for arm in gains if self._costs(*gains[arm]) <= context.credit}
+        covered = {arm for arm in gains if self._costs(*gains[arm]) <= credit}
         new = [arm for arm in covered - known if self._may_gain(*gains[arm])]
         if new:
             self._arm = max(sorted(new), key=lambda arm: gains[arm][0])
@@ -161,6 +177,21 @@ class Careful(Tarazu):
                 if drawn > highest:
                     highest, chosen = drawn, arm
         return chosen
+
+    def _shares(self) -> dict[Pattern, float]:
+        """Pattern → its share of what the client does now."""
+        total = sum(self._mix.values())
+        return {pattern: many / total for pattern, many in self._mix.items()}
+
+    def _credit(self, pattern: Pattern) -> float:
+        context = self._contexts[pattern]
+        assert isinstance(context, CarefulKnown)
+        return context.credit
+
+    def _gain_of(self, shares: Mapping[Pattern, float], arm: int) -> tuple[float, float]:
+        """As `gain`, of all that the client does by turns: what serves the most of it must not harm the rest."""
+        gains = [(share, *self.gain(pattern, arm)) for pattern, share in shares.items()]
+        return sum(by * mean for by, mean, _ in gains), math.hypot(*(by * error for by, _, error in gains))
 
     def gain(self, pattern: Pattern, arm: int) -> tuple[float, float]:
         """Of a value beside the first: natural logarithm, and its standard error, from what is expected and seen."""
