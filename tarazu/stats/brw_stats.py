@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 from tarazu.stats import reading
@@ -10,7 +11,7 @@ from tarazu.stats.counters import MAX_DIGITS, count, io_counters, known, start_t
 from tarazu.wire.reports import IoCounters
 
 _HEADER = re.compile(r"(\S.*?)\s+\w+\s+% cum % \|\s+\w+\s+% cum %")
-_ROW = re.compile(r"(\d{1,9})([KMG]?):?\s+(-?\d+)\s+-?\d+\s+-?\d+\s+\|\s+(-?\d+)\s+-?\d+\s+-?\d+")
+_ROW = re.compile(r"(\d{1,10})([KMG]?):?\s+(-?\d+)\s+-?\d+\s+-?\d+\s+\|\s+(-?\d+)\s+-?\d+\s+-?\d+")
 _UNIT = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -20,6 +21,10 @@ _IN_FLIGHT = "disk I/Os in flight"
 DISCONTIGUOUS = "discontiguous pages"
 READS, WRITES = 0, 1
 """Columns."""
+LINEAR_MAX = 31
+"""`OBD_HIST_MAX` - 1: this many and more."""
+OPEN = 1 << LINEAR_MAX
+"""The same class where they are powers of two."""
 MAX_CLASSES = 1000
 """Rows of one table; Lustre's have 32."""
 UNTIMED = 64
@@ -45,6 +50,15 @@ class BrwStats(NamedTuple):
         """Sum of the labels of all that was counted in a column."""
         return sum(label * row[column] for label, row in self.tables.get(table, {}).items())
 
+    def flights(self, table: str, column: int) -> int:
+        """Sum of the numbers in flight. Lustre counts them one by one, 31 and more in one class, or by powers of two
+        (`bs_inflight_io_log2`): then a class is from above half its label up to it, and counts for its middle.
+        """
+        rows = self.tables.get(table, {})
+        if not _by_powers(sorted(rows)):
+            return self.weighted(table, column)
+        return sum(row[column] * _middle(label) for label, row in rows.items()) // 4
+
     def timed(self, column: int) -> bool:
         """Whether the time of these I/Os is known: ZFS counts its writes, but never for how long they took."""
         if _TIME not in self.tables or not self.unknown.isdisjoint(((_TIME, column), (_SIZE, column))):
@@ -53,18 +67,39 @@ class BrwStats(NamedTuple):
 
     def io(self, column: int) -> IoCounters:
         """Disk I/Os of one direction. A class of times (above half its label, up to the label) counts for its
-        middle, the first for 1 ms; one of sizes for its label, for most I/Os have a power of two. The number in
-        flight is counted per block I/O, of which a (bulk) I/O may have several."""
+        middle, the first for 1 ms, the last one that there can be, which is open, for its lower end; one of sizes for
+        its label, for most I/Os have a power of two. The number in flight is counted per block I/O, of which a (bulk)
+        I/O may have several."""
         times = self.tables.get(_TIME, {})
         flight = "" if (_IN_FLIGHT, column) in self.unknown else _IN_FLIGHT
         counts = (
             self.counted(_TIME, column),
             self.weighted(_SIZE, column),
-            sum(row[column] * (750 * label if label > 1 else 1000) for label, row in times.items()),
-            self.weighted(flight, column),
+            sum(row[column] * _usecs(label) for label, row in times.items()),
+            self.flights(flight, column),
             self.counted(flight, column),
         )
         return io_counters("brw_stats", counts, self.start_s)
+
+
+def _by_powers(labels: list[int]) -> bool:
+    """Whether rows are powers of two: none between 2 and 4, or one beyond all that is counted one by one."""
+    leaves_out = any(after == 2 * before > 2 for before, after in pairwise(labels))
+    return all(n & (n - 1) == 0 for n in labels) and (leaves_out or labels[-1:] > [LINEAR_MAX])
+
+
+def _middle(label: int) -> int:
+    """Four times the mean of the whole numbers in a class of powers of two; of the open one its least."""
+    if label == OPEN:
+        return 4 * (label // 2 + 1)
+    return 3 * label + 2 if label > 1 else 4 * label
+
+
+def _usecs(label: int) -> int:
+    """The same of a class of times in milliseconds."""
+    if label == OPEN:
+        return 500 * label
+    return 750 * label if label > 1 else 1000
 
 
 def params() -> tuple[str, ...]:

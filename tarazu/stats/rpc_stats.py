@@ -32,7 +32,7 @@ def parse(text: str) -> RpcStats:
     stats = brw_stats.parse(text)
     return RpcStats(
         (stats.counted(_PAGES, brw_stats.READS), stats.counted(_PAGES, brw_stats.WRITES)),
-        stats.weighted(_IN_FLIGHT, brw_stats.READS) + stats.weighted(_IN_FLIGHT, brw_stats.WRITES),
+        stats.flights(_IN_FLIGHT, brw_stats.READS) + stats.flights(_IN_FLIGHT, brw_stats.WRITES),
         stats.weighted(_PAGES, brw_stats.READS) + stats.weighted(_PAGES, brw_stats.WRITES),
         stats.start_s,
     )

@@ -150,6 +150,33 @@ def test_brw_stats_with_empty_tables() -> None:
     assert brw.writes("disk I/O size") == 0 and brw.writes("no such table") == 0
 
 
+@pytest.mark.parametrize(
+    ("one_by_one", "by_powers", "flights"),
+    [
+        ({1: 10, 2: 10, 3: 5, 4: 5}, {1: 10, 2: 10, 4: 10}, 65),
+        (dict.fromkeys(range(1, 17), 1), {1: 1, 2: 1, 4: 2, 8: 4, 16: 8}, 136),
+        ({1: 7, 2: 3}, {1: 7, 2: 3}, 13),
+        ({n: 4 * (n in (1, 31)) for n in range(1, 32)}, None, 4 * 32),
+        (None, {1: 2, 2: 0, 4: 0, 8: 0, 16: 0, 32: 0, 64: 2}, 2 + 97),
+        (None, {1: 0, 1 << 10: 2, 1 << 31: 1}, 2 * 768 + 1 + (1 << 30) + 1),
+    ],
+)
+def test_numbers_in_flight_are_the_same_one_by_one_and_by_powers_of_two(
+    one_by_one: dict[int, int] | None, by_powers: dict[int, int] | None, flights: int
+) -> None:
+    """Lustre has both tables under one name: `bs_inflight_io_log2`."""
+
+    def label(number: int) -> str:
+        return f"{number >> 20}M" if number >> 20 else f"{number >> 10}K" if number >> 10 else str(number)
+
+    for table in filter(None, (one_by_one, by_powers)):
+        for shown in (str, label):
+            rows = "".join(f"{shown(n)}:\t\t {count} 0 0 | {count} 0 0\n" for n, count in table.items())
+            brw = brw_stats.parse("disk I/Os in flight    ios   % cum % |  ios         % cum %\n" + rows)
+            of = brw.io(brw_stats.WRITES)
+            assert (of.flight_sum, of.flight_samples) == (flights, sum(table.values()))
+
+
 def test_lnet_counts_wrap_and_lengths_do_not(data: Path) -> None:
     captured = lnet.parse((data / "oss/sys/kernel/debug/lnet/stats").read_text())
     assert (captured.send_count, captured.send_length, captured.recv_length) == (2333, 40667096, 208837024)
