@@ -25,7 +25,6 @@ _INDEX_VARIABLES = (
 _TASK_VARIABLES = (
     "SLURM_NTASKS",
     "SLURM_NPROCS",
-    "SLURM_STEP_NUM_TASKS",
     "PBS_NP",
     "LSB_DJOB_NUMPROC",
     "NSLOTS",
@@ -170,9 +169,12 @@ def together(components: Sequence[Allocated]) -> Allocated:
 
 def _allocated(environ: Mapping[str, str]) -> Allocated:
     slots = tuple(_slots(environ))
+    tasks, per_node = _first_number(environ, _TASK_VARIABLES), _first_number(environ, _PER_NODE_VARIABLES)
+    if not (slots or per_node):  # else it may be the one task of salloc's shell
+        tasks = tasks or _first_number(environ, ("SLURM_STEP_NUM_TASKS",))
     return Allocated(
-        tasks=_first_number(environ, _TASK_VARIABLES),
-        tasks_per_node=_first_number(environ, _PER_NODE_VARIABLES),
+        tasks=tasks,
+        tasks_per_node=per_node,
         nodes=_first_number(environ, _NODE_VARIABLES) or len(slots) or _listed(environ),
         slots=slots,
     )
