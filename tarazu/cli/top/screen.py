@@ -96,7 +96,7 @@ def screen(
     page = len(table) if lines is None else max(0, lines - len(head) - 2)
     first = max(0, min(choice.first, len(table) - page))
     visible = table.rows(first, first + page)
-    body = [*head, *_table(visible, choice)]
+    body = [*head, *(_table(visible, choice) if len(table) else [[_nothing(overview, choice)]])]
     if lines is not None:
         body += [[]] * (lines - 1 - len(body))
         body = body[: lines - 1]
@@ -234,6 +234,16 @@ _COLUMNS: tuple[tuple[str, str, int], ...] = (
 )
 """(by what it sorts, its heading, its width; 0: as wide as it takes, negative: flush left)."""
 _NAMES = {"ost": "OST", "oss": "OSS", "fs": "file system", "pool": "pool"}
+
+
+def _nothing(overview: Overview, choice: TopChoice) -> Span:
+    """Instead of a table without a line."""
+    if choice.filter:
+        return Span("no line has what the filter asks for", "dim")
+    if not overview.targets:
+        return Span("no OSS has reported an OST", "dim")
+    mdts = any(m.verdict.amiss for m in overview.mdts if choice.fs_name in ("", m.fs_name))
+    return Span("no problems of OSTs", "dim") if mdts else Span("no problems", "good")
 
 
 def _table(visible: Sequence[TargetRow], choice: TopChoice) -> list[Line]:

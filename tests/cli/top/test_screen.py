@@ -271,3 +271,21 @@ def test_mdts_have_a_line_where_there_are_any() -> None:
     (line,) = (line for line in lines(of) if line.startswith("MDTs"))
     assert line == "MDTs     1 sick  0 120/s 2.1 ms  2"
     assert any("MDS 120 operations/s" in line for line in lines(of))
+
+
+def test_a_table_without_a_line_says_why_it_has_none() -> None:
+    of, bad = system({}, {}), {"health": "dead: DISCONN"}
+    problems = TopChoice(amiss=True)
+    for rows in (24, None):
+        assert "no problems" in lines(of, problems, rows=rows)
+        assert "no line has what the filter asks for" in lines(of, TopChoice(filter="used>99"), rows=rows)
+        assert "no OSS has reported an OST" in lines(system(), rows=rows)
+    assert not any("verdict" in line and "OSS" in line for line in lines(of, problems, rows=None))
+    assert "no problems" not in lines(system(bad), problems)
+
+
+def test_an_mdt_with_a_problem_is_one_where_no_ost_has_any() -> None:
+    mdt = {"server": "mds1", "total_bytes": 1, "avail_bytes": 1, "files_total": 9, "files_free": 9}
+    mdt |= {"index": 0, "relative_speed": 0.2}
+    of = system({}, file_systems={"fs": {"osts": [{**OST, "index": 0, "oss": "oss0"}], "mdts": [mdt]}})
+    assert "no problems of OSTs" in lines(of, TopChoice(amiss=True))
