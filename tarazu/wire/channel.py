@@ -71,6 +71,7 @@ class Channel:
     def limit(self, deadline_s: float | None) -> None:
         """From now on the conversation ends after this, whoever is slow."""
         self._ends_at = None if deadline_s is None else time.monotonic() + deadline_s
+        self._limit_s = deadline_s
 
     def close(self) -> None:
         self.close_descriptors()
@@ -132,7 +133,7 @@ class Channel:
                 self._within_deadline()
                 data = data[self._socket.send(data) :]
         except OSError as error:
-            raise Unavailable(f"{self._name}: {error}") from None
+            raise self._unavailable(error) from None
 
     def receive(self) -> LocalMessage:
         """The next message. Raises Unavailable at the end or on time-out, Busy without room, WireError for nonsense."""
@@ -204,8 +205,15 @@ class Channel:
                     raise Unavailable(f"{self._name}: closed by the other end")
                 chunks += data
         except OSError as error:
-            raise Unavailable(f"{self._name}: {error}") from None
+            raise self._unavailable(error) from None
         return bytes(chunks)
+
+    def _unavailable(self, error: OSError) -> Unavailable:
+        if not isinstance(error, TimeoutError):
+            return Unavailable(f"{self._name}: {error.strerror or error}")
+        silence_s = self._socket.gettimeout() if self._limit_s is None else self._limit_s
+        within = "" if silence_s is None else f" within {silence_s:.3g} s"
+        return Unavailable(f"{self._name}: expected an answer{within}, found none")
 
     def _read_first(self, size: int) -> bytes:
         data, self.descriptors, flags, _ = socket.recv_fds(self._socket, size, MAX_DESCRIPTORS)
@@ -242,7 +250,7 @@ def connect(path: str, timeout_s: float, *, deadline_s: float | None = None) -> 
             sock.close()
             raise Unavailable(f"clientd at {path}: {error.strerror or error}") from None
     left_s = None if deadline_s is None else deadline_s - (time.monotonic() - started)
-    return Channel(sock, deadline_s=left_s)
+    return Channel(sock, deadline_s=left_s, name=f"clientd at {path}")
 
 
 def peer_uid(sock: socket.socket) -> int:
