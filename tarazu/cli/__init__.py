@@ -284,9 +284,7 @@ def _dispatch(words: list[str]) -> int:
 
             if asked := run.plainly(words[1:]):
                 return guarded(lambda: run.execute(asked), "tarazu run", debug=asked.debug)
-        parser = command(words[0], words[1:])
-        options = parser.parse_args(words[1:])
-        return guarded(lambda: int(options.execute(options)), options.says, debug=options.debug)
+        return guarded(lambda: _called(words), "tarazu", debug="--debug" in words)
     except ModuleNotFoundError as error:
         if "--debug" in words:
             raise
@@ -297,6 +295,11 @@ def _dispatch(words: list[str]) -> int:
         part = f"the package {package}, or pip install '.[{extra}]' in a clone"
         print(f"tarazu {called}: expected {part}; found no {error.name}", file=sys.stderr)
         return BadInput.exit_status
+
+
+def _called(words: list[str]) -> int:
+    options = command(words[0], words[1:]).parse_args(words[1:])
+    return guarded(lambda: int(options.execute(options)), options.says, debug=options.debug)
 
 
 def _parser() -> type[Parser]:
@@ -366,15 +369,26 @@ def description(name: str) -> str:
 
 
 def guarded(work: object, program: str, *, debug: bool = False) -> int:
-    """Call `work()`; an error of tarazu's tree becomes one line on standard error and its exit status."""
+    """Call `work()`; an error of tarazu's tree becomes one line on standard error and its exit status, and so does,
+    as a last resort, what nobody thought of.
+    """
     try:
         return int(work())  # type: ignore[operator]
-    except TarazuError as error:
+    except (BrokenPipeError, ModuleNotFoundError):
+        raise  # for who calls
+    except Exception as error:
         if debug:
             raise
-        text = str(error)
+        if isinstance(error, TarazuError):
+            text, status = str(error), error.exit_status
+        elif isinstance(error, OSError) and error.strerror:
+            where = f"{error.filename}: " if error.filename else ""
+            text, status = f"{where}{error.strerror}", TarazuError.exit_status
+        else:
+            what = " ".join(f"{type(error).__name__}: {error}".split())
+            text, status = f"{what} (a mistake of tarazu's: --debug shows where)", TarazuError.exit_status
         print(shown(text if text.startswith(f"{program}: ") else f"{program}: {text}"), file=sys.stderr)
-        return error.exit_status
+        return status
 
 
 def below(name: str) -> list[str]:
