@@ -187,7 +187,7 @@ class Demo:
             log = json.loads(query(testbed, "job", "show", "ior", "--json"))["log"]
             line = log[-1]["said"] if log else {}
             why = f"{outcomes.get('hit', 0)} of {run['files']} files placed: {not_placed(line)}"
-            if line.get("plan", "unavailable") not in NOT_NOW or time.monotonic() > deadline:
+            if line.get("plan", "none") not in {"none", *NOT_NOW} or time.monotonic() > deadline:
                 raise TarazuError(why)
             self.progress(f"{scenario.name}: {why}; once more")
             wait_until_ready(testbed)
@@ -335,8 +335,7 @@ def newest_run(testbed: testbeds.Testbed) -> dict[str, Any]:
 
 def not_placed(line: Mapping[str, str]) -> str:
     """Why, from what the job's line says."""
-    why = left.sentence(line["why"]) if "why" in line else line.get("problem", "its line gives no reason")
-    return f"{why} ({line['because']})" if "because" in line else why
+    return left.sentence(line["why"]) if "why" in line else line.get("problem", "its line gives no reason")
 
 
 def as_planned(testbed: testbeds.Testbed, row: dict[str, Any]) -> bool:
