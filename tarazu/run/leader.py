@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import gc
+import importlib
 import time
 from collections.abc import Mapping
 
+from tarazu import native
 from tarazu.errors import TarazuError
 from tarazu.run import before
 from tarazu.run.program import StartedProgram
@@ -21,6 +23,31 @@ PLAN_AFTER_S = 0.2
 """In mode `observe` a program that has run so long is forecast."""
 GATHER_AFTER_S = 2.0
 """Beside one that has run so long steps are remembered that nobody led."""
+
+LATE = (
+    "tarazu.run.end",
+    "tarazu.trace.parser",
+    "tarazu.run.not_placed",
+    "tarazu.run.meanwhile",
+    "tarazu.trace.runfile",
+    "tarazu.run.plan.reports",
+    "tarazu.run.plan.map_writer",
+    "tarazu.run.plan.schedule",
+    "tarazu.run.plan.asking",
+    "tarazu.run.during",
+    "tarazu.run.nodes.gather",
+    "tarazu.run.nodes.send_map",
+    "tarazu.run.nodes.telling",
+    "tarazu.run.nodes.framed",
+    "tarazu.run.handed",
+    "hashlib",
+    "json",
+    "resource",
+    "tempfile",
+)
+"""What is loaded beside the program, in the order in which it may be wanted: by the step's end an upgrade or a removal
+may have put other files in its place, or none.
+"""
 
 
 def lead(step: Step) -> int:
@@ -40,6 +67,7 @@ def lead(step: Step) -> int:
         end.remove(step)
         raise
     gc.enable()
+    step.problems.in_background(load, step)
     step.others.program = program
     if step.mode == "observe":
         step.problems.in_background(_plan_later, step)
@@ -49,9 +77,7 @@ def lead(step: Step) -> int:
     if step.settings.forwarding.routers != "observe":
         step.problems.in_background(step.tell_nodes)
     try:
-        import resource  # noqa: F401  for `end_like`: it may be gone from the disk by then
-
-        from tarazu.run import end  # the program runs: nothing waits for what is loaded now
+        from tarazu.run import end
     except ImportError:  # it is just being uninstalled, or upgraded
         step.over.set()
         return program.wait()
@@ -64,6 +90,16 @@ def lead(step: Step) -> int:
     step.problems.guard(end.finish, step, status, started_s)
     step.problems.guard(end.remove, step)
     return status
+
+
+def load(step: Step) -> None:
+    """All that the step may still need of Python's and tarazu's files; as much of it as there is time for."""
+    with contextlib.suppress(ImportError, OSError, TarazuError):  # it is just being uninstalled, or upgraded
+        for name in LATE:
+            if step.over.is_set():
+                return
+            importlib.import_module(name)
+        native.load()
 
 
 def _look_after(step: Step) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import tarazu
+from tarazu.native import library_path
 from tarazu.sim import demo
 from tarazu.sim.testbed import processes
 from tarazu.sim.testbed.daemons import wait_until_ready
@@ -40,6 +43,46 @@ def ended(
         job.stdin.close()
         assert job.wait(LONG_S) == 0
         assert job.stderr and job.stderr.read() == b""
+
+
+NOT_THERE = """
+import os, sys
+class NotThere:
+    def find_spec(self, name, path=None, target=None):
+        if not os.path.isdir({package!r}):
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path[:] = [NotThere(), *(f for f in sys.meta_path if "Scikit" not in type(f).__name__)]
+"""
+"""Of an installation below `package`: with it goes its Python, of which nothing is loaded any more either."""
+
+
+@pytest.mark.parametrize("mode", ["observe", "place"])
+def test_a_job_over_which_the_package_is_removed_is_remembered(loop: Loop, tmp_path: Path, mode: str) -> None:
+    package = tmp_path / "site/tarazu"
+    left_out = shutil.ignore_patterns("sim", "__pycache__", "_version.py")
+    shutil.copytree(Path(tarazu.__file__).parent, package, copy_function=os.symlink, ignore=left_out)
+    (package / "lib").mkdir(exist_ok=True)
+    for name in ("libtarazu.so", "libtarazu_core.so"):
+        (package / "lib" / name).unlink(missing_ok=True)
+        (package / "lib" / name).symlink_to(library_path(name))
+    (package.parent / "sitecustomize.py").write_text(NOT_THERE.format(package=str(package)))
+    name = f"removed-{mode}"
+    script = f"dd if=/dev/zero of={loop.mount()}/{name} bs=1M count=4 status=none; echo $PPID; read _"
+    command = demo.tarazu_command("run", "--app", name, "--mode", mode, "--", "sh", "-c", script)
+    environ = os.environ | loop.testbed.environment(0) | {"PYTHONPATH": str(package.parent)}
+    with subprocess.Popen(
+        command, env=environ, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as job:
+        assert job.stdout and job.stdin
+        leader = int(job.stdout.readline())
+        until(lambda: "libtarazu_core.so" in Path(f"/proc/{leader}/maps").read_text())
+        package.rename(tmp_path / "gone")
+        job.stdin.write(b"\n")
+        job.stdin.close()
+        assert job.wait(LONG_S) == 0
+    (run,) = loop.json("history", "list", name)
+    assert run["files"] == 1 and f" {name}: " not in loop.log(), loop.log()
+    assert f"app={name} " in (loop.home / "jobs.log").read_text()
 
 
 @contextlib.contextmanager
