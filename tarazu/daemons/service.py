@@ -350,8 +350,9 @@ def run(name: str, options: argparse.Namespace, body: Callable[[], int]) -> int:
     if options.root:
         os.environ["TARAZU_ROOT"] = options.root
     installed_version()
-    # Killed by the watchdog (SIGABRT) or by a fault in a library, it says where each thread was.
-    faulthandler.enable()
+    # Killed by the watchdog (SIGABRT) or by a fault in a library, it says where the thread was that this met: of the
+    # watchdog's the main one, as a rule. To walk through the others while they run would be a fault of its own.
+    faulthandler.enable(all_threads=False)
     keep_memory_private()
     try:
         return body()

@@ -141,7 +141,7 @@ class Site:
         raise AssertionError(f"never came true; last: {status}\n{self.log('mdsd')}")
 
     def story(self, stacks: bool) -> list[tuple[str, str]]:
-        """Of each process how it is, and all logs; `stacks`: those that run end, and log where each thread was."""
+        """Of each process how it is, and all logs; `stacks`: those that run end, and log where they were."""
         became = [(process, process.poll()) for process in self.processes]
         for process, status in became:
             if stacks and status is None:

@@ -360,3 +360,35 @@ def test_a_program_that_cannot_begin_says_one_line_and_its_status(
     assert process.wait(PATIENCE_S) == ConfigError.exit_status
     expected = f"{site.config}:2: [ossd] interval_s: expected a number above 0, found -1"
     assert (tmp_path / f"{program}.log").read_text() == f"tarazu-{program.partition('-')[0]}: {expected}\n"
+
+
+HANGS = """
+import argparse, threading, time
+from tarazu.daemons import service
+
+def elsewhere():
+    while True:
+        sum(range(100))
+
+def hang():
+    threading.Thread(target=elsewhere, daemon=True).start()
+    print("hangs", flush=True)
+    while True:
+        time.sleep(60)
+
+service.run("tarazu-any", argparse.Namespace(verbose=False, root=None, debug=False), hang)
+"""
+
+
+def test_a_daemon_that_the_watchdog_ends_dies_of_that_and_looks_at_no_running_thread() -> None:
+    """Of SIGABRT, and not of SIGSEGV in the middle of its word: that walked through threads that ran on."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout and process.stdout.readline() == "hangs\n"
+        for number in (signal.SIGSTOP, signal.SIGABRT, signal.SIGCONT):
+            process.send_signal(number)
+        said = process.communicate()[1]
+    assert process.returncode == -signal.SIGABRT, said
+    assert "Fatal Python error: Aborted" in said and "most recent call first" in said
+    assert "\nThread 0x" not in said and not ("in hang" in said and "in elsewhere" in said), said
