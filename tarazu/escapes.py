@@ -58,6 +58,14 @@ _UNCOVERED = {
     "openat2": "opens files by openat2",
     "posix_spawn_file_actions_addopen": "can let posix_spawn open a child's files, inside libc",
 }
+_FILTERS = frozenset("seccomp_load scmp_filter_load".split())
+_SETS_FILTER = {
+    "EM_X86_64": rb"\xbe[\x01\x02]\0{3}.{0,24}\xbf\x16\0{3}|\xbf\x16\0{3}.{0,24}\xbe[\x01\x02]\0{3}|\xbf\x3d\x01\0{2}",
+    "EM_AARCH64": rb"[\x21\x41]\0\x80\x52.{0,24}\xc0\x02\x80\x52|\xc0\x02\x80\x52.{0,24}[\x21\x41]\0\x80\x52"
+    rb"|\xa0\x22\x80[\x52\xd2]",
+}
+"""Code that passes PR_SET_SECCOMP and a mode to a function, or the number of the system call seccomp."""
+_FILTERED = "nothing of it is recorded or placed"
 _SANITIZERS = frozenset("__asan_handle_no_return __hwasan_init __msan_init __tsan_init".split())
 """What only a sanitizer's runtime exports; one that is linked into a program exports nothing of its own, but ..."""
 _LINKED_IN = "__tls_get_addr"
@@ -78,6 +86,8 @@ class Elf(msgspec.Struct, frozen=True):
     exports: frozenset[str]
     sections: frozenset[str]
     """Names of its sections; empty where they were stripped."""
+    sets_filter: bool = False
+    """It seems to set a list of the system calls that it may make (seccomp)."""
 
 
 class Escape(msgspec.Struct, frozen=True):
@@ -126,6 +136,7 @@ def check(program: str, environ: Mapping[str, str]) -> EscapeReport:
     except BadInput:
         raise BadInput(file, "an ELF program or a script") from None
     findings += _of_file(file)
+    findings += _of_this_session()
     kind, more = _of_program(elf)
     findings += more
     loaded: tuple[Elf, ...] = ()
@@ -162,14 +173,17 @@ def read_elf(path: str | os.PathLike[str]) -> Elf:
         elf = ELFFile(data)
         interpreters = [s.get_interp_name() for s in elf.iter_segments() if isinstance(s, InterpSegment)]
         imports, exports = _symbols(elf)
+        machine = elf["e_machine"]
+        code = _SETS_FILTER.get(machine) if {"prctl", "syscall"} & imports else None
         return Elf(
             path=name,
             bits=elf.elfclass,
-            machine=ENUM_E_MACHINE.get(elf["e_machine"], elf["e_machine"]),
+            machine=ENUM_E_MACHINE.get(machine, machine),
             interpreter=interpreters[0] if interpreters else "",
             imports=imports,
             exports=exports,
             sections=frozenset(section.name for section in elf.iter_sections()),
+            sets_filter=bool(imports & _FILTERS or (code and re.search(code, data.getbuffer(), re.DOTALL))),
         )
     except Exception as error:  # pyelftools raises whatever its parts do on damaged bytes
         raise BadInput(name, "an ELF file", f"{type(error).__name__}: {error}") from None
@@ -295,6 +309,18 @@ def _of_sanitizers(elf: Elf, loaded: Sequence[Elf]) -> list[Escape]:
     return [Escape(ESCAPES, what, where)] if where else []
 
 
+def _of_this_session(status: str = "/proc/self/status") -> Iterator[Escape]:
+    """What a program that is started here inherits: preload/process/filter.c looks for it when the program starts."""
+    try:
+        with open(status) as file:
+            mode = re.search(r"^Seccomp:\t(\d+)", file.read(), re.MULTILINE)
+    except OSError:
+        return
+    if mode and mode[1] != "0":
+        what = "is held against a list of allowed system calls here (seccomp, as most containers do): "
+        yield Escape(ESCAPES, what + _FILTERED)
+
+
 def _of_symbols(parts: Sequence[Elf], seen: frozenset[str]) -> Iterator[Escape]:
     for symbol in sorted(CREATING - seen):
         where = tuple(e.path for e in parts if symbol in e.imports)
@@ -304,6 +330,10 @@ def _of_symbols(parts: Sequence[Elf], seen: frozenset[str]) -> Iterator[Escape]:
         where = tuple(e.path for e in parts if symbol in e.imports)
         if where:
             yield Escape(level, what, where)
+    where = tuple(e.path for e in parts if e.sets_filter)
+    if where:
+        what = "seems to allow itself a list of system calls only (seccomp): from then on " + _FILTERED
+        yield Escape(MAY, what, where)
     for e in parts:
         own = sorted(e.exports & CREATING & seen)
         if own:

@@ -1,5 +1,6 @@
 /* The calls that make directories. */
 #include "life/start.h"
+#include "life/withdraw.h"
 #include "place/current.h"
 #include "place/decide.h"
 #include "place/mkdir.h"
@@ -74,7 +75,7 @@ static int hook_mkdir(const struct tz_call *call)
 
     if (!tz_enter())
         return tz_call_mkdir(call);
-    if (locate(&create, call)) {
+    if (!tz_withdrawn() && locate(&create, call)) {
         errno = saved;
         result = make(&create);
         saved = errno;

@@ -1,5 +1,6 @@
 /* Before and after an open: is the path managed, is all stopped, what is planned; then the record. */
 #include "hooks/opening.h"
+#include "life/withdraw.h"
 #include "place/apply.h"
 #include "place/current.h"
 #include "place/decide.h"
@@ -15,6 +16,8 @@ bool tz_opening_begin(struct tz_opening *o, const struct tz_call *call)
     struct tz_where where;
     int saved = errno;
 
+    if (tz_withdrawn())
+        return false;
     if (!tz_locate(call->dirfd, call->path, &scratch, &where) || !tz_key_wanted(where.key, where.key_length)) {
         tz_scratch_put(scratch);
         errno = saved;

@@ -1,14 +1,18 @@
 /*
- * vfork and clone: calls that make a process which shares this one's memory, told apart from it only by a system call.
- * They are noted here, so that all other hooks know when to ask.
+ * Calls that are noted, and go on as they came. vfork and clone make a process which shares this one's memory, told
+ * apart from it only by a system call: all other hooks must know when to ask. prctl and syscall set a list of the
+ * system calls that are allowed from then on (seccomp).
  *
  * vfork returns twice on one stack: nothing of ours may lie there. The wrappers jump to the real functions with the
  * stack and all arguments as they found them.
  */
 #include "base/real.h"
+#include "life/withdraw.h"
 #include "process/state.h"
 
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/prctl.h>
 
 #if defined(__x86_64__)
 #define BEGIN "endbr64\n"
@@ -58,5 +62,28 @@ __attribute__((used, visibility("hidden"))) void *tz_note_clone(int (*function)(
     return (void *)REAL(clone);
 }
 
+/* With no list it is only asked whether one could be set. */
+__attribute__((used, visibility("hidden"))) void *tz_note_prctl(int option, unsigned long mode, const void *list)
+{
+    if (tz_unlikely(option == PR_SET_SECCOMP) && (mode == SECCOMP_MODE_STRICT || list))
+        tz_withdraw();
+    return (void *)REAL(prctl);
+}
+
+/* The library's own calls come by here too. */
+__attribute__((used, visibility("hidden"))) void *tz_note_syscall(long number, unsigned long first,
+                                                                  unsigned long second, const void *third)
+{
+#ifdef SYS_seccomp
+    if (tz_unlikely(number == SYS_seccomp) && (first == 0 || (first == 1 && third)))
+        tz_withdraw();
+#endif
+    if (tz_unlikely(number == SYS_prctl))
+        tz_note_prctl((int)first, second, third);
+    return (void *)REAL(syscall);
+}
+
+NOTED("prctl", "tz_note_prctl");
+NOTED("syscall", "tz_note_syscall");
 NOTED("vfork", "tz_note_vfork");
 NOTED("clone", "tz_note_clone");

@@ -2,6 +2,7 @@
 #include "process/config.h"
 #include "base/rawsys.h"
 #include "base/text.h"
+#include "process/filter.h"
 #include "process/outside.h"
 #include "process/sanitizer.h"
 
@@ -171,6 +172,8 @@ bool tz_config_read(void)
     value = getenv("TARAZU_STOP");
     if (!value || value[0] != '/' || !copy(tz_config.stop, sizeof tz_config.stop, value))
         tz_config.stop[0] = '\0';
+    if (tz_filtered()) /* before any other call to the kernel */
+        return false;
     read_identity();
     if (glob_any(getenv("TARAZU_EXCLUDE_PROGRAMS"), tz_config.program))
         return false;

@@ -2,10 +2,14 @@
 #include "visible.h"
 
 #include <link.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 static void enter(const char *path)
@@ -119,6 +123,30 @@ void clone_(void)
 
 	fflush(stdout);
 	wait_for(clone(cloned, stack + sizeof stack, SIGCHLD, "clone"));
+}
+
+/* Past libc's own functions, with as many arguments as there can be. */
+void prctl_(void)
+{
+	char name[16] = "";
+
+	SAY(prctl(PR_SET_NAME, "visible-name"));
+	SAY(prctl(PR_GET_NAME, name));
+	puts(name);
+	SAY(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL));
+	use((int)SAY(open("prctl", NEW, 0644)));
+}
+void syscall_(void)
+{
+	char text[4] = "";
+	int fd = (int)SAY(syscall(SYS_openat, AT_FDCWD, "syscall", NEW, 0644));
+
+	SAY(syscall(SYS_pwrite64, fd, "abc", 3, 1));
+	SAY(syscall(SYS_mmap, NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != -1);
+	SAY(syscall(SYS_pread64, fd, text, 3, 1));
+	puts(text);
+	SAY(syscall(-1));
+	SAY(syscall(SYS_close, fd));
 }
 
 static int stop(struct dl_phdr_info *info, size_t size, void *data_)
