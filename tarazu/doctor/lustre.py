@@ -79,12 +79,14 @@ def _sources(node: Node) -> Iterator[Finding]:
         missing = [one for one in mine if node.is_root or "ermission" not in one[1]]
         who = "by this user"
     if missing:
-        kinds = ((True, f"malformed as read {who}"), (False, f"cannot be read {who}"))
-        names = {
-            kind: _few([f"{name} ({why})" for name, why, of in missing if of is kind]) for kind, _ in kinds
-        }
-        words = "; ".join(f"{what}: {names[kind]}" for kind, what in kinds if names[kind])
-        yield fail("statistics", words, "tarazu doctor collect --dump shows each file")
+        names = _few([f"{name} ({why})" for name, why, is_malformed in missing if not is_malformed])
+        malformed = _few([f"{name} ({why})" for name, why, is_malformed in missing if is_malformed])
+        mend = "tarazu doctor collect --dump shows each file"
+        if malformed:
+            more = f"; cannot be read: {names}" if names else ""
+            yield fail("statistics", f"malformed as read {who}: {malformed}{more}", mend)
+        else:
+            yield fail("statistics", f"cannot be read {who}: {names}", mend)
     else:
         read = sum(source.read for source in node.survey.sources)
         yield ok("statistics", f"{counted(read, 'file')} read {who}")
