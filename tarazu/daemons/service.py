@@ -39,6 +39,8 @@ log = logging.getLogger("tarazu.daemons")
 ISOLATED = ["-I"] if sys.flags.isolated else []
 """For Python processes of ours, as the packages' programs are: no PYTHONPATH of somebody reaches them."""
 LONGEST_WAIT_S = 3600.0
+STARTING_S, STARTING_TURN_S = 300.0, 1.0
+"""So long systemd is asked for more time while a daemon loads what it needs; how often it is looked at meanwhile."""
 
 
 class Wakeup:
@@ -144,12 +146,17 @@ class Service:
         """A lock's descriptor, held: there is no other such daemon."""
         self.waited_s = 0.0
         """The last wait was for so long at most."""
+        self._told_ready = False
         self._due: list[Every] = []
         self._transport: ZmqTransport | None = None
         self._watched: dict[int, Callable[[], None]] = {}
 
     def begin(self) -> None:
-        """Just before it is ready."""
+        """Just before its loop."""
+
+    def starting(self) -> str:
+        """What it loads still before it is ready, although it answers; empty: nothing."""
+        return ""
 
     def may_wait_s(self, now: float) -> float:
         """So long it may sleep if nothing comes and no periodic work is due."""
@@ -214,11 +221,14 @@ class Service:
         """Until `Wakeup.stopping`."""
         self.begin()
         self.metrics.start()
-        self.manager.ready()
+        begin = time.monotonic()
         while not self.wakeup.stopping:
+            if not self._told_ready:
+                self._tell_ready(time.monotonic() - begin)
             self.do_due()
             now = time.monotonic()
-            wait_s = min([LONGEST_WAIT_S, self.may_wait_s(now), *(each.due - now for each in self._due)])
+            longest_s = LONGEST_WAIT_S if self._told_ready else STARTING_TURN_S
+            wait_s = min([longest_s, self.may_wait_s(now), *(each.due - now for each in self._due)])
             self.waited_s = max(0.0, self.manager.longest_wait_s(wait_s))
             ready = self.wait(self.waited_s)
             self.wakeup.drain()
@@ -232,6 +242,13 @@ class Service:
             self.metrics.answer_one()
         self.manager.stopping()
         self.finish()
+
+    def _tell_ready(self, since_s: float) -> None:
+        """systemd, once: it is ready, or that takes longer."""
+        if not self.starting():
+            self._told_ready = self.manager.ready()
+        elif since_s < STARTING_S:
+            self.manager.busy()
 
     def do_due(self) -> None:
         """Periodic work that is due."""
@@ -253,7 +270,8 @@ class Service:
         """Take over what may change. One line says how that went."""
         if self.read is None:
             return
-        self.manager.reloading()
+        if self._told_ready:
+            self.manager.reloading()
         try:
             settings, left = config.reloaded(self.settings, self.read())
             self.take_over(settings)
@@ -265,7 +283,8 @@ class Service:
                 each.no_later()
             left = [name for name in left if name.startswith(self.USED)]
             log.info("settings read again%s", f"; after a restart only: {', '.join(left)}" if left else "")
-        self.manager.ready()
+        if self._told_ready:
+            self.manager.ready()
 
     def close(self) -> None:
         """Metrics first, which look at all the rest."""

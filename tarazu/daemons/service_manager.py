@@ -26,7 +26,7 @@ class ServiceManager:
     """The one that waits for this daemon's word; without one, everything here does nothing.
 
     The daemon's main loop calls `alive` at least every `every_s`: a loop that hangs does not, and is started again
-    (WatchdogSec=). Nothing here waits: a word that cannot be sent is lost.
+    (WatchdogSec=). Nothing here waits: a word that cannot be sent is lost, and `ready` says so.
     """
 
     def __init__(self, environ: MutableMapping[str, str] = os.environ) -> None:
@@ -47,9 +47,9 @@ class ServiceManager:
         self._alive_at = 0.0
         self._extended_at = 0.0
 
-    def ready(self, status: str = "") -> None:
-        """It serves: sockets are bound, what was on disk is read."""
-        self._tell("READY=1", *self._changed(status))
+    def ready(self, status: str = "") -> bool:
+        """It serves: sockets are bound, what was on disk is read. False: it has to be said again."""
+        return self._tell("READY=1", *self._changed(status))
 
     def reloading(self) -> None:
         """SIGHUP: settings are read again; `ready` says when that is done."""
@@ -85,13 +85,16 @@ class ServiceManager:
         """`wait_s`, or less where the loop must turn before."""
         return wait_s if self.every_s is None else min(wait_s, self.every_s)
 
-    def _tell(self, *lines: str) -> None:
+    def _tell(self, *lines: str) -> bool:
+        """False where it was lost because systemd has not read yet what was said before."""
         if self._socket is None or not lines:
-            return
+            return True
         try:
             self._socket.sendto("\n".join(lines).encode(), self._address)
         except OSError as error:
             log.debug("cannot report %s to systemd: %s", lines[0], error)
+            return not isinstance(error, BlockingIOError)
+        return True
 
     def close(self) -> None:
         if self._socket is not None:
