@@ -79,11 +79,13 @@ def _of_arcs(arcs: int) -> Solver:
     return "networkx" if arcs <= NETWORKX_ARCS or not has_ortools() else "ortools"
 
 
-def warm() -> None:
-    """Load the solvers now (0.2 s) instead of at the first flow."""
-    import_module("networkx")
-    if has_ortools():
+def warm(solver: Solver) -> None:
+    """Load now (up to 1 s) what it may need, instead of at the first flow or search."""
+    if solver != "ortools":
+        import_module("networkx")
+    if searches_exactly(solver):
         import_module("ortools.graph.python.min_cost_flow")
+        import_module("ortools.sat.python.cp_model")
 
 
 def _networkx(tails: Array, heads: Array, capacities: Array, costs: Array, supplies: Array) -> Array:

@@ -32,7 +32,7 @@ LEFT = {
     "tarazu.daemons.clientd.forecasts.frames:decode": MESSAGE,
     "tarazu.daemons.clientd.forecasts.work:give_up": KERNEL,
     "tarazu.daemons.page.document:<module>": OWN,
-    "tarazu.daemons.mdsd.placing:Placing.place": MESSAGE,
+    "tarazu.daemons.mdsd.placing:Placing._ask": MESSAGE,
     "tarazu.daemons.mdsd.placing:serve": MESSAGE,
     "tarazu.daemons.secrets:_holding": NOTHING,
     "tarazu.daemons.slurm:plugin": OWN,

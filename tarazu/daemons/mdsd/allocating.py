@@ -47,6 +47,9 @@ log = logging.getLogger("tarazu.mdsd")
 KEEP_REPLY_S = 600.0
 """A reply is kept at least this long for a request that is resent."""
 KEEP_REPLY_MOST_S = 86_400.0
+BEGIN_AGAIN_S = 5.0
+"""A process that computes and ends at once is not begun more often."""
+STARTING = "loads what computes allocations"
 BUSY_S = 1.0
 """mdsd's status shows computing for longer: a job need not wait for its turn."""
 
@@ -158,7 +161,25 @@ class Allocating:
         self._placing = Placing()
         self._worker = ThreadPoolExecutor(1, "tarazu-allocate")
         """Waits for the process."""
-        self._worker.submit(self._placing.start)
+        self._beginning = self._begin()
+        self._begin_again_at = time.monotonic() + BEGIN_AGAIN_S
+
+    def _begin(self) -> Future[None]:
+        """Have the process loaded, before a job waits for it."""
+        beginning = self._worker.submit(self._placing.keep, self.settings)
+        beginning.add_done_callback(lambda _future: self._wake())
+        return beginning
+
+    @property
+    def ready(self) -> bool:
+        """The process that computes has loaded all that a request needs: while it has not, requests wait."""
+        return self._placing.runs()
+
+    def look_at_process(self, now: float) -> None:
+        """One that has ended is begun again."""
+        idle = self.running is None and self._beginning.done()
+        if idle and now >= self._begin_again_at and not self.ready:
+            self._beginning, self._begin_again_at = self._begin(), now + BEGIN_AGAIN_S
 
     def close(self) -> None:
         self._placing.close()
@@ -172,6 +193,7 @@ class Allocating:
         self._limits.share = settings.mdsd.user_share
         self.users = UserLists(settings.run)
         self.settings = settings.allocate
+        self._begin()
 
     def owner(self, id: str) -> int | None:
         """The user whose allocation this is, asked for or answered; None for an id that nobody has."""
@@ -272,8 +294,13 @@ class Allocating:
         return min((pending.due for _, pending in self.waiting), default=float("inf"))
 
     def _start_next(self) -> None:
-        """Give what waits to the worker, if gate and worker are free."""
-        while (first := self.waiting.first()) and self.running is None and not self._gate.why_closed():
+        """Give what waits to the worker, if it is ready, and gate and worker are free."""
+        while (
+            (first := self.waiting.first())
+            and self.running is None
+            and self.ready
+            and not self._gate.why_closed()
+        ):
             fs_name = first[1].request.fs_name
             if self._system.settling(fs_name):
                 return
@@ -382,7 +409,11 @@ class Allocating:
     def _decline_overdue(self, now: float) -> None:
         for id, pending in [(id, pending) for id, pending in self.waiting if pending.due <= now]:
             self.waiting.pop(id)
-            why = self._gate.why_closed() or "mdsd had no time for it before its deadline"
+            why = self._gate.why_closed() or (
+                "mdsd had no time for it before its deadline"
+                if self.ready
+                else f"mdsd is starting: {STARTING}"
+            )
             self._refuse(pending, "declined", why)
 
     def _refuse(

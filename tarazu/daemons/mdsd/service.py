@@ -9,7 +9,8 @@ no stripes until it reports again. When this node is busier than `mdsd.cpu_limit
 requests wait; one whose deadline comes is `declined`, and the job runs unplaced. Without mdsd files are created
 as Lustre always did. Allocations are computed in a process of its own, so that all else is answered meanwhile; what
 waits together is placed together. Users take turns. Same id, same answer: a request may be resent as often as its
-sender likes, for as long as the reply is kept. Everything is bounded, for each user and in all. Promises and replies
+sender likes, for as long as the reply is kept. It is ready once that process has placed something made up; what is
+asked before waits. Everything is bounded, for each user and in all. Promises and replies
 are on disk before an answer leaves: after a restart they are there, and reports come at once. While
 the disk takes nothing, nothing is promised. A job step that promised to give signs of life and is silent loses its
 promises. SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.allocate.records import Closed, Joined
-from tarazu.daemons.mdsd.allocating import Allocating, not_active
+from tarazu.daemons.mdsd.allocating import STARTING, Allocating, not_active
 from tarazu.daemons.mdsd.audit import Audit
 from tarazu.daemons.mdsd.book import Book
 from tarazu.daemons.mdsd.counting import Counting
@@ -176,6 +177,9 @@ class Mdsd(Service):
         self.health.start()
         self.mds.start()
 
+    def starting(self) -> str:
+        return "" if self.allocating.ready else STARTING
+
     def turn(self, now: float) -> None:
         now_s, wait_s = self.clock.now(), self.waited_s
         # Suspended, held up, or without a processor: that was our silence, not that of steps or servers.
@@ -189,6 +193,7 @@ class Mdsd(Service):
         drained = self._receive(now)
         self.gate.sample(now)
         self.gate.held_by = self.site.why
+        self.allocating.look_at_process(now)
         if self.pair:
             self.pair.look()
         if self.active:
@@ -434,7 +439,7 @@ class Mdsd(Service):
     def _in_a_line(self) -> str:
         """For `systemctl status`."""
         promises, stripes = self.book.ledger.numbers()
-        why = self.book.trouble or self.gate.why_closed()
+        why = self.starting() or self.book.trouble or self.gate.why_closed()
         role = f"{self.pair.role}; " if self.pair else ""
         return (
             f"{role}{counted(len(self.system.views), 'server')}; "

@@ -145,6 +145,8 @@ class Parts(Protocol):
     failed: int
     dead_steps: int
 
+    def starting(self) -> str: ...
+
 
 def status_of(mdsd: Parts, now: float) -> dict[str, Any]:
     """Plain values only; `now` is on the monotonic clock."""
@@ -161,6 +163,7 @@ def status_of(mdsd: Parts, now: float) -> dict[str, Any]:
         "policy": POLICY,
         "weights": dataclasses.asdict(mdsd.weights),
         "keys": mdsd.transport.curve is not None,
+        "ready": not mdsd.starting(),
         "stopped": mdsd.site.why,
         "pair": mdsd.pair.status() if mdsd.pair else None,
         "gate": {

@@ -28,7 +28,8 @@ def promised(status: dict[str, Any]) -> int:
 
 
 def has_osts(status: dict[str, Any]) -> bool:
-    return bool(status["file_systems"])
+    """And it can place on them."""
+    return bool(status["ready"] and status["file_systems"])
 
 
 @pytest.fixture
@@ -124,7 +125,11 @@ def test_a_promise_expires_by_itself(running: Site) -> None:
     running.wait_status(lambda status: promised(status) == 0 and status["requests"]["promises"] == 0)
 
 
-def test_what_cannot_be_placed_is_answered_with_the_reason(running: Site) -> None:
+def test_what_cannot_be_placed_is_answered_with_the_reason(site: Site) -> None:
+    site.configure(stale_after_s=600.0)
+    site.mdsd()
+    site.ossd()
+    site.wait_status(has_osts)
     wide = Layout((Component(0, EOF, 1 << 20, 9),))
     cases: list[tuple[dict[str, Any], str, str]] = [
         (
@@ -136,17 +141,17 @@ def test_what_cannot_be_placed_is_answered_with_the_reason(running: Site) -> Non
         ({"files": (FileSpec(-1, 0),)}, "never", "file 0: expected a size"),
         ({"deadline_s": float("nan")}, "never", "expected a deadline"),
         ({"layouts": (Layout(()),)}, "never", "layout 0: expected components, found none"),
-        # Just after the start: other servers may still report.
+        # Other servers may still report for so long after the start.
         ({"layouts": (wide,)}, "later", ""),
         ({"files": (FileSpec(1_850_000_000, 0),)}, "later", ""),
         ({"files": (FileSpec(1 << 50, 0),)}, "later", ""),
     ]
-    client = running.client()
+    client = site.client()
     for number, (changes, status, reason) in enumerate(cases):
         reply = ask(client, allocation(f"n{number}", **changes))
         assert reply.status == status and re.search(reason, reply.reason) and reply.reason, changes
     assert ask(client, allocation("next")).status == "allocated"
-    assert len(running.audit.read_text().splitlines()) == len(cases) + 1
+    assert len(site.audit.read_text().splitlines()) == len(cases) + 1
 
 
 def test_the_gate_declines_at_the_deadline_and_status_is_served_meanwhile(site: Site) -> None:
