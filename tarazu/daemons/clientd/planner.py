@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from tarazu import filesystem
+from tarazu import filesystem, native
 from tarazu.allocate.eligible import unfit
 from tarazu.config import Settings
 from tarazu.daemons import questions
@@ -76,12 +76,13 @@ class Planner:
         self.policy = layout_policy(settings.layout)
         self.settings = settings
 
-    def warm_up(self) -> None:
-        """Start what the first forecast would otherwise wait for."""
+    def keep_ready(self, look: Callable[[], None]) -> None:
+        """The body of a thread: what a plan needs is loaded, and what makes forecasts runs; as `Forecasts.keep`."""
         try:
-            self.forecasts.start()
+            native.load()
         except TarazuError as error:
             log.error("%s", error)
+        self.forecasts.keep(look)
 
     @property
     def ready(self) -> threading.Event:

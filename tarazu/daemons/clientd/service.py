@@ -134,10 +134,13 @@ class Clientd(Service):
         log.info("%s answers on %s", self.name, settings.clientd.socket)
 
     def begin(self) -> None:
-        threading.Thread(target=self.planner.warm_up, daemon=True).start()
+        threading.Thread(target=self.planner.keep_ready, args=(self.wakeup.wake,), daemon=True).start()
         self.site.start()
         self.notices.start()
         self.reports.start()
+
+    def starting(self) -> str:
+        return "" if self.planner.ready.is_set() else "loads what forecasts need"
 
     def take_over(self, settings: config.Settings) -> None:
         self.planner.take_over(settings)

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -46,13 +46,15 @@ Answer = TypeVar("Answer", ForecastSummary, ChosenLayouts, ExpectedDirectories)
 
 log = logging.getLogger("tarazu.clientd")
 
-START_S = 60.0
-"""For the server to import what it needs on a busy node."""
+START_S = 300.0
+"""For the server to load what it needs on a busy node."""
 LONGEST_S = 60.0
 """For a forecast, and for its layouts: a job with a longer one runs unplaced."""
 MOST_BYTES = 1024 * MIB
 """Memory that one forecast may take."""
 ENDING_S = 5.0
+BEGIN_AGAIN_S = 1.0
+"""Between the end of a server and the next."""
 NICE = 10
 """Of processes with large histories: a small one of somebody else comes first."""
 
@@ -72,17 +74,42 @@ class Forecasts:
         self._control: socket.socket | None = None
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
-        self._closed = False
+        self._closing = threading.Event()
 
     def start(self) -> None:
-        """Start the server and wait until it has imported what it needs. Raises Unavailable."""
+        """Start the server and wait until it is ready. Raises ForecastFailed."""
         with self._lock:
             self._running()
 
+    def keep(self, look: Callable[[], None]) -> None:
+        """The body of a thread: the server is there, and is begun again when it has ended, until `close`; `look` is
+        called when it has become ready, and when it has ended.
+        """
+        while not self._closing.is_set():
+            try:
+                self.start()
+            except ForecastFailed as error:
+                if not self._closing.is_set():
+                    log.error("%s", error)
+            look()
+            if (server := self._server) is not None:
+                server.wait()
+                with self._lock:
+                    if self._server is server and not self._closing.is_set():
+                        log.warning(
+                            "the forecast server ended with %s; starting a new one", server.returncode
+                        )
+                        self._stop()
+                look()
+            self._closing.wait(BEGIN_AGAIN_S)
+
     def close(self) -> None:
         """End the server and all that it forked."""
+        self._closing.set()
+        if (control := self._control) is not None:
+            with contextlib.suppress(OSError):
+                control.shutdown(socket.SHUT_RDWR)  # wakes who waits for it to be ready
         with self._lock:
-            self._closed = True
             self._stop()
 
     @contextlib.contextmanager
@@ -125,7 +152,7 @@ class Forecasts:
         """The socket to the server, which is started if it is not there."""
         if self._control is not None and self._server is not None and self._server.poll() is None:
             return self._control
-        if self._closed:
+        if self._closing.is_set():
             raise ForecastFailed("forecasts: clientd is stopping")
         if self._server is not None:
             log.warning("the forecast server ended with %s; starting a new one", self._server.poll())
@@ -166,6 +193,7 @@ class Forecasts:
         return ours
 
     def _stop(self) -> None:
+        self.ready.clear()
         if self._control is not None:
             self._control.close()
             self._control = None
