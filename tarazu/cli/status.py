@@ -108,7 +108,8 @@ def _print(status: Mapping[str, Any]) -> None:
         return
     gate, requests, statistics = mdsd["gate"], mdsd["requests"], mdsd["statistics"]
     say(
-        f"mdsd: up {mdsd['uptime_s']:.0f} s, policy {mdsd['policy']}, {'with' if mdsd['keys'] else 'WITHOUT'} keys, "
+        f"mdsd: up {mdsd['uptime_s']:.0f} s, {_ready(mdsd)}, policy {mdsd['policy']}, "
+        f"{'with' if mdsd['keys'] else 'WITHOUT'} keys, "
         f"gate {'open' if gate['open'] else 'closed: ' + gate['why_closed']} "
         f"(CPU {gate['cpu_load']:.0%} of {gate['cpu_limit']:.0%}, "
         f"memory {gate['memory_load']:.0%} of {gate['memory_limit']:.0%})"
@@ -142,12 +143,16 @@ def _print_clientd(mine: Mapping[str, Any]) -> None:
     if "unavailable" in mine:
         say(f"clientd: unavailable, so mdsd was asked directly: {mine['unavailable']}")
         return
-    ready = "ready" if mine["ready"] else "loading its model"
     say(
-        f"clientd {mine['name']}: up {mine['up_s']:.0f} s, {ready}, {counted(mine['plans'], 'plan')}, "
+        f"clientd {mine['name']}: up {mine['up_s']:.0f} s, {_ready(mine)}, {counted(mine['plans'], 'plan')}, "
         f"{counted(mine['reports'], 'report')}, "
         f"{counted(mine['failed'], 'failed conversation')}; database {mine['database']}"
     )
+
+
+def _ready(daemon: Mapping[str, Any]) -> str:
+    """An earlier mdsd does not say it."""
+    return "ready" if daemon.get("ready", True) else "starting: plans wait until it is ready"
 
 
 def _print_mds(load: Mapping[str, Any]) -> None:

@@ -91,6 +91,7 @@ def _status(node: Node) -> Iterator[Finding]:
             yield fail("clientd", str(why), "systemctl start tarazu-clientd; journalctl -u tarazu-clientd")
         else:
             yield ok("clientd", f"answers on {node.settings.clientd.socket}")
+            yield from _starting("clientd", clientd)
             yield from _version("clientd", clientd)
     if why := mdsd.get("unavailable"):
         yield fail(
@@ -98,12 +99,19 @@ def _status(node: Node) -> Iterator[Finding]:
         )
         return
     yield ok("mdsd", f"answers, up {float(mdsd.get('uptime_s', 0)):.0f} s")
+    yield from _starting("mdsd", mdsd)
     yield from _version("mdsd", mdsd)
     if "time_s" in mdsd:
         yield _clock(float(mdsd["time_s"]), begun_s, time.monotonic() - begun)
     if node.roles & {"launch", "mdsd"}:
         yield from _health_of(mdsd)
         yield from _pair(node, told)
+
+
+def _starting(daemon: str, status: Mapping[str, Any]) -> Iterator[Finding]:
+    if not status.get("ready", True):  # an earlier version does not say it
+        mend = f"look again in a minute; journalctl -u tarazu-{daemon} says why where it stays so"
+        yield warn(f"{daemon} ready", "it is starting: plans wait until it is ready", mend)
 
 
 def _version(daemon: str, status: Mapping[str, Any]) -> Iterator[Finding]:

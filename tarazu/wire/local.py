@@ -281,7 +281,7 @@ class StatusAnswer(msgspec.Struct, frozen=True, tag="status"):
 
     status: dict[str, Any]
     ready: bool = False
-    """clientd has loaded its model: the first plan is as quick as any."""
+    """clientd has loaded what a plan needs: the first one is as quick as any."""
 
 
 class Done(msgspec.Struct, frozen=True, tag="done"):

@@ -122,8 +122,8 @@ def mdsd_view(testbed: Directory) -> ViewReply:
 
 
 def wait_until_ready(testbed: Directory) -> None:
-    """Until mdsd has heard of every OST and clientd has loaded its model. Raises TarazuError, at once when a daemon has
-    ended.
+    """Until mdsd has heard of every OST, and both have loaded what a plan needs. Raises TarazuError, at once when a
+    daemon has ended.
     """
 
     def problem() -> str:
@@ -131,8 +131,10 @@ def wait_until_ready(testbed: Directory) -> None:
         known = len(view.osts) if view else 0
         if known < len(testbed.oss_of_ost):
             return f"{known} OSTs known"
-        ready = isinstance(status, local.StatusAnswer) and status.ready
-        return "" if ready else "clientd's forecasts not ready"
+        if not (isinstance(status, local.StatusAnswer) and status.ready):
+            return "clientd's forecasts not ready"
+        ready = status.status["mdsd"].get("ready", True)  # an earlier one does not say it
+        return "" if ready else "mdsd's process that places not ready"
 
     until(testbed, "its daemons to be ready", problem)
 
