@@ -212,6 +212,11 @@ OF_STATUS = {
 """Status of a plan (`wire.local.PlanReply`) → why files of it are left, where its reason does not tell."""
 
 
+def spills(pool: str) -> str:
+    """How the reason begins of files whose pool Lustre has go over into another one; its word is that of `pool `."""
+    return f"pool {pool} is over its threshold and spills over"
+
+
 def of_text(text: str) -> str:
     """The word of a reason; empty where its text is no known one."""
     return next((word for start, word in TEXTS.items() if text.startswith(start)), "")

@@ -226,6 +226,8 @@ class SystemView(msgspec.Struct, frozen=True):
     """Speed of most OSTs over what is usual for them, where none is to blame: see `ost_state.common_cause`."""
     mdts: tuple[Mdt, ...] = ()
     """Sorted by index; none where no ossd runs on an MDS."""
+    spills: dict[str, str] = {}
+    """Pool → the one into which Lustre puts its new files now; empty: into none. Known where mdsd is on the MDS."""
     default_target: int | None = None
     """Where every file lies that nobody places: CephFS's default data pool. None: Lustre's allocator chooses."""
 

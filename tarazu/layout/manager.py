@@ -39,6 +39,8 @@ class UsableOsts:
     pools: Mapping[str, int] = field(default_factory=dict)
     unfit: Mapping[str, int] = field(default_factory=dict)
     """Of these, how many cannot take an even share: slow, degraded, or short of space."""
+    spills: Mapping[str, str] = field(default_factory=dict)
+    """As `SystemView.spills`."""
 
     def count(self, pool: str) -> int:
         return self.pools.get(pool, 0) if pool else self.usable
@@ -151,11 +153,21 @@ class ConfigurationManager:
         except LayoutError as error:
             # A default layout that these rules do not know must not cost the other files their plan.
             return left_to_lustre(str(error))
+        if choice.layout and (why := self._why_spilled(choice.layout)):
+            return left_to_lustre(why)
         if choice.layout and not any(
             c.stripe_count for c in choice.layout.components[: choice.layout.covered(forecast.size_bytes)]
         ):
             return left_to_lustre(left.ON_MDT)
         return choice
+
+    def _why_spilled(self, layout: Layout) -> str:
+        """Lustre writes another pool's name beside OSTs of this one, whatever is asked for; empty: it does not."""
+        for component in layout.components:
+            if (target := self.targets.spills.get(component.pool)) is not None:
+                where = f"pool {target}" if target else "no pool"
+                return f"{left.spills(component.pool)}: Lustre makes its files in {where}"
+        return ""
 
     def _from_rule(self, rule: PflRule, forecast: Forecast) -> LayoutChoice:
         on_mdt = [c for c in self._default_components() if c.pattern == "mdt"]

@@ -9,24 +9,39 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarazu.stats import reading
-from tarazu.stats.params import find, find_pools, ost_target
+from tarazu.stats.params import find, find_in_pools, find_pools, ost_target
 
 Target = tuple[str, int]
 """(file system, OST index)."""
+
+
+class Spill(NamedTuple):
+    """Where an OST pool's new files go once so much of its space is used (`lod_check_and_spill_pool`)."""
+
+    target: str
+    threshold_pct: int
+    active: bool
 
 
 class MdsState(NamedTuple):
     pools: Mapping[Target, tuple[str, ...]]
     qos: Mapping[str, Mapping[str, str]]
     """`lod` device → `qos_*` parameter → its value: how Lustre's own allocator weighs OSTs."""
+    spills: Mapping[tuple[str, str], Spill] = {}
+    """(file system, pool) → as set; pools without a threshold are in none."""
 
 
 NOTHING = MdsState({}, {})
 _QOS = ("qos_prio_free", "qos_threshold_rr", "qos_maxage")
+_SPILL = ("spill_target", "spill_threshold_pct", "spill_is_active")
 
 
 def params() -> tuple[str, ...]:
-    return ("lod.*.pools.*", *(f"lod.*.{name}" for name in _QOS))
+    return (
+        "lod.*.pools.*",
+        *(f"lod.*.{name}" for name in _QOS),
+        *(f"lod.*.pool.*.{name}" for name in _SPILL),
+    )
 
 
 def parse_pool(text: str) -> list[Target]:
@@ -45,7 +60,26 @@ def read(root: str | Path = "/") -> MdsState:
         for device, path in find(root, f"lod.*.{name}").items():
             if value := _text(path).strip()[:40]:
                 qos.setdefault(device, {})[name] = value
-    return MdsState({target: tuple(sorted(set(names))) for target, names in pools.items()}, qos)
+    of_targets = {target: tuple(sorted(set(names))) for target, names in pools.items()}
+    return MdsState(of_targets, qos, _spills(root))
+
+
+def _spills(root: str | Path) -> dict[tuple[str, str], Spill]:
+    """By several MDTs' own settings: it spills where one of them says so."""
+    said: dict[tuple[str, str], dict[str, str]] = {}
+    for name in _SPILL:
+        for device, pool, path in find_in_pools(root, f"lod.*.pool.*.{name}"):
+            said.setdefault((device, pool), {})[name] = _text(path).strip()[:40]
+    spills: dict[tuple[str, str], Spill] = {}
+    for (device, pool), values in said.items():
+        percent = values.get("spill_threshold_pct", "")
+        if not (percent.isdecimal() and int(percent)):
+            continue
+        key = (device.rpartition("-MDT")[0], pool)
+        spill = Spill(values.get("spill_target", ""), int(percent), values.get("spill_is_active") == "1")
+        if key not in spills or spill.active:
+            spills[key] = spill
+    return spills
 
 
 def _text(path: Path) -> str:

@@ -140,6 +140,14 @@ PARAMETERS: dict[str, Parameter] = {
         },
         expected=False,
     ),
+    **{
+        f"lod.*.pool.*.{name}": _mds(
+            "OST pools that spill over into another one",
+            {f"{PROC}/lod/*/pool/*/{name}": "2.15-2.17", f"{DEBUG}/lod/*/pool/*/{name}": "fallback"},
+            expected=False,
+        )
+        for name in ("spill_target", "spill_threshold_pct", "spill_is_active")
+    },
     "lod.*.target_obd": _mds(
         "OSTs that the administrator made inactive",
         {f"{DEBUG}/lod/*/target_obd": "2.17", f"{PROC}/lod/*/target_obd": "2.12-2.16"},

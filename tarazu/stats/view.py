@@ -280,6 +280,7 @@ class ViewBuilder:
             common_relative=common,
             mdts=self._mdts.view(fs_name, now, self.stale_after_s, lambda name: self._oss(name, floor).load),
             default_target=default,
+            spills=_spilling(fs_name, state, osts),
         )
 
     def _ost(
@@ -363,6 +364,25 @@ class ViewBuilder:
             self._mds = mds.read(self.mds_root)
             self._mds_read_s = now
         return self._mds
+
+
+def _spilling(fs_name: str, state: mds.MdsState, osts: Sequence[Ost]) -> dict[str, str]:
+    """Pool → where its new files go. One that what is promised will fill counts as full: Lustre will find it so."""
+    to = {}
+    for (of, pool), spill in state.spills.items():
+        members = [o for o in osts if pool in o.pools and o.active]
+        total = sum(o.total_bytes for o in members)
+        taken = total - sum(o.avail_bytes for o in members) + sum(o.promised_bytes for o in members)
+        if of == fs_name and (spill.active or (total and taken >= total * spill.threshold_pct / 100)):
+            to[pool] = spill.target
+    return {pool: _last(to, pool) for pool in to}
+
+
+def _last(to: Mapping[str, str], pool: str) -> str:
+    """A target may spill over, too."""
+    for _ in to:
+        pool = to.get(pool, pool)
+    return pool
 
 
 def _interval_s(report: OssReport, received_s: float, before: _Server | None) -> float:

@@ -410,7 +410,7 @@ def usable_targets(
     osts = [o for o in known.view.osts if o.usable and (o.index in active or request.kind == ceph.KIND)]
     pools = Counter(pool for ost in osts for pool in ost.pools)
     share_bytes = forecast_bytes / max(1, len(osts))
-    return UsableOsts(len(osts), pools, unfit(osts, known.weights, share_bytes))
+    return UsableOsts(len(osts), pools, unfit(osts, known.weights, share_bytes), known.view.spills)
 
 
 def usable_or_active(

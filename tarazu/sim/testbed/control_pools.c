@@ -2,6 +2,7 @@
 #include "tb.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 void tb_targets_set(struct tb_rr *rr, const uint16_t *members, unsigned count)
@@ -27,6 +28,67 @@ static int place_of(const struct tb_pool *pool, uint32_t ost)
         if (pool->rr.members[i] == ost)
             return (int)i;
     return -1;
+}
+
+/* Lustre's `lod_spill_target_refresh`, which looks anew every `qos_maxage` seconds. */
+static bool spills(const struct tb_pool *pool)
+{
+    uint64_t avail = 0, total = 0;
+
+    for (unsigned i = 0; pool->spill_pct && i < pool->rr.count; i++) {
+        const struct tb_ost *ost = &tb_state->ost[pool->rr.members[i]];
+
+        if (ost->flags & OST_INACTIVE)
+            continue;
+        avail += tb_ost_avail(ost);
+        total += ost->total;
+    }
+    return pool->spill_pct && total - avail >= total / 100 * pool->spill_pct;
+}
+
+/* The pool by whose name a component is made instead, also one that lists its OSTs (`lod_check_and_spill_pool`). */
+void tb_spill(char *pool)
+{
+    const struct tb_pool *found;
+
+    for (unsigned hops = 0; pool[0] && hops < TB_MAX_POOLS && (found = find(pool)) && spills(found); hops++)
+        strcpy(pool, found->spill_target);
+}
+
+PUBLIC int testbed_pool_set_spill(const char *name, const char *target, uint32_t pct)
+{
+    struct tb_pool *pool;
+    int rc = 0;
+
+    if (strlen(target) > LOV_MAXPOOLNAME)
+        return -ENAMETOOLONG;
+    tb_lock();
+    pool = find(name);
+    if (!pool)
+        rc = -ENOENT;
+    else {
+        strcpy(pool->spill_target, pct ? target : "");
+        pool->spill_pct = pct;
+    }
+    tb_unlock();
+    return rc;
+}
+
+/* Target (LOV_MAXPOOLNAME + 1 bytes) and threshold; 1 while it spills over, else 0. */
+PUBLIC int testbed_pool_spill(const char *name, char *target, uint32_t *pct)
+{
+    struct tb_pool *pool;
+    int rc = -ENOENT;
+
+    tb_lock();
+    pool = find(name);
+    if (pool) {
+        strcpy(target, pool->spill_target);
+        *pct = pool->spill_pct;
+        rc = spills(pool);
+    }
+    tb_unlock();
+    return rc;
 }
 
 /* The errors of the four below are those of Lustre's MGS. */

@@ -63,6 +63,8 @@ def _library() -> ctypes.CDLL:
             change.argtypes = [text, u32]
         library.testbed_pool_new.argtypes = library.testbed_pool_destroy.argtypes = [text]
         library.testbed_pool_get.argtypes = [u32, text, ctypes.POINTER(ctypes.c_uint16)]
+        library.testbed_pool_set_spill.argtypes = [text, text, u32]
+        library.testbed_pool_spill.argtypes = [text, text, words]
         library.testbed_set_default.argtypes = [text, text, ctypes.c_size_t]
         library.testbed_layout.argtypes = [text, text, ctypes.c_size_t]
         library.testbed_layout.restype = ctypes.c_ssize_t
@@ -213,6 +215,18 @@ class Mds:
         while (count := library.testbed_pool_get(len(by_name), name, members)) >= 0:
             by_name[name.value.decode()] = members[:count]
         return by_name
+
+    def set_spill(self, pool: str, target: str, threshold_pct: int) -> None:
+        """From this share of its space on a pool's files go to another one; 0: never."""
+        rc = self._library().testbed_pool_set_spill(pool.encode(), target.encode(), threshold_pct)
+        _check(rc, f"pool {pool}")
+
+    def spill(self, pool: str) -> tuple[str, int, bool]:
+        """Target, threshold, and whether it is so now."""
+        target, percent = ctypes.create_string_buffer(64), ctypes.c_uint32()
+        active = self._library().testbed_pool_spill(pool.encode(), target, ctypes.byref(percent))
+        _check(active, f"pool {pool}")
+        return target.value.decode(), percent.value, active > 0
 
     def set_default(self, directory: Path, blob: bytes) -> None:
         """Default layout of a directory, from a `lustre.lov` blob."""

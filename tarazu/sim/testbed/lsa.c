@@ -163,11 +163,13 @@ int lsa_allocate(struct tb_layout *layout, unsigned index, bool default_layout)
 {
     struct tb_comp *comp = &layout->comp[index];
     unsigned targets = 0, wanted = comp->stripe_count, least;
-    struct tb_rr *rr = tb_targets(comp->pool);
+    struct tb_rr *rr;
     int rc;
 
     if (comp->pattern & LOV_PATTERN_MDT)
         return 0;
+    tb_spill(comp->pool);
+    rr = tb_targets(comp->pool);
     for (unsigned i = 0; i < rr->count; i++)
         targets += !(tb_state->ost[rr->members[i]].flags & OST_INACTIVE);
     if (wanted == 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from tarazu.sim.testbed import statfiles
 
@@ -168,10 +169,11 @@ def mds_files(
     weights: Sequence[str],
     tunables: Mapping[str, object],
     lost: Collection[int] = (),
+    spills: Mapping[str, tuple[str, int, bool]] = MappingProxyType({}),
 ) -> dict[str, object]:
     """`lod` and `osp` parameters of the MDS; `striping` is the file system's (stripe count, stripe size in bytes);
     `weights`: a line of each OST for `qos_ost_weights`; `tunables`: `qos_*`; `lost`: OSTs to which the MDS has no
-    connection.
+    connection; `spills`: of each pool target, threshold, and whether it spills over now.
     """
     active = [not f["inactive"] for f in flags]
     lod = f"lod/{fs_name}-{MDT}-mdtlov"
@@ -184,6 +186,11 @@ def mds_files(
     for pool, members in pools.items():
         of_pool = "".join(weights[i] for i in members)
         files[f"{DEBUG}/lustre/{lod}/pool/{pool}/qos_ost_weights"] = of_pool
+    for pool, (target, percent, active_now) in spills.items():
+        of_pool = f"proc/fs/lustre/{lod}/pool/{pool}"
+        files[f"{of_pool}/spill_target"] = target
+        files[f"{of_pool}/spill_threshold_pct"] = percent
+        files[f"{of_pool}/spill_is_active"] = int(active_now)
     for name, value in {
         "numobd": len(active),
         "activeobd": sum(active),

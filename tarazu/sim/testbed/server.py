@@ -224,7 +224,8 @@ class StatisticsServer:
         striping = (mds.get("stripe_count"), mds.get("stripe_size"))
         qos = {f"qos_{n}": f"{(mds.get(n) * 100 + 255) >> 8}%" for n in ("threshold_rr", "prio_free")}
         weights = [self._weights(i) for i in range(len(self.counters))]
-        mds_files = roots.mds_files(fs, flags, sizes, testbed.pools, striping, weights, qos, lost)
+        spills = {pool: mds.spill(pool) for pool in testbed.pools}
+        mds_files = roots.mds_files(fs, flags, sizes, testbed.pools, striping, weights, qos, lost, spills)
         roots.write_tree(testbed.mds_root, mds_files | self._host("mds", now, 0.0, 0.2))
         for number in range(len(testbed.client_names)):
             roots.write_tree(

@@ -54,7 +54,8 @@ struct tb_rr {
 };
 
 struct tb_pool {
-    char name[LOV_MAXPOOLNAME + 1];
+    char name[LOV_MAXPOOLNAME + 1], spill_target[LOV_MAXPOOLNAME + 1];
+    uint32_t spill_pct; /* 0: never */
     struct tb_rr rr;
 };
 
@@ -95,7 +96,7 @@ struct tb_lmv {
 };
 
 #define TB_STATE_MAGIC "TBSTATE1"
-#define TB_STATE_VERSION 6u
+#define TB_STATE_VERSION 7u
 
 struct tb_state {
     char magic[8];
@@ -168,6 +169,7 @@ struct tb_rr *tb_targets(const char *pool);
 
 /* control_pools.c */
 void tb_targets_set(struct tb_rr *rr, const uint16_t *members, unsigned count);
+void tb_spill(char *pool);
 
 /* lsa.c: fills comp->ost and oid; returns 0 or a negative errno */
 int lsa_allocate(struct tb_layout *layout, unsigned index, bool default_layout);
