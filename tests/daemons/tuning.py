@@ -21,7 +21,7 @@ from tarazu.sim.testbed.processes import free_port
 from tarazu.tune import exchange
 from tarazu.wire import keys
 
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 BEFORE = "2"
 """What an administrator has set: none of the lever's values."""
 

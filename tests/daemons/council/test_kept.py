@@ -65,7 +65,7 @@ def test_a_disk_that_is_slow_or_full_holds_nobody_up() -> None:
     writer, go, written = Writer(), threading.Event(), []
 
     def slow(data: bytes) -> None:
-        go.wait(10.0)
+        go.wait(120.0)
         written.append(data)
 
     def full(data: bytes) -> None:
@@ -92,7 +92,7 @@ def test_a_mistake_in_one_text_does_not_end_all_writing() -> None:
 
     written: list[bytes] = []
     writer.write(lambda _: None, wrong)
-    assert done.wait(10.0)
+    assert done.wait(120.0)
     writer.write(written.append, lambda: b"next")
     writer.close()
     assert written == [b"next"] and "no number of JSON" in writer.trouble
