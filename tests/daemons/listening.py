@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tarazu.wire.messages import Acknowledged, Request
 from tarazu.wire.sockets import ZmqTransport
 
-PATIENCE_S = 30.0
+PATIENCE_S = 300.0
 
 
 class Mdsd:

@@ -44,7 +44,7 @@ class Asked:
         return self.answer(lambda: len(self.replies) > before) if wait else None
 
     def answer(self, there: Callable[[], bool]) -> CountReply:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while not there():
             assert time.monotonic() < deadline
             self.counting.look(self.now)

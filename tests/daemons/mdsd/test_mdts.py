@@ -19,7 +19,7 @@ from tarazu.model import Mdt, SystemView
 from tarazu.stats import osp
 from tarazu.stats.mdt_view import MdtDetails
 from tarazu.wire.overview import Overview, overview
-from tests.daemons.conftest import DATA, Site
+from tests.daemons.conftest import DATA, PATIENCE_S, Site
 
 OST: Mapping[str, Any] = {
     "index": 0,
@@ -121,7 +121,7 @@ def test_a_real_ossd_on_the_mds_and_a_failover(site: Site, tmp_path: Path) -> No
     site.ossd("mds2", other)
     site.wait_status(lambda status: mdts_of(status) == [(0, "mds1", False), (1, "mds2", False)])
     first.terminate()
-    assert first.wait(20.0) == 0
+    assert first.wait(PATIENCE_S) == 0
     site.ossd("mds3", DATA / "mds")
     status = site.wait_status(lambda status: mdts_of(status) == [(0, "mds3", False), (1, "mds2", False)])
     assert status["osses"]["mds3"]["unreadable"] == []

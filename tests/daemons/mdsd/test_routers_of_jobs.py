@@ -40,7 +40,7 @@ class Routed:
 
     def tell(self, id: str, nids: str, uid: int = 1000, client: Any = None, **more: Any) -> None:
         self.number += 1
-        more = {"alive_s": 60.0, "profile": BEST_WITH_ONE, **more}
+        more = {"alive_s": 3600.0, "profile": BEST_WITH_ONE, **more}
         message = StepNodes(id, f"n{self.number}", f"job-{id}", uid, "lustre", nids, **more)
         assert (client or self.client).request(message, PATIENCE_S) == Acknowledged(message.message_id)
 

@@ -107,7 +107,7 @@ def leaders() -> Iterator[Leaders]:
 
 def waiting(leaders: Leaders, *ids: str, uid: int = 1000) -> Channel:
     here, there = socket.socketpair()
-    there.settimeout(5)
+    there.settimeout(120)
     with Channel(here) as channel:
         leaders.wait(uid, local.TargetsWait("lustre", ids), channel)
     return Channel(there)
