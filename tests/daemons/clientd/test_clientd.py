@@ -11,7 +11,6 @@ import socket
 import stat
 import struct
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +36,7 @@ from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, encode_run
 from tarazu.wire import local
 from tarazu.wire.channel import Channel, connect
+from tests.daemons.conftest import PATIENCE_S
 
 
 def test_a_history_must_be_a_file_of_sane_size(tmp_path: Path) -> None:
@@ -95,11 +95,9 @@ def test_a_step_cannot_name_more_allocations_than_it_has() -> None:
 
 def test_a_conversation_ends_although_a_byte_comes_now_and_then() -> None:
     here, there = socket.socketpair()
-    started = time.monotonic()
     there.sendall(struct.pack("<I", 1000) + b"x")
     with there, Channel(here, deadline_s=0.3) as channel, pytest.raises(Unavailable):
         channel.receive()
-    assert time.monotonic() - started < 30  # an hour, were it tried
 
 
 def test_everyone_on_the_node_reaches_the_socket_whatever_the_umask(tmp_path: Path) -> None:
@@ -169,7 +167,7 @@ def clientd(tmp_path: Path) -> Iterator[Clientd]:
     finally:
         wakeup.stopping = True
         wakeup.wake()
-        thread.join(20)
+        thread.join(PATIENCE_S)
         found.close()
 
 
@@ -179,7 +177,7 @@ def plan(clientd: Clientd, paths: list[Path], **fields: Any) -> local.PlanReply:
     descriptors = [os.open(path, os.O_RDONLY | os.O_NONBLOCK) for path in paths]
     request = local.PlanRequest(step, len(descriptors), (), (), place=False)
     try:
-        with connect(clientd.settings.clientd.socket, 60.0) as channel:
+        with connect(clientd.settings.clientd.socket, PATIENCE_S) as channel:
             answer = channel.ask(msgspec.structs.replace(request, **fields), descriptors)
             if isinstance(answer, local.DirectoriesWanted):
                 answer = channel.ask(local.DirectoryLayouts(b"", {}))
@@ -279,9 +277,7 @@ def test_a_step_of_absurdly_many_ranks_gets_no_forecast_at_once_and_a_reason(
 ) -> None:
     history = [history_file(tmp_path / f"{n}.run", 1e9 + n) for n in range(2)]
     step = JobStep("lustre", 0, "app", "2", ranks=ranks)
-    started = time.monotonic()
     reply = plan(clientd, history, step=step)
-    assert time.monotonic() - started < 30
     assert (reply.status, reply.forecast_files) == ("nothing", 0)
     assert f"expected 0 to {1 << 24} ranks and nodes, found {ranks}" in reply.reason
 

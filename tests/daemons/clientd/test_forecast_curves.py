@@ -133,12 +133,11 @@ def test_a_search_that_takes_too_long_or_fails_or_eats_memory_is_given_up() -> N
     def eats() -> Never:
         raise MemoryError
 
-    begin = time.monotonic()
-    profile, why = limited(lambda: (time.sleep(20), (None, ""))[1], 0.4)
-    assert profile is None and "longer than 0.2 s" in why and time.monotonic() - begin < 10
-    assert limited(fails, 10) == (None, "looking for its curve failed: OverflowError: absurd")
-    assert "more memory" in limited(eats, 10)[1]
-    assert limited(lambda: (None, "found"), 10) == (None, "found")
+    profile, why = limited(lambda: (time.sleep(3600), (None, ""))[1], 0.4)
+    assert profile is None and "longer than 0.2 s" in why
+    assert limited(fails, 1e3) == (None, "looking for its curve failed: OverflowError: absurd")
+    assert "more memory" in limited(eats, 1e3)[1]
+    assert limited(lambda: (None, "found"), 1e3) == (None, "found")
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0 and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
 
 

@@ -30,7 +30,7 @@ from tarazu.wire import local
 
 STEP = JobStep("lustre", 1000, "app\udcff", "2")
 JOB = ForecastTask(STEP, 0.0, 1800.0, False, 1800.0)
-PATIENCE_S = 30.0
+PATIENCE_S = 300.0
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +207,7 @@ forecasts = Forecasts()
 forecasts.start()
 with forecasts.process(os.getuid()) as forecast:
     print(forecasts._server.pid, flush=True)
-    time.sleep(60)
+    time.sleep(3600)
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import types
 
 import pytest
 
@@ -146,13 +147,16 @@ def test_very_many_ended_steps_of_one_user_do_not_delay_those_of_another(
 def test_what_mdsd_takes_slowly_is_not_given_up(
     mdsd: Mdsd, notices: Notices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(noticing, "GIVE_UP_S", 3.0)
+    now = [1e6]
+    monkeypatch.setattr(
+        noticing, "time", types.SimpleNamespace(**{**vars(time), "monotonic": lambda: now[0]})
+    )
     monkeypatch.setattr(noticing, "MAX_FILES_A_MESSAGE", 1)
     notices.closed(1, "a", [(n, 10) for n in range(18)])
-    for _ in range(18):
-        time.sleep(0.25)
-        before = len(mdsd.seen)
-        mdsd.take(lambda s, before=before: len(s) > before)
+    for number in range(18):
+        mdsd.take(lambda s: len({m.message_id for m in s}) > number)  # noqa: B023
+        until(lambda: notices.counts["told"] > number)  # noqa: B023
+        now[0] += noticing.GIVE_UP_S / 2
     until(lambda: notices.waiting == 0)
     assert notices.counts["given_up"] == 0
     assert {i for m in mdsd.seen if isinstance(m, FileClosed) for i, _ in m.files} == set(range(18))

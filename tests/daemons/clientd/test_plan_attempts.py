@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from tarazu.wire import local
 from tarazu.wire.messages import StatusReply, StatusRequest
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
+from tests.daemons.listening import PATIENCE_S
 
 if TYPE_CHECKING:
     from tests.daemons.conftest import Site
@@ -34,7 +34,9 @@ OSTS = (0, 1, 2, 3, 4)
 
 
 @pytest.fixture
-def planner(site: Site, tmp_path: Path) -> Iterator[Planner]:
+def planner(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Planner]:
+    monkeypatch.setattr(questions, "ANSWER_S", PATIENCE_S)
+    monkeypatch.setattr(questions, "ALLOCATION_S", 2 * PATIENCE_S)
     settings = config.override(config.load(site.config), "clientd", database=str(tmp_path / "i.db"))
     planner = Planner(config.override(settings, "layout", min_size=0))
     yield planner
@@ -95,10 +97,8 @@ def test_a_closed_gate_declines_the_next_attempt_at_once(
 ) -> None:
     started(site, memory_limit=1e-9)
     site.wait_status(lambda status: not status["gate"]["open"])
-    begin = time.monotonic()
     reply = ask(planner, tmp_path, 1)
-    assert reply.status == "declined" and reply.reason
-    assert time.monotonic() - begin < 10 and not plan_ids(planner)
+    assert reply.status == "declined" and reply.reason and not plan_ids(planner)
 
 
 def test_a_plan_that_does_not_fit_as_a_whole_is_placed_as_far_as_it_fits(
@@ -149,12 +149,12 @@ def test_an_older_mdsd_costs_a_job_its_placement_and_nothing_else(
     planner: Planner, older_mdsd: Counter[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(questions, "ANSWER_S", 1.0)
-    monkeypatch.setattr(questions, "SILENT_S", 0.5)
     reply = ask(planner, tmp_path, 0)
     assert reply.status == "unavailable" and "expected an answer within 1 s" in reply.reason
     assert reply.forecast_files == 2 and plan_ids(planner) == [reply.plan_id], "the forecast is kept"
     assert older_mdsd["ViewRequest"] and not older_mdsd["AllocationRequest"]
-    time.sleep(0.6)
+    monkeypatch.setattr(questions, "ANSWER_S", PATIENCE_S)
+    planner.mdsd._silent_until = 0.0
     assert planner.mdsd.status() == {"daemon": "mdsd"}
 
 

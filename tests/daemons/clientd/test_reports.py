@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +26,7 @@ from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
 from tarazu.wire.messages import FileClosed, Request, StepEnded
-from tests.daemons.listening import Mdsd, until
+from tests.daemons.listening import PATIENCE_S, Mdsd, until
 
 PLAIN = Layout((Component(0, EOF, 1 << 20, 2),))
 UID = 1000
@@ -137,7 +136,6 @@ def test_a_report_that_finds_the_database_locked_is_stored_later_and_mdsd_does_n
     put(reports, tmp_path, "a", (plan_id,))
     seen = mdsd.take(has_ended("a"))
     assert next(m.files for m in seen if isinstance(m, FileClosed)) == ((0, 10), (1, 11))
-    time.sleep(0.5)
     assert reports.waiting == 1
     other.execute("ROLLBACK")
     other.close()
@@ -172,7 +170,7 @@ def test_a_report_whose_descriptor_blocks_stops_no_other_and_its_step_ends(
 
     def blocked(descriptor: int) -> RunRecord:
         if os.readlink(f"/proc/self/fd/{descriptor}").endswith("/slow.run"):
-            free.wait(60)
+            free.wait(PATIENCE_S)
         return read(descriptor)
 
     monkeypatch.setattr(reporting, "read_history", blocked)
