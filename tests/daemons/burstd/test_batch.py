@@ -13,6 +13,7 @@ import pytest
 from tarazu.batch.slurm import Slurm
 from tarazu.daemons.burstd.batch import Batch, SlurmAnswer, machine_of
 from tarazu.errors import BadInput, Unavailable
+from tests.daemons.conftest import PATIENCE_S
 
 PATH = os.environ["PATH"]
 _ROW = "{id}{s}ann{s}0{s}n[1-2]{s}1{s}1795358000{s}{end}{s}{state}{s}p{s}evil\\n9|x\\n"
@@ -87,10 +88,10 @@ def test_an_epilogs_note_makes_us_ask_at_once(tmp_path: Path) -> None:
         ended,
         lambda _: None,
         each=lambda: looked.append(time.monotonic()),
-        every_s=60,
+        every_s=3600,
     )
     batch.start()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while not looked and time.monotonic() < deadline:
         time.sleep(0.01)
     (ended / "4711").touch()

@@ -15,7 +15,7 @@ import pytest
 from tarazu import config
 from tarazu.daemons.ossd.service import Ossd
 from tarazu.daemons.service import Wakeup
-from tests.daemons.conftest import DATA, PATIENCE_S, Site
+from tests.daemons.conftest import DATA, PATIENCE_S, Site, patiently
 
 MAX_RSS_KIB = 40 * 1024
 
@@ -127,8 +127,7 @@ def test_several_servers_and_a_failover(site: Site, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_cleanly_without_mdsd_too(site: Site, number: signal.Signals) -> None:
     ossd = site.ossd()
-    while "publishes to" not in site.log("ossd"):
-        assert ossd.poll() is None
+    patiently(lambda: "publishes to" in site.log("ossd"))
     ossd.send_signal(signal.SIGHUP)
     ossd.send_signal(number)
     assert ossd.wait(PATIENCE_S) == 0

@@ -75,7 +75,7 @@ def test_points_that_are_old_go_and_so_does_what_lies_in_the_future(ring: Ring) 
 
 
 def test_all_osts_histories_take_what_the_documentation_says_and_one_is_read_at_once(tmp_path: Path) -> None:
-    osts = 400
+    osts = 100
     ring = Ring(tmp_path / "imbalance.db")
     rows = [
         (span_s, at_s, "scratch", ost, 10, 987, 1_234_567_890, 12_345)

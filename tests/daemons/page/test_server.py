@@ -20,6 +20,7 @@ from tarazu.daemons.page.document import POLICY
 from tarazu.daemons.page.pages import Pages
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.seen import SystemState
+from tests.daemons.conftest import PATIENCE_S
 from tests.daemons.page import sample
 from tests.daemons.page.test_results import REPORT, put
 
@@ -33,7 +34,7 @@ def served() -> Iterator[Served]:
 
 
 def ask(url: str, path: str = "/", method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=PATIENCE_S)
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     found = answer.status, dict(answer.getheaders()), answer.read()
@@ -169,7 +170,7 @@ def test_those_who_say_nothing_do_not_keep_others_out(served: Served) -> None:
     silent = [socket.create_connection((host, int(port))) for _ in range(http_page.CONVERSATIONS - 1)]
     assert ask(url)[0] == 200
     more = [socket.create_connection((host, int(port))) for _ in range(4)]
-    more[-1].settimeout(10)
+    more[-1].settimeout(PATIENCE_S)
     assert more[-1].recv(1) == b""  # no room: closed at once
     for one in (*silent, *more):
         one.close()
@@ -201,7 +202,7 @@ def test_it_is_made_once_for_all_who_ask(served: Served, monkeypatch: pytest.Mon
 def test_nonsense_is_answered_with_its_status(served: Served, said: bytes, status: bytes) -> None:
     url, _ = served
     host, _, port = url.removeprefix("http://").partition(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
         connection.sendall(said)
         answer = b""
         while data := connection.recv(65536):

@@ -29,6 +29,11 @@ TASK = {
 NOBODY = 65534
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slurm, "EPILOG_S", 120)
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> RunSettings:
     return RunSettings(
@@ -42,7 +47,7 @@ def prolog(settings: RunSettings, **environ: str) -> dict[str, str]:
     """What the task gets in addition."""
     text = slurm.script("task_prolog", settings)
     env = {"PATH": os.environ["PATH"], **TASK, **environ}
-    done = subprocess.run(["sh"], input=text, env=env, capture_output=True, text=True, check=True, timeout=10)
+    done = subprocess.run(["sh"], input=text, env=env, capture_output=True, text=True, check=True)
     lines = [line.removeprefix("export ") for line in done.stdout.splitlines()]
     return dict(line.split("=", 1) for line in lines)
 
@@ -130,7 +135,7 @@ def step(settings: RunSettings, uid: int, name: str, **files: bytes) -> Path:
 def epilog(settings: RunSettings, uid: int, job: str = "4711", text: str = "") -> None:
     env = {"SLURM_JOB_ID": job, "SLURM_JOB_UID": str(uid), "SLURMD_NODENAME": "n7"}
     script = text or slurm.script("node_epilog", settings)
-    subprocess.run(["sh", "-c", script], env=env, stdin=subprocess.DEVNULL, check=True, timeout=20)
+    subprocess.run(["sh", "-c", script], env=env, stdin=subprocess.DEVNULL, check=True)
 
 
 def test_the_epilog_hands_over_as_the_user(settings: RunSettings, user: int) -> None:
