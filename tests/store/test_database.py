@@ -395,7 +395,7 @@ def test_threads_that_write_wait_for_their_turn_not_for_the_busy_timeout(
     def writes() -> None:
         try:
             with open_database(tmp_path / "db") as database:
-                holding.wait(10)
+                holding.wait(120)
                 database.new_plan(step)
         except StoreError as error:
             failed.append(error)
@@ -407,11 +407,11 @@ def test_threads_that_write_wait_for_their_turn_not_for_the_busy_timeout(
 
         def hold() -> None:
             holding.set()
-            time.sleep(0.5)
+            time.sleep(0.2)
 
         write(database._db, hold)
     for thread in threads:
-        thread.join(20)
+        thread.join(120)
     with open_database(tmp_path / "db") as database:
         assert not failed and len(database.plans()) == 4
 

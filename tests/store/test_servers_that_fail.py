@@ -83,7 +83,7 @@ def test_a_commit_whose_answer_is_lost_is_not_done_twice(killed: Server) -> None
         assert [plan.id for plan in database.plans()] == [plan_id]
         database._db.commit = breaking._method  # type: ignore[method-assign]
         breaking = Breaking(database, "commit", killed.kill)
-        threading.Timer(1.0, killed.start).start()
+        Breaking(database, "begin", killed.start, nth=3)
         other = database.new_plan(STEP)
         assert [plan.id for plan in database.plans()] == [other, plan_id], "killed before: nothing was done"
 
@@ -92,14 +92,12 @@ def test_reading_is_done_again_and_a_server_that_stays_away_is_one_line(
     killed: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "RETRY_S", (0.01, 0.01))
-    monkeypatch.setattr(mysql, "AGAIN_S", (0.01, 2.0, 8.0, 8.0))
+    monkeypatch.setattr(mysql, "AGAIN_S", (0.01, 0.01, 0.01))
     with open_database(url_on(killed.socket)) as database:
         plan_id = database.new_plan(STEP)
         killed.kill()
-        timer = threading.Timer(0.5, killed.start)
-        timer.start()
+        Breaking(database, "_query", killed.start, nth=3)
         assert [plan.id for plan in database.plans()] == [plan_id]
-        timer.join()
         killed.kill()
         try:
             with pytest.raises(StoreError) as caught:
@@ -247,7 +245,7 @@ def test_deadlocks_are_broken_off_and_done_again(mariadb: Path) -> None:
     url = url_on(mariadb)
     with open_database(url) as one, open_database(url) as two:
         first, second = one.new_plan(STEP), one.new_plan(STEP)
-        both, calls, seen = threading.Barrier(2, timeout=60), [0, 0], []
+        both, calls, seen = threading.Barrier(2, timeout=120), [0, 0], []
 
         def body(number: int, database: InteractionDatabase, order: tuple[int, int]) -> None:
             calls[number] += 1
@@ -265,7 +263,7 @@ def test_deadlocks_are_broken_off_and_done_again(mariadb: Path) -> None:
         )
         thread.start()
         connection.write(one._db, lambda: body(0, one, (first, second)))
-        thread.join(60)
+        thread.join(120)
         assert sorted(calls) == [1, 2] and len(seen) == 1
         assert one._db.query("SELECT SUM(bytes) FROM plans")[0][0] == 2 * 4096 + 4
 

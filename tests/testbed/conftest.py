@@ -102,7 +102,7 @@ class Agent:
     def close(self) -> None:
         assert self.process.stdin and self.process.stdout
         self.process.stdin.close()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=120)
         self.process.stdout.close()
 
 

@@ -116,7 +116,7 @@ def test_who_sleeps_hears_what_comes_and_what_came_before(ends: tuple[CouncilEnd
     try:
         assert not announcer.sleep(0.0, fd)
         assert announcer.receive() is None
-        deadline = time.monotonic() + 10.0
+        deadline = time.monotonic() + 120.0
         while not announcer.send(OBSERVED):
             assert time.monotonic() < deadline
         while (got := council.receive()) is None:
@@ -139,7 +139,7 @@ def test_who_sleeps_hears_what_comes_and_what_came_before(ends: tuple[CouncilEnd
             # ZeroMQ may wake once more for a connection's own sake, not again and again.
             assert any(_slept(announcer, fd) >= 0.015 for _ in range(3))
         os.write(writer, b"x")
-        assert announcer.sleep(5.0, fd)
+        assert announcer.sleep(3600.0, fd)
         assert announcer.receive() is None
     finally:
         os.close(fd)

@@ -21,7 +21,7 @@ from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import Replier, ZmqTransport
 from tests.wire.test_transport import Echo
 
-PATIENCE_S = 20.0
+PATIENCE_S = 300.0
 
 
 def until(holds: Callable[[], object]) -> None:
@@ -154,7 +154,7 @@ def test_a_message_tells_whose_key_it_came_with(site: Path) -> None:
 
 def test_who_says_too_much_is_not_listened_to_and_others_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(door, "MESSAGES", 50)
-    monkeypatch.setattr(door, "MESSAGES_PER_S", 10)
+    monkeypatch.setattr(door, "MESSAGES_PER_S", 1)
     transport, other = ZmqTransport(), ZmqTransport()
     replier = transport.replier("tcp://127.0.0.1:*")
     asking = other.requester(replier.address)

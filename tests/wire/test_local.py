@@ -51,7 +51,7 @@ MESSAGES = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=150, derandomize=True)
+@settings(deadline=None, max_examples=50, derandomize=True)
 @given(MESSAGES)
 def test_any_name_that_a_file_can_have_travels(message: local.LocalMessage) -> None:
     ours, theirs = socket.socketpair()
@@ -70,7 +70,7 @@ def test_nonsense_in_an_escaped_message_is_refused(inner: bytes) -> None:
 def test_one_odd_name_in_a_large_plan_costs_little() -> None:
     """Not a walk through the message, which took 2 s for 100,000 files: the job waits for its plan."""
     name = FileName("/run/f", "/run/f", "/run/f", False, 0, 0, 0)
-    files = [local.PlannedFile(i, name, i, 0, ((1, 2),)) for i in range(50_000)]
+    files = [local.PlannedFile(i, name, i, 0, ((1, 2),)) for i in range(10_000)]
     odd = msgspec.structs.replace(files[7], name=msgspec.structs.replace(name, key="/\udcff"))
     made = (local.PlannedDirectory(1, odd.name, 2),)
     with_both = local.PlanReply("planned", files=(*files[:7], odd, *files[8:]), directories=made)

@@ -16,7 +16,7 @@ from tarazu.wire.reports import OssReport
 from tarazu.wire.sockets import Publisher, Subscriber, ZmqTransport
 from tarazu.wire.transport import Servers, request_id
 
-PATIENCE_S = 20.0
+PATIENCE_S = 300.0
 
 
 class Mdsd(threading.Thread):
@@ -59,10 +59,10 @@ class Pair:
         self.mdsds.append(Mdsd(self.transports[len(self.mdsds)], active))
         return self.mdsds[-1]
 
-    def client(self, servers: Servers | None = None) -> Any:
+    def client(self, servers: Servers | None = None, resend_s: float = 3600.0) -> Any:
         known = servers or Servers([mdsd.replier.address for mdsd in self.mdsds])
         requester = self.transports[2].requester(known)
-        requester.resend_s = 0.1
+        requester.resend_s = resend_s
         return requester
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ def test_one_that_is_not_active_sends_to_the_other_which_is_asked_first_from_the
 @pytest.mark.parametrize("how", ["silent", "gone"])
 def test_the_other_one_is_asked_as_well_while_the_first_says_nothing(pair: Pair, how: str) -> None:
     first, second = pair.mdsd(None), pair.mdsd(True)
-    client = pair.client()
+    client = pair.client(resend_s=0.1)
     if how == "gone":
         first.stop()
     begin = time.monotonic()
@@ -118,12 +118,15 @@ def test_the_other_one_is_asked_as_well_while_the_first_says_nothing(pair: Pair,
 
 def test_with_neither_active_both_are_asked_again_and_again_but_not_in_a_storm(pair: Pair) -> None:
     first, second = pair.mdsd(False), pair.mdsd(False)
-    client = pair.client()
+    client = pair.client(resend_s=0.1)
     with pytest.raises(Unavailable, match=r"tcp://\S+ or tcp://\S+: expected an answer within"):
-        client.request(ended("m1"), 1.0)
-    assert 2 <= len(first.seen) <= 15 and 2 <= len(second.seen) <= 15
+        client.request(ended("m1"), 0.1)
+    begin = time.monotonic()
     client.submit(ended("m2"))
-    assert client.receive(0.3) is None
+    while min(each.seen.count("m2") for each in (first, second)) < 3:
+        assert client.receive(0.05) is None and time.monotonic() - begin < PATIENCE_S
+    most = 3 + 15 * (time.monotonic() - begin)
+    assert len(first.seen) <= most and len(second.seen) <= most
     second.active = True
     assert client.receive(PATIENCE_S) == Acknowledged("m2")
 
@@ -177,10 +180,10 @@ def test_an_answer_of_a_deposed_mdsd_counts_nowhere(pair: Pair) -> None:
     assert client.request(ended("m2"), PATIENCE_S) == Acknowledged("m2") and servers.term == 5
     # Another connection of this process asks the first one, as it would while the second is silent.
     servers.first = 0
-    other = pair.client(servers)
+    other = pair.client(servers, resend_s=0.1)
     assert other.request(ended("m3"), PATIENCE_S) == Acknowledged("m3")
     assert "m3" in first.seen and "m3" in second.seen and servers.first == 1
-    assert other.counts.dropped == 1
+    assert other.counts.dropped >= 1
 
 
 def test_when_a_later_term_is_gone_for_good_the_earlier_one_is_asked_again(
@@ -189,7 +192,7 @@ def test_when_a_later_term_is_gone_for_good_the_earlier_one_is_asked_again(
     first = pair.mdsd(True)
     first.replier.term = lambda: 4
     servers = Servers([first.replier.address])
-    client = pair.client(servers)
+    client = pair.client(servers, resend_s=0.1)
     assert not servers.deposed(5) and servers.deposed(4) and not servers.deposed(0)
     with pytest.raises(Unavailable):
         client.request(ended("m1"), 0.3)

@@ -97,7 +97,6 @@ def test_plan_is_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         capture_output=True,
         text=True,
         check=True,
-        timeout=20,
     )
     assert [line.split(" ior ")[0] for line in done.stdout.splitlines()] == ["2 8"] * 3
     assert sorted(p.name for p in (tmp_path / "l").iterdir()) == [f"tarazu-ost-{n}" for n in (1, 3, 4)]
