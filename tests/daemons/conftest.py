@@ -36,7 +36,20 @@ SHOWN_CHARACTERS = 20_000
 
 PLAIN = Layout((Component(0, EOF, 1 << 20, 2),))
 
+PATIENT_MDSD = {"mdsd.placing.LONGEST_S": PATIENCE_S}
+"""The process that computes allocations loads its modules with a lower priority than all else that runs here."""
+
 _standing: list[Site] = []
+
+
+def program(daemon: str, constants: Mapping[str, float]) -> list[str]:
+    """`constants`: of modules below tarazu.daemons that are others in this process (`questions.ANSWER_S`)."""
+    lines = ["import sys"]
+    for name, value in constants.items():
+        module, _, constant = name.rpartition(".")
+        lines += [f"import tarazu.daemons.{module} as found", f"found.{constant} = {value}"]
+    lines += [f"from tarazu.daemons.{daemon} import service", "sys.exit(service.main(sys.argv[1:]))"]
+    return [sys.executable, "-c", "; ".join(lines)]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -92,20 +105,10 @@ class Site:
         environ: Mapping[str, str] | None = None,
         constants: Mapping[str, float] | None = None,
     ) -> subprocess.Popen[str]:
-        """`constants`: of modules below tarazu.daemons that are others in this process (`questions.ANSWER_S`)."""
-        program = ["-m", f"tarazu.daemons.{daemon}.service"]
-        if constants:
-            lines = ["import sys"]
-            for name, value in constants.items():
-                module, _, constant = name.rpartition(".")
-                lines.append(f"import tarazu.daemons.{module} as found; found.{constant} = {value}")
-            lines.append(f"from tarazu.daemons.{daemon} import service; sys.exit(service.main(sys.argv[1:]))")
-            program = ["-c", "\n".join(lines)]
         log = (self.directory / f"{daemon}.log").open("a")
         process = subprocess.Popen(
             [
-                sys.executable,
-                *program,
+                *program(daemon, constants or {}),
                 "--config",
                 str(self.config),
                 *arguments,
@@ -121,10 +124,7 @@ class Site:
         return process
 
     def mdsd(self) -> subprocess.Popen[str]:
-        # The process that computes allocations loads its modules with less than any other's priority.
-        return self.start(
-            "mdsd", "--root", str(self.mds_root), constants={"mdsd.placing.LONGEST_S": PATIENCE_S}
-        )
+        return self.start("mdsd", "--root", str(self.mds_root), constants=PATIENT_MDSD)
 
     def ossd(self, name: str = "oss1", root: Path = DATA / "oss") -> subprocess.Popen[str]:
         return self.start("ossd", "--name", name, "--root", str(root))

@@ -161,7 +161,9 @@ def test_the_gate_declines_at_the_deadline_and_status_is_served_meanwhile(site: 
     site.wait_status(has_osts)
     client = site.client()
     client.submit(allocation("waits", deadline_s=3600.0))
-    status = site.wait_status(lambda status: status["requests"]["waiting"] == 1)
+    status = site.wait_status(
+        lambda status: client.receive(0.05) is None and status["requests"]["waiting"] == 1
+    )
     assert status["gate"]["open"] is False and "memory" in status["gate"]["why_closed"]
     reply = ask(client, allocation(deadline_s=0.2))
     assert reply.status == "declined" and "memory" in reply.reason

@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from tarazu.wire.messages import Acknowledged, AllocationReply, FileClosed, Step
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Servers
-from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask, status_by
+from tests.daemons.conftest import PATIENCE_S, PATIENT_MDSD, Site, allocation, ask, program, status_by
 
 
 class Relay:
@@ -99,8 +98,7 @@ class TwoMdsds(Site):
         arguments += ["--root", str(self.mds_root)]
         with (self.directory / f"{name}.log").open("a") as log:
             self.running[name] = subprocess.Popen(
-                [sys.executable, "-m", "tarazu.daemons.mdsd.service", *arguments]
-                + ["--standby"] * (name == "second"),
+                [*program("mdsd", PATIENT_MDSD), *arguments, *["--standby"] * (name == "second")],
                 stdout=log,
                 stderr=log,
                 text=True,
@@ -172,9 +170,8 @@ def test_the_first_answers_the_second_follows_and_says_so(joined: TwoMdsds) -> N
     assert ask(joined.asking(), allocation()).status == "allocated"
     only = joined.asking(joined.second_requests)
     only.submit(StepEnded("a1", "m1"))
+    assert only.receive(0.5) is None
     second = joined.wait("second", sequence=joined.status_of("first")["pair"]["sequence"])
-    joined.status_of("second")  # asked after the other question
-    assert only.receive(0.1) is None
     assert second["requests"]["promises"] == 1 and second["file_systems"]["lustre"]["osts"]
 
 

@@ -40,7 +40,7 @@ def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_pa
     with urlopen(f"http://127.0.0.1:{port}/status.json") as answer:
         found = json.load(answer)
     assert [t["index"] for t in found["overview"]["targets"]] == [0, 1, 2, 3, 4]
-    assert len(found["imbalance"]["lustre"][0]["moments"]) == 1
+    assert found["imbalance"]["lustre"][0]["moments"]
     assert f"{state}/results/week.json" in text()
     (state / "results").mkdir()
     (state / "results" / "week.json").write_text("[]")
