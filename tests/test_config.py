@@ -58,6 +58,33 @@ def test_mistakes_are_one_line_with_place_and_expectation(tmp_path: Path, text: 
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("section", "name", "path", "expected"),
+    [
+        ("run", "map_dir", "/mnt/lustre/.maps-{user}", "stands for the user's number"),
+        ("run", "state_dir", "/mnt/{uid}/{gid}", "stands for the user's number"),
+        ("run", "spool_dir", "/dev/shm/{uid", "stands for the user's number"),
+        ("run", "stop_file", "/etc/{uid}", "without { and }"),
+        ("clientd", "socket", "/run/{uid}.sock", "without { and }"),
+        ("state", "directory", "/var/{host}", "without { and }"),
+    ],
+)
+def test_what_no_path_has_in_braces_is_a_mistake(
+    tmp_path: Path, section: str, name: str, path: str, expected: str
+) -> None:
+    """`run.map_dir = "….maps-{uid}"` was a directory of that name, and `config check` found nothing wrong."""
+    with pytest.raises(ConfigError, match=rf"toml:2: \[{section}\] {name}: .*{re.escape(expected)}"):
+        config.load(write(tmp_path, f'[{section}]\n{name} = "{path}"\n'), {})
+
+
+def test_uid_and_host_stand_for_the_same_in_every_directory_of_a_user(tmp_path: Path) -> None:
+    paths = {name: f"/x/{name}-{{uid}}-%h" for name in ("state_dir", "map_dir", "spool_dir")}
+    text = "[run]\n" + "".join(f'{name} = "{path}"\n' for name, path in paths.items())
+    run = config.load(write(tmp_path, text), {}).run
+    known = {name: str(config.own_path(getattr(run, name))) for name in paths}
+    assert known == {name: f"/x/{name}-{os.getuid()}-{os.uname().nodename}" for name in paths}
+
+
 def test_a_setting_of_an_earlier_version_is_passed_over_with_a_line(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

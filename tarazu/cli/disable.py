@@ -18,6 +18,7 @@ import msgspec
 
 from tarazu import config, trusted
 from tarazu.cli.output import print_json
+from tarazu.config import own_path
 from tarazu.errors import BadInput, StoreError, TarazuError
 from tarazu.run import leftovers
 from tarazu.run.directories import here, place
@@ -70,7 +71,7 @@ def execute(options: argparse.Namespace) -> int:
 
 def running(run: config.RunSettings, directory: str | None = None) -> dict[str, Path]:
     """Running step → directory of its control page: in `run.map_dir`, or beside the spools of this node."""
-    maps = Path(directory or run.map_dir).expanduser()
+    maps = own_path(directory or run.map_dir)
     directories = {path.parent.name: path.parent for path in sorted(maps.glob("*/control"))}
     if directory is None:
         for name, step in sorted(leftovers.steps(Path(here(place(run)))).items()):

@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
 from tarazu import config
 from tarazu.cli.history.chosen import chosen
 from tarazu.cli.output import print_json, print_table
+from tarazu.config import own_path
 from tarazu.errors import TarazuError
 from tarazu.model import ANY_RANK, DirectoryForecast, JobStep
 from tarazu.predict import RUNS, aipa, directories
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
-    history = History(Path(settings.run.history_dir).expanduser())
+    history = History(own_path(settings.run.history_dir))
     runs = _runs(history, options)[-RUNS:]
     if options.accuracy:
         return _accuracy(runs, options)

@@ -29,6 +29,7 @@ from tarazu import config
 from tarazu.changes.change import ALL, Score
 from tarazu.changes.held import Held
 from tarazu.cli.output import action_options, print_json
+from tarazu.config import own_path
 from tarazu.daemons.asking import Whole, whole_of
 from tarazu.daemons.changes.agents.layouts import Layouts
 from tarazu.daemons.changes.done import Done
@@ -288,7 +289,7 @@ def _forecasts(settings: config.Settings, application: str) -> list[tuple[str, l
     from tarazu.predict import aipa
     from tarazu.trace.history import History
 
-    history = History(Path(settings.run.history_dir).expanduser())
+    history = History(own_path(settings.run.history_dir))
     named = [fs for fs, app in history.applications() if app == application]
     if not named:
         where = f"{application}: expected a history in {history.directory}, or directories (--directory)"

@@ -21,7 +21,7 @@ from pathlib import Path
 from tarazu import config
 from tarazu.cli.explain import key_of
 from tarazu.cli.output import Progress, action_options, number, print_json, print_table, size
-from tarazu.config import Settings
+from tarazu.config import Settings, own_path
 from tarazu.daemons.asking import status_of, view_in, view_of
 from tarazu.errors import BadInput, TarazuError
 from tarazu.model import SystemView
@@ -210,7 +210,7 @@ def _datasets(
         from tarazu.trace.history import History
 
         mounts = {m.fs_name: m.path for m in client.mounts() if m.kind == "lustre" and not m.subdirectory}
-        history = History(Path(settings.run.history_dir).expanduser())
+        history = History(own_path(settings.run.history_dir))
         for fs_name, application in history.applications():
             runs = history.runs(fs_name, application, problem=lambda error: notes.append(str(error)))
             uses += of_history(runs, mounts)

@@ -5,7 +5,7 @@ Precedence: environment (`TARAZU_<SECTION>_<NAME>`), file, default.
 """
 
 from tarazu.config.check import listening
-from tarazu.config.files import DEFAULT_FILE, root
+from tarazu.config.files import DEFAULT_FILE, own_path, root
 from tarazu.config.former import FORMER
 from tarazu.config.reading import Examined, changed, examine, load, override, read_at, reloaded
 from tarazu.config.sections import (
@@ -66,6 +66,7 @@ __all__ = [
     "listening",
     "load",
     "override",
+    "own_path",
     "read_at",
     "reloaded",
     "root",

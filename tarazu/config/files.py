@@ -17,7 +17,15 @@ MORE = "conf.d"
 """Directory beside the file."""
 LONGEST_BYTES = 1 << 20
 """A file that is larger was put there by mistake; each `tarazu run` reads all of them."""
+OWN_PLACE = "{uid}"
+"""In the paths of a user's own directories (`check.OWN_PATH`) his number; `%h` there is the node's name."""
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+
+
+def own_path(path: str, uid: int | None = None) -> Path:
+    """The directory of a user, yours by default, on this node; a `~` is your home."""
+    number = os.getuid() if uid is None else uid
+    return Path(path.replace(OWN_PLACE, str(number)).replace("%h", os.uname().nodename)).expanduser()
 
 
 class ConfigFile(NamedTuple):

@@ -8,10 +8,14 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from tarazu.config.check import (
+    ABSOLUTE,
+    ABSOLUTE_OR_NOTHING,
     ADDRESS,
     ADDRESS_OR_NOTHING,
     LISTENS,
     NOT_NEGATIVE,
+    OWN_PATH,
+    PATH,
     POSITIVE,
     SHARE,
     Check,
@@ -43,7 +47,7 @@ class Weights:
 
 @section(frozen=True)
 class Keys:
-    directory: str = setting("/etc/tarazu/keys", "where `tarazu config keys create` put the CURVE keys")
+    directory: str = setting("/etc/tarazu/keys", "where `tarazu config keys create` put the CURVE keys", PATH)
     insecure: bool = setting(False, "allow unauthenticated sockets outside loopback")
     uids: str = setting(
         "optional",
@@ -60,7 +64,7 @@ class State:
         "where daemons keep their state, each in its folder: tarazu/mdsd (the ledger: on a local disk), "
         "tarazu-routers, tarazu-mapping, tarazu-announcer, tarazu-council, tarazu-burstd, tarazu-pool, "
         "tarazu-mdt, tarazu-page",
-        Check("an absolute path", lambda v: v.startswith("/")),
+        ABSOLUTE,
     )
 
     @property
@@ -150,7 +154,7 @@ class MdsdSettings:
     user_share: float = setting(
         0.5, "share of the free space that one user may be promised; beyond it jobs run unplaced", SHARE
     )
-    audit_log: str = setting("", "file for one line per allocation; empty: standard error")
+    audit_log: str = setting("", "file for one line per allocation; empty: standard error", PATH)
 
 
 @section(frozen=True)
@@ -192,13 +196,16 @@ class Allocate:
 
 @section(frozen=True)
 class ClientdSettings:
-    socket: str = setting("/run/tarazu/clientd.sock", "Unix socket where `tarazu run` finds clientd")
+    socket: str = setting("/run/tarazu/clientd.sock", "Unix socket where `tarazu run` finds clientd", PATH)
     database: str = setting(
-        "/var/lib/tarazu/interaction.db", "interaction database: a file, or mysql://user@host/database"
+        "/var/lib/tarazu/interaction.db",
+        "interaction database: a file, or mysql://user@host/database",
+        Check(f"{PATH.expected}, or mysql://…", lambda v: v.startswith("mysql://") or PATH.holds(v)),
     )
     password_file: str = setting(
         "",
         "file with the database's password, readable by clientd alone; empty: none, or in clientd.database",
+        PATH,
     )
 
 
@@ -219,7 +226,7 @@ class LayoutSettings:
         "only for shared files that each rank wrote in one segment, else raid0",
         one_of("auto", "raid0", "contiguous"),
     )
-    pfl_file: str = setting("", "INI file with progressive layouts; empty: plain layouts only")
+    pfl_file: str = setting("", "INI file with progressive layouts; empty: plain layouts only", PATH)
     lists: str = setting(
         "instantiate",
         "OSTs of late components of a progressive file: instantiate: fixed at creation; hints: start "
@@ -251,18 +258,18 @@ class Forwarding:
         "",
         "the site's benchmarks (`tarazu sim benchmarks import`), from which bandwidth curves are "
         "estimated; readable by everyone; empty: none",
-        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+        ABSOLUTE_OR_NOTHING,
     )
     curves: str = setting(
         "",
         "CSV of measured bandwidth curves (application,resources,bytes_per_s), used before estimated "
         "ones; readable by everyone; empty: none",
-        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+        ABSOLUTE_OR_NOTHING,
     )
     router_curves: str = setting(
         "",
         "the same by number of LNet routers instead of OSTs; empty: none",
-        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+        ABSOLUTE_OR_NOTHING,
     )
     routers: str = setting(
         "observe",
@@ -281,7 +288,7 @@ class Forwarding:
         "",
         "where mdsd learns which nodes a job has: slurm (squeue), or a file of lines `JOB UID HOSTS`; "
         "empty: from jobs' leaders alone",
-        Check("slurm, an absolute path, or nothing", lambda v: v in ("", "slurm") or v.startswith("/")),
+        Check("slurm, an absolute path, or nothing", lambda v: v in ("", "slurm") or ABSOLUTE.holds(v)),
     )
 
 
@@ -326,7 +333,7 @@ class Bursts:
     machine: str = setting(
         "",
         "file of lines `HOSTS cabinet=NAME io_node=NAME`: cabinets and I/O nodes; empty: Slurm's topology",
-        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+        ABSOLUTE_OR_NOTHING,
     )
     job_ids: str = setting(
         "",
@@ -337,13 +344,15 @@ class Bursts:
     jobs: str = setting(
         "slurm",
         "where the nodes of past jobs come from: slurm (sacct, squeue), or a file as sacct prints it",
-        Check("slurm, or an absolute path", lambda v: v == "slurm" or v.startswith("/")),
+        Check("slurm, or an absolute path", lambda v: v == "slurm" or ABSOLUTE.holds(v)),
     )
     interval_s: float = setting(10.0, "seconds of an interval of traffic", POSITIVE)
     limit: int = setting(
         20 * 1024 * MIB, "disk space for days of traffic; the oldest go first", POSITIVE, size=True
     )
-    socket: str = setting("/run/tarazu-burstd/socket", "Unix socket where Slurm's plugin asks for nodes")
+    socket: str = setting(
+        "/run/tarazu-burstd/socket", "Unix socket where Slurm's plugin asks for nodes", PATH
+    )
     intensive: int = setting(
         10 * 1024 * MIB, "a job that moves more bytes than this is data-intensive", POSITIVE, size=True
     )
@@ -372,18 +381,22 @@ class RunSettings:
         "/etc/tarazu/stop",
         "while root's file of this name exists, running and new jobs are left alone; use a path that all "
         "nodes see",
-        Check("an absolute path, or nothing", lambda v: v == "" or v.startswith("/")),
+        ABSOLUTE_OR_NOTHING,
     )
     state_dir: str = setting(
         "~/.local/state/tarazu",
         "where jobs.log, tarazu.log, undelivered reports and the history of runs are kept",
+        OWN_PATH,
     )
     map_dir: str = setting(
         "~/.local/state/tarazu/maps",
         "where placement maps are written; should be shared by all nodes of the job",
+        OWN_PATH,
     )
     spool_dir: str = setting(
-        "/dev/shm/tarazu-{uid}", "node-local directory of the recorder's spools; %h is the host name"
+        "/dev/shm/tarazu-{uid}",
+        "node-local directory of the recorder's spools",
+        OWN_PATH,
     )
     gather: str = setting(
         "auto",

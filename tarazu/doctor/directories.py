@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarazu import trusted
+from tarazu.config import own_path
 from tarazu.doctor.node import Finding, Node, fail, ok, skip, warn
 from tarazu.errors import TarazuError
 from tarazu.run import directories, leftovers
@@ -20,10 +21,10 @@ MEMORY = ("tmpfs", "ramfs")
 
 def look(node: Node) -> Iterator[Finding]:
     run = node.settings.run
-    maps = Path(run.map_dir).expanduser()
+    maps = own_path(run.map_dir)
     spools = Path(directories.here(directories.place(run)))
     for name, path, set_to in (
-        ("run.state_dir", Path(run.state_dir).expanduser(), run.state_dir),
+        ("run.state_dir", own_path(run.state_dir), run.state_dir),
         ("run.map_dir", maps, run.map_dir),
         ("run.spool_dir", spools, run.spool_dir),
     ):

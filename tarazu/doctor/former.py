@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarazu import native
+from tarazu.config import own_path
 from tarazu.doctor.node import Finding, Node, fail, ok, warn
 from tarazu.errors import StoreError, TarazuError
 from tarazu.prepare import former
@@ -101,7 +102,7 @@ def _noted(node: Node) -> Iterator[Finding]:
 def _prepared(node: Node) -> Iterator[Finding]:
     """Default layouts that `tarazu change prepare` of this user set for jobs that are gone."""
     mend = "tarazu change prepare --undo"
-    directory = Path(node.settings.run.state_dir).expanduser() / "prepared"
+    directory = own_path(node.settings.run.state_dir) / "prepared"
     try:
         left, notes = unwanted(directory), former.notes(directory)
     except StoreError as error:

@@ -45,7 +45,8 @@ def prepare(step: Step) -> None:
     problems, directories = step.problems, step.directories
     problems.guard(lambda: _log(step, directories.make_spool()))
     problems.guard(step.others.find, have_spool=bool(directories.spool))
-    _log(step, directories.make_map(beside_spools=step.others.sends))
+    if moved := directories.make_map(beside_spools=step.others.sends):
+        problems.note(moved)  # as if the site's setting were another: that is said in the job's line
     control.write_control(directories.map_here)
     problems.guard(control.write_about, directories.map_here, step.about())
     step.site.start()

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from tarazu import trusted
-from tarazu.config import RunSettings
+from tarazu.config import RunSettings, own_path
 from tarazu.errors import TarazuError
 from tarazu.run import leftovers
 
@@ -20,7 +20,7 @@ class Directories:
         """As every node has its own, with `%h` for the host; empty when nothing can be recorded."""
         self.spool_here: Path | None = None
         """This node's, by its descriptor; None while there is none."""
-        self.all_maps = Path(run.map_dir).expanduser()
+        self.all_maps = own_path(run.map_dir)
         self.map = self.all_maps / run_id
         """Its name, for others."""
         self.map_here = self.map
@@ -58,10 +58,10 @@ class Directories:
         if not beside_spools:
             try:
                 self.map_here = self._make(str(self.map), in_home=self.in_home)
-            except TarazuError as error:
+            except (TarazuError, OSError) as error:
                 if not self.spool:
                     raise
-                moved = f"{error}: maps lie beside the spools"
+                moved = f"run.map_dir: {error}: maps lie beside the spools, which other nodes do not see"
         if beside_spools or moved:
             self.map = Path(here(self.spool), "map")
             self.map_here = self._make(str(self.map))

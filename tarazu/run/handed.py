@@ -22,7 +22,7 @@ import msgspec
 
 from tarazu import locks
 from tarazu.batch.environment import RECORDED
-from tarazu.config import Settings
+from tarazu.config import Settings, own_path
 from tarazu.errors import TarazuError, TraceError
 from tarazu.model import JobStep
 from tarazu.past import changed_s
@@ -74,7 +74,7 @@ def read_name(text: str) -> StepName | None:
 
 def directory(settings: Settings) -> Path:
     """Where nodes hand over."""
-    return Path(settings.run.state_dir).expanduser() / "steps"
+    return own_path(settings.run.state_dir) / "steps"
 
 
 def gather(settings: Settings, *, wait_s: float = WAIT_S) -> HandedRuns:
@@ -86,7 +86,7 @@ def gather(settings: Settings, *, wait_s: float = WAIT_S) -> HandedRuns:
     top = directory(settings)
     if not top.is_dir():
         return gathered
-    history = History(Path(settings.run.history_dir).expanduser())
+    history = History(own_path(settings.run.history_dir))
     with _alone(top):
         for path in sorted(top.iterdir()):
             name = read_name(path.name)

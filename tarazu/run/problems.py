@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ParamSpec
 
 from tarazu import locks
+from tarazu.config import own_path
 from tarazu.left import SETTINGS
 
 P = ParamSpec("P")
@@ -65,7 +66,7 @@ def nobody_leads(state_dir: str, application: str, why: str) -> None:
     """A line in `tarazu.log` and the job's line, of a program that runs as it would without tarazu."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
     with contextlib.suppress(OSError, RuntimeError):  # nobody's home
-        directory = Path(state_dir).expanduser()
+        directory = own_path(state_dir)
         append_line(directory / "tarazu.log", f"{stamp} {application}: {why}")
         append_line(
             directory / "jobs.log", f"{stamp} app={application} mode=none why={SETTINGS!r} problem={why!r}"

@@ -7,13 +7,12 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from tarazu.batch import environment
-from tarazu.config import Settings
+from tarazu.config import Settings, own_path
 from tarazu.errors import TarazuError
 from tarazu.run.command_line import job_step
 from tarazu.run.directories import Directories
@@ -60,8 +59,8 @@ class Step:
         stamp = time.strftime("%Y%m%dT%H%M%S")
         self.run_id = f"{stamp}-{os.getpid()}-{os.urandom(3).hex()}-{os.uname().nodename}"
         self.record_mode = "full"
-        self.history = History(Path(settings.run.history_dir).expanduser())
-        self.state_dir = Path(settings.run.state_dir).expanduser()
+        self.history = History(own_path(settings.run.history_dir))
+        self.state_dir = own_path(settings.run.state_dir)
         self.directories = Directories(settings.run, self.run_id)
         self.others = OtherNodes(settings.run, self.mode, argv, environ, self.directories.all_maps)
         self.site = SiteWatch(settings.run.stop_file, self._hand_on)

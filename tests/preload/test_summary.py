@@ -91,6 +91,21 @@ def test_no_line_where_nothing_is_managed(site: Site, extra: dict[str, str]) -> 
     assert site.lines == []
 
 
+def test_uid_in_the_map_directory_is_the_users_number(site: Site, tmp_path: Path) -> None:
+    """It was taken literally: the first user's directory of that name shut all others out."""
+    moved = tmp_path / "maps-{uid}"
+    assert site.run(["touch", "u"], "--app", "moved", TARAZU_RUN_MAP_DIR=str(moved)).returncode == 0
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith("maps")] == [f"maps-{os.getuid()}"]
+
+
+def test_a_map_directory_that_cannot_be_used_is_said_in_the_jobs_line(site: Site, tmp_path: Path) -> None:
+    """Users saw a line in tarazu.log only."""
+    (tmp_path / "maps").write_text("a file")
+    assert site.run(["touch", "v"], "--app", "moved", TARAZU_RUN_MAP_DIR=f"{tmp_path}/maps").returncode == 0
+    assert " problem=" in site.lines[-1] and f"run.map_dir: {tmp_path}/maps" in site.lines[-1]
+    assert "maps lie beside the spools" in site.lines[-1]
+
+
 def test_the_users_logs_stay_where_they_are_when_the_maps_move(site: Site, tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere" / "maps"
     assert site.run(["touch", "f"], "--app", "moved", TARAZU_RUN_MAP_DIR=str(moved)).returncode == 0

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarazu import config
+from tarazu.config import own_path
 from tarazu.errors import BadInput, TarazuError
 from tarazu.names import did_you_mean
 from tarazu.trace.history import History
 
 
 def history_of(options: argparse.Namespace) -> History:
-    return History(Path(config.load(options.config).run.history_dir).expanduser())
+    return History(own_path(config.load(options.config).run.history_dir))
 
 
 def user_named(name: str) -> pwd.struct_passwd:
@@ -30,7 +31,7 @@ def user_named(name: str) -> pwd.struct_passwd:
 def home_of(directory: str, user: pwd.struct_passwd | None) -> Path:
     """A directory below somebody's home; None: yours. Raises BadInput where it may not be read."""
     home = user.pw_dir if user else str(Path.home())
-    path = Path(re.sub(r"^~(?=/|$)", lambda _: home, directory))
+    path = own_path(re.sub(r"^~(?=/|$)", lambda _: home, directory), user.pw_uid if user else None)
     if user and path.exists() and not os.access(path, os.R_OK | os.X_OK):
         raise BadInput(str(path), f"a directory of {user.pw_name}'s that may be read", "no permission")
     return path

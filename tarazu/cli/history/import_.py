@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.cli.output import Progress, print_json, print_table
+from tarazu.config import own_path
 from tarazu.errors import TarazuError
 from tarazu.run.command_line import job_step
 from tarazu.stats.client import mounts
@@ -77,7 +78,7 @@ def execute(options: argparse.Namespace) -> int:
 
     settings = config.load(options.config)
     importer = Importer(
-        History(Path(settings.run.history_dir).expanduser()),
+        History(own_path(settings.run.history_dir)),
         TrainingRules(
             uid=os.getuid(),
             keep_runs=KEEP_RUNS,

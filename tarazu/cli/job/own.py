@@ -16,7 +16,7 @@ import msgspec
 from tarazu import config
 from tarazu.allocate.quality import ost_cost
 from tarazu.cli import disable
-from tarazu.config import Settings
+from tarazu.config import Settings, own_path
 from tarazu.errors import StoreError, TarazuError, TraceError
 from tarazu.left import NOT_SEEN
 from tarazu.run import job_log
@@ -112,14 +112,14 @@ def newest(settings: Settings, application: str | None = None) -> str | None:
     entries = [line for line in lines(settings) if application in (None, line.application)]
     if entries:
         return entries[-1].said.get("job") or entries[-1].run
-    history = History(Path(settings.run.history_dir).expanduser())
+    history = History(own_path(settings.run.history_dir))
     paths = [history.paths(fs, app)[-1:] for fs, app in history.applications() if application in (None, app)]
     return max((path.stem for of in paths for path in of), default=None)
 
 
 def applications(settings: Settings) -> set[str]:
     """All that the user has run."""
-    history = History(Path(settings.run.history_dir).expanduser())
+    history = History(own_path(settings.run.history_dir))
     return {app for _, app in history.applications()} | {line.application for line in lines(settings)}
 
 
@@ -157,7 +157,7 @@ def running(settings: Settings, wanted: str | None = None) -> list[Running]:
 def ended(settings: Settings, wanted: str, names: Iterable[str] = ()) -> list[Ended]:
     """Runs of the job in the user's history, oldest first; and those that had these names."""
     ids = {id for name in (wanted, *names) if (id := id_of(name))}
-    history = History(Path(settings.run.history_dir).expanduser())
+    history = History(own_path(settings.run.history_dir))
     runs = []
     for fs_name, application in history.applications():
         for path in history.paths(fs_name, application)[-MOST_RUNS:]:
@@ -183,7 +183,7 @@ def not_placed(settings: Settings, fs_name: str, key: str) -> tuple[str, str]:
     """(the name in its history of the newest run that made a file, why it was not placed; empty: it was, or nobody
     knows); both empty where no run of the newest ones made it. Raises TraceError.
     """
-    history = History(Path(settings.run.history_dir).expanduser())
+    history = History(own_path(settings.run.history_dir))
     paths = [
         path
         for fs, application in history.applications()
@@ -214,7 +214,7 @@ def of_name(settings: Settings, name: str) -> list[Ended]:
 
 def newest_run(settings: Settings, application: str | None = None) -> list[Ended]:
     """The newest run that wrote anything, of all or of one application; none where there is none."""
-    history = History(Path(settings.run.history_dir).expanduser())
+    history = History(own_path(settings.run.history_dir))
     found = [(fs, app) for fs, app in history.applications() if application in (None, app)]
     paths = [path for fs, app in found for path in history.paths(fs, app)[-1:]]
     newest = max(paths, key=lambda path: path.name, default=None)
@@ -271,7 +271,7 @@ def _ended(path: Path, run: RunRecord) -> Ended:
 def lines(settings: Settings, wanted: str | None = None) -> list[Line]:
     """Lines of the job's steps in jobs.log, oldest first; None: of all."""
     entries = []
-    log = Path(settings.run.state_dir).expanduser() / "jobs.log"
+    log = own_path(settings.run.state_dir) / "jobs.log"
     for _, text in chain(*(job_log.numbered(path, job_log.Lines(str(path))) for path in (before(log), log))):
         if (match := _LINE.fullmatch(text)) is None:
             continue

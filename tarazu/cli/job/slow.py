@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 
 from tarazu.cli.job.own import Ended
-from tarazu.config import Settings
+from tarazu.config import Settings, own_path
 from tarazu.daemons.asking import then_of
 from tarazu.errors import TarazuError
 from tarazu.store.summed import before, summary, when
@@ -23,7 +21,7 @@ def explained(settings: Settings, run: Ended) -> Explanation:
     """Raises TraceError for a run that cannot be read, or not any more."""
     from tarazu.why.causes import causes
 
-    history = History(Path(settings.run.history_dir).expanduser())
+    history = History(own_path(settings.run.history_dir))
     path = history.folder(run.fs_name, run.application) / f"{run.id}{SUFFIX}"
     record = read_run(path)
     from_s, to_s = when(record)

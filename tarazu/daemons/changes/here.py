@@ -23,6 +23,7 @@ from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
 from tarazu.changes.outcome import Gave
 from tarazu.changes.trail import Event
+from tarazu.config import own_path
 from tarazu.daemons.changes.agent import Agent, unapproved
 from tarazu.daemons.changes.store import Approval, Decisions, Proposal, Store
 from tarazu.daemons.changes.trail import NAME as TRAIL
@@ -174,7 +175,7 @@ def _places(settings: config.Settings, name: str) -> tuple[str, ...]:
         "pools": (state.pool,),
         "mapping": (os.path.dirname(state.mapping),),
         "nodes": (state.burstd,),
-        "layouts": (os.path.expanduser(f"{settings.run.state_dir}/prepared"),),
+        "layouts": (str(own_path(f"{settings.run.state_dir}/prepared")),),
         "directories": (state.mdt,),
     }[name]
 

@@ -42,6 +42,8 @@ case $state_dir in
     ;;
 esac
 
+state_dir=$(replaced "$(replaced "$state_dir" "{uid}" "$uid")" "%h" "$(uname -n)")
+
 # Not waited for longer than that: what hangs in the kernel, on a server that is gone, cannot be killed.
 timeout -k 1 "$seconds" env -i "PATH=$PATH" LC_ALL=C "$@" sh -s -- \
     "$spools" "slurm-$job-" "$state_dir/steps" "$node" "$most_kib" \

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 
 import msgspec
@@ -19,6 +18,7 @@ from tarazu.changes.goals import CannotMend
 from tarazu.changes.held import Held
 from tarazu.changes.limits import Limits
 from tarazu.changes.trail import event
+from tarazu.config import own_path
 from tarazu.daemons.changes.agent import Agent
 from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.levers.layout import LayoutLever
@@ -42,7 +42,7 @@ def agent_of(
     *,
     stopped: Callable[[], str] | None = None,
 ) -> Agent:
-    directory = Path(settings.run.state_dir).expanduser() / "prepared"
+    directory = own_path(settings.run.state_dir) / "prepared"
     lever = LayoutLever()
     agent = Agent(
         name,
