@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -158,6 +159,75 @@ def test_small_and_unexpected_and_existing_files_have_each_their_reason(site: tu
     counted.wait("overtaken", before["overtaken"] + 1)
     assert counted.of("own layout") == before["own layout"] + 1
     assert counted.of("not expected") == before["not expected"] + 1
+
+
+def test_a_plan_that_comes_too_late_is_said_with_its_seconds(
+    site: tuple[Loop, Counted], tmp_path: Path
+) -> None:
+    """`no forecast: no earlier run of the application …`, on a busy machine, where the database held all of it."""
+    loop, counted = site
+    before = counted.of("too late")
+    loop.run(*words(loop, "late"), app="late")
+    program = words(loop, "late", go=tmp_path / "go")
+    with stopped(*children(pid_of(loop, "mdsd"))) as _, running(loop, "late", program, tmp_path / "go", 0.2):
+        for pid in children(pid_of(loop, "mdsd")):
+            os.kill(pid, signal.SIGCONT)
+        until(lambda: loop.json("job", "show", "late")["running"][0]["map_generation"] > 0)
+    line = last_line(loop, "late")
+    match = re.search(
+        r"too late: the plan came \d+\.\d s after the program began, run\.wait_s is 0\.2 s", line
+    )
+    assert match and " late=1 " in line, line
+    everybody_says(loop, "late", match[0], files=1, of=1, path=loop.mount() / "late")
+    counted.wait("too late", before + 1)
+
+
+def test_a_plan_that_has_not_come_when_the_job_ends_is_late_too(
+    site: tuple[Loop, Counted], tmp_path: Path
+) -> None:
+    loop, counted = site
+    loop.run(*words(loop, "never"), app="never")
+    before = counted.of("too late")
+    program = words(loop, "never", go=tmp_path / "go")
+    with stopped(*children(pid_of(loop, "mdsd"))):
+        with running(loop, "never", program, tmp_path / "go", 0.2):
+            until(lambda: loop.json("db", "show", "--app", "never")["plan"]["status"] == "new")
+        line = last_line(loop, "never")
+        match = re.search(r"too late: no plan within \d+\.\d s: \w+ has been [\w ]+ for \d+\.\d s", line)
+        assert match and " plan='none' because='too late: no plan" in line, line
+        everybody_says(loop, "never", match[0], files=1, of=1, path=loop.mount() / "never")
+        counted.wait("too late", before + 1)
+
+
+def test_a_job_that_starts_while_mdsd_hangs_says_so(site: tuple[Loop, Counted], tmp_path: Path) -> None:
+    """Its line had no `plan=`, and the reason `no forecast`."""
+    loop, counted = site
+    loop.run(*words(loop, "hung"), app="hung")
+    before = counted.of("daemon silent")
+    with stopped(pid_of(loop, "mdsd")):
+        loop.run(*words(loop, "hung"), app="hung")  # which waits for its answer
+        line = last_line(loop, "hung")
+        match = re.search(r"daemon silent: \S+: expected an answer within 3 s, found none", line)
+        assert match and " plan='unavailable' because=" in line, line
+        everybody_says(loop, "hung", match[0], files=1, of=1, path=loop.mount() / "hung")
+        counted.wait("daemon silent", before + 1)
+
+
+def test_a_silent_clientd_is_said_and_counted_later(site: tuple[Loop, Counted], tmp_path: Path) -> None:
+    loop, counted = site
+    loop.run(*words(loop, "mute"), app="mute")
+    before = counted.of("daemon silent")
+    program = words(loop, "mute", go=tmp_path / "go")
+    with stopped(pid_of(loop, "clientd-client1")), running(loop, "mute", program, tmp_path / "go", 0.2):
+        time.sleep(1.2)  # so long nobody is called silent
+    line = last_line(loop, "mute")
+    match = re.search(
+        r"daemon silent: no plan within \d+\.\d s: clientd has not answered for \d+\.\d s", line
+    )
+    assert match and " plan='none' because=" in line, line
+    everybody_says(loop, "mute", match[0], files=1, of=1, path=loop.mount() / "mute")
+    loop.run(*words(loop, "mute"), app="mute")
+    counted.wait("daemon silent", before + 1, twice=True)
 
 
 def test_planned_files_of_which_none_was_seen_are_named(site: tuple[Loop, Counted]) -> None:
