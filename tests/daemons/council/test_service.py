@@ -109,10 +109,12 @@ def test_what_is_decided_for_one_client_is_told_to_no_other(site: Site) -> None:
     one, other = site.end("client"), site.end("client")
     site.hear(other, observed("other", kind="client"))
     in_force = {"max_rpcs_in_flight": "2"}  # as none of the values
-    site.hear(one, observed("one", 1, kind="client", in_force=in_force))
-    time.sleep(0.002)
-    answer = site.hear(one, observed("one", 2, kind="client", in_force=in_force))
-    assert answer.generation == 1 and list(answer.values) == ["max_rpcs_in_flight"]
+    for sequence in range(1, 100):  # what it has is looked at first
+        answer = site.hear(one, observed("one", sequence, kind="client", in_force=in_force))
+        if answer.values:
+            break
+        time.sleep(0.002)
+    assert answer.generation >= 1 and list(answer.values) == ["max_rpcs_in_flight"]
     assert site.hear(other, observed("other", 2, kind="client", observation=None)).values == {}
     nodes = council._how(0.0, 0.0)["nodes"]
     assert nodes["one"]["decided"] == answer.values and nodes["other"]["decided"] == {}
@@ -120,7 +122,7 @@ def test_what_is_decided_for_one_client_is_told_to_no_other(site: Site) -> None:
     council._decide(time.monotonic())
     pushed = {end: site.hear(end) for end in (one, other)}
     assert all(said.mode == "observe" and said.values == {} for said in pushed.values())
-    assert pushed[one].generation > 1
+    assert pushed[one].generation > answer.generation
 
 
 @pytest.mark.parametrize(
