@@ -23,6 +23,11 @@ PART = "bytes that a reader above has checked"
 NOTHING = "nothing is parsed: a lock, a copy, a digest, or any text is one"
 LEFT = {
     "tarazu.cli.init:_settings": NOTHING,
+    "tarazu.cli.job.own:not_placed": NOTHING,
+    "tarazu.cli:main": NOTHING,
+    "tarazu.daemons.changes.agents.drains:with_here": KERNEL,
+    "tarazu.daemons.changes.now:_in_time": MESSAGE,
+    "tarazu.escapes:_of_this_session": KERNEL,
     "tarazu.config.files:value": "a word of the command line or environment",
     "tarazu.daemons.mdsd.book:Book.restore": MESSAGE,
     "tarazu.daemons.mdsd.book:Book.take": MESSAGE,
