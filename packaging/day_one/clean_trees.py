@@ -52,6 +52,8 @@ def _commands(root: Path, python: str, package: str) -> None:
         shutil.copy(commands.__file__, root / "tmp")
         (root / "tmp/tarazu.toml").touch()
         roots.inside(root, python, "-I", "/tmp/commands.py", package, "/tmp/tarazu.toml")
+        for name in ("commands.py", "tarazu.toml"):
+            (root / "tmp" / name).unlink()
 
 
 def _rpms(dist: Path, work: Path) -> None:
