@@ -50,12 +50,13 @@ def prepare(step: Step) -> None:
     control.write_control(directories.map_here)
     problems.guard(control.write_about, directories.map_here, step.about())
     step.site.start()
-    directories.sweep()
     step.used = used_lately(step.history, step.fs_names, step.job.application)
     step.record_mode = "light" if step.used else "full"
-    deciding = problems.in_background(_decide, step) if step.used else None
     if step.mode != "observe":
         step.plan()
+    # While clientd and mdsd are at work.
+    deciding = problems.in_background(_decide, step) if step.used else None
+    directories.sweep()
     for schedule in step.schedules.values():
         schedule.first.wait(max(0.0, waits_until - time.monotonic()))
     if deciding:

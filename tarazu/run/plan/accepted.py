@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -27,9 +27,11 @@ from tarazu.run.plan.waiting import Waiting
 from tarazu.stats import client
 from tarazu.store import placement_map
 from tarazu.trace.history import History
-from tarazu.trace.records import RunRecord
 from tarazu.wire import local
 from tarazu.wire.messages import StepProfile
+
+if TYPE_CHECKING:
+    from tarazu.trace.records import RunRecord
 
 NOT_NOW = {"declined": 5.0, "later": 5.0, "unknown-fs": 5.0, "unavailable": 1.0}
 """Answers after which a plan is asked for again, and the shortest wait in seconds."""

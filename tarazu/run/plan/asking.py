@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tarazu import filesystem
 from tarazu.batch import environment
@@ -21,10 +21,11 @@ from tarazu.run.plan import default_layouts
 from tarazu.run.plan.waiting import Waiting
 from tarazu.stats import client
 from tarazu.trace.history import History, opened
-from tarazu.trace.records import RunRecord
-from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
 from tarazu.wire.channel import Channel, connect
+
+if TYPE_CHECKING:
+    from tarazu.trace.records import RunRecord
 
 MANY_FILES_BYTES = 1 << 20
 """Of the histories: a plan may come too late for its directories, which are asked for first."""
@@ -76,7 +77,10 @@ class PlanQuestion(NamedTuple):
 
         Raises TarazuError.
         """
-        import tempfile  # slow to import, and only runs that go on for long need it
+        # Slow to import, and only runs that go on for long need them: the first plan is asked for without.
+        import tempfile
+
+        from tarazu.trace.runfile import encode_run
 
         with tempfile.TemporaryFile() as file:
             file.write(encode_run(run_so_far))

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tarazu import left
 from tarazu.errors import Busy, Unavailable, WireError
@@ -18,10 +19,12 @@ from tarazu.predict import rules
 from tarazu.run.plan.accepted import LayoutRefused, Plans
 from tarazu.run.plan.reports import StepReports
 from tarazu.run.problems import Problems
-from tarazu.run.watch import SHARE, SpoolWatch
 from tarazu.store.stop import SiteWatch
 from tarazu.trace.history import History
 from tarazu.units import counted
+
+if TYPE_CHECKING:
+    from tarazu.run.watch import SpoolWatch
 
 
 class Backoff:
@@ -180,6 +183,8 @@ class PlanSchedule:
 
     def _ask_from(self, watch: SpoolWatch, backoff: Backoff) -> float:
         """The next steps from the run so far; as `_ask`. Reading it takes at most a twentieth of a core."""
+        from tarazu.run.watch import SHARE  # the first plan is asked for without
+
         self._wish = None
         started = time.monotonic()
         run = watch.runs().get(self.plans.step.fs_name)
