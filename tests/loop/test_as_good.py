@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,10 +27,10 @@ for n in range({FILES}):
 """
 
 
-@pytest.fixture
-def loop(tmp_path: Path) -> Iterator[Loop]:
+@pytest.fixture(scope="module")
+def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
     """16 OSTs on 4 servers, all alike."""
-    for loop in make_loop(tmp_path / "tb", GAINING, osss=4, osts_per_oss=4):
+    for loop in make_loop(tmp_path_factory.mktemp("even") / "tb", GAINING, osss=4, osts_per_oss=4):
         (loop.testbed.directory / "job.py").write_text(JOB)
         yield loop
 

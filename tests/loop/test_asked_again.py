@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,18 +31,11 @@ for step in range(steps):
         file.write(bytes(4 << 20))
 """
 STEPS = 8
-
-
-@pytest.fixture(scope="module")
-def patient(loop: Loop) -> Iterator[Loop]:
-    loop.configure(
-        {
-            "layout": {"min_size": 0, "stripe_count": "2"},
-            "predict": {"look_s": 0},
-            "mdsd": {"user_share": 0.9},
-        }
-    )
-    yield loop
+CHANGES = {
+    "layout": {"min_size": 0, "stripe_count": "2"},
+    "predict": {"look_s": 0},
+    "mdsd": {"user_share": 0.9},
+}
 
 
 def kill_clientd(loop: Loop) -> Callable[[], None]:
@@ -103,9 +96,9 @@ def decline(loop: Loop) -> Callable[[], None]:
     ],
 )
 def test_the_rest_of_the_run_is_placed_once_somebody_answers(
-    patient: Loop, tmp_path: Path, trouble: Callable[[Loop], Callable[[], None]]
+    loop: Loop, tmp_path: Path, trouble: Callable[[Loop], Callable[[], None]]
 ) -> None:
-    loop, app = patient, trouble.__name__
+    app = trouble.__name__
     (tmp_path / "stepped.py").write_text(STEPPED)
     folder = loop.mount() / app
     folder.mkdir()

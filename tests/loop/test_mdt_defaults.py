@@ -16,9 +16,7 @@ import pytest
 
 from tarazu.changes.outcome import HOUR_S, Hours
 from tarazu.model import JobStep, Mdt, Ost, SystemView
-from tarazu.sim.testbed import Testbed, down, processes, up
-from tarazu.sim.testbed.configuration import configure
-from tarazu.sim.testbed.daemons import oss_daemon, wait_until_ready
+from tarazu.sim.testbed import Testbed, down, up
 from tarazu.trace.history import History
 from tarazu.trace.records import DirectoryRecord, RunRecord
 from tests.testbed.conftest import memory_directory  # noqa: F401
@@ -141,33 +139,3 @@ def test_an_mdt_that_is_away_gets_nothing(bed: Testbed, client: Client) -> None:
     (failed,) = client.mdt("--apply", "--new", "--creates", "300", "bob", status=1)["failed"]
     assert "MDT 2: expected one that lfs mdts shows ACTIVE" in failed[1] or "No such device" in failed[1]
     assert client.sh("ls -d bob").returncode
-
-
-@pytest.fixture
-def served(bed: Testbed) -> Iterator[Testbed]:
-    """With mdsd and ossds, one of them on the MDS."""
-    configure(bed)
-    bed.start_daemons()
-    processes.start(bed.directory, [oss_daemon("mds", bed.directory / "etc/tarazu.toml", bed.mds_root)])
-    try:
-        wait_until_ready(bed)
-        yield bed
-    finally:
-        processes.stop(bed.directory)
-
-
-def test_by_what_mdsd_sees_of_mdts_at_work(served: Testbed, client: Client) -> None:
-    """A project's jobs create on MDT 0, where it lies; new directories go elsewhere, and then MDT 0 has less to do."""
-    client.ran("busy", 400)
-    client.ran("other", 200)
-    work = "for i in $(seq 400); do mkdir busy/d$i && : > busy/d$i/f; done"
-    deadline = time.monotonic() + 300
-    while True:
-        assert client.sh(work, **USER).returncode == 0
-        client.bed.refresh()
-        looked = client.change("mdt", "busy", "other")
-        if looked["unevenness"] > 2.0 or time.monotonic() > deadline:
-            break
-        client.sh("rm -r busy/d*", **USER)
-    assert looked["unevenness"] > 2.0 and looked["times_known"]
-    assert [choice["words"] for choice in looked["choices"]] != ["", ""]

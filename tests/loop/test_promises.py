@@ -19,6 +19,11 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
 
+CHANGES = {
+    "layout": {"min_size": 0, "stripe_count": "2"},
+    "predict": {"look_s": 0.2},
+    "run": {"alive_s": 30.0},  # a busy machine keeps no leader silent for two of these
+}
 FILES = 4
 SIZE_BYTES = 8 << 20
 GATED = """
@@ -52,17 +57,6 @@ if os.fork() == 0:  # as one rank makes a file and the others open it
     os._exit(0)
 os.wait()
 """
-
-
-@pytest.fixture(scope="module")
-def short(loop: Loop) -> Iterator[Loop]:
-    changes = {
-        "layout": {"min_size": 0, "stripe_count": "2"},
-        "predict": {"look_s": 0.2},
-        "run": {"alive_s": 30.0},  # a busy machine keeps no leader silent for two of these
-    }
-    loop.configure(changes)
-    yield loop
 
 
 def promised(loop: Loop) -> tuple[int, int]:
@@ -100,8 +94,7 @@ def running(
     until(lambda: promised(loop)[0] == 0, lambda: promised(loop))
 
 
-def test_a_closed_file_is_promised_no_longer_while_the_job_runs_on(short: Loop, tmp_path: Path) -> None:
-    loop = short
+def test_a_closed_file_is_promised_no_longer_while_the_job_runs_on(loop: Loop, tmp_path: Path) -> None:
     with running(loop, tmp_path, "shrinks") as job:
         assert job.stdin and job.stdout
         whole = promised(loop)[1]
@@ -118,37 +111,37 @@ def test_a_closed_file_is_promised_no_longer_while_the_job_runs_on(short: Loop, 
     assert job.returncode == 0 and loop.outcomes("shrinks") == {"hit": FILES}
 
 
-def test_the_promises_of_a_step_that_lives_stand(short: Loop, tmp_path: Path) -> None:
-    progress = lambda: short.json("status")["clientd"]["progress"]  # noqa: E731
-    with running(short, tmp_path, "lives", TARAZU_RUN_ALIVE_S="1"):
+def test_the_promises_of_a_step_that_lives_stand(loop: Loop, tmp_path: Path) -> None:
+    progress = lambda: loop.json("status")["clientd"]["progress"]  # noqa: E731
+    with running(loop, tmp_path, "lives", TARAZU_RUN_ALIVE_S="1"):
         heard = progress()
-        until(lambda: progress() >= heard + 5, short.log)
-        until(lambda: promised(short)[0] == 1, short.log)  # a sign of life that came late brings them back
+        until(lambda: progress() >= heard + 5, loop.log)
+        until(lambda: promised(loop)[0] == 1, loop.log)  # a sign of life that came late brings them back
 
 
-def test_the_promises_of_a_killed_leader_end_after_two_intervals(short: Loop, tmp_path: Path) -> None:
-    with running(short, tmp_path, "killed", TARAZU_RUN_ALIVE_S="1") as job:
-        until(lambda: promised(short)[0] == 1, short.log)
+def test_the_promises_of_a_killed_leader_end_after_two_intervals(loop: Loop, tmp_path: Path) -> None:
+    with running(loop, tmp_path, "killed", TARAZU_RUN_ALIVE_S="1") as job:
+        until(lambda: promised(loop)[0] == 1, loop.log)
         job.send_signal(signal.SIGKILL)
-        until(lambda: promised(short)[0] == 0, lambda: promised(short))
+        until(lambda: promised(loop)[0] == 0, lambda: promised(loop))
 
 
 @pytest.mark.parametrize("program", [["true"], ["/no/such/program"]])
-def test_a_step_that_creates_nothing_gives_back_what_was_promised(short: Loop, program: list[str]) -> None:
-    writer = ["dd", "if=/dev/zero", f"of={short.mount()}/given", "bs=1M", "count=8", "status=none"]
-    short.run(*writer, app="back", mode="observe")
-    short.clear()
-    before = short.json("status")["mdsd"]["requests"]["answers"].get("allocated", 0)
-    short.tarazu("run", "--app", "back", "--mode", "place", "--", *program, env={"TARAZU_RUN_ALIVE_S": "600"})
-    assert short.json("status")["mdsd"]["requests"]["answers"]["allocated"] == before + 1
-    until(lambda: promised(short)[0] == 0, lambda: (promised(short), short.log()))
+def test_a_step_that_creates_nothing_gives_back_what_was_promised(loop: Loop, program: list[str]) -> None:
+    writer = ["dd", "if=/dev/zero", f"of={loop.mount()}/given", "bs=1M", "count=8", "status=none"]
+    loop.run(*writer, app="back", mode="observe")
+    loop.clear()
+    before = loop.json("status")["mdsd"]["requests"]["answers"].get("allocated", 0)
+    loop.tarazu("run", "--app", "back", "--mode", "place", "--", *program, env={"TARAZU_RUN_ALIVE_S": "600"})
+    assert loop.json("status")["mdsd"]["requests"]["answers"]["allocated"] == before + 1
+    until(lambda: promised(loop)[0] == 0, lambda: (promised(loop), loop.log()))
 
 
 @pytest.mark.long
-def test_a_file_that_is_closed_and_opened_again_is_still_promised(short: Loop, tmp_path: Path) -> None:
+def test_a_file_that_is_closed_and_opened_again_is_still_promised(loop: Loop, tmp_path: Path) -> None:
     """Its maker has closed it nearly empty; what others are about to write is still to come."""
-    with running(short, tmp_path, "reopens", REOPENED):
-        whole = promised(short)[1]
+    with running(loop, tmp_path, "reopens", REOPENED):
+        whole = promised(loop)[1]
         assert whole >= FILES * SIZE_BYTES
-        short.testbed.refresh()
-        assert promised(short)[1] == whole
+        loop.testbed.refresh()
+        assert promised(loop)[1] == whole
