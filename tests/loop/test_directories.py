@@ -18,7 +18,6 @@ from tests.waiting import until
 
 ALIVE_S = 1.0
 RANKS = 8
-NOBODY = 65534
 MAKE = f"""
 import os, sys
 for rank in range({RANKS}):
