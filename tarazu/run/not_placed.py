@@ -8,16 +8,19 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tarazu import left, ranges
 from tarazu.left import NotPlaced
 from tarazu.model import ANY_RANK
-from tarazu.run.plan.schedule import PlanSchedule
 from tarazu.run.step import Step
 from tarazu.trace.records import LARGEST_BYTES, FileRecord, NotPlacedFiles, RunRecord
 from tarazu.units import counted
+
+if TYPE_CHECKING:
+    from tarazu.run.plan.schedule import PlanSchedule
 
 OF_PLAN = ("late", "miss", "unmanaged")
 """Outcomes of which the plan knows more than the placement library."""

@@ -46,9 +46,10 @@ def test_any_other_command_line_is_left_to_the_parser(line: str) -> None:
 
 
 def _loaded(tmp_path: Path, mode: str) -> set[str]:
-    """Modules of a process that has led a step without any daemon there."""
+    """Modules of a process that has led a step without any daemon there; not those loaded beside the program."""
     code = (
         "import sys; before = set(sys.modules); from tarazu.cli import main\n"
+        "from tarazu.run import leader; leader.load = lambda step: None\n"
         f"main(['run', '--mode', {mode!r}, '--', 'true'])\n"
         "print(*set(sys.modules) - before)"
     )
