@@ -39,9 +39,12 @@ def execute(options: argparse.Namespace) -> int:
         raise TarazuError(f"{options.run}: expected a run of yours that ended, found none{meant}")
     run = runs[-1]
     if (step := own.unseen_after(settings, run, options.run)) is not None:
-        raise TarazuError(
-            f"{step.application}, {step.at}: {step.said['why']}: whether it was slow is not known"
-        )
+        unseen = f"{step.application}, {step.at}: {step.said['why']}: whether it was slow is not known"
+        if options.json:
+            print_json({"run": step.run, "application": step.application, "why": None, "problem": unseen})
+        else:
+            say(unseen)
+        return 0
     found = explained(settings, run)
     if options.json:
         of = {"run": run.id, "application": run.application, "fs_name": run.fs_name, "job": run.job_id}

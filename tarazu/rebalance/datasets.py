@@ -124,7 +124,7 @@ def of_log(log: DarshanLog) -> Use:
         mount = log.mount_of(name) if size else None
         believed = linked.get(os.path.normpath(name)) if size else None
         if believed is not None:
-            moved[os.path.realpath(name) if os.path.exists(name) else believed or name] += size
+            moved[os.path.realpath(name) if os.access(name, os.F_OK) else believed or name] += size
         elif mount and mount.path in mounted:
             moved[name] += size
     return Use(log.application or log.path, log.start_s, moved)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from tests.loop.conftest import Loop
 
-PATIENCE_S = 90.0
+PATIENCE_S = 300.0
 
 
 def last_line(loop: Loop, app: str) -> str:

@@ -22,6 +22,7 @@ from tarazu.changes.lever import Lever
 from tarazu.changes.ours import names_of, sort, wanted_of
 from tarazu.daemons.changes.here import Listed, ListedAgent, NodeAgent, State, agents_of
 from tarazu.errors import TarazuError
+from tarazu.malformed import described
 from tarazu.program import Silent
 
 READ_S = 6.0
@@ -148,3 +149,6 @@ def _of_held(agent: str, lever: Lever, held: Held) -> InForce:
     if lever.apart or not held.theirs:  # else all of it is his already
         theirs = {part.name: part.value for part in sort(lever, held, parts).theirs}
     return InForce(agent, *held.key, theirs, instead, bool(parts))
+
+
+described(InForce)
