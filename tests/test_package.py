@@ -109,7 +109,7 @@ def test_an_oss_installs_little_and_imports_what_it_must(wheel: Path, tmp_path: 
     files = run("-c", ask + "print(*(f.locate() for f in files), sep='\\n')").splitlines()
     size = sum(Path(file).stat().st_size for file in files)
     assert len(files) > 500, files
-    assert size <= 10.5e6, size
+    assert size <= 10.6e6, size
     run(
         "-c", "import tarazu.daemons.ossd.service, tarazu.daemons.routers.service, tarazu.sim, tarazu.daemons"
     )
