@@ -111,13 +111,16 @@ class Record:
                 continue
             if answer := future.result():
                 self._reply(peer, answer)
-        if now - self._sampled_at >= self._span_s() and not reported.may_settle():
-            self._sampled_at = now
-            self._sample(reported, mds, now, time.time())
-            if now - self._written_at >= WRITTEN_S:
-                self._written_at = now
-                for hour in self._hours.values():
-                    self._worker.submit(self._write, hour.kept())
+        if now - self._sampled_at < self._span_s():
+            return
+        self._sampled_at = now
+        if reported.may_settle():  # servers are still coming back
+            return
+        self._sample(reported, mds, now, time.time())
+        if now - self._written_at >= WRITTEN_S:
+            self._written_at = now
+            for hour in self._hours.values():
+                self._worker.submit(self._write, hour.kept())
 
     def _sample(self, reported: Reported, mds: MdsLoad, now: float, now_s: float) -> None:
         names = reported.views.fs_names()
