@@ -4,6 +4,8 @@ PYTHON ?= python3
 # Two workers for each core: half of the time tests wait for what they have started. What takes long comes
 # first (tests/conftest.py).
 PYTEST_ARGS ?= -n $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2) --dist loadfile --no-loadscope-reorder
+# Where tests have their files: in memory, if there is room for them; else where temporary files are.
+MEMORY   := $(shell [ "$$(df --output=avail -k /dev/shm 2>/dev/null | tail -n 1)" -gt 4000000 ] 2>/dev/null && echo /dev/shm)
 ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
@@ -70,7 +72,7 @@ packages:
 test: packages setup
 	@# Hundreds of short programs are started: none of them should compile tarazu's modules for itself.
 	@$(BIN)/python -m compileall -q -x tests/data tarazu tests
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(PYTEST_ARGS)
+	PYTEST_DEBUG_TEMPROOT=$(MEMORY) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: setup
 	@$(BIN)/python -m tests.check
