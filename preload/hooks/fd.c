@@ -75,14 +75,23 @@ TZ_EXPORT void tz_closefrom(int first)
     REAL(closefrom)(first);
 }
 
+static void share(int from, int to)
+{
+    struct tz_file *file = tz_owner() ? tz_files_hold(from) : NULL;
+
+    if (!file)
+        return;
+    if (!(file->flags & TZ_FILE_DIRECTORY))
+        tz_files_share(to, file);
+    tz_file_put(file);
+}
+
 static int duplicated(int from, int to)
 {
-    struct tz_file *file = to >= 0 ? tz_files_get(from) : NULL;
     int saved = errno;
 
-    if (file && !(file->flags & TZ_FILE_DIRECTORY) && tz_enter()) {
-        if (tz_owner())
-            tz_files_share(to, file);
+    if (to >= 0 && tz_files_get(from) && tz_enter()) {
+        share(from, to);
         tz_leave();
     }
     errno = saved;
@@ -116,7 +125,15 @@ static int hook_dup(int from, int to, int flags, bool three)
         tz_leave();
     }
     errno = saved;
-    return from == to ? result : duplicated(from, result);
+    if (from == to || result < 0)
+        return result;
+    if (tz_enter()) {
+        if (tz_owner_quick())
+            tz_files_replaced(to);
+        tz_leave();
+    }
+    errno = saved;
+    return duplicated(from, result);
 }
 
 TZ_EXPORT int dup2(int from, int to)

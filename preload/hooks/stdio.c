@@ -174,7 +174,7 @@ TZ_EXPORT int fclose(FILE *stream)
     return result;
 }
 
-/* The file behind a stream while writes are counted; NULL otherwise. */
+/* The file behind a stream while writes are counted, with a reference; NULL otherwise. */
 static struct tz_file *counted(FILE *stream)
 {
     int saved = errno, fd;
@@ -183,16 +183,18 @@ static struct tz_file *counted(FILE *stream)
         return NULL;
     fd = fileno(stream);
     errno = saved;
-    return tz_files_get(fd);
+    return tz_files_hold(fd);
 }
 
 TZ_EXPORT size_t fwrite(const void *data, size_t size, size_t count, FILE *stream)
 {
-    struct tz_file *file = counted(stream);
     size_t done = REAL(fwrite)(data, size, count, stream);
+    struct tz_file *file = done && size ? counted(stream) : NULL;
 
-    if (file && done && size)
+    if (file) {
         tz_file_wrote(file, __atomic_fetch_add(&file->position, done * size, __ATOMIC_RELAXED), done * size);
+        tz_file_put(file);
+    }
     return done;
 }
 
@@ -207,6 +209,7 @@ static void moved(FILE *stream)
     at = tz_stream_position(stream, fileno(stream)); /* ftello would wait for a thread that holds the stream */
     if (at >= 0)
         __atomic_store_n(&file->position, (uint64_t)at, __ATOMIC_RELAXED);
+    tz_file_put(file);
     errno = saved;
 }
 

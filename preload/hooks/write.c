@@ -5,28 +5,40 @@
 
 static inline struct tz_file *counted(int fd)
 {
-    return tz_depth ? NULL : tz_files_get(fd);
+    return tz_depth || tz_likely(!tz_files_get(fd)) ? NULL : tz_files_hold(fd);
 }
 
 /* At the file position, which moves on. */
-static ssize_t wrote(struct tz_file *file, ssize_t done)
+static ssize_t wrote(int fd, ssize_t done)
 {
-    if (file && done > 0)
+    struct tz_file *file = done > 0 ? counted(fd) : NULL;
+
+    if (file) {
         tz_file_wrote(file, __atomic_fetch_add(&file->position, (uint64_t)done, __ATOMIC_RELAXED), (uint64_t)done);
+        tz_file_put(file);
+    }
     return done;
 }
 
-static ssize_t wrote_at(struct tz_file *file, ssize_t done, off_t offset)
+static ssize_t wrote_at(int fd, ssize_t done, off_t offset)
 {
-    if (file && done > 0)
+    struct tz_file *file = done > 0 ? counted(fd) : NULL;
+
+    if (file) {
         tz_file_wrote(file, (uint64_t)offset, (uint64_t)done);
+        tz_file_put(file);
+    }
     return done;
 }
 
-static off_t moved(struct tz_file *file, off_t at)
+static off_t moved(int fd, off_t at)
 {
-    if (file && at >= 0)
+    struct tz_file *file = at >= 0 ? counted(fd) : NULL;
+
+    if (file) {
         __atomic_store_n(&file->position, (uint64_t)at, __ATOMIC_RELAXED);
+        tz_file_put(file);
+    }
     return at;
 }
 
@@ -43,22 +55,21 @@ static off_t moved(struct tz_file *file, off_t at)
     }
 
 /* Offset -1 stands for the file position. */
-#define AT_OR_ON (offset == -1 ? wrote(counted(fd), result) : wrote_at(counted(fd), result, offset))
+#define AT_OR_ON (offset == -1 ? wrote(fd, result) : wrote_at(fd, result, offset))
 
-COUNTED(ssize_t, write, (int fd, const void *data, size_t count), (fd, data, count), wrote(counted(fd), result))
-COUNTED(ssize_t, writev, (int fd, const struct iovec *vectors, int count), (fd, vectors, count),
-        wrote(counted(fd), result))
+COUNTED(ssize_t, write, (int fd, const void *data, size_t count), (fd, data, count), wrote(fd, result))
+COUNTED(ssize_t, writev, (int fd, const struct iovec *vectors, int count), (fd, vectors, count), wrote(fd, result))
 COUNTED(ssize_t, pwrite, (int fd, const void *data, size_t count, off_t offset), (fd, data, count, offset),
-        wrote_at(counted(fd), result, offset))
+        wrote_at(fd, result, offset))
 COUNTED(ssize_t, pwrite64, (int fd, const void *data, size_t count, off64_t offset), (fd, data, count, offset),
-        wrote_at(counted(fd), result, offset))
+        wrote_at(fd, result, offset))
 COUNTED(ssize_t, pwritev, (int fd, const struct iovec *vectors, int count, off_t offset), (fd, vectors, count, offset),
-        wrote_at(counted(fd), result, offset))
+        wrote_at(fd, result, offset))
 COUNTED(ssize_t, pwritev64, (int fd, const struct iovec *vectors, int count, off64_t offset),
-        (fd, vectors, count, offset), wrote_at(counted(fd), result, offset))
+        (fd, vectors, count, offset), wrote_at(fd, result, offset))
 COUNTED(ssize_t, pwritev2, (int fd, const struct iovec *vectors, int count, off_t offset, int flags),
         (fd, vectors, count, offset, flags), AT_OR_ON)
 COUNTED(ssize_t, pwritev64v2, (int fd, const struct iovec *vectors, int count, off64_t offset, int flags),
         (fd, vectors, count, offset, flags), AT_OR_ON)
-COUNTED(off_t, lseek, (int fd, off_t offset, int whence), (fd, offset, whence), moved(counted(fd), result))
-COUNTED(off64_t, lseek64, (int fd, off64_t offset, int whence), (fd, offset, whence), moved(counted(fd), result))
+COUNTED(off_t, lseek, (int fd, off_t offset, int whence), (fd, offset, whence), moved(fd, result))
+COUNTED(off64_t, lseek64, (int fd, off64_t offset, int whence), (fd, offset, whence), moved(fd, result))

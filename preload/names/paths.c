@@ -58,6 +58,7 @@ static size_t read_cwd(char *out)
 /* The directory that a relative path starts from, without a slash at its end; its length, 0 when unknown. */
 static size_t read_base(int dirfd, char *out)
 {
+    uint32_t before;
     size_t length;
 
     if (dirfd == AT_FDCWD)
@@ -67,9 +68,10 @@ static size_t read_base(int dirfd, char *out)
     length = tz_files_directory(dirfd, out, TZ_PATH_MAX);
     if (length)
         return length;
+    before = tz_files_replacements();
     length = tz_fd_path(dirfd, out);
     if (length && tz_owner_quick())
-        tz_files_set_directory(dirfd, out, length);
+        tz_files_set_directory(dirfd, out, length, before);
     return length;
 }
 

@@ -5,10 +5,14 @@
 /* Descriptions live in chunks that are never unmapped: a racing reader sees an old one, not a hole. */
 enum { CHUNK = 128, CHUNKS = 4096 };
 
+/* A number of references that none can be added to: the last one was given back, and its key is just being freed. */
+#define ENDING (UINT32_MAX / 2)
+
 struct tz_file **tz_files_table[TZ_FDS_MAX / 1024];
 
 static struct tz_file *chunks[CHUNKS]; /* atomic pointers */
 static uint32_t hint;                  /* atomic: where the last free one was */
+static uint32_t replacements;          /* atomic: of descriptors, by dup2 */
 
 static struct tz_file *take_free(struct tz_file *in)
 {
@@ -52,24 +56,63 @@ static struct tz_file **slot_of(int fd)
     return chunk ? &chunk[fd & 1023] : NULL;
 }
 
+/* A reference to one that has some: it may have become another file's meanwhile. */
+static bool add_reference(struct tz_file *file)
+{
+    uint32_t seen = tz_load(&file->refs);
+
+    while (seen && seen < ENDING)
+        if (__atomic_compare_exchange_n(&file->refs, &seen, seen + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            return true;
+    return false;
+}
+
 void tz_file_put(struct tz_file *file)
 {
-    char *long_key = file->long_key;
-    size_t length = file->key_length;
+    uint32_t seen = tz_load(&file->refs);
 
-    if (__atomic_sub_fetch(&file->refs, 1, __ATOMIC_ACQ_REL) == 0)
-        tz_pages_free(long_key, length + 1);
+    while (!__atomic_compare_exchange_n(&file->refs, &seen, seen == 1 ? ENDING : seen - 1, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE))
+        ;
+    if (seen > 1)
+        return;
+    tz_pages_free(file->long_key, file->key_length + 1);
+    tz_store(&file->refs, 0);
+}
+
+struct tz_file *tz_files_hold(int fd)
+{
+    struct tz_file **slot = tz_files_get(fd) ? slot_of(fd) : NULL, *file;
+
+    while (slot && (file = tz_load(slot)) != NULL) {
+        if (!add_reference(file))
+            continue;
+        if (tz_load(slot) == file)
+            return file;
+        tz_file_put(file);
+    }
+    return NULL;
+}
+
+/* One that a descriptor stood for until now. */
+static void drop(struct tz_file *file)
+{
+    if (!file)
+        return;
+    __atomic_sub_fetch(&file->descriptors, 1, __ATOMIC_ACQ_REL);
+    tz_file_put(file);
 }
 
 struct tz_file *tz_files_open(int fd, uint32_t flags, struct tz_mount *mount, const char *key, size_t length)
 {
-    struct tz_file **slot = slot_of(fd), *file, *old;
+    struct tz_file **slot = slot_of(fd), *file;
 
     file = slot ? allocate() : NULL;
     if (!file)
         return NULL;
-    memset((char *)file + offsetof(struct tz_file, flags), 0,
-           offsetof(struct tz_file, key) - offsetof(struct tz_file, flags));
+    memset((char *)file + offsetof(struct tz_file, descriptors), 0,
+           offsetof(struct tz_file, key) - offsetof(struct tz_file, descriptors));
+    file->descriptors = 1;
     file->flags = flags;
     file->mount = mount;
     file->low = UINT64_MAX;
@@ -84,70 +127,108 @@ struct tz_file *tz_files_open(int fd, uint32_t flags, struct tz_mount *mount, co
     }
     memcpy(file->long_key ? file->long_key : file->key, key, length);
     (file->long_key ? file->long_key : file->key)[length] = '\0';
-    /* An old entry was closed behind our back. */
-    old = __atomic_exchange_n(slot, file, __ATOMIC_ACQ_REL);
-    if (old)
-        tz_file_put(old);
+    add_reference(file);
+    drop(__atomic_exchange_n(slot, file, __ATOMIC_SEQ_CST)); /* an old entry was closed behind our back */
     return file;
 }
 
 void tz_files_share(int fd, struct tz_file *of)
 {
-    struct tz_file **slot = slot_of(fd), *old;
+    struct tz_file **slot = slot_of(fd);
 
-    if (!slot)
+    if (!slot || !add_reference(of))
         return;
-    __atomic_add_fetch(&of->refs, 1, __ATOMIC_ACQ_REL);
-    old = __atomic_exchange_n(slot, of, __ATOMIC_ACQ_REL);
-    if (old)
-        tz_file_put(old);
+    __atomic_add_fetch(&of->descriptors, 1, __ATOMIC_ACQ_REL);
+    drop(__atomic_exchange_n(slot, of, __ATOMIC_ACQ_REL));
 }
 
-struct tz_file *tz_files_take(int fd)
+struct tz_file *tz_files_take(int fd, bool *last)
 {
     struct tz_file **slot = tz_files_get(fd) ? slot_of(fd) : NULL;
+    struct tz_file *file = slot ? __atomic_exchange_n(slot, NULL, __ATOMIC_ACQ_REL) : NULL;
 
-    return slot ? __atomic_exchange_n(slot, NULL, __ATOMIC_ACQ_REL) : NULL;
+    *last = file && __atomic_sub_fetch(&file->descriptors, 1, __ATOMIC_ACQ_REL) == 0;
+    return file;
 }
 
-void tz_files_each(unsigned first, unsigned last, void (*call)(int fd, struct tz_file *file))
+void tz_files_each(unsigned first, unsigned last, void (*call)(int fd))
 {
     if (last >= TZ_FDS_MAX)
         last = TZ_FDS_MAX - 1;
     for (unsigned fd = first; fd <= last; fd++) {
-        struct tz_file *file;
-
-        if (!tz_load(&tz_files_table[fd >> 10])) {
+        if (!tz_load(&tz_files_table[fd >> 10]))
             fd |= 1023;
-            continue;
-        }
-        file = tz_files_get((int)fd);
-        if (file)
-            call((int)fd, file);
+        else if (tz_files_get((int)fd))
+            call((int)fd);
     }
 }
 
 size_t tz_files_directory(int fd, char *out, size_t size)
 {
-    struct tz_file *file = tz_files_get(fd);
+    struct tz_file *file = tz_files_hold(fd);
+    size_t length = 0;
 
-    if (!file || !(file->flags & TZ_FILE_DIRECTORY) || file->key_length >= size)
+    if (!file)
         return 0;
-    memcpy(out, tz_file_key(file), file->key_length);
-    return file->key_length;
+    if ((file->flags & TZ_FILE_DIRECTORY) && file->key_length < size) {
+        length = file->key_length;
+        memcpy(out, tz_file_key(file), length);
+    }
+    tz_file_put(file);
+    return length;
 }
 
-void tz_files_set_directory(int fd, const char *path, size_t length)
+uint32_t tz_files_replacements(void)
 {
-    if (!tz_files_get(fd))
-        tz_files_open(fd, TZ_FILE_DIRECTORY, NULL, path, length);
+    return tz_load(&replacements);
 }
 
-static void mark_inherited(int fd, struct tz_file *file)
+/* Takes out `file` where it still is. */
+static void forget(int fd, struct tz_file *file)
 {
-    (void)fd;
+    struct tz_file **slot = slot_of(fd);
+    struct tz_file *seen = file;
+
+    if (slot && __atomic_compare_exchange_n(slot, &seen, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        drop(file);
+}
+
+void tz_files_set_directory(int fd, const char *path, size_t length, uint32_t before)
+{
+    struct tz_file *file;
+
+    if (tz_files_get(fd))
+        return;
+    file = tz_files_open(fd, TZ_FILE_DIRECTORY, NULL, path, length);
+    if (!file)
+        return;
+    if (__atomic_fetch_add(&replacements, 0, __ATOMIC_SEQ_CST) != before)
+        forget(fd, file);
+    tz_file_put(file);
+}
+
+void tz_files_replaced(int fd)
+{
+    struct tz_file *file;
+
+    __atomic_add_fetch(&replacements, 1, __ATOMIC_SEQ_CST);
+    file = tz_files_hold(fd);
+    if (!file)
+        return;
+    if (file->flags & TZ_FILE_DIRECTORY)
+        forget(fd, file);
+    tz_file_put(file);
+}
+
+static void mark_inherited(int fd)
+{
+    struct tz_file *file = tz_files_hold(fd);
+
+    if (!file)
+        return;
     file->flags |= TZ_FILE_INHERITED;
     file->bytes = file->writes = 0;
+    tz_file_put(file);
 }
 
 void tz_files_forked(void)

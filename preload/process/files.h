@@ -14,9 +14,13 @@ enum tz_file_flags {
     TZ_FILE_ADOPTED = 16,  /* standard output or error, opened by the program before this one */
 };
 
-/* One open file description, shared by the descriptors that dup made of it. Counters are atomic. */
+/*
+ * One open file description, shared by the descriptors that dup made of it. Counters are atomic. Another thread may
+ * close its last descriptor at any moment: whoever reads one holds a reference meanwhile.
+ */
 struct tz_file {
-    uint32_t refs; /* atomic; 0: free */
+    uint32_t refs;        /* atomic: of descriptors and of those who read it; 0: free */
+    uint32_t descriptors; /* atomic */
     uint32_t flags;
     struct tz_mount *mount;
     uint64_t ino; /* 0 when unknown */
@@ -30,8 +34,8 @@ struct tz_file {
 
 extern struct tz_file **tz_files_table[TZ_FDS_MAX / 1024];
 
-/* The file behind a descriptor; NULL for the descriptors that are not followed. */
-static inline struct tz_file *tz_files_get(int fd)
+/* What stands for the file behind a descriptor; NULL for the descriptors that are not followed. */
+static inline const struct tz_file *tz_files_get(int fd)
 {
     struct tz_file **chunk;
 
@@ -41,28 +45,40 @@ static inline struct tz_file *tz_files_get(int fd)
     return tz_likely(!chunk) ? NULL : tz_load(&chunk[fd & 1023]);
 }
 
+/* The file behind a descriptor, with a reference for the caller (tz_file_put); NULL where it is not followed. */
+struct tz_file *tz_files_hold(int fd);
+
 static inline const char *tz_file_key(const struct tz_file *file)
 {
     return file->long_key ? file->long_key : file->key;
 }
 
-/* A new description at `fd`, with one reference; NULL when there is no room. */
+/* A new description at `fd`, with a second reference for the caller; NULL when there is no room. */
 struct tz_file *tz_files_open(int fd, uint32_t flags, struct tz_mount *mount, const char *key, size_t length);
 
-/* `fd` now stands for the same description as `of`. */
+/* `fd` now stands for the same description as `of`, to which the caller has a reference. */
 void tz_files_share(int fd, struct tz_file *of);
 
-/* Takes the descriptor out of the table; the caller has its reference then. */
-struct tz_file *tz_files_take(int fd);
+/* Takes the descriptor out of the table; the caller has its reference then. `last`: no other stands for the file. */
+struct tz_file *tz_files_take(int fd, bool *last);
 
 void tz_file_put(struct tz_file *file);
 
 /* Calls for every followed descriptor in [first, last]. */
-void tz_files_each(unsigned first, unsigned last, void (*call)(int fd, struct tz_file *file));
+void tz_files_each(unsigned first, unsigned last, void (*call)(int fd));
 
 /* The directory that a descriptor stands for: its length, 0 when not known. */
 size_t tz_files_directory(int fd, char *out, size_t size);
-void tz_files_set_directory(int fd, const char *path, size_t length);
+
+/*
+ * What the kernel says that it stands for, asked after tz_files_replacements gave `before`: a dup2 in between may have
+ * made it stand for another.
+ */
+void tz_files_set_directory(int fd, const char *path, size_t length, uint32_t before);
+uint32_t tz_files_replacements(void);
+
+/* dup2 or dup3 has put another file at `fd`: the directory that another thread has just asked for is forgotten. */
+void tz_files_replaced(int fd);
 
 /* Counts `count` bytes written at `offset`. */
 void tz_file_wrote(struct tz_file *file, uint64_t offset, uint64_t count);

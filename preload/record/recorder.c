@@ -127,6 +127,7 @@ void tz_record_open(int fd, const struct tz_where *where, int flags, enum tz_mad
             file->position = st.size;
     }
     file->opened_ns = tz_now_ns();
+    tz_file_put(file);
     if (stream)
         tz_streams_add(stream);
 }
@@ -188,16 +189,19 @@ static void expect(struct tz_file *file, int fd, FILE *stream)
 
 void tz_record_closing(int fd, FILE *stream, struct tz_closing *closing)
 {
-    struct tz_file *file = tz_files_get(fd);
+    struct tz_file *file;
+    bool last;
 
     *closing = (struct tz_closing){0};
-    if (!file || !tz_owner())
+    if (!tz_files_get(fd) || !tz_owner())
+        return;
+    closing->file = file = tz_files_take(fd, &last);
+    if (!file)
         return;
     if (stream)
         expect(file, fd, stream);
-    if (tz_load(&file->refs) == 1 && worth_recording(file))
+    if (last && worth_recording(file))
         closing->record = read_size(fd, file, &closing->size);
-    closing->file = tz_files_take(fd);
 }
 
 void tz_record_closed(struct tz_closing *closing, bool written)
@@ -215,11 +219,10 @@ void tz_record_closed(struct tz_closing *closing, bool written)
     closing->file = NULL;
 }
 
-void tz_record_close(int fd, struct tz_file *file)
+void tz_record_close(int fd)
 {
     struct tz_closing closing;
 
-    (void)file;
     tz_record_closing(fd, NULL, &closing);
     tz_record_closed(&closing, true);
 }
@@ -227,10 +230,12 @@ void tz_record_close(int fd, struct tz_file *file)
 static void expect_at_exit(FILE *stream)
 {
     int fd = fileno(stream);
-    struct tz_file *file = tz_files_get(fd);
+    struct tz_file *file = tz_files_hold(fd);
 
-    if (file)
-        expect(file, fd, stream);
+    if (!file)
+        return;
+    expect(file, fd, stream);
+    tz_file_put(file);
 }
 
 void tz_record_streams(void)

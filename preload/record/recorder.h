@@ -34,7 +34,7 @@ void tz_record_closing(int fd, FILE *stream, struct tz_closing *closing);
 void tz_record_closed(struct tz_closing *closing, bool written);
 
 /* For a descriptor that is, or is as good as, closed already. */
-void tz_record_close(int fd, struct tz_file *file);
+void tz_record_close(int fd);
 
 /* The process ends: what streams still hold is written after the last hook. */
 void tz_record_streams(void);

@@ -112,3 +112,13 @@ os.setxattr(fd, "lustre.lov", bytes.fromhex("{half.hex()}"))
     assert (done.stdout, done.stderr) == ("1 1\n", "")
     assert placed.create("/s").outcome == PARTLY
     assert 6 not in placed.osts("s")[1] and len(placed.osts("s")[1]) == 2
+
+
+def test_a_directory_that_is_replaced_while_threads_make_files_in_it(plain: Any, compiled: Any) -> None:
+    """By dup2, as programs put a new log or another place under a number that all threads know."""
+    done = plain([compiled("replaced.c")], TARAZU_RECORD="full")
+    assert (done.returncode, done.stderr) == (0, "")
+    first, second = ("/".join(["", *[letter * 100] * 4]) for letter in "ab")
+    made = {c.key for c in plain.creates}
+    assert {key.rsplit("/", 1)[0] for key in made} <= {first, second}
+    assert [key for key in made if key.endswith("/last")] == [f"{second}/last"]
