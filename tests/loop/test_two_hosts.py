@@ -35,13 +35,13 @@ for step in 0 1 2; do dd if=/dev/zero of="$2/dump.$step.$rank" bs=1M count=4 sta
 
 
 @pytest.fixture(scope="module")
-def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
+def loop(on_disk: Path) -> Iterator[Loop]:
     run = {"spool_dir": "/dev/shm/tarazu-{uid}", "gather": "auto"}
     changes: Any = {
         "layout": {"stripe_count": "paper", "striping": "raid0", "min_size": 0},
         "run": run,
     }
-    yield from make_loop(tmp_path_factory.mktemp("two") / "tb", changes, clients=2)
+    yield from make_loop(on_disk / "tb", changes, clients=2)
 
 
 def emulated(loop: Loop, client: int) -> dict[str, str]:
@@ -112,10 +112,11 @@ class Two:
 
 
 @pytest.fixture(scope="module")
-def two(loop: Loop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
+def two(loop: Loop, on_disk: Path) -> Iterator[Two]:
     maps = loop.home / "maps"
     maps.mkdir()
-    work = tmp_path_factory.mktemp("hosts")
+    work = on_disk / "hosts"
+    work.mkdir()
     login = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "USER", "LANG")}
     environments = {name: login | emulated(loop, i) for i, name in enumerate(loop.testbed.client_names)}
     with hosts.make_hosts(work, environments, [maps]) as both:
