@@ -6,13 +6,18 @@ import gc
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
 from tests.leftovers import Session
+
+# Threads of a worker's own, on cores that all workers share, wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # How fast examples are made says something of the machine that day, not of the code.
 hypothesis.settings.register_profile(
@@ -29,6 +34,13 @@ def without_ortools(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a site that has not installed `tarazu[scale]`: whoever imports it all the same fails."""
     for name in {"ortools", *(name for name in sys.modules if name.startswith("ortools."))}:
         monkeypatch.setitem(sys.modules, name, None)
+
+
+@pytest.fixture(scope="module")
+def on_disk() -> Iterator[Path]:
+    """A directory that is not in memory, as others may be, and not below /dev/shm."""
+    with tempfile.TemporaryDirectory(prefix="tarazu-test-", dir="/var/tmp") as directory:
+        yield Path(directory)
 
 
 _session: list[Session] = []

@@ -68,7 +68,7 @@ def test_directories_that_are_well(tree: Tree) -> None:
     assert set(verdicts(found).values()) <= {"ok"} and "run.map_dir" in found
 
 
-def test_directories_that_are_not(tree: Tree) -> None:
+def test_directories_that_are_not(tree: Tree, on_disk: Path) -> None:
     (tree.directory / "state").write_text("a file")
     maps = tree.directory / "maps"
     maps.mkdir()
@@ -76,7 +76,7 @@ def test_directories_that_are_not(tree: Tree) -> None:
     left.mkdir()
     boot = durable.BOOT_ID.read_bytes()
     (left / leftovers.LEASE).write_bytes(boot)
-    tree.put("run", gather="none", spool_dir=str(tree.directory / "spools"))
+    tree.put("run", gather="none", spool_dir=str(on_disk / "spools"))
     found = tree.look("directories", "launch")
     assert found["run.state_dir"].verdict == "fail"
     assert found["run.map_dir: left"].verdict == "warn" and left.is_dir()

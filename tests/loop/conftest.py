@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -114,13 +113,6 @@ def loop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     changes = usual | getattr(request.module, "CHANGES", {})
     options = {"clients": getattr(request.module, "CLIENTS", 1), "osss": 1, "osts_per_oss": 35}
     yield from make_loop(tmp_path_factory.mktemp("loop") / "tb", changes, **options)
-
-
-@pytest.fixture(scope="module")
-def on_disk() -> Iterator[Path]:
-    """A directory that is seen where /dev/shm is another one."""
-    with tempfile.TemporaryDirectory(prefix="tarazu-loop-", dir="/var/tmp") as directory:
-        yield Path(directory)
 
 
 @pytest.fixture

@@ -52,15 +52,14 @@ TREE = {f"run{i}/{'deep/' * (i % 2)}f{j}": 1 << 20 for i in range(5) for j in ra
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tree(on_disk: Path) -> Path:
     """200 files of 1 MiB, all holes, in directories of two depths."""
-    top = tmp_path_factory.mktemp("listed")
     for name, size in TREE.items():
-        (top / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
-        with open(top / "tree" / name, "wb") as file:
+        (on_disk / "tree" / name).parent.mkdir(parents=True, exist_ok=True)
+        with open(on_disk / "tree" / name, "wb") as file:
             file.truncate(size)
-    (top / "tree/empty").mkdir()
-    return top
+    (on_disk / "tree/empty").mkdir()
+    return on_disk
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,9 @@ SERIES = [
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("series", SERIES)
-@pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize(("p", "q"), ORDERS)
+@pytest.mark.parametrize(("p", "q", "constant"), [(1, 0, True), (0, 1, False), (2, 0, False), (1, 1, True)])
 def test_no_fit_is_less_likely_than_that_of_statsmodels(
-    series: list[float], constant: bool, p: int, q: int
+    series: list[float], p: int, q: int, constant: bool
 ) -> None:
     statsmodels = pytest.importorskip("statsmodels.tsa.arima.model")
     ours = arma.fit(series, p, q, constant, 3)
