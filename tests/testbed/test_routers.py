@@ -161,7 +161,15 @@ class Rules:
 @pytest.fixture
 def rules(routed: Testbed) -> Iterator[Rules]:
     own = {"routers": "apply"}
-    configure(routed, {"forwarding": own, "run": {"alive_s": 0.1}, "mdsd": {"cpu_limit": 1.0}})
+    configure(
+        routed,
+        {
+            "forwarding": own,
+            "run": {"alive_s": 0.1},
+            "mdsd": {"cpu_limit": 1.0},
+            "allocate": {"solver": "networkx"},
+        },
+    )
     lnetctl(routed.oss_root("oss1"), "udsp", "add", *FOREIGN)
     found = Rules(routed)
     yield found
