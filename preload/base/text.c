@@ -38,12 +38,20 @@ uint64_t tz_read_number(const char **text, unsigned base)
     return tz_number_of(from, (size_t)(*text - from), base);
 }
 
+void tz_fd_link(int fd, char out[TZ_FD_LINK_MAX])
+{
+    static const char directory[] = "/proc/self/fd/";
+
+    memcpy(out, directory, sizeof directory);
+    tz_put_number(out + sizeof directory - 1, (unsigned)fd, 10);
+}
+
 size_t tz_fd_path(int fd, char *out)
 {
-    char link[32] = "/proc/self/fd/";
+    char link[TZ_FD_LINK_MAX];
     ssize_t got;
 
-    tz_put_number(link + strlen(link), (unsigned)fd, 10);
+    tz_fd_link(fd, link);
     got = tz_readlink(link, out, TZ_PATH_MAX);
     if (got <= 0 || got >= TZ_PATH_MAX || out[0] != '/')
         return 0;

@@ -122,14 +122,14 @@ size_t tz_lov_request(const struct tz_layout *layout, const uint16_t *osts, uint
     return head->lcm_size;
 }
 
-size_t tz_lov_deletion(uint32_t id, void *blob, size_t capacity)
+size_t tz_lov_deletion(void *blob, size_t capacity)
 {
     static const struct tz_component any = {.end = LUSTRE_EOF, .pattern = LOV_PATTERN_RAID0};
     static const struct tz_layout layout = {&any, 1, true, false};
     size_t length = tz_lov_request(&layout, NULL, 0, 0, TZ_LISTS_ANYWHERE, blob, capacity);
 
     if (length)
-        ((struct lov_comp_md_v1 *)blob)->lcm_entries[0].lcme_id = id;
+        ((struct lov_comp_md_v1 *)blob)->lcm_entries[0].lcme_flags = LCME_FL_NEG | LCME_FL_INIT;
     return length;
 }
 

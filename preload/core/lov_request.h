@@ -24,7 +24,7 @@ struct tz_layout {
     const struct tz_component *components;
     uint16_t count;
     bool composite;
-    bool shared; /* several processes open the file: it gets its layout before its name */
+    bool shared; /* several processes open the file */
 };
 
 enum tz_request_lists {
@@ -41,8 +41,8 @@ enum tz_request_lists {
 TZ_API size_t tz_lov_request(const struct tz_layout *layout, const uint16_t *osts, uint32_t ost_count, uint16_t from,
                              enum tz_request_lists lists, void *blob, size_t capacity);
 
-/* The blob of lustre.lov.del for one component. */
-size_t tz_lov_deletion(uint32_t id, void *blob, size_t capacity);
+/* The blob of lustre.lov.del for all components without objects. */
+size_t tz_lov_deletion(void *blob, size_t capacity);
 
 enum tz_lov_verdict {
     TZ_LOV_AS_ASKED,

@@ -7,7 +7,7 @@
 int tz_place_open(struct tz_create *create, const struct tz_plan *plan);
 
 /*
- * A file that was not made by tz_place_open is open at `fd`. Who can write to it never gets a descriptor of a file
- * without layout, where the first write would fail: it gets one, or its maker is waited for.
+ * A file that was not made by tz_place_open is open at `fd`, maybe a planned one that somebody is just making: who can
+ * write to it gets one whose late components have their objects.
  */
 void tz_place_opened(struct tz_create *create, int fd);

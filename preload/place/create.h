@@ -67,12 +67,3 @@ int tz_call_open(const struct tz_call *call, int flags);
 
 /* The mkdir call of the application. */
 int tz_call_mkdir(const struct tz_call *call);
-
-/* Do two descriptors stand for one file? `st` is the first one's. */
-bool tz_is_same(int fd, int other, struct tz_stat *st);
-
-/*
- * Opens the file behind `fd` again by the call's name, without the flag that leaves it without a layout, and puts it
- * where `fd` was. The descriptor to go on with; -1 when that is refused, or another file has the name: `fd` is open.
- */
-int tz_call_reopen(const struct tz_call *call, int fd);

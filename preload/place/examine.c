@@ -31,15 +31,3 @@ enum tz_standing tz_examine(struct tz_create *c, const struct tz_plan *plan, enu
         return is_cut_short(c, plan) ? TZ_TAIL_MISSING : TZ_OTHERS_LAYOUT;
     return verdict == TZ_LOV_LATE ? TZ_OBJECTS_MISSING : TZ_AS_ASKED;
 }
-
-void tz_fall_back(struct tz_create *c, const struct tz_plan *plan, enum tz_standing standing, int fd)
-{
-    c->outcome = TZ_PARTLY;
-    if (standing == TZ_TAIL_MISSING) {
-        c->refusal = (uint16_t)tz_layout_add_tail(fd, c, plan, c->late);
-        tz_layout_instantiate(fd, &plan->layout);
-        tz_layout_read(fd, c);
-    } else if (c->late > 0) { /* the first component has its objects, or the file could not be written to */
-        c->refusal = (uint16_t)tz_layout_replace_tail(fd, c, plan, c->late);
-    }
-}

@@ -17,6 +17,3 @@ enum tz_standing {
  * says which component is late. The outcome stays where there is no layout to be read.
  */
 enum tz_standing tz_examine(struct tz_create *create, const struct tz_plan *plan, enum tz_request_lists lists, int fd);
-
-/* Lists of late components are given up: they get start hints, which fall back to other OSTs by themselves. */
-void tz_fall_back(struct tz_create *create, const struct tz_plan *plan, enum tz_standing standing, int fd);

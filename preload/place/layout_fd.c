@@ -1,31 +1,41 @@
 /* A layout on an open descriptor: set, read back, make its objects, replace what the MDS did not make. */
 #include "place/layout_fd.h"
 #include "base/rawsys.h"
-#include "core/lov.h"
+#include "base/text.h"
 
 #include <sys/resource.h>
 #include <sys/xattr.h>
 
 enum { KEEP_SIZE = 1 };
 
+static size_t ask(const struct tz_plan *plan, enum tz_request_lists lists, struct tz_scratch *scratch)
+{
+    return tz_lov_request(&plan->layout, plan->row.osts, plan->row.ost_count, 0, lists, scratch->request,
+                          sizeof scratch->request);
+}
+
 int tz_layout_set(int fd, const struct tz_plan *plan, enum tz_request_lists lists, struct tz_scratch *scratch)
 {
-    size_t length = tz_lov_request(&plan->layout, plan->row.osts, plan->row.ost_count, 0, lists, scratch->request,
-                                   sizeof scratch->request);
+    size_t length = ask(plan, lists, scratch);
 
     if (length == 0)
         return EINVAL;
-    if (plan->layout.composite)
-        return fsetxattr(fd, XATTR_LUSTRE_LOV, scratch->request, length, 0) ? errno : 0;
-    return ioctl(fd, LL_IOC_LOV_SETSTRIPE, scratch->request) ? errno : 0;
+    return fsetxattr(fd, XATTR_LUSTRE_LOV, scratch->request, length, 0) ? errno : 0;
 }
 
-int tz_layout_set_default(int fd, struct tz_scratch *scratch)
+void tz_layout_offer(int named, const struct tz_plan *plan, enum tz_request_lists lists, struct tz_scratch *scratch)
 {
-    static const struct tz_component whole = {.end = LUSTRE_EOF};
-    static const struct tz_plan plan = {.layout = {.components = &whole, .count = 1}};
+    struct tz_stat st;
+    size_t length;
+    char link[TZ_FD_LINK_MAX];
 
-    return tz_layout_set(fd, &plan, TZ_LISTS_ANYWHERE, scratch);
+    tz_fd_link(named, link);
+    /* Of a directory the same call would set the default. */
+    if (tz_look(named, &st) || !S_ISREG(st.mode) || getxattr(link, XATTR_LUSTRE_LOV, NULL, 0) >= 0 || errno != ENODATA)
+        return;
+    length = ask(plan, lists, scratch);
+    if (length)
+        setxattr(link, XATTR_LUSTRE_LOV, scratch->request, length, 0);
 }
 
 int tz_layout_missing(int fd)
@@ -90,27 +100,11 @@ int tz_layout_instantiate(int fd, const struct tz_layout *layout)
     return tz_layout_can_instantiate(layout) ? reserve(fd, tz_layout_last_list(layout)->start) : EFBIG;
 }
 
-/*
- * Takes away the last components, as they were read, that have no objects. By their numbers: what another process has
- * put in their place has others, and stays.
- */
-static int delete_late(int fd, struct tz_create *create)
+int tz_layout_delete_late(int fd, struct tz_scratch *scratch)
 {
-    struct tz_scratch *scratch = create->scratch;
-    struct tz_lov_entry last;
-    struct tz_lov lov;
-    size_t length;
+    size_t length = tz_lov_deletion(scratch->request, sizeof scratch->request);
 
-    if (tz_lov_check(scratch->lov, create->lov_length, &lov))
-        return EINVAL;
-    for (uint32_t left = lov.entries; left > 1; left--) {
-        if (tz_lov_entry(scratch->lov, create->lov_length, left - 1, &last) || (last.flags & LCME_FL_INIT))
-            break;
-        length = tz_lov_deletion(last.id, scratch->request, sizeof scratch->request);
-        if (fsetxattr(fd, XATTR_LUSTRE_LOV ".del", scratch->request, length, 0))
-            return errno;
-    }
-    return 0;
+    return fsetxattr(fd, XATTR_LUSTRE_LOV ".del", scratch->request, length, 0) ? errno : 0;
 }
 
 static int add_tail(int fd, struct tz_scratch *scratch, const struct tz_plan *plan, uint16_t from,
@@ -137,50 +131,18 @@ static int add_plain(int fd, struct tz_scratch *scratch, const struct tz_plan *p
     return add_tail(fd, scratch, &plain, 0, TZ_LISTS_ANYWHERE);
 }
 
-/* The components from `from` or a later one on, whichever follows what the file has, with start hints. */
-int tz_layout_add_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from)
+int tz_layout_add_tail(int fd, struct tz_scratch *scratch, const struct tz_plan *plan, uint16_t from)
 {
     int rc = EINVAL;
 
     for (uint16_t i = from; i < plan->layout.count; i++)
-        if (add_tail(fd, create->scratch, plan, i, TZ_LISTS_NONE) == 0 ||
-            add_tail(fd, create->scratch, plan, i, TZ_LISTS_ANYWHERE) == 0)
+        if (add_tail(fd, scratch, plan, i, TZ_LISTS_NONE) == 0 ||
+            add_tail(fd, scratch, plan, i, TZ_LISTS_ANYWHERE) == 0)
             return 0;
     for (uint16_t i = from; i < plan->layout.count; i++) {
-        rc = add_plain(fd, create->scratch, plan, i);
+        rc = add_plain(fd, scratch, plan, i);
         if (rc == 0)
             return 0;
-    }
-    return rc;
-}
-
-static bool is_whole(const struct tz_create *create)
-{
-    struct tz_lov_entry last;
-    struct tz_lov lov;
-
-    return tz_lov_check(create->scratch->lov, create->lov_length, &lov) == 0 && lov.entries > 0 &&
-           tz_lov_entry(create->scratch->lov, create->lov_length, lov.entries - 1, &last) == 0 &&
-           last.end == LUSTRE_EOF;
-}
-
-/*
- * Components from `from` on, as they were read, get start hints, which fall back to other OSTs by themselves. Others
- * may have written meanwhile, or replaced them too: what has objects stays, and so does what is new.
- */
-int tz_layout_replace_tail(int fd, struct tz_create *create, const struct tz_plan *plan, uint16_t from)
-{
-    int rc = 0;
-
-    /* Several processes may find that the maker is gone: what has its objects none of them takes away again. */
-    for (int i = 0; i < 8; i++) {
-        if (i == 0)
-            rc = delete_late(fd, create);
-        rc = rc ? rc : tz_layout_add_tail(fd, create, plan, from);
-        tz_layout_instantiate(fd, &plan->layout);
-        if (tz_layout_read(fd, create) || is_whole(create))
-            return rc;
-        rc = 0;
     }
     return rc;
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ import os, signal, sys
 top, how = sys.argv[1:]
 names = [f"{{top}}/shared.{{i}}" for i in range({FILES})]
 end = 96 << 20
-if how == "own" or os.fork():
+if os.fork():
     for name in names:
         fd = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
         os.pwrite(fd, b"made", end)
@@ -63,34 +62,3 @@ def test_a_second_process_without_the_library_writes_to_files_that_are_placed(
             assert path.stat().st_size == (96 << 20) + 4 and path.stat().st_nlink == 1
     assert [p.name for p in loop.mount().iterdir() if p.name.startswith(".")] == []
     loop.clear()
-
-
-@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
-def test_the_leader_removes_the_name_that_a_killed_process_left(seen: tuple[Loop, Path]) -> None:
-    loop, script = seen
-    killed = [
-        "strace",
-        "-f",
-        "-qq",
-        "-o",
-        "/dev/null",
-        "-e",
-        "trace=linkat",
-        "-e",
-        "inject=linkat:signal=KILL",
-    ]
-    argv = [
-        "run",
-        "--app",
-        "shared",
-        "--mode",
-        "place",
-        "--",
-        *killed,
-        "python3",
-        script,
-        loop.mount(),
-        "own",
-    ]
-    assert loop.tarazu(*argv).returncode == -9
-    assert [p.name for p in loop.mount().iterdir()] == []

@@ -366,7 +366,7 @@ def shared_bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Testbed]:
     bed = up(
         directory, osss=4, osts_per_oss=2, clients=1, interval_s=60, sparse=False, pools={"flash": [1, 2, 3]}
     )
-    for parent in (bed.directory, *list(bed.directory.parents)[:3]):
+    for parent in (bed.directory, *list(bed.directory.parents)[:4]):
         parent.chmod(parent.stat().st_mode | 0o011)
     yield bed
     assert bed.crashed() is None

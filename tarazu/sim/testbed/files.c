@@ -16,7 +16,7 @@
 struct fd_entry {
     uint64_t ino, covered;
     uint32_t epoch;
-    uint8_t inside, delayed;
+    uint8_t inside, delayed, moved; /* moved: what is open here is open at another number as well */
 };
 
 static struct fd_entry table[FDS];
@@ -88,21 +88,23 @@ static struct fd_entry *entry_of(int fd, const struct stat *st)
     struct fd_entry *entry = fd < FDS ? &table[fd] : &beyond;
 
     if (fd >= FDS || entry->ino != st->st_ino || entry->epoch != tb_state->epoch + 1) {
-        bool delayed = fd < FDS && entry->ino == st->st_ino && entry->delayed;
+        struct fd_entry before = fd < FDS && entry->ino == st->st_ino ? *entry : (struct fd_entry){0};
 
-        *entry = (struct fd_entry){.ino = st->st_ino, .epoch = tb_state->epoch + 1, .delayed = delayed};
+        *entry = (struct fd_entry){
+            .ino = st->st_ino, .epoch = tb_state->epoch + 1, .delayed = before.delayed, .moved = before.moved};
         entry->inside = link_in_mount(fd);
     }
     return entry;
 }
 
 /*
- * After a successful open. Creating opens and opens for writing make the default layout, unless it was to wait, or this
- * client has a handle of the file already: then nobody asks the MDS, and writes fail until the layout is there.
+ * After a successful open. One for writing makes the default layout, also of a file that another one has created; not
+ * where the layout was to wait, or where this client has a handle for writing already that waits for one: then nobody
+ * asks the MDS, and writes fail until the layout is there. A handle for reading is lent to readers alone.
  */
 int fd_opened(int fd, int flags, bool delayed)
 {
-    bool wants = (flags & O_ACCMODE) != O_RDONLY || (flags & O_CREAT);
+    bool wants = (flags & O_ACCMODE) != O_RDONLY;
     struct stat st;
     int saved = errno, rc = 0;
 
@@ -115,7 +117,7 @@ int fd_opened(int fd, int flags, bool delayed)
             table[fd].ino = 0;
         entry = entry_of(fd, &st);
         if (delayed)
-            handle_hold(fd, (flags & O_ACCMODE) != O_RDONLY);
+            handle_hold(fd);
         else if (layout_get(fd, NULL, 0) == -ENODATA && handle_of_client(fd))
             delayed = true;
         else
@@ -137,6 +139,16 @@ bool fd_managed(int fd, struct stat *st)
     return managed;
 }
 
+/* Of a managed descriptor: whether it was said to be moved; and from now on it is. */
+bool fd_moved(int fd, const struct stat *st, bool now)
+{
+    struct fd_entry *entry = entry_of(fd, st);
+    bool before = entry->moved;
+
+    entry->moved |= now;
+    return before;
+}
+
 /* Before data reach `end`. Returns 0 or the negative errno that the application sees. */
 int fd_cover(int fd, const struct stat *st, uint64_t end, bool truncate)
 {
@@ -146,6 +158,10 @@ int fd_cover(int fd, const struct stat *st, uint64_t end, bool truncate)
     if (end <= entry->covered && !(truncate && end == entry->covered))
         return 0;
     rc = layout_cover(fd, end, truncate, &entry->covered);
+    if (rc == 0 && entry->delayed) { /* it was set after this descriptor was opened */
+        tb_request(TO_MDS_LAYOUT, 1);
+        entry->delayed = false;
+    }
     if (rc == -ENODATA && st->st_nlink == 0)
         rc = 0;
     if (rc == -ENODATA && entry->delayed) {
@@ -180,7 +196,6 @@ void fd_closing(int fd)
         return;
     if (table[fd].inside && fstat(fd, &st) == 0 && st.st_ino == table[fd].ino && st.st_size > 0)
         fd_cover(fd, &st, st.st_size, false);
-    table[fd].ino = 0;
-    table[fd].delayed = 0;
+    table[fd] = (struct fd_entry){0};
     errno = saved;
 }

@@ -1,4 +1,4 @@
-/* The open handle that a client has of a file whose layout is to come. */
+/* The open handle for writing that a client has of a file whose layout is to come. */
 #include "tb.h"
 
 #include <errno.h>
@@ -17,9 +17,9 @@ static struct flock lock_of(short type, bool any)
     return (struct flock){.l_type = type, .l_start = client + (any ? 0 : getpid()), .l_len = any ? 1ll << 32 : 1};
 }
 
-void handle_hold(int fd, bool writes)
+void handle_hold(int fd)
 {
-    struct flock lock = lock_of(writes ? F_WRLCK : F_RDLCK, false);
+    struct flock lock = lock_of(F_WRLCK, false);
 
     syscall(SYS_fcntl, fd, F_OFD_SETLK, &lock);
 }

@@ -58,6 +58,7 @@ static int open_reaches(int dirfd, const char *path, uint32_t *mdt)
 static int open_at(int dirfd, const char *path, int flags, mode_t mode)
 {
     bool delayed = (flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE, began, fresh;
+    struct stat st;
     uint32_t mdt;
     int fd, rc;
 
@@ -80,13 +81,15 @@ static int open_at(int dirfd, const char *path, int flags, mode_t mode)
     fd = NEXT(openat64)(dirfd, path, flags, mode);
     rc = fd < 0 ? 0 : fd_opened(fd, flags, delayed);
     if (rc) { /* the MDS found no OST: then the file was not created either */
-        struct stat st;
-
-        if ((flags & O_CREAT) && fstat(fd, &st) == 0 && st.st_size == 0 && st.st_nlink == 1)
+        if (fresh && fstat(fd, &st) == 0 && st.st_size == 0 && st.st_nlink == 1)
             NEXT(unlinkat)(dirfd, path, 0);
         NEXT(close)(fd);
         errno = -rc;
         fd = -1;
+    }
+    if (fd >= 0 && mdt == TB_MAX_MDTS && fd_in_mount(fd, &st)) { /* by a link in /proc */
+        mdt = place_of_fd(fd);
+        tb_request(TO_MDS_OPEN, 1);
     }
     open_ends(began, fd >= 0, fresh, mdt);
     return fd;
@@ -280,16 +283,33 @@ FOPEN_HOOK(fopen64, (const char *path, const char *mode), , (path, mode))
 FOPEN_HOOK(freopen, (const char *path, const char *mode, FILE *stream), stream_closing(stream), (path, mode, stream))
 FOPEN_HOOK(freopen64, (const char *path, const char *mode, FILE *stream), stream_closing(stream), (path, mode, stream))
 
-PUBLIC int close(int fd)
+static void count_close(int fd)
 {
     struct stat st;
 
-    if (fd_managed(fd, &st)) {
+    if (fd_managed(fd, &st) && !fd_moved(fd, &st, false) && !(syscall(SYS_fcntl, fd, F_GETFL) & O_PATH)) {
         tb_request(TO_MDS_CLOSE, 1);
         mdt_count(place_of_fd(fd), MD_CLOSE, 1);
     }
     fd_closing(fd);
+}
+
+PUBLIC int close(int fd)
+{
+    count_close(fd);
     return NEXT(close)(fd);
+}
+
+/* A file that is moved is closed but once. Not dup2, by which shells put aside and bring back what stays open. */
+PUBLIC int dup3(int from, int to, int flags)
+{
+    struct stat st;
+
+    if (from != to)
+        count_close(to);
+    if (fd_managed(from, &st))
+        fd_moved(from, &st, true);
+    return NEXT(dup3)(from, to, flags);
 }
 
 PUBLIC int fclose(FILE *stream)

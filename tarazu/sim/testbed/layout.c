@@ -78,21 +78,21 @@ int layout_set(int fd, const struct stat *st, const void *data, size_t size, enu
         return rc;
     tb_lock();
     rc = sidecar_load(fd, other);
-    if (rc != -ENODATA) {
-        rc = rc ? rc : via == VIA_IOCTL ? -EEXIST : 0; /* fsetxattr ignores it silently */
+    if (rc && rc != -ENODATA)
+        goto out;
+    /* The client opens the file by its intent and releases that again. */
+    tb_request(TO_MDS_OPEN, 1);
+    tb_request(TO_MDS_CLOSE, 1);
+    if (rc == 0) {
+        rc = via == VIA_IOCTL ? -EEXIST : 0; /* fsetxattr ignores it silently */
         goto out;
     }
     rc = blob_decode(data, size, layout, BLOB_USER);
     if (rc)
         goto out;
-    /*
-     * The client opens the file by its intent and releases that again, and gives up the lock that it has had since the
-     * file was made; the layout, and for a write the file's privileges, it fetches when it next needs them.
-     */
-    tb_request(TO_MDS_OPEN, 1);
-    tb_request(TO_MDS_CLOSE, 1);
+    /* It gives up the lock that it has had since the file was made; the file's privileges it fetches at the next write,
+     * and the layout where a descriptor was opened before. */
     tb_request(TO_MDS_CANCEL, 1);
-    tb_request(TO_MDS_LAYOUT, 1);
     tb_request(TO_MDS_GETXATTR, 1);
     if (sidecar_default_for(fd, other) == 0 && other->comp[0].pool[0])
         pool = other->comp[0].pool;

@@ -160,7 +160,7 @@ void mdt_count(uint32_t mdt, enum tb_md op, int64_t times)
     uint32_t client = tb_client();
     int64_t sign = op == MD_UNLINK || op == MD_RMDIR ? -1 : 1;
 
-    if (mdt >= tb_state->n_mdts || times <= 0)
+    if (!tb_state || mdt >= tb_state->n_mdts || times <= 0)
         return;
     client = client <= TB_MAX_MDT_CLIENTS ? client : 0;
     __atomic_add_fetch(&tb_state->mdt[mdt].done[client][op], times, __ATOMIC_RELAXED);

@@ -237,7 +237,7 @@ int sidecar_inherit(int fd);
 struct tb_layout *layout_scratch(unsigned slot); /* under the lock */
 
 /* handle.c */
-void handle_hold(int fd, bool writes);
+void handle_hold(int fd);
 void handle_forget(int fd);
 bool handle_of_client(int fd);
 
@@ -246,6 +246,7 @@ bool fd_in_mount(int fd, struct stat *st);
 bool path_in_mount(int dirfd, const char *path, bool parent);
 int fd_opened(int fd, int flags, bool delayed);
 bool fd_managed(int fd, struct stat *st);
+bool fd_moved(int fd, const struct stat *st, bool now);
 int fd_cover(int fd, const struct stat *st, uint64_t end, bool truncate);
 void fd_closing(int fd);
 void fd_wait(int fd, uint64_t from, uint64_t to);
