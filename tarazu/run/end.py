@@ -43,15 +43,11 @@ def finish(step: Step, status: int, started_s: float) -> None:
     planned = any(plans.planned_files for plans in step.plans) and step.mode == "place"
     if not (paths or problem or stopped or planned) and step.directories.spool:
         give_back(step, step.schedules)  # nothing of it was to be recorded
-        if status:
-            _sweep(step)
         return
     runs, damaged = _parse(step, paths, problem, status, started_s)
     runs = [not_placed.decided(step, run, stopped) for run in runs]
     used = [run for run in runs if run.files or run.directories]
     unseen = not_placed.unseen(step, runs, stopped) if step.mode == "place" else []
-    if status or any(run.unended for run in runs):
-        _sweep(step, used)
     give_back(step, step.schedules.keys() - {run.step.fs_name for run in used}, unseen)
     if not (used or damaged or stopped or unseen) and step.directories.spool:
         return
@@ -60,13 +56,6 @@ def finish(step: Step, status: int, started_s: float) -> None:
     append_line(step.state_dir / "jobs.log", summary)
     for run in used:
         step.problems.guard(_remember, step, run)
-
-
-def _sweep(step: Step, runs: Sequence[RunRecord] = ()) -> None:
-    """A process was killed, maybe between the two names of a shared file."""
-    if step.maps:
-        shared = [(run.step.fs_name, file.key) for run in runs for file in run.files if file.shared]
-        step.problems.guard(step.maps.sweep, step.mounts, shared)
 
 
 def give_back(step: Step, fs_names: Iterable[str], unseen: Sequence[NotPlacedFiles] = ()) -> None:

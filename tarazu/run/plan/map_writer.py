@@ -6,16 +6,12 @@ and the other file systems' rows, in force.
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import os
-import posixpath
 import threading
-from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
-from tarazu.stats.client import Mount
 from tarazu.store import control, placement_map
 
 MAPS_KEPT = 2
@@ -39,8 +35,6 @@ class MapWriter:
         self._parts: dict[str, _MapPart] = {}
         """File system → what the current map holds of it."""
         self._hash_key = os.urandom(16)
-        self._shared: set[tuple[str, str]] = set()
-        """(file system, directory below its root) of every shared file that a map held."""
         self._lock = threading.Lock()
 
     def put(
@@ -68,27 +62,6 @@ class MapWriter:
                 directories=[row for part in parts.values() for row in part.directories],
             )
             self._parts, self.generation = parts, generation
-            self._shared |= {(fs_name, posixpath.dirname(row.name.key)) for row in rows if row.shared}
             control.announce(self.directory, generation)
             (self.directory / f"map.{generation - MAPS_KEPT}").unlink(missing_ok=True)
         return generation
-
-    def sweep(self, mounts: Iterable[Mount], made: Iterable[tuple[str, str]] = ()) -> list[str]:
-        """Remove the names that killed processes of this step left beside shared files (docs/formats.md, "Names of
-        files that are being made"); their paths. `made`: (file system, key) of shared files that it made elsewhere.
-        """
-        from tarazu.native import hash_exact
-
-        start = f".tarazu-{hash_exact(self._hash_key, '', ''):016x}-"
-        directories = self._shared | {(fs_name, posixpath.dirname(key)) for fs_name, key in made}
-        gone = []
-        for mount, (fs_name, below) in itertools.product(mounts, directories):
-            top = mount.subdirectory or "/"
-            if fs_name != mount.fs_name or not PurePosixPath(below).is_relative_to(top):
-                continue
-            here = Path(mount.path) / PurePosixPath(below).relative_to(top)
-            with contextlib.suppress(OSError), os.scandir(here) as entries:
-                for path in [entry.path for entry in entries if entry.name.startswith(start)]:
-                    os.unlink(path)
-                    gone.append(path)
-        return gone
