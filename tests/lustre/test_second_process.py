@@ -1,7 +1,7 @@
 """A second process opens files by name while the first is making them: no write of either may fail or be lost.
 
-Between its creation and its layout a file has none, and Lustre gives a second process of the same client the client's
-own open handle: its first write fails with EBADF, whatever library it has or has not. $TARAZU_LUSTRE_FILES files each
+A file that is open for writing and has no layout lends that handle to each process of the same client that opens it for
+writing, and there the first write fails with EBADF, whatever library it has or has not. $TARAZU_LUSTRE_FILES files each
 (200). $TARAZU_LUSTRE_OTHER, a command such as `ssh client2`, runs the second process on another node.
 """
 
@@ -12,6 +12,8 @@ import shlex
 import shutil
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ import pytest
 pytestmark = pytest.mark.lustre
 LustreMount = Any
 
+PROCESSES = 12
 FILES = int(os.environ.get("TARAZU_LUSTRE_FILES", "200"))
 OTHER = shlex.split(os.environ.get("TARAZU_LUSTRE_OTHER", ""))
 PLACES = (0, 9 << 20, 2 << 20)
@@ -70,8 +73,21 @@ for i in range(count):
 print(failed)
 """
 )
+READER = (
+    COMMON
+    + """
+for i in range(count):
+    fd = get(i, os.O_RDONLY)
+    end = time.time() + 60
+    while os.pread(fd, 1000, places[0]) != b"a" * 1000 and time.time() < end: pass
+    if time.time() >= end: failed.append((i, "nothing to read"))
+    os.close(fd)
+print(failed)
+"""
+)
 TOGETHER = {
     "a-poller": (MAKER, POLLER),
+    "a-reader": (MAKER, READER),
     "creators": (CREATOR, CREATOR, CREATOR),
     "losers": (LOSER, LOSER, LOSER),
 }
@@ -101,67 +117,73 @@ def together(lustre: LustreMount, how: str, start_second: Any, **extra: str) -> 
             output, errors = process.communicate(timeout=900)
         assert (process.returncode, errors) == (0, "")
         said.append(output.strip())
-    expected = bytearray(max(PLACES) + 1000)
-    for who, at in enumerate(PLACES[: len(words)]):
+    writers = [(who, PLACES[who]) for who, source in enumerate(TOGETHER[how]) if source is not READER]
+    expected = bytearray(max(at for _, at in writers) + 1000)
+    for who, at in writers:
         expected[at : at + 1000] = bytes([97 + who]) * 1000
     return said, [i for i in range(FILES) if (lustre.directory / f"shared.{i}").read_bytes() != expected]
 
 
 def check(lustre: LustreMount, said: list[str], damaged: list[int]) -> None:
     assert set(said) == {"[]"} and damaged == []
-    left = [path.name for path in lustre.directory.iterdir() if path.name.startswith(".tarazu-")]
-    assert left == []
+
+
+@pytest.mark.parametrize("second", ["place", "observe", "without"])
+@pytest.mark.parametrize("composite", [False, True], ids=["plain", "progressive"])
+@pytest.mark.parametrize("how", list(TOGETHER))
+def test_a_second_process_of_the_node(lustre: LustreMount, how: str, composite: bool, second: str) -> None:
+    """Under the library, placing or only observing, and without it."""
+    rows(lustre, composite, shared=False)
+
+    def start(argv: list[str], **extra: str) -> subprocess.Popen[str]:
+        if second == "without":
+            return lustre.start(argv, preload=False, **extra)
+        return lustre.start(argv, **{**extra, "TARAZU_MODE": second})
+
+    check(lustre, *together(lustre, how, start))
 
 
 @pytest.mark.parametrize("apply", ["direct", "llapi"])
 @pytest.mark.parametrize("composite", [False, True], ids=["plain", "progressive"])
-@pytest.mark.parametrize("how", list(TOGETHER))
-def test_files_that_are_known_to_be_shared(
-    lustre: LustreMount, how: str, composite: bool, apply: str
+def test_many_processes_open_new_files_at_the_same_moment(
+    lustre: LustreMount, composite: bool, apply: str
 ) -> None:
-    """They get their name when they are complete: also who has no library meets no half-made file."""
-    rows(lustre, composite, shared=True)
-
-    def without(argv: list[str], **extra: str) -> subprocess.Popen[str]:
-        return lustre.start(argv, preload=False, **extra)
-
-    for start in (lustre.start, without):
-        for path in lustre.directory.glob("shared.*"):
-            path.unlink()
-        check(lustre, *together(lustre, how, start, TARAZU_APPLY=apply))
-
-
-@pytest.mark.parametrize("mode", ["place", "observe"])
-@pytest.mark.parametrize("composite", [False, True], ids=["plain", "progressive"])
-@pytest.mark.parametrize("how", list(TOGETHER))
-def test_files_that_nobody_knows_to_be_shared(
-    lustre: LustreMount, how: str, composite: bool, mode: str
-) -> None:
-    """A process under the library is given no file without layout, whether it places files itself or only observes."""
-    rows(lustre, composite, shared=False)
-
-    def second(argv: list[str], **extra: str) -> subprocess.Popen[str]:
-        return lustre.start(argv, **{**extra, "TARAZU_MODE": mode})
-
-    check(lustre, *together(lustre, how, second))
-
-
-@pytest.mark.skipif(not OTHER, reason="TARAZU_LUSTRE_OTHER names no command that runs on another node")
-@pytest.mark.parametrize("preload", [False, True], ids=["without", "with"])
-@pytest.mark.parametrize("shared", [False, True], ids=["unknown", "shared"])
-@pytest.mark.parametrize("composite", [False, True], ids=["plain", "progressive"])
-@pytest.mark.parametrize("how", list(TOGETHER))
-def test_a_second_process_on_another_node(
-    lustre: LustreMount, how: str, composite: bool, shared: bool, preload: bool
-) -> None:
-    if lustre.user:
+    """All files have the planned layout, and all that was written."""
+    if OTHER and lustre.user:
         pytest.skip("the command runs as whoever runs the tests")
-    rows(lustre, composite, shared)
+    rows(lustre, composite, shared=True)
+    when = str(time.time() + float(os.environ.get("TARAZU_LUSTRE_START_S", "2")))
+    places = [i << 20 for i in range(PROCESSES)]
+    words = [
+        [lustre.interpreter, "-c", CREATOR, str(FILES), str(who), when, ",".join(map(str, places))]
+        for who in range(PROCESSES)
+    ]
+    with elsewhere(lustre, preload=True) as there:
+        running = [
+            (there if there and who % 2 else lustre.start)(argv, TARAZU_APPLY=apply)
+            for who, argv in enumerate(words)
+        ]
+        for process in running:
+            with process:
+                assert process.communicate(timeout=900) == ("[]\n", "")
+    wanted = [tuple(osts) for osts in lustre.three()[1]] if composite else [lustre.some(3)]
+    for i in range(FILES):
+        assert lustre.layout_of(f"shared.{i}") == wanted, i
+        data = (lustre.directory / f"shared.{i}").read_bytes()
+        assert all(data[at : at + 1000] == bytes([97 + who]) * 1000 for who, at in enumerate(places)), i
+
+
+@contextmanager
+def elsewhere(lustre: LustreMount, preload: bool) -> Iterator[Any]:
+    """Starts a process on the other node, in the same directory and with the same map; None: there is no other."""
+    if not OTHER:
+        yield None
+        return
     there = lustre.directory / "of-the-other-node"
     shutil.copytree(lustre.map_directory, there / "maps")
     library = shutil.copy(lustre.library, there)
 
-    def second(argv: list[str], **extra: str) -> subprocess.Popen[str]:
+    def start(argv: list[str], **extra: str) -> subprocess.Popen[str]:
         settings = {
             "TARAZU_MODE": "place",
             "TARAZU_MAP": str(there / "maps"),
@@ -177,6 +199,21 @@ def test_a_second_process_on_another_node(
         )  # fmt: skip
 
     try:
-        check(lustre, *together(lustre, how, second))
+        yield start
     finally:
         shutil.rmtree(there)
+
+
+@pytest.mark.skipif(not OTHER, reason="TARAZU_LUSTRE_OTHER names no command that runs on another node")
+@pytest.mark.parametrize("preload", [False, True], ids=["without", "with"])
+@pytest.mark.parametrize("shared", [False, True], ids=["unknown", "shared"])
+@pytest.mark.parametrize("composite", [False, True], ids=["plain", "progressive"])
+@pytest.mark.parametrize("how", list(TOGETHER))
+def test_a_second_process_on_another_node(
+    lustre: LustreMount, how: str, composite: bool, shared: bool, preload: bool
+) -> None:
+    if lustre.user:
+        pytest.skip("the command runs as whoever runs the tests")
+    rows(lustre, composite, shared)
+    with elsewhere(lustre, preload) as start:
+        check(lustre, *together(lustre, how, start))
