@@ -1,23 +1,20 @@
-/* Private zeroed memory, never from malloc: hooks run inside of it. */
+/*
+ * Memory, never from malloc: hooks run inside of it. Where the process may have only so much (`ulimit -v`, `-d`, as
+ * batch systems set), all of it together is a 64th of that at most.
+ */
 #pragma once
 
 #include "tz.h"
 
 #include <sys/mman.h>
 
-/* NULL when there is none. */
-static inline void *tz_pages(size_t size)
-{
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+/* Private, and zeroed. NULL when there is none. */
+void *tz_pages(size_t size);
 
-    return p == MAP_FAILED ? NULL : p;
-}
+/* A part of a file, shared with all that map it; `offset` is a multiple of 4 KiB. NULL when that cannot be. */
+void *tz_pages_of(int fd, uint64_t offset, size_t size, int protection);
 
-static inline void tz_pages_free(void *pages, size_t size)
-{
-    if (pages)
-        munmap(pages, size);
-}
+void tz_pages_free(void *pages, size_t size);
 
 /*
  * The pages that the pointer at `at` leads to, made by whichever thread is first and never freed; NULL when there are

@@ -29,42 +29,38 @@ static void *copy_of(int fd, uint64_t size)
     uint64_t read = 0;
     long n = 1;
 
-    if (size > TZ_MAP_COPY_MAX)
-        return MAP_FAILED;
-    base = tz_pages(size);
+    base = size > TZ_MAP_COPY_MAX ? NULL : tz_pages(size);
     if (!base)
-        return MAP_FAILED;
+        return NULL;
     while (read < size && (n = syscall(SYS_pread64, fd, base + read, size - read, read)) > 0)
         read += (uint64_t)n;
     if (read == size)
         return base;
     tz_pages_free(base, size);
-    return MAP_FAILED;
+    return NULL;
 }
 
 const char *tz_map_open(const char *path, int64_t trusted_uid, bool copy, struct tz_map *map)
 {
     int fd = tz_sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     const char *wrong;
+    void *base = NULL;
     uint64_t size;
-    void *base;
 
     memset(map, 0, sizeof *map);
     if (fd < 0)
         return "cannot be opened";
     wrong = tz_map_trust(fd, trusted_uid, TZ_MAP_HEADER, &size);
-    if (wrong)
-        base = MAP_FAILED;
-    else
-        base = copy ? copy_of(fd, size) : mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    if (!wrong)
+        base = copy ? copy_of(fd, size) : tz_pages_of(fd, 0, size, PROT_READ);
     tz_sys_close(fd);
     if (wrong)
         return wrong;
-    if (base == MAP_FAILED)
+    if (!base)
         return "cannot be mapped";
     wrong = tz_map_check(base, size, map);
     if (wrong) {
-        munmap(base, size);
+        tz_pages_free(base, size);
         memset(map, 0, sizeof *map);
     }
     return wrong;
@@ -72,7 +68,6 @@ const char *tz_map_open(const char *path, int64_t trusted_uid, bool copy, struct
 
 void tz_map_close(struct tz_map *map)
 {
-    if (map->base)
-        munmap((void *)(uintptr_t)map->base, map->length);
+    tz_pages_free((void *)(uintptr_t)map->base, map->length);
     memset(map, 0, sizeof *map);
 }

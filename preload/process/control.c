@@ -6,14 +6,13 @@
 #include "process/control.h"
 #include "base/clock.h"
 #include "base/lock.h"
+#include "base/pages.h"
 #include "base/rawsys.h"
 #include "base/text.h"
 #include "core/map_open.h"
 #include "process/mounts.h"
 #include "process/state.h"
 #include "process/trusted.h"
-
-#include <sys/mman.h>
 
 enum {
     PAGE = 4096,
@@ -65,14 +64,12 @@ static bool is_page(const uint8_t *page)
 
 static void map_page(int fd)
 {
-    const uint8_t *page = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+    uint8_t *page = tz_pages_of(fd, 0, PAGE, PROT_READ);
 
-    if (page == MAP_FAILED)
-        return;
-    if (is_page(page))
+    if (page && is_page(page))
         tz_store(&control.page, page);
     else
-        munmap((void *)(uintptr_t)page, PAGE);
+        tz_pages_free(page, PAGE);
 }
 
 static void read_page(int fd)

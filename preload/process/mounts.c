@@ -1,6 +1,6 @@
 /* Which directories are Lustre's or CephFS's: TARAZU_MOUNTS, or the mount table. */
 #include "process/mounts.h"
-#include "base/pages.h"
+#include "base/lines.h"
 #include "base/rawsys.h"
 #include "base/text.h"
 #include "lustre.h"
@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <sys/statfs.h>
 #include <sys/vfs.h>
-
-enum { MOUNTS_FILE_MAX = 1 << 20 };
 
 struct tz_mounts tz_mounts;
 
@@ -224,31 +222,6 @@ static bool read_mount(char *line, char *end, void *wanted)
     return false;
 }
 
-/* Calls `each` with every line of a file below /proc, NUL-terminated, until it says that this was enough. */
-static void read_lines(const char *path, bool (*each)(char *line, char *end, void *argument), void *argument)
-{
-    int fd = tz_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-    char *text, *p, *end;
-    size_t length = 0;
-    long n;
-
-    if (fd < 0)
-        return;
-    text = tz_pages(MOUNTS_FILE_MAX);
-    if (text) {
-        while (length < MOUNTS_FILE_MAX - 1 &&
-               (n = syscall(SYS_read, fd, text + length, MOUNTS_FILE_MAX - 1 - length)) > 0)
-            length += (size_t)n;
-        for (p = text; (end = memchr(p, '\n', (size_t)(text + length - p))) != NULL; p = end + 1) {
-            *end = '\0';
-            if (each(p, end, argument))
-                break;
-        }
-        tz_pages_free(text, MOUNTS_FILE_MAX);
-    }
-    tz_sys_close(fd);
-}
-
 bool tz_mounts_read(void)
 {
     const char *setting = getenv("TARAZU_MOUNTS");
@@ -257,7 +230,7 @@ bool tz_mounts_read(void)
     if (!wanted)
         read_setting(setting);
     if (wanted || tz_config.stop[0])
-        read_lines("/proc/self/mounts", read_mount, &wanted);
+        tz_lines(AT_FDCWD, "/proc/self/mounts", read_mount, &wanted);
     if (tz_config.stop[0] && !deepest)
         tz_mounts.stop_is_local = root_is_local();
     return tz_mounts.count != 0;
@@ -293,7 +266,7 @@ bool tz_mount_is_coherent(uint64_t dev)
 {
     struct device device = {.numbers = {major(dev), minor(dev)}};
 
-    read_lines("/proc/self/mountinfo", find_device, &device);
+    tz_lines(AT_FDCWD, "/proc/self/mountinfo", find_device, &device);
     return device.coherent;
 }
 

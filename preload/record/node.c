@@ -8,13 +8,13 @@
 #include "base/lock.h"
 #include "base/rawsys.h"
 #include "process/state.h"
+#include "record/node_pages.h"
 #include "record/spool_files.h"
 
-#include <sys/mman.h>
 #include <sys/sysinfo.h>
 
-enum { HEADER = 4096, STEP = 4096, LONGEST = 1 << 26, HEADS = 960, HEADS_AT = 256, ENTRY_HEAD = 16 };
-enum { TIME_AT = 8 };
+enum { HEADER = 4096, STEP = 4096, HEADS = 960, HEADS_AT = 256, ENTRY_HEAD = 16 };
+enum { TIME_AT = 8, SHARE = 100 };
 enum { RETRY_NS = 1000000000 };
 
 #define MAGIC 0x313045444f4e5a54ULL /* TZNODE01 */
@@ -51,20 +51,21 @@ static struct {
     uint64_t passed_over; /* atomic: not counted there yet */
 } node;
 
-static const char name[] = "node.tzs";
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
 
 /* TARAZU_SPOOL_KIB, else the least of 256 MiB and 1 % of this node's memory. */
 static uint64_t limit_here(void)
 {
     struct sysinfo info;
-    uint64_t memory;
 
     if (tz_config.spool_limit)
         return tz_config.spool_limit;
     if (sysinfo(&info))
         return 64 << 20;
-    memory = (uint64_t)info.totalram * info.mem_unit / 100;
-    return memory < (256 << 20) ? memory : 256 << 20;
+    return least((uint64_t)info.totalram * info.mem_unit / SHARE, 256 << 20);
 }
 
 static bool raise(uint64_t *to, uint64_t value)
@@ -83,26 +84,26 @@ static bool is_sound(const struct header *h, int fd)
     uint64_t used = tz_load(&h->used), capacity = tz_load(&h->capacity);
     struct tz_stat st;
 
-    return h->version == 1 && h->length == HEADER && used >= HEADER && used <= capacity && capacity <= LONGEST &&
-           tz_fstat(fd, &st) == 0 && capacity <= st.size;
+    return h->version == 1 && h->length == HEADER && used >= HEADER && used <= capacity &&
+           capacity <= TZ_NODE_LONGEST && tz_fstat(fd, &st) == 0 && capacity <= st.size;
 }
 
 static struct header *open_node(void)
 {
-    struct header *h = MAP_FAILED;
+    struct header *h = NULL;
     struct tz_stat st;
-    int fd = tz_spool_open(name, O_RDWR | O_CREAT, &st);
+    int fd = tz_spool_open(TZ_NODE_NAME, O_RDWR | O_CREAT, &st);
 
     if (fd < 0)
         return NULL;
     if (st.size >= HEADER + STEP || tz_spool_fill(fd, 0, HEADER + STEP))
-        h = mmap(NULL, LONGEST, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (h != MAP_FAILED && tz_load(&h->magic) == MAGIC && !is_sound(h, fd)) {
-        munmap(h, LONGEST);
-        h = MAP_FAILED;
+        h = tz_node_begin(fd);
+    if (h && tz_load(&h->magic) == MAGIC && !is_sound(h, fd)) {
+        tz_node_not();
+        h = NULL;
     }
     tz_sys_close(fd);
-    if (h == MAP_FAILED)
+    if (!h)
         return NULL;
     if (tz_load(&h->magic) != MAGIC) { /* all that come here write the same */
         h->version = 1;
@@ -188,14 +189,14 @@ static uint32_t *head_of(struct header *h, uint64_t hash)
 /* Entries of one head from the newest on. What a damaged file says of places is not believed. */
 static struct entry *find(struct header *h, uint32_t at, uint64_t hash)
 {
+    const size_t need = sizeof(struct entry) + TZ_RECORD_HEAD + sizeof(struct tz_directory_values);
     uint64_t capacity = tz_load(&h->capacity);
 
     for (int i = 0; at && i < 100000; i++) {
         uint64_t place = 8 * (uint64_t)at;
-        struct entry *entry = (void *)((uint8_t *)h + place);
+        struct entry *entry = place >= HEADER && place + need <= capacity ? tz_node_at(place, need) : NULL;
 
-        if (place < HEADER || place + sizeof *entry + TZ_RECORD_HEAD + sizeof(struct tz_directory_values) > capacity ||
-            capacity > LONGEST)
+        if (!entry)
             return NULL;
         if (entry->hash == hash)
             return entry;
@@ -214,9 +215,9 @@ static bool extend(struct header *h, uint64_t end)
 
     if (end <= from)
         return true;
-    if (to > LONGEST || !tz_node_reserve(to - from))
+    if (to > TZ_NODE_LONGEST || !tz_node_reserve(to - from))
         return false;
-    fd = tz_spool_open(name, O_RDWR, &st);
+    fd = tz_spool_open(TZ_NODE_NAME, O_RDWR, &st);
     done = fd >= 0 && tz_spool_fill(fd, from, to);
     if (fd >= 0)
         tz_sys_close(fd);
@@ -225,15 +226,18 @@ static bool extend(struct header *h, uint64_t end)
     return done;
 }
 
-/* Room for an entry; 0 when there is none. */
-static uint64_t take(struct header *h, size_t length)
+/* Room for an entry, mapped; 0 when there is none. */
+static uint64_t take(struct header *h, size_t length, struct entry **entry)
 {
-    uint64_t at = tz_load(&h->used);
+    uint64_t used = tz_load(&h->used), at;
 
     do {
-        if (at < HEADER || at + length > LONGEST || !extend(h, at + length))
+        if (used < HEADER || used > TZ_NODE_LONGEST)
             return 0;
-    } while (!__atomic_compare_exchange_n(&h->used, &at, at + length, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+        at = tz_node_whole(used, length);
+        if (!extend(h, at + length) || !(*entry = tz_node_at(at, length)))
+            return 0;
+    } while (!__atomic_compare_exchange_n(&h->used, &used, at + length, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
     return at;
 }
 
@@ -242,8 +246,8 @@ static bool add(struct header *h, uint64_t hash, const struct tz_record *record)
 {
     size_t length = tz_record_length(record);
     uint32_t *head = head_of(h, hash), first = __atomic_load_n(head, __ATOMIC_ACQUIRE);
-    uint64_t at = take(h, ENTRY_HEAD + length);
-    struct entry *entry = (void *)((uint8_t *)h + at);
+    struct entry *entry;
+    uint64_t at = take(h, ENTRY_HEAD + length, &entry);
 
     if (!at)
         return false;

@@ -3,14 +3,13 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/lock.h"
+#include "base/pages.h"
 #include "base/rawsys.h"
 #include "base/text.h"
 #include "names/counters.h"
 #include "process/state.h"
 #include "record/node.h"
 #include "record/spool_files.h"
-
-#include <sys/mman.h>
 
 enum {
     HEADER = 256,
@@ -34,7 +33,7 @@ static struct {
 /* The spool from its beginning to `to`, with new memory from `from` on; NULL when there is none. */
 static uint8_t *map(int flags, uint64_t from, uint64_t to)
 {
-    void *base = MAP_FAILED;
+    void *base = NULL;
     struct tz_stat st;
     int directory, fd;
 
@@ -44,17 +43,16 @@ static uint8_t *map(int flags, uint64_t from, uint64_t to)
     fd = tz_spool_open_in(directory, spool.name, flags | O_RDWR, &st);
     if (fd >= 0) {
         if (tz_spool_fill(fd, from, to))
-            base = mmap(NULL, to, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+            base = tz_pages_of(fd, 0, to, PROT_READ | PROT_WRITE);
         tz_sys_close(fd);
-        if (base == MAP_FAILED && (flags & O_CREAT))
+        if (!base && (flags & O_CREAT))
             tz_spool_remove(directory, spool.name);
     }
     if (directory >= 0)
         tz_sys_close(directory);
-    if (base != MAP_FAILED)
-        return base;
-    tz_node_release(to - from);
-    return NULL;
+    if (!base)
+        tz_node_release(to - from);
+    return base;
 }
 
 /* <pid>.<start in hex>.tzs, behind the host's name */
@@ -113,7 +111,7 @@ static bool grow(uint64_t need)
     base = capacity <= SIZE_MAX_ ? map(0, spool.capacity, capacity) : NULL;
     if (!base)
         return false;
-    munmap(spool.base, spool.capacity);
+    tz_pages_free(spool.base, spool.capacity);
     spool.capacity = capacity;
     tz_put64(base + OFF_CAPACITY, capacity);
     tz_store(&spool.base, base);

@@ -5,7 +5,7 @@
 
 /*
  * Writes a record: over the one of the same type and key, where this process has one that is long enough, else behind
- * all others. Lost, and counted, when there is no room.
+ * all others. Lost, and counted, when there is no room; kept for the next one while another thread is at it.
  */
 void tz_spool_write(const struct tz_record *record);
 

@@ -392,3 +392,21 @@ def test_the_limit_follows_the_memory_of_the_node(plain: Runs) -> None:
     limit = int.from_bytes(node.read_bytes()[48:56], "little")
     total = int(Path("/proc/meminfo").read_text().split()[1]) << 10
     assert limit == pytest.approx(min(256 << 20, total // 100), rel=0.01)
+
+
+def test_a_long_node_file_holds_all_that_processes_opened(plain: Runs) -> None:
+    """It is mapped in pieces; another process finds what the first has noted in each of them."""
+    count = 6000
+    for i in range(count):
+        (plain.mount / f"old.{i}").write_bytes(b"before")
+    source = f"""
+import os
+for i in range({count}):
+    os.close(os.open(f"old.{{i}}", os.O_CREAT | os.O_WRONLY))
+"""
+    environ = plain.environ()
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", source], env=environ, cwd=plain.mount, check=True)
+    (node,) = plain.spool_directory.glob("*.node.tzs")
+    assert node.stat().st_size > 1 << 20 and plain.spools == []
+    assert sorted(c.key for c in plain.creates) == sorted(f"/old.{i}" for i in range(count))
