@@ -1,9 +1,9 @@
-/* Locks: a spin, then yields, then no more. */
+/* Locks: a spin, then naps, so that the holder gets the processor, then no more. */
 #include "base/lock.h"
 #include "base/clock.h"
 
 /* Holders make a few system calls at most; only one that is stopped or starved is given up. */
-enum { LOCK_NS = 200000000 };
+enum { LOCK_NS = 200000000, SPINS = 200, NAP_NS = 20000, LONGEST_NAP_NS = 2000000 };
 
 static int process = 1; /* under which its locks are held: each copy of a process counts on */
 
@@ -22,19 +22,20 @@ static bool try_once(struct tz_lock *lock)
 
 bool tz_trylock(struct tz_lock *lock)
 {
-    uint64_t deadline = 0;
+    struct timespec nap = {0, NAP_NS};
+    uint64_t deadline;
 
-    for (int i = 0;; i++) {
+    for (int i = 0; i < SPINS; i++)
         if (try_once(lock))
             return true;
-        if (i < 200)
-            continue;
-        if (deadline == 0)
-            deadline = tz_now_ns() + LOCK_NS;
-        else if (tz_now_ns() > deadline)
-            return false;
-        syscall(SYS_sched_yield);
-    }
+    deadline = tz_clock_ns(CLOCK_MONOTONIC) + LOCK_NS;
+    do {
+        syscall(SYS_nanosleep, &nap, NULL);
+        if (try_once(lock))
+            return true;
+        nap.tv_nsec = nap.tv_nsec < LONGEST_NAP_NS ? 2 * nap.tv_nsec : nap.tv_nsec;
+    } while (tz_clock_ns(CLOCK_MONOTONIC) < deadline);
+    return false;
 }
 
 bool tz_trylock_slow(struct tz_lock *lock, bool needed)

@@ -242,8 +242,8 @@ def test_a_killed_process_leaves_its_records(plain: Runs) -> None:
     assert not spool.ended
 
 
-def test_a_spool_grows_and_threads_and_forks_lose_nothing(plain: Runs, compiled: Any) -> None:
-    assert plain([compiled("many.c")], TARAZU_RECORD="full").returncode == 0
+def check_many(plain: Runs) -> None:
+    """Each of 1,280 files has its two records, in the spool of its process."""
     child, parent = plain.spools
     if child.parent != parent.pid:
         child, parent = parent, child
@@ -258,6 +258,24 @@ def test_a_spool_grows_and_threads_and_forks_lose_nothing(plain: Runs, compiled:
         assert Counter(c.key for c in [*spool.closes, *closes]) == expected
         assert {(c.size, c.written, c.writes, c.segments) for c in spool.closes} == {(2500, 1500, 2, 2)}
         assert spool.ended and spool.dropped == 0 and spool.capacity > 65536
+
+
+def test_a_spool_grows_and_threads_and_forks_lose_nothing(plain: Runs, compiled: Any) -> None:
+    assert plain([compiled("many.c")], TARAZU_RECORD="full").returncode == 0
+    check_many(plain)
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace (Debian: strace)")
+def test_threads_lose_nothing_while_one_takes_long_to_make_the_spool_longer(
+    plain: Runs, compiled: Any
+) -> None:
+    """As on a busy node, where whoever holds the spool may get no processor for longer than others wait."""
+    environ = plain.environ(TARAZU_RECORD="full")
+    preload = environ.pop("LD_PRELOAD")
+    slow = ["-e", "trace=fallocate", "-e", "inject=fallocate:delay_enter=400000"]
+    argv = ["strace", "-f", "-qq", "-o", "/dev/null", *slow, "-E", f"LD_PRELOAD={preload}"]
+    assert plain.run([*argv, str(compiled("many.c"))], environ).returncode == 0
+    check_many(plain)
 
 
 def test_vfork_spawn_system_and_clone(plain: Runs, compiled: Any) -> None:
