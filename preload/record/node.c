@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/rawsys.h"
+#include "process/cgroup.h"
 #include "process/state.h"
 #include "record/node_pages.h"
 #include "record/spool_files.h"
@@ -68,6 +69,12 @@ static uint64_t limit_here(void)
     return least((uint64_t)info.totalram * info.mem_unit / SHARE, 256 << 20);
 }
 
+/* The same in a job whose memory is limited: spools count as the job's own. */
+static uint64_t limit_of_job(void)
+{
+    return least(limit_here(), tz_cgroup_limit() / SHARE);
+}
+
 static bool raise(uint64_t *to, uint64_t value)
 {
     uint64_t seen = tz_load(to);
@@ -108,7 +115,7 @@ static struct header *open_node(void)
     if (tz_load(&h->magic) != MAGIC) { /* all that come here write the same */
         h->version = 1;
         h->length = HEADER;
-        h->limit = limit_here();
+        h->limit = limit_of_job();
         h->recorder = tz_config.recorder;
         h->mode = tz_config.mode;
         h->uid = (uint32_t)syscall(SYS_getuid);
@@ -150,9 +157,9 @@ bool tz_node_reserve(uint64_t bytes)
 {
     struct header *h = header();
 
-    if (!h)
+    if (!h || (bytes > STEP && bytes > tz_cgroup_free() / SHARE))
         return false;
-    if (__atomic_add_fetch(&h->reserved, bytes, __ATOMIC_ACQ_REL) <= limit_here())
+    if (__atomic_add_fetch(&h->reserved, bytes, __ATOMIC_ACQ_REL) <= least(h->limit, limit_here()))
         return true;
     tz_node_release(bytes);
     return false;

@@ -1,4 +1,7 @@
-/* Makes as many files as the argument says, then prints its VmSize in KiB, and how many MiB malloc gives. */
+/*
+ * Fills as many MiB as the second argument says, makes and removes as many files as the first, then prints its VmSize
+ * in KiB, and how many MiB malloc gives beside that, where nothing is filled.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,18 +24,23 @@ static long size_kib(void)
 int main(int argc, char **argv)
 {
 	int count = argc > 1 ? atoi(argv[1]) : 0, mib = 0;
-	char name[32];
+	size_t filled = argc > 2 ? (size_t)atoi(argv[2]) << 20 : 0;
+	char name[32], *memory = malloc(filled + 1);
+
+	if (!memory)
+		return 1;
+	memset(memory, 1, filled + 1);
 
 	for (int i = 0; i < count; i++) {
 		int fd;
 
 		snprintf(name, sizeof name, "f%d", i);
 		fd = open(name, O_CREAT | O_WRONLY, 0644);
-		if (fd < 0 || write(fd, "x", 1) != 1 || close(fd))
+		if (fd < 0 || write(fd, "x", 1) != 1 || close(fd) || unlink(name))
 			return 1;
 	}
 	printf("%ld", size_kib());
-	while (mib < 1000 && malloc((1 << 20) - 64))
+	while (!filled && mib < 1000 && malloc((1 << 20) - 64))
 		mib++;
 	printf(" %d\n", mib);
 	return 0;
