@@ -119,7 +119,7 @@ def _content(path: Path) -> bytes:
     """Of a regular file: a pipe that nobody writes into would hold up every job that is started. What a shell hands
     over, `tarazu config check <(…)`, is read to its end.
     """
-    handed_over = path.parts[:2] == ("/", "dev")
+    handed_over = path.parts[:2] == ("/", "dev") and path.parts[2:3] != ("shm",)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if handed_over else os.O_NONBLOCK))
     with open(descriptor, "rb") as file:
         if not handed_over and not stat.S_ISREG(os.fstat(descriptor).st_mode):
