@@ -18,7 +18,7 @@ OF_PLANS = ("tarazu-mdsd", "tarazu-clientd-client1")
 def test_once_ready_no_daemon_imports_anything_for_a_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    testbed = testbeds.up(tmp_path / "tb", clients=1)
+    testbed = testbeds.up(tmp_path / "tb", clients=1, osss=1, osts_per_oss=35)
     try:
         configure(testbed, patient({"layout": {"min_size": 0}, "allocate": {"least_gain": -1.0}}))
         monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")  # Python lists each import on standard error

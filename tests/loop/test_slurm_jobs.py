@@ -77,7 +77,7 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
         "layout": {"stripe_count": "paper", "striping": "raid0", "min_size": 0},
         "run": {"alive_s": 1.0},
     }
-    yield from make_loop(tmp_path_factory.mktemp("loop") / "tb", changes)
+    yield from make_loop(tmp_path_factory.mktemp("loop") / "tb", changes, osss=1, osts_per_oss=35)
 
 
 @pytest.fixture

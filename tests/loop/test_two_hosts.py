@@ -41,7 +41,7 @@ def loop(on_disk: Path) -> Iterator[Loop]:
         "layout": {"stripe_count": "paper", "striping": "raid0", "min_size": 0},
         "run": run,
     }
-    yield from make_loop(on_disk / "tb", changes, clients=2)
+    yield from make_loop(on_disk / "tb", changes, clients=2, osss=1, osts_per_oss=35)
 
 
 def emulated(loop: Loop, client: int) -> dict[str, str]:
