@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tarazu import config
+from tarazu import config, signals
 from tarazu.errors import Unavailable
 
 TIMEOUT_S = 5.0
@@ -76,14 +76,15 @@ class Program:
             places.reverse()
         environ = {**os.environ, "PATH": ":".join(places), "LC_ALL": "C", **self._environ}
         try:
-            process = subprocess.Popen(
-                [*self._command, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environ,
-                pass_fds=() if self.lock is None else (self.lock,),
-            )
+            with signals.as_given():
+                process = subprocess.Popen(
+                    [*self._command, *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env=environ,
+                    pass_fds=() if self.lock is None else (self.lock,),
+                )
         except FileNotFoundError:
             raise CannotRun(
                 f"{self._command[0]}: expected this program in {PATH} or PATH, found none"

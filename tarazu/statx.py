@@ -81,19 +81,22 @@ class _Looker:
     """A process that looks; nothing of this process's is open in it."""
 
     def __init__(self) -> None:
+        from tarazu import signals  # which the process that looks has no path to
+
         reads, self._to = os.pipe()
         self._of, writes = os.pipe()
         try:
-            os.posix_spawn(
-                COMMAND[0],
-                COMMAND,
-                os.environ,
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, reads, 0),
-                    (os.POSIX_SPAWN_DUP2, writes, 1),
-                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
-                ],
-            )
+            with signals.as_given():
+                os.posix_spawn(
+                    COMMAND[0],
+                    COMMAND,
+                    os.environ,
+                    file_actions=[
+                        (os.POSIX_SPAWN_DUP2, reads, 0),
+                        (os.POSIX_SPAWN_DUP2, writes, 1),
+                        (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                    ],
+                )
         except BaseException:
             self.leave()
             raise

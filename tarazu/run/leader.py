@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from tarazu import native
 from tarazu.errors import TarazuError
 from tarazu.run import before
-from tarazu.run.program import StartedProgram
+from tarazu.run.program import StartedProgram, hold_signals
 from tarazu.run.step import Step
 
 PLAN_AFTER_S = 0.2
@@ -52,6 +52,7 @@ may have put other files in its place, or none.
 
 def lead(step: Step) -> int:
     """Run the program; its status as `subprocess` gives it. Raises OSError when it cannot be started."""
+    hold_signals()
     environ = dict(step.environ)
     if step.problems.guard(before.prepare, step):
         step.problems.guard(lambda: environ.update(before.environment(step)))
@@ -82,7 +83,6 @@ def lead(step: Step) -> int:
         step.over.set()
         return program.wait()
     status = program.wait()
-    program.hurried |= status != 0  # maybe a node has died
     step.over.set()
     step.news.set()
     for schedule in step.schedules.values():

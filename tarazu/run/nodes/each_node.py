@@ -20,6 +20,8 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
+from tarazu import signals
+
 STOP_S = 1.0
 """For a launcher that is told to stop, before it is killed."""
 
@@ -85,15 +87,16 @@ def run(
     prefix = list(each.prefix)
     while True:
         try:
-            process = subprocess.Popen(
-                [*prefix, *command],
-                env=quiet(environ),
-                stdin=feed or subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                start_new_session=True,  # what the terminal sends to the job is not meant for it
-            )
+            with signals.as_given():
+                process = subprocess.Popen(
+                    [*prefix, *command],
+                    env=quiet(environ),
+                    stdin=feed or subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    bufsize=0,
+                    start_new_session=True,  # what the terminal sends to the job is not meant for it
+                )
         except OSError as error:
             return f"{each.launcher}: {error}"
         try:

@@ -10,6 +10,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 
+from tarazu import signals
 from tarazu.batch import environment
 from tarazu.run.command_line import launchers
 from tarazu.run.command_line.launchers import Option
@@ -79,17 +80,22 @@ def flavor(launcher: str) -> str:
     if not launchers.which(launcher):
         return ""
     try:
-        done = subprocess.run(
-            [launcher, "--version"],
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=VERSION_S,
-            check=False,
-            env=quiet(os.environ),
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        with signals.as_given():
+            process = subprocess.Popen(
+                [launcher, "--version"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=quiet(os.environ),
+            )
+    except OSError:
         return ""
-    said = done.stdout + done.stderr
+    with process:
+        try:
+            said, _ = process.communicate(timeout=VERSION_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return ""
     if re.search(rb"Open MPI|OpenRTE|open-mpi|PRRTE|prterun", said):
         return "openmpi"
     return "hydra" if re.search(rb"HYDRA|Intel\(R\) MPI", said) else ""
