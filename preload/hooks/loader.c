@@ -44,10 +44,9 @@ TZ_EXPORT int dl_iterate_phdr(visitor *callback, void *data)
     return REAL(dl_iterate_phdr)(callback, data);
 }
 
-/* Unwinders call it in signal handlers, and a sanitizer all kinds of functions while it reports: no time to look up. */
+/* Later on there may be no room for it: on the stack of a signal handler, or while a sanitizer reports. */
 __attribute__((constructor)) static void look_up(void)
 {
-    (void)REAL(dl_iterate_phdr);
-    for (int symbol = 0; tz_sanitized() && symbol < TZ_SYM_COUNT; symbol++)
+    for (int symbol = 0; symbol < TZ_SYM_COUNT; symbol++)
         tz_real_symbol((enum tz_symbol)symbol);
 }

@@ -47,8 +47,8 @@ static void retire(struct tz_map *old)
 /* `mapped`: the file may be read where it is; else it could be gone, or another, when a page of it is needed. */
 static void load_map(uint64_t generation, bool mapped)
 {
+    static char path[1100]; /* under the lock */
     struct tz_map *map, *loaded;
-    char path[1100];
 
     loaded = tz_load(&current.map);
     if (!tz_owner() || !tz_trylock_slow(&current.lock, mapped || !loaded))

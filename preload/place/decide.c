@@ -19,7 +19,7 @@ static mode_t read_umask(void)
 {
     int fd = tz_sys_open("/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
     const char *at;
-    char text[512];
+    char text[128]; /* its second line: behind a name of 15 characters */
     long n;
 
     if (fd < 0)

@@ -3,6 +3,7 @@
 #include "base/lock.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 
 TZ_SYMVER(dlsym);
 TZ_SYMVER(dlopen);
@@ -122,13 +123,21 @@ static int fill(void *layout, const struct tz_plan *plan, enum tz_request_lists 
     return 0;
 }
 
+/* A signal handler's own stack: nobody says how much of one liblustreapi needs. */
+static bool on_small_stack(void)
+{
+    stack_t stack;
+
+    return syscall(SYS_sigaltstack, NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK);
+}
+
 int tz_llapi_open(const struct tz_create *c, const struct tz_plan *plan, enum tz_request_lists lists, int flags)
 {
     void *layout;
     int fd = -1, saved;
 
     /* llapi takes no directory descriptor, and where that directory is now is not known for sure. */
-    if ((c->call.path[0] != '/' && c->call.dirfd != AT_FDCWD) || !usable()) {
+    if ((c->call.path[0] != '/' && c->call.dirfd != AT_FDCWD) || on_small_stack() || !usable()) {
         errno = ENOSYS;
         return -1;
     }

@@ -89,7 +89,7 @@ static size_t rounded(size_t length)
 }
 
 /* Without a word of inheritance a server (since 2.15) would keep all that is ever made below on the same MDT. */
-static int set_stripe(int parent, const char *name, mode_t mode, uint16_t mdt)
+static int set_stripe(struct tz_scratch *scratch, int parent, const char *name, mode_t mode, uint16_t mdt)
 {
     struct lmv_user_md lum = {.lum_magic = LMV_USER_MAGIC,
                               .lum_stripe_count = 1,
@@ -99,19 +99,19 @@ static int set_stripe(int parent, const char *name, mode_t mode, uint16_t mdt)
     size_t length = strlen(name) + 1, second = rounded(length);
     union {
         struct obd_ioctl_data data;
-        uint8_t room[sizeof(struct obd_ioctl_data) + NAME_ROOM + sizeof lum];
-    } packed;
+        uint8_t room[sizeof(struct obd_ioctl_data) + NAME_ROOM + sizeof(struct lmv_user_md)];
+    } *packed = (void *)scratch->request;
 
-    memset(&packed, 0, sizeof packed);
-    packed.data.ioc_version = OBD_IOCTL_VERSION;
-    packed.data.ioc_len = (uint32_t)(sizeof packed.data + second + sizeof lum);
-    tz_put32(packed.data.ioc_obdo1 + OBDO_FLAGS, OBD_FL_OBDMDEXISTS);
-    packed.data.ioc_type = mode;
-    packed.data.ioc_inllen1 = (uint32_t)length;
-    packed.data.ioc_inllen2 = sizeof lum;
-    memcpy(packed.room + sizeof packed.data, name, length);
-    memcpy(packed.room + sizeof packed.data + second, &lum, sizeof lum);
-    return ioctl(parent, LL_IOC_LMV_SETSTRIPE, &packed) ? errno : 0;
+    memset(packed, 0, sizeof *packed);
+    packed->data.ioc_version = OBD_IOCTL_VERSION;
+    packed->data.ioc_len = (uint32_t)(sizeof packed->data + second + sizeof lum);
+    tz_put32(packed->data.ioc_obdo1 + OBDO_FLAGS, OBD_FL_OBDMDEXISTS);
+    packed->data.ioc_type = mode;
+    packed->data.ioc_inllen1 = (uint32_t)length;
+    packed->data.ioc_inllen2 = sizeof lum;
+    memcpy(packed->room + sizeof packed->data, name, length);
+    memcpy(packed->room + sizeof packed->data + second, &lum, sizeof lum);
+    return ioctl(parent, LL_IOC_LMV_SETSTRIPE, packed) ? errno : 0;
 }
 
 /* The MDT that it lies on: Lustre takes another one, and says nothing, where that one makes none (`no_create`). */
@@ -150,7 +150,7 @@ static int make_on(struct tz_create *c, uint16_t mdt)
     if (error == 0)
         error = is_open(fd);
     if (error == 0)
-        error = set_stripe(fd, name, c->call.mode, mdt);
+        error = set_stripe(c->scratch, fd, name, c->call.mode, mdt);
     if (error == 0)
         c->mdt = lies_on(fd, name, mdt);
     tz_sys_close(fd);

@@ -1,12 +1,12 @@
 /* The settings, from the environment: what each variable means is in the documentation. */
 #include "process/config.h"
+#include "base/glob.h"
 #include "base/rawsys.h"
 #include "base/text.h"
 #include "process/filter.h"
 #include "process/outside.h"
 #include "process/sanitizer.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 
@@ -49,17 +49,11 @@ static int64_t number(const char *text, int64_t otherwise)
 /* Does one of a list of ':'-separated globs match? */
 static bool glob_any(const char *globs, const char *text)
 {
-    char glob[512];
-
     while (globs && *globs) {
         size_t length = strcspn(globs, ":");
 
-        if (length && length < sizeof glob) {
-            memcpy(glob, globs, length);
-            glob[length] = '\0';
-            if (fnmatch(glob, text, 0) == 0)
-                return true;
-        }
+        if (length && tz_glob(globs, length, text))
+            return true;
         globs += length + (globs[length] == ':');
     }
     return false;
@@ -133,6 +127,12 @@ static void read_spool(const char *setting)
         p += is_host;
     }
     tz_config.spool[length] = '\0';
+    memcpy(tz_config.spool_beside, tz_config.spool, length + 1);
+    for (size_t i = length; i > 0; i--)
+        if (tz_config.spool_beside[i - 1] == '/') {
+            tz_config.spool_beside[i - 1] = '.';
+            break;
+        }
 }
 
 static bool equals(const char *value, const char *word)

@@ -10,12 +10,13 @@ enum { TZ_GLOBS_MAX = 4096 };
 struct tz_config {
     enum tz_mode mode;
     enum tz_recorder recorder;
-    bool llapi;           /* TARAZU_APPLY=llapi */
-    bool hints;           /* TARAZU_LISTS=hints */
-    char spool[1024];     /* empty: no recording */
-    uint64_t spool_limit; /* bytes of all spools on this node; 0: the library chooses */
-    char map[1024];       /* the directory of the control page and the maps; empty: none */
-    char stop[1024];      /* the site's stop file; empty: not looked at here */
+    bool llapi;              /* TARAZU_APPLY=llapi */
+    bool hints;              /* TARAZU_LISTS=hints */
+    char spool[1024];        /* empty: no recording */
+    char spool_beside[1024]; /* <place>.<step> instead of <place>/<step>, whose place is somebody else's */
+    uint64_t spool_limit;    /* bytes of all spools on this node; 0: the library chooses */
+    char map[1024];          /* the directory of the control page and the maps; empty: none */
+    char stop[1024];         /* the site's stop file; empty: not looked at here */
     char job[TZ_JOB_MAX], array_job[TZ_JOB_MAX], host[TZ_HOST_MAX], program[64];
     char include[TZ_GLOBS_MAX], exclude[TZ_GLOBS_MAX];
     int64_t trusted_uid;

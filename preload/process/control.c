@@ -86,7 +86,7 @@ static void read_page(int fd)
 /* Under the lock. What cannot be read changes nothing. */
 static void look_at_file(void)
 {
-    char path[1100];
+    static char path[1100];
     struct tz_stat st;
     uint64_t size;
     int fd;

@@ -13,7 +13,7 @@ struct tz_scratch {
     char key[TZ_KEY_MAX];
     char text[TZ_PATH_MAX];                            /* a directory as the kernel has it */
     _Alignas(16) uint8_t lov[XATTR_SIZE_MAX];          /* the layout that a file has */
-    uint8_t request[XATTR_SIZE_MAX];                   /* the layout that is asked for */
+    _Alignas(16) uint8_t request[XATTR_SIZE_MAX];      /* the layout that is asked for */
     char asked[TZ_PATH_MAX];                           /* a directory, NUL-terminated for the kernel */
     char opened[TZ_PATH_MAX];                          /* where standard output or error leads */
     _Alignas(16) char directory[64 + 2 * TZ_PATH_MAX]; /* a struct tz_dir that is being found out */

@@ -1,22 +1,27 @@
 /* The site's stop file, and what the job's control page says. */
 #include "process/stop.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/rawsys.h"
-#include "process/config.h"
 #include "process/mounts.h"
+#include "process/state.h"
 
 enum { EVERY_NS = 1000000000 };
 
 static struct {
+    struct tz_lock lock;
     int way;          /* atomic: 0 not known, 1 straight, -1 a symbolic link may lead elsewhere: never looked at */
     uint64_t next_ns; /* atomic: the next look */
     int there;        /* atomic: what the last look showed */
 } site;
 
+/* A directory on the way to the stop file; under the lock. */
+static char part[sizeof tz_config.stop];
+
 /* No symbolic link and no "." or ".." on the way: it could lead to another file system than the path says. */
 static bool is_straight(const char *path)
 {
-    char part[sizeof tz_config.stop], target[8];
+    char target[8];
     size_t length = strlen(path);
 
     for (size_t i = 0; i < length; i++) {
@@ -40,21 +45,18 @@ static bool is_roots(const char *path, mode_t type, struct stat *st)
            st->st_uid == 0 && !(st->st_mode & 022);
 }
 
-/* A file of root's, under one name, in a directory that only root can change. */
+/* Under the lock. A file of root's, under one name, in a directory that only root can change. */
 static bool is_there(void)
 {
-    char parent[sizeof tz_config.stop];
     struct stat st;
-    char *last;
 
     if (site.way == 0)
         tz_store(&site.way, is_straight(tz_config.stop) ? 1 : -1);
     if (site.way < 0 || !is_roots(tz_config.stop, S_IFREG, &st) || st.st_nlink != 1)
         return false;
-    memcpy(parent, tz_config.stop, sizeof parent);
-    last = strrchr(parent, '/');
-    *last = '\0';
-    return is_roots(parent[0] ? parent : "/", S_IFDIR, &st);
+    memcpy(part, tz_config.stop, sizeof part);
+    *strrchr(part, '/') = '\0';
+    return is_roots(part[0] ? part : "/", S_IFDIR, &st);
 }
 
 bool tz_stopped(struct tz_said *said)
@@ -68,8 +70,11 @@ bool tz_stopped(struct tz_said *said)
         return false;
     now = tz_about_steady_ns();
     next = tz_load(&site.next_ns);
-    if (tz_unlikely(now >= next) &&
-        __atomic_compare_exchange_n(&site.next_ns, &next, now + EVERY_NS, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    if (tz_unlikely(now >= next) && tz_owner_quick() &&
+        __atomic_compare_exchange_n(&site.next_ns, &next, now + EVERY_NS, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
+        tz_trylock_slow(&site.lock, false)) {
         tz_store(&site.there, is_there());
+        tz_unlock(&site.lock);
+    }
     return tz_load(&site.there);
 }

@@ -3,10 +3,10 @@
  * user's, in a directory that is fit, stays what it is: nobody else can put another in its place.
  */
 #include "process/trusted.h"
+#include "base/pages.h"
 #include "base/rawsys.h"
-#include "base/text.h"
 
-enum { MOST = 2048, LINKS = 8, NOBODY = 65534 };
+enum { MOST = 4096, NAME_ROOM = 256, LINKS = 8, NOBODY = 65534 };
 
 /*
  * In a user namespace, which containers have, root may have no number: what is his is shown as nobody's, and so is what
@@ -65,22 +65,42 @@ static int enter(int at, const char *name, bool make)
     return syscall(SYS_mkdirat, at, name, 0700) == 0 || errno == EEXIST ? look(at, name) : -1;
 }
 
-/* In `way`, what a link of root's or of this user's says, and the rest behind it; false for any other. */
-static bool follow(int link, bool shared, char *way, const char *rest)
+/*
+ * In new pages at `*way`, what a link of root's or of this user's says, and the rest behind it; false for any other.
+ * The rest may lie in the pages that were there. Links are rare, and a signal handler's stack may be small.
+ */
+static bool follow(int link, bool shared, char **way, const char *rest)
 {
-    char target[MOST / 2];
     size_t behind = strlen(rest) + 1;
     struct tz_stat st;
     long length;
+    char *next;
 
-    if (tz_fstat(link, &st) || !is_ours(&st, shared) || st.links != 1)
+    if (tz_fstat(link, &st) || !is_ours(&st, shared) || st.links != 1 || !(next = tz_pages(MOST)))
         return false;
-    length = syscall(SYS_readlinkat, link, "", target, sizeof target);
-    if (length <= 0 || (size_t)length == sizeof target || (size_t)length + 1 + behind > MOST)
+    length = syscall(SYS_readlinkat, link, "", next, MOST);
+    if (length <= 0 || (size_t)length + 1 + behind > MOST) {
+        tz_pages_free(next, MOST);
         return false;
-    memmove(way + length + 1, rest, behind);
-    memcpy(way, target, (size_t)length);
-    way[length] = '/';
+    }
+    next[length] = '/';
+    memcpy(next + length + 1, rest, behind);
+    tz_pages_free(*way, MOST);
+    *way = next;
+    return true;
+}
+
+/* The next name on the way, and the way behind it; false for one that no directory can have. */
+static bool take_name(const char **rest, char name[NAME_ROOM])
+{
+    size_t length = strcspn(*rest, "/");
+
+    if (length >= NAME_ROOM)
+        return false;
+    memcpy(name, *rest, length);
+    name[length] = '\0';
+    *rest += length;
+    *rest += **rest == '/';
     return true;
 }
 
@@ -98,26 +118,19 @@ static int root(void)
 
 int tz_trusted_directory(const char *path, bool make)
 {
-    char way[MOST], *rest = way, *name;
-    bool shared = false, fit = true;
-    int at, next, links = 0, why;
+    char name[NAME_ROOM], *way = NULL;
+    const char *rest = path;
+    bool shared = false, fit = path[0] == '/';
+    int at = fit ? root() : -1, next, links = 0, why;
 
-    if (path[0] != '/' || !tz_join(way, sizeof way, (const char *[]){path, NULL})) {
-        errno = EINVAL;
-        return -1;
-    }
-    at = root();
     while (at >= 0 && *(rest += strspn(rest, "/"))) {
-        name = rest;
-        rest += strcspn(rest, "/");
-        if (*rest)
-            *rest++ = '\0';
-        fit = is_fit(at, &shared);
+        fit = take_name(&rest, name) && is_fit(at, &shared);
         next = fit ? enter(at, name, make) : -1;
         if (next >= 0 && is_link(next)) { /* the last one has to be the directory itself */
-            fit = *rest && ++links <= LINKS && follow(next, shared, way, rest);
+            fit = *rest && ++links <= LINKS && follow(next, shared, &way, rest);
             tz_sys_close(next);
-            rest = way;
+            if (fit)
+                rest = way;
             if (fit && way[0] != '/')
                 continue;
             next = fit ? root() : -1;
@@ -127,12 +140,13 @@ int tz_trusted_directory(const char *path, bool make)
         errno = why;
         at = next;
     }
+    tz_pages_free(way, MOST);
     if (at >= 0 && !is_own(at)) {
         tz_sys_close(at);
         at = -1;
         fit = false;
     }
     if (!fit)
-        errno = EPERM;
+        errno = path[0] == '/' ? EPERM : EINVAL;
     return at;
 }

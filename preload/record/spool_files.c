@@ -5,24 +5,10 @@
 #include "process/trusted.h"
 
 enum { UNKNOWN, GIVEN, BESIDE };
-enum { NAME = 256 };
+enum { NAME = TZ_HOST_MAX + 1 + 64 };
 
 /* Which of the two this process uses: once it has begun it stays with one. Atomic. */
 static int chosen;
-
-/* <place>.<step> instead of <place>/<step>, whose place is somebody else's. */
-static int beside(bool make)
-{
-    char path[sizeof tz_config.spool];
-    char *last;
-
-    memcpy(path, tz_config.spool, sizeof path);
-    last = strrchr(path, '/');
-    if (!last)
-        return -1;
-    *last = '.';
-    return tz_trusted_directory(path, make);
-}
 
 int tz_spool_directory(bool make)
 {
@@ -36,7 +22,7 @@ int tz_spool_directory(bool make)
             return fd;
         }
     }
-    fd = beside(make);
+    fd = tz_trusted_directory(tz_config.spool_beside, make);
     if (fd >= 0)
         tz_store(&chosen, BESIDE);
     return fd;

@@ -12,7 +12,7 @@ preload=../../preload
 for target in "$@"; do
     mkdir -p "$work/$target"
     clang -g -O1 -std=gnu11 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I$preload \
-        fuzz_"$target".c $preload/core/*.c $preload/base/pages.c -o "$work/fuzz_$target"
+        fuzz_"$target".c $preload/core/*.c $preload/base/pages.c $preload/base/rawsys.c -o "$work/fuzz_$target"
     echo "== $target: $seconds s"
     "$work/fuzz_$target" -max_total_time="$seconds" -max_len=4096 -verbosity=0 -print_final_stats=1 \
         -artifact_prefix="$PWD/failed-$target-" "$work/$target" "corpus/$target"

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 Runs = Any
+PRELOAD = Path(__file__).parent.parent.parent / "preload"
 
 
 def test_dd(plain: Runs) -> None:
@@ -232,6 +233,17 @@ def test_ompio_lock_tests_and_excluded_names_are_nowhere(plain: Runs) -> None:
     assert [c.key for c in plain.creates] == ["/out1"]
     plain(["touch", "f3"], TARAZU_EXCLUDE_PROGRAMS="dd:tou*")
     assert plain.spools == []
+
+
+def test_globs_are_those_of_fnmatch(compiled: Any) -> None:
+    program = compiled("globs.c", f"-I{PRELOAD}", str(PRELOAD / "base" / "glob.c"))
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_glob_takes_characters_of_several_bytes_whole(plain: Runs) -> None:
+    plain(["touch", "é.1", "e.1", "ö"], TARAZU_INCLUDE="/[é-ü].1:/?")
+    assert [c.key for c in plain.creates] == ["/é.1", "/ö"]
 
 
 def test_a_killed_process_leaves_its_records(plain: Runs) -> None:

@@ -34,6 +34,7 @@ def symbols(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, tuple[set[st
     def of(source: Path) -> tuple[set[str], set[str]]:
         out = directory / f"{str(source).replace('/', '.')}.o"
         command = ["cc", "-c", "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{PRELOAD}"]
+        command.append("-Wframe-larger-than=1024")  # a signal handler has a small stack
         done = subprocess.run(
             [*command, str(PRELOAD / source), "-o", str(out)], capture_output=True, text=True, check=False
         )
