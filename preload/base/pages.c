@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-enum { PAGE = 4096, SHARE = 64 };
+enum { PAGE = 4096, SHARE = 64, STEP = 1 << 20 };
 
 static uint64_t taken; /* atomic: bytes of address space */
 
@@ -35,10 +35,19 @@ static uint64_t limit_here(void)
 #endif
 }
 
+/* Limits are asked for when there is so much more than the last time, not at each mapping. */
 static bool take(size_t size)
 {
-    if (__atomic_add_fetch(&taken, rounded(size), __ATOMIC_RELAXED) <= limit_here())
+    static uint64_t granted; /* atomic: to here no limit was in the way */
+    uint64_t all = __atomic_add_fetch(&taken, rounded(size), __ATOMIC_RELAXED), limit;
+
+    if (all <= tz_relaxed(&granted))
         return true;
+    limit = limit_here();
+    if (all <= limit) {
+        __atomic_store_n(&granted, all + STEP < limit ? all + STEP : limit, __ATOMIC_RELAXED);
+        return true;
+    }
     __atomic_sub_fetch(&taken, rounded(size), __ATOMIC_RELAXED);
     return false;
 }
