@@ -5,6 +5,7 @@
 #include "process/trusted.h"
 
 enum { UNKNOWN, GIVEN, BESIDE };
+enum { TRIES = 100 };
 enum { NAME = TZ_HOST_MAX + 1 + 64 };
 
 /* Which of the two this process uses: once it has begun it stays with one. Atomic. */
@@ -71,8 +72,12 @@ bool tz_spool_fill(int fd, uint64_t from, uint64_t to)
 
     if (tz_size_limit() < to)
         return false;
-    if (syscall(SYS_fallocate, fd, 0, (off_t)from, (off_t)(to - from)) == 0)
-        return true;
+    for (int i = 0; i < TRIES; i++) {
+        if (syscall(SYS_fallocate, fd, 0, (off_t)from, (off_t)(to - from)) == 0)
+            return true;
+        if (errno != EINTR) /* in memory any signal that is waiting ends it */
+            break;
+    }
     if (errno != EOPNOTSUPP && errno != ENOSYS)
         return false;
     if (tz_fstat(fd, &st) || st.size > from) /* what is there may hold something */

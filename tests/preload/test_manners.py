@@ -63,6 +63,16 @@ def test_signal_handlers_that_create_files_anywhere(plain: Runs, compiled: Any) 
     assert len(made) <= 201 <= len(made) + sum(s.dropped for s in plain.spools)
 
 
+@pytest.mark.parametrize("mode", ["observe", "place"])
+def test_calls_that_a_signal_interrupts_end_as_without(plain: Runs, compiled: Any, mode: str) -> None:
+    os.mkfifo(plain.mount / "pipe")
+    program = compiled("signals.c")
+    bare = plain.bare([program])
+    done = plain([program], TARAZU_MODE=mode, TARAZU_RECORD="full")
+    assert (done.returncode, done.stdout, done.stderr) == (bare.returncode, bare.stdout, bare.stderr)
+    assert done.stdout.count(" -1 4\n") >= 7
+
+
 def test_errno_and_results_of_a_placed_program(placed: Placed, compiled: Any) -> None:
     program = compiled("errors.c")
     names = ("f", "c", "g", "h", "k", "f/g")

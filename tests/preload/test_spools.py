@@ -410,3 +410,19 @@ for i in range({count}):
     (node,) = plain.spool_directory.glob("*.node.tzs")
     assert node.stat().st_size > 1 << 20 and plain.spools == []
     assert sorted(c.key for c in plain.creates) == sorted(f"/old.{i}" for i in range(count))
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace (Debian: strace)")
+def test_signals_while_a_spool_gets_longer_cost_no_record(plain: Runs) -> None:
+    """In memory fallocate gives up for any signal that waits, as profilers send thousands."""
+    source = """
+import os
+for i in range(500): os.close(os.open(f"f.{i}", os.O_CREAT | os.O_WRONLY))
+"""
+    environ = plain.environ()
+    preload = environ.pop("LD_PRELOAD")
+    signals = ["-e", "trace=fallocate", "-e", "inject=fallocate:error=EINTR:when=1+2"]
+    argv = ["strace", "-qq", "-o", "/dev/null", *signals, "-E", f"LD_PRELOAD={preload}"]
+    assert plain.run([*argv, sys.executable, "-c", source], environ).returncode == 0
+    run = run_of(plain)
+    assert (len(run.files), run.dropped_records) == (500, 0)
