@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "names/counters.h"
 #include "process/state.h"
+#include "record/kept.h"
 #include "record/node.h"
 #include "record/spool_files.h"
 
@@ -19,26 +20,14 @@ enum {
     OFF_USED = 16,
     OFF_CAPACITY = 24,
     OFF_DROPPED = 64,
-    OFF_CHANGES = 248,
-    MOST_KEPT = 256
-};
-
-/* A record of a thread that could not take the lock: whoever writes next writes it too. */
-struct kept {
-    struct kept *next;
-    size_t size;
-    struct tz_record record;
-    uint8_t values[sizeof(struct tz_close_values)];
-    uint8_t texts[];
+    OFF_CHANGES = 248
 };
 
 static struct {
     struct tz_lock lock;
     uint8_t *base; /* atomic */
     uint64_t capacity, used, start_ns;
-    struct kept *kept;   /* atomic: the newest first */
-    uint32_t kept_count; /* atomic */
-    uint64_t lost;       /* atomic: records that could not even be kept */
+    uint64_t lost; /* atomic: records that could not even be kept */
     char name[64];
 } spool;
 
@@ -199,71 +188,15 @@ static void write_locked(const struct tz_record *record)
     changed();
 }
 
-static struct kept *copy_of(const struct tz_record *record)
-{
-    size_t size = sizeof(struct kept);
-    struct kept *kept;
-    uint8_t *text;
-
-    for (unsigned i = 0; i < record->parts; i++)
-        size += record->texts[i].length;
-    kept = tz_pages(size);
-    if (!kept)
-        return NULL;
-    kept->size = size;
-    kept->record = *record;
-    kept->record.values = memcpy(kept->values, record->values, record->values_length);
-    text = kept->texts;
-    for (unsigned i = 0; i < record->parts; i++) {
-        kept->record.texts[i].data = memcpy(text, record->texts[i].data, record->texts[i].length);
-        text += record->texts[i].length;
-    }
-    return kept;
-}
-
-static bool keep(const struct tz_record *record)
-{
-    struct kept *kept = NULL;
-
-    if (__atomic_add_fetch(&spool.kept_count, 1, __ATOMIC_RELAXED) <= MOST_KEPT)
-        kept = copy_of(record);
-    if (!kept) {
-        __atomic_sub_fetch(&spool.kept_count, 1, __ATOMIC_RELAXED);
-        return false;
-    }
-    kept->next = tz_load(&spool.kept);
-    while (!__atomic_compare_exchange_n(&spool.kept, &kept->next, kept, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        ;
-    return true;
-}
-
-static void write_kept(void)
-{
-    struct kept *list = __atomic_exchange_n(&spool.kept, NULL, __ATOMIC_ACQ_REL), *first = NULL, *next;
-
-    for (; list; list = next) { /* the oldest first */
-        next = list->next;
-        list->next = first;
-        first = list;
-    }
-    for (; first; first = next) {
-        next = first->next;
-        write_locked(&first->record);
-        tz_pages_free(first, first->size);
-        __atomic_sub_fetch(&spool.kept_count, 1, __ATOMIC_RELAXED);
-    }
-}
-
 void tz_spool_write(const struct tz_record *record)
 {
     if (tz_config.recorder == TZ_RECORD_OFF || !tz_owner())
         return;
     if (tz_trylock(&spool.lock)) {
-        if (tz_unlikely(tz_load(&spool.kept) != NULL))
-            write_kept();
+        tz_kept_each(write_locked);
         write_locked(record);
         tz_unlock(&spool.lock);
-    } else if (!keep(record)) {
+    } else if (!tz_keep(record)) {
         __atomic_add_fetch(&spool.lost, 1, __ATOMIC_RELAXED);
     }
 }
@@ -327,9 +260,9 @@ void tz_spool_end(void)
 {
     struct tz_record end = {.type = TZ_END};
 
-    if ((!tz_load(&spool.base) && !tz_load(&spool.kept)) || !tz_owner() || !tz_trylock(&spool.lock))
+    if ((!tz_load(&spool.base) && !tz_any_kept()) || !tz_owner() || !tz_trylock(&spool.lock))
         return;
-    write_kept();
+    tz_kept_each(write_locked);
     if (spool.base) {
         write_locked(&end);
         tz_put64(spool.base + OFF_CAPACITY, spool.used);
@@ -347,4 +280,5 @@ void tz_spool_end(void)
 void tz_spool_forked(void)
 {
     memset(&spool, 0, sizeof spool);
+    tz_kept_forked();
 }
