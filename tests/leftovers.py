@@ -1,4 +1,6 @@
-"""Nothing of a test session runs or lies about after it: what still runs is ended and makes the session fail."""
+"""Nothing of a test session runs or lies about after it, not even after a killed one: what still runs is ended and
+makes the session fail.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ import time
 from pathlib import Path
 
 from tarazu import statx
+from tarazu.sim.testbed.guard import Guard
 
 MARK = "TARAZU_TEST_SESSION"
 """In the environment of all that a session starts."""
@@ -33,6 +36,7 @@ class Session:
         self.directory = Path(tempfile.mkdtemp(prefix="tt-"))
         self.directory.chmod(0o755)
         os.environ["TMPDIR"] = tempfile.tempdir = str(self.directory)
+        self._guard = Guard(MARK, str(self.directory), self.directory)
         os.environ[MARK] = str(self.directory)
 
     def end(self) -> list[str]:
@@ -48,6 +52,7 @@ class Session:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.directory, ignore_errors=True)
+        self._guard.leave()
         self._faked_time()
         return list(left.values())
 

@@ -10,6 +10,7 @@ named with its reason, and the status is 1.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import tempfile
 import time
@@ -36,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     from tarazu.sim import badost
     from tarazu.sim.demo import Demo, scenarios
+    from tarazu.sim.testbed.guard import Guard
 
     started = time.monotonic()
 
@@ -46,8 +48,13 @@ def execute(options: argparse.Namespace) -> int:
     wanted = [n for n in names if not options.only or any(part in n for part in options.only)]
     if not wanted:
         raise BadInput("--only", "a part of " + ", ".join(names), options.only)
-    with tempfile.TemporaryDirectory(prefix="tarazu-demo-") as directory:
-        demo = Demo(Path(directory) / "testbed", progress)
+    with (
+        tempfile.TemporaryDirectory(prefix="tarazu-demo-") as directory,
+        contextlib.ExitStack() as afterwards,
+    ):
+        testbed = Path(directory) / "testbed"
+        afterwards.callback(Guard("TESTBED", str(testbed.resolve()), Path(directory)).leave)
+        demo = Demo(testbed, progress)
         results, failed = [], []
         for scenario in scenarios():
             if scenario.name in wanted:

@@ -1,0 +1,39 @@
+"""What was started for this process ends when it does, whatever its end is: SIGTERM, SIGKILL, a fault.
+
+A shell of its own session reads a pipe of which this process holds the other end.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+_SCRIPT = """
+read -r over && exit
+marked() { grep -lzxF -e "$1" /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3; }
+while pids=$(marked "$1") && [ "$pids" ]; do
+    kill -KILL $pids 2>/dev/null
+    sleep 0.1
+done
+rm -rf -- "$2"
+"""
+
+
+class Guard:
+    """Over the processes that have `name`=`value` in their environment, and a directory of theirs that goes too."""
+
+    def __init__(self, name: str, value: str, directory: Path) -> None:
+        """Raises OSError."""
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", _SCRIPT, "sh", f"{name}={value}", str(directory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={"PATH": os.defpath},
+            start_new_session=True,  # what ends this process's group does not end it
+        )
+
+    def leave(self) -> None:
+        """Nothing is left to be ended."""
+        self._process.communicate(b"over\n")
