@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tarazu.run.command_line import job_step, launchers
 from tarazu.run.command_line.launcher_options import DIALECTS
+from tests.mpi import MPICH_RUN, OPENMPI_RUN
 
 WORDS = [
     *sorted(DIALECTS),
@@ -74,14 +75,17 @@ def test_the_table_is_long_enough_and_whole() -> None:
     ],
 )
 def test_the_ranks_that_an_mpi_launcher_starts_are_those_that_were_read(command: str) -> None:
-    if shutil.which(command.split(maxsplit=1)[0]) is None:
-        pytest.skip(f"needs {command.split(maxsplit=1)[0]} (Debian: openmpi-bin, mpich)")
     echo = "sh -c 'echo started'"
     words = shlex.split(command.format(echo=echo)) + shlex.split(echo)
+    launcher = {"mpirun": OPENMPI_RUN, "mpiexec.hydra": MPICH_RUN}[words[0]]
+    if shutil.which(launcher) is None:
+        pytest.skip(f"needs {launcher} (Debian: openmpi-bin, mpich)")
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     environ = {**os.environ, **as_root, "OMPI_MCA_rmaps_base_oversubscribe": "1"}
     for _ in range(3):  # hydra itself dies of SIGPIPE now and then, when its ranks end at once
-        done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(
+            [launcher, *words[1:]], env=environ, capture_output=True, text=True, timeout=300, check=False
+        )
         if done.returncode != -signal.SIGPIPE:
             break
     assert done.returncode == 0, done
