@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from tarazu import statx
-from tarazu.sim.testbed.guard import Guard
+from tarazu.guard import Guard
 
 MARK = "TARAZU_TEST_SESSION"
 """In the environment of all that a session starts."""

@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BASE = {
     "durable",
+    "guard",
     "errors",
     "malformed",
     "past",
@@ -33,6 +34,7 @@ BASE = {
 }
 MAY_IMPORT = {
     "durable": set(),
+    "guard": {"signals"},
     "errors": set(),
     "malformed": set(),
     "past": set(),

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
+import select
 import signal
 import socket
 import subprocess
@@ -261,6 +263,14 @@ def serve(end: socket.socket) -> None:
             return
 
 
+def _end_with_mdsd(descriptor: int) -> None:
+    """Also in the middle of a task: nobody is there to end one that takes too long."""
+    poll = select.poll()
+    poll.register(descriptor, 0)  # its hanging up is told in any case
+    poll.poll()
+    os._exit(1)
+
+
 def main() -> int:
     # mdsd ends it: an interrupt at the terminal reaches both.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -269,6 +279,7 @@ def main() -> int:
 
     log_to_stderr("tarazu-mdsd", verbose=False)
     with socket.socket(fileno=int(sys.argv[1])) as end:
+        threading.Thread(target=_end_with_mdsd, args=(end.fileno(),), daemon=True).start()
         serve(end)
     return 0
 

@@ -21,7 +21,10 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 
 from tarazu import signals
+from tarazu.guard import Guard
 
+BESIDE = "TARAZU_BESIDE"
+"""In the environment of what is started here: it ends when the leader is killed."""
 STOP_S = 1.0
 """For a launcher that is told to stop, before it is killed."""
 
@@ -85,12 +88,34 @@ def run(
     """
     ends_at = time.monotonic() + limits.seconds
     prefix = list(each.prefix)
+    mark = f"{os.getpid()}-{os.urandom(4).hex()}"
+    environ = quiet(environ) | {BESIDE: mark}
+    try:
+        guard = Guard(BESIDE, mark)
+    except OSError as error:
+        return f"{each.launcher}: {error}"
+    try:
+        return _run(each, prefix, command, environ, take, limits, feed, ends_at)
+    finally:
+        guard.leave()
+
+
+def _run(
+    each: EachNode,
+    prefix: list[str],
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    take: Callable[[bytes], None],
+    limits: CommandLimits,
+    feed: BinaryIO | None,
+    ends_at: float,
+) -> str:
     while True:
         try:
             with signals.as_given():
                 process = subprocess.Popen(
                     [*prefix, *command],
-                    env=quiet(environ),
+                    env=environ,
                     stdin=feed or subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,

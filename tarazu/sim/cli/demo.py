@@ -35,9 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
+    from tarazu.guard import Guard
     from tarazu.sim import badost
     from tarazu.sim.demo import Demo, scenarios
-    from tarazu.sim.testbed.guard import Guard
 
     started = time.monotonic()
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
+import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +17,10 @@ import pytest
 from tarazu.allocate.pipeline import Tarazu
 from tarazu.config import Settings
 from tarazu.daemons.mdsd.batch import BatchPart, Placed, Refused, place
-from tarazu.daemons.mdsd.placing import Placing
+from tarazu.daemons.mdsd.placing import Placing, _encoder, _task_of
 from tarazu.model import CreateRequest
 from tarazu.stats.gate import Gate
+from tarazu.wire.channel import Channel
 from tarazu.wire.messages import AllocationReply, ViewReply, ViewRequest
 from tests.daemons.conftest import PATIENCE_S, Site, allocation
 from tests.daemons.mdsd.test_batch import VIEW, ask
@@ -118,3 +121,23 @@ def test_place_is_the_same_in_the_process_and_outside(placing: Placing) -> None:
     )
     assert isinstance(inside, Placed) and isinstance(outside, Placed)
     assert inside.reply.osts == outside.reply.osts and inside.stripes == outside.stripes
+
+
+def test_a_task_without_end_ends_with_an_mdsd_that_is_killed() -> None:
+    ours, theirs = socket.socketpair()
+    code = (
+        "import signal\nfrom tarazu.daemons.mdsd import placing\n"
+        "def place(*_):\n    print('busy', flush=True)\n    while True: signal.pause()\n"
+        "placing.place = place\nplacing.main()"
+    )
+    command = [sys.executable, "-c", code, str(theirs.fileno())]
+    with (
+        ours,
+        subprocess.Popen(command, pass_fds=[theirs.fileno()], stdout=subprocess.PIPE, text=True) as process,
+    ):
+        theirs.close()
+        task = _task_of(SETTINGS, VIEW, [BatchPart(ask("a"), {})], 0.0)
+        Channel(ours).send_body(_encoder.encode(task))
+        assert process.stdout and process.stdout.readline() == "busy\n"
+        ours.close()
+        assert process.wait(PATIENCE_S) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tarazu.run.nodes import gather
 from tarazu.run.nodes.each_node import EachNode
 from tarazu.run.nodes.framed import Frames
 from tests.run.nodes.conftest import Node
+from tests.waiting import until
 
 
 def test_spools_of_a_launcher_without_output_come_through_the_directory(node: Node, tmp_path: Path) -> None:
@@ -62,3 +64,18 @@ def test_spools_are_packed_where_there_is_room_and_go_where_there_is_none(
     assert kinds == (["gz"] if elsewhere else ["failed"]) and done.stderr == b""
     assert [path.read_bytes() for path in tmp_path.glob("0.tzs")] == [data] * elsewhere
     assert list(other.iterdir()) == []
+
+
+def test_a_launcher_beside_the_program_ends_with_a_leader_that_is_killed() -> None:
+    code = (
+        "import os\nfrom tarazu.run.nodes import each_node\n"
+        "limits = each_node.CommandLimits(3600, 1 << 20)\n"
+        "each = each_node.EachNode(('sh', '-c'), ())\n"
+        "said = lambda line: os.write(1, line + b'\\n')\n"
+        "each_node.run(each, ['echo $$; exec sleep infinity'], os.environ, said, limits)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as leader:
+        assert leader.stdout
+        pid = int(leader.stdout.readline())
+        leader.kill()
+    until(lambda: not Path(f"/proc/{pid}").exists())

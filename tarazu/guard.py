@@ -9,30 +9,35 @@ import os
 import subprocess
 from pathlib import Path
 
+from tarazu import signals
+
 _SCRIPT = """
 read -r over && exit
 marked() { grep -lzxF -e "$1" /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3; }
+signal=TERM
 while pids=$(marked "$1") && [ "$pids" ]; do
-    kill -KILL $pids 2>/dev/null
-    sleep 0.1
+    kill -$signal $pids 2>/dev/null
+    sleep 1
+    signal=KILL
 done
-rm -rf -- "$2"
+[ -z "$2" ] || rm -rf -- "$2"
 """
 
 
 class Guard:
     """Over the processes that have `name`=`value` in their environment, and a directory of theirs that goes too."""
 
-    def __init__(self, name: str, value: str, directory: Path) -> None:
+    def __init__(self, name: str, value: str, directory: Path | None = None) -> None:
         """Raises OSError."""
-        self._process = subprocess.Popen(
-            ["/bin/sh", "-c", _SCRIPT, "sh", f"{name}={value}", str(directory)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={"PATH": os.defpath},
-            start_new_session=True,  # what ends this process's group does not end it
-        )
+        with signals.as_given():
+            self._process = subprocess.Popen(
+                ["/bin/sh", "-c", _SCRIPT, "sh", f"{name}={value}", str(directory or "")],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={"PATH": os.defpath},
+                start_new_session=True,  # what ends this process's group does not end it
+            )
 
     def leave(self) -> None:
         """Nothing is left to be ended."""
