@@ -258,7 +258,7 @@ def test_a_peer_that_says_more_and_more_without_an_end_is_cut_off(
     monkeypatch.setattr(unread, "UNREAD_BYTES", 4 << 20)
     monkeypatch.setattr(unread, "GROWTH_BYTES", -1 << 40)
     end = zmtp(open_server)
-    end.settimeout(0.5)
+    end.settimeout(PATIENCE_S)
     sent = 0
     with contextlib.suppress(OSError):
         while sent < 1 << 30:

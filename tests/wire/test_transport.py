@@ -140,15 +140,19 @@ class TestContract:
         assert client.receive(PATIENCE_S) == StatusReply("m1", {"seen": 1})
 
     def test_a_request_that_nobody_would_take_is_refused_at_once_instead_of_resent_for_ever(
-        self, sides: Sides
+        self, sides: Sides, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """The largest that is a message is none of those."""
+        most = 1 << 16
+        files = ((2**32 - 1, 2**63 - 1),) * (most * MAX_CLOSED_FILES // MAX_REQUEST_BYTES)
+        monkeypatch.setattr("tarazu.wire.requester.MAX_REQUEST_BYTES", most)
         replier = sides.server.replier(sides.address)
         client = requester(sides, replier.address)
         with Echo(replier) as echo:
-            largest = FileClosed("a", "m1", ((2**32 - 1, 2**63 - 1),) * MAX_CLOSED_FILES)
+            largest = FileClosed("a", "m1", files)
             assert request_id(client.request(largest, PATIENCE_S)) == "m1"
             endless = msgspec.structs.replace(largest, message_id="m2", files=largest.files * 2)
-            with pytest.raises(WireError, match="expected a request of at most 16777216 bytes, found 3"):
+            with pytest.raises(WireError, match="expected a request of at most 65536 bytes, found 1"):
                 client.request(endless, PATIENCE_S)
             assert request_id(client.request(StatusRequest("m3"), PATIENCE_S)) == "m3"
         assert set(echo.seen) == {"m1", "m3"}

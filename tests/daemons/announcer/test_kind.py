@@ -14,6 +14,7 @@ from tarazu.daemons.announcer.service import Announcer, kind_of
 from tarazu.daemons.council.service import CouncilService
 from tarazu.daemons.service import Wakeup
 from tests.daemons.tuning import STATS, Client, Group
+from tests.waiting import LONG_S
 
 DATA = Path(__file__).parents[2] / "data" / "lustre"
 
@@ -45,7 +46,7 @@ def test_what_is_mounted_after_the_start_was_never_seen(
     announcer = Announcer(config.load(str(group.configuration("oss1", client.root))), Wakeup(), None, "oss1")
 
     def until_the_council_hears_of(kind: str) -> None:
-        deadline, written = time.monotonic() + 60.0, 0
+        deadline, written = time.monotonic() + LONG_S, 0
         while (node := council.nodes.of.get("oss1")) is None or not (
             node.observed and node.observed.kind == kind and node.observed.observation
         ):
