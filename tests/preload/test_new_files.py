@@ -39,6 +39,13 @@ def wanted(placed: Placed, parts: bool) -> list[list[int]]:
     return [list(part) for part in placed.three_lists] if parts else [[3, 1, 5]]
 
 
+def let_others_in(placed: Placed) -> None:
+    """An ordinary user reads the map, too."""
+    placed.mount.chmod(0o755)
+    for directory in (placed.work, placed.map_directory, *list(placed.work.parents)[:3]):
+        directory.chmod(directory.stat().st_mode | 0o055)
+
+
 def empty(directory: Path) -> None:
     for entry in directory.iterdir():
         shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
@@ -190,7 +197,7 @@ def test_an_access_list_that_takes_the_owners_rights_away(
     if not shutil.which("setfacl") or os.geteuid() != 0:
         pytest.skip("needs setfacl, and root, to become somebody else")
     put(placed, "d/f", parts=parts)
-    placed.mount.chmod(0o755)
+    let_others_in(placed)
     source = f"""
 import fcntl, os
 fd = os.open("d/f", os.O_CREAT | os.O_EXCL | os.{access}, 0o644)
@@ -209,7 +216,8 @@ if "{access}" == "O_RDWR": print(os.pread(fd, 1, 0))
             extra_groups=[], umask=0o022, capture_output=True, text=True, check=False,
         )  # fmt: skip
         seen.append((done.returncode, done.stdout, done.stderr, look(placed, "d/f")))
-    assert seen[0] == seen[1] and seen[0][0] == 0 and (placed.osts("d/f")[0] != [])
+    assert seen[0] == seen[1] and seen[0][0] == 0
+    assert (placed.osts("d/f") == wanted(placed, parts)) == (taken == "w")
 
 
 @both_layouts
@@ -404,6 +412,36 @@ def test_the_name_is_another_files_between_two_steps(
         assert (directory / "kept").read_bytes().endswith(b"maker")
 
 
+@pytest.mark.parametrize("error", ["ENOENT", "EMFILE"])
+@pytest.mark.parametrize("change", ["link", "another"])
+def test_without_proc_or_a_descriptor_the_name_of_another_file_is_not_opened(
+    between: Placed, change: str, error: str
+) -> None:
+    """What was put in the place of a file made with O_EXCL is somebody else's."""
+    put(between, "d/f")
+    directory = between.mount / "d"
+    directory.mkdir()
+    (between.mount / "secret").write_text("of somebody else")
+    at = between.work / "at"
+    denied = {"BETWEEN_DENIED": "reopen", "BETWEEN_ERRNO": str(getattr(errno, error))}
+    environ = between.environ(BETWEEN_AT="reopen", BETWEEN_FILE=str(at), **denied)
+    with subprocess.Popen(
+        ["python3", "-S", "-c", MAKE], env=environ, cwd=between.mount, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as maker:  # fmt: skip
+        until(at.with_suffix(".reached").exists)
+        (directory / "f").unlink()
+        if change == "link":
+            (directory / "f").symlink_to(between.mount / "secret")
+        else:
+            (directory / "f").write_text("another")
+        at.with_suffix(".go").touch()
+        output, errors = maker.communicate(timeout=LONG_S)
+    assert (output, maker.returncode) == ("", 1) and "Error: [Errno" in errors
+    assert (between.mount / "secret").read_text() == "of somebody else"
+    assert change == "link" or (directory / "f").read_text() == "another"
+
+
 def test_record_locks_on_a_file_that_is_there_stay(placed: Placed) -> None:
     """A close of any descriptor of the file, also of one of ours, would drop those of the process."""
     put(placed, "f", "g", parts=True)
@@ -429,21 +467,22 @@ for name, maker in (("f", os.O_WRONLY), ("g", os.O_RDONLY)):
     assert (done.stdout, done.stderr) == ("0\n0\n", "")
 
 
+OPENS = {"2", "56", "257"}
+"""Numbers of open and openat, on x86_64 and aarch64."""
+
+
 def test_an_alarm_ends_the_open_of_a_fifo(placed: Placed) -> None:
     """The open was made a second time, which nothing ended."""
     put(placed, "fifo", parts=True)
-    put(placed, "fifo")
     os.mkfifo(placed.mount / "fifo")
     source = """
 import ctypes, errno, os, signal
 libc = ctypes.CDLL(None, use_errno=True)
 signal.signal(signal.SIGALRM, lambda *_: None)
 signal.siginterrupt(signal.SIGALRM, True)
-signal.setitimer(signal.ITIMER_REAL, 0.3, 0.3)
+print("ready", flush=True)
 print(libc.open(b"fifo", os.O_WRONLY | os.O_CREAT, 0o644), errno.errorcode[ctypes.get_errno()])
 """
-    bare = placed.bare(["python3", "-c", source])
-    assert bare.stdout == "-1 EINTR\n"
     process = subprocess.Popen(
         [sys.executable, "-c", source],
         env=placed.environ(),
@@ -452,33 +491,47 @@ print(libc.open(b"fifo", os.O_WRONLY | os.O_CREAT, 0o644), errno.errorcode[ctype
         text=True,
     )
     try:
+        assert process.stdout and process.stdout.readline() == "ready\n"
+        blocked = Path(f"/proc/{process.pid}/syscall")
+        until(lambda: waits_in_open(blocked))
+        process.send_signal(signal.SIGALRM)
         assert process.communicate(timeout=LONG_S)[0] == "-1 EINTR\n"
     finally:
         process.kill()
+        process.wait()
 
 
-def test_nothing_that_was_not_asked_for_reaches_a_program_that_another_thread_starts(placed: Placed) -> None:
-    names = [f"f{i}" for i in range(400)]
-    put(placed, *names)
+def waits_in_open(blocked: Path) -> bool:
+    """Twice at the same place: not on its way through the opens of the library's own."""
+    first = blocked.read_text()
+    time.sleep(0.05)
+    return first == blocked.read_text() and first.split()[0] in OPENS and "S" in stat_of(blocked.parent)
+
+
+def stat_of(process: Path) -> str:
+    return (process / "stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_no_second_descriptor_reaches_a_program_that_another_thread_starts(between: Placed) -> None:
+    """While the first thread stands between the second open and the number that the program is to have."""
+    put(between, "f")
+    at = between.work / "at"
     source = f"""
-import os, subprocess, sys, threading
-over = threading.Event()
-seen = []
-def start():
-    while not over.is_set():
-        seen.append(os.popen("ls -l /proc/self/fd").read())
-children = threading.Thread(target=start)
-children.start()
-before = len(os.listdir("/proc/self/fd"))
-for name in {names}:
-    fd = os.open(name, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644)
-    assert os.write(fd, b"x") == 1
-    os.close(fd)
-over.set(); children.join()
-print([text for text in seen if "/f" in text and {str(placed.mount)!r} + "/f" in text], len(seen) > 0)
+import os, subprocess, threading, time
+os.environ["BETWEEN_AT"], os.environ["BETWEEN_FILE"] = "dup3", {str(at)!r}
+maker = threading.Thread(target=lambda: os.write(os.open("f", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC), b"x"))
+maker.start()
+while not os.path.exists({str(at) + ".reached"!r}): time.sleep(0.001)
+del os.environ["BETWEEN_AT"]
+links = [f"/proc/self/fd/{{n}}" for n in os.listdir("/proc/self/fd")]
+here = sum(os.readlink(link).endswith("/f") for link in links if os.path.lexists(link))
+there = subprocess.run(["ls", "-l", "/proc/self/fd"], close_fds=False, capture_output=True, text=True).stdout
+open({str(at) + ".go"!r}, "w").close()
+maker.join()
+print(here, there.count("mnt/f"), open("f").read())
 """
-    done = placed.python(source)
-    assert (done.stdout, done.stderr) == ("[] True\n", "")
+    done = between(["python3", "-S", "-c", source])
+    assert (done.stdout, done.stderr) == ("2 0 x\n", "")
 
 
 def test_other_threads_open_and_close_meanwhile(placed: Placed) -> None:
@@ -567,7 +620,7 @@ def test_a_sticky_directory_of_somebody_elses(placed: Placed) -> None:
     put(placed, "d/f")
     (placed.mount / "d").mkdir()
     (placed.mount / "d").chmod(0o1777)
-    placed.mount.chmod(0o755)
+    let_others_in(placed)
     placed.spool_directory.mkdir(exist_ok=True)
     source = "import os; os.write(os.open('d/f', os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), b'x')"
     done = subprocess.run(
@@ -576,3 +629,4 @@ def test_a_sticky_directory_of_somebody_elses(placed: Placed) -> None:
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert (placed.mount / "d" / "f").read_bytes() == b"x" and os.listdir(placed.mount / "d") == ["f"]
+    assert placed.osts("d/f") == wanted(placed, parts=False)
