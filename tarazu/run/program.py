@@ -87,6 +87,7 @@ class Leading:
             self.process = process
             for number in self._early:
                 self._send(number)
+        os.kill(os.getpid(), signal.SIGCHLD)  # the program's own may have come too early
         return process
 
     def _take_each(self) -> None:

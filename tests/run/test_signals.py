@@ -198,3 +198,19 @@ def test_signals_beside_many_short_helpers_are_not_lost() -> None:
         run.process.send_signal(signal.SIGUSR2)
         assert (run.lines.read(), run.process.wait(LONG_S)) == ("", 0)
         assert state(run.pid) == ""
+
+
+def test_the_end_of_a_program_that_ends_at_once_is_noticed_at_once() -> None:
+    """It ended before the leader knew its pid, and was looked for a second later."""
+    code = (
+        "import os\nfrom tarazu.run import program\n"
+        "program.LOOK_S = 1e6\n"
+        "raise SystemExit(program.StartedProgram(['sh', '-c', 'exit 3'], os.environ).wait())"
+    )
+    leaders = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(20)]
+    try:
+        assert [leader.wait(LONG_S) for leader in leaders] == [3] * len(leaders)
+    finally:
+        for leader in leaders:
+            leader.kill()
+            leader.wait()
