@@ -66,6 +66,7 @@ LEFT = {
     "tarazu.run.program:restore_environment": KERNEL,
     "tarazu.run.watch:SpoolWatch._headers": "`spool that grows`",
     "tarazu.run.watch:SpoolWatch._read": "`spool that grows`",
+    "tarazu.signals:stat_of": KERNEL,
     "tarazu.stats.client:_lines": KERNEL,
     "tarazu.stats.client:_mount_entries": KERNEL,
     "tarazu.stats.osp:_beginning": KERNEL,
