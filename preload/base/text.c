@@ -38,12 +38,33 @@ uint64_t tz_read_number(const char **text, unsigned base)
     return tz_number_of(from, (size_t)(*text - from), base);
 }
 
+/* Linux before 3.17 has no such link. */
+static bool has_thread_self(void)
+{
+    static int known; /* atomic: 0 not yet, 1 it has, -1 it has not */
+    char target[8];
+
+    if (tz_unlikely(!tz_relaxed(&known))) {
+        if (tz_readlink("/proc/thread-self", target, sizeof target) >= 0)
+            tz_store(&known, 1);
+        else if (tz_readlink("/proc/self", target, sizeof target) >= 0)
+            tz_store(&known, -1);
+    }
+    return tz_relaxed(&known) >= 0;
+}
+
+/* Of this thread, which may have descriptors of its own (unshare): the same number of another's is another file. */
 void tz_fd_link(int fd, char out[TZ_FD_LINK_MAX])
 {
-    static const char directory[] = "/proc/self/fd/";
+    char thread[24], digits[24];
 
-    memcpy(out, directory, sizeof directory);
-    tz_put_number(out + sizeof directory - 1, (unsigned)fd, 10);
+    tz_put_number(digits, (unsigned)fd, 10);
+    if (has_thread_self()) {
+        tz_join(out, TZ_FD_LINK_MAX, (const char *[]){"/proc/thread-self/fd/", digits, NULL});
+        return;
+    }
+    tz_put_number(thread, (uint64_t)syscall(SYS_gettid), 10);
+    tz_join(out, TZ_FD_LINK_MAX, (const char *[]){"/proc/self/task/", thread, "/fd/", digits, NULL});
 }
 
 size_t tz_fd_path(int fd, char *out)

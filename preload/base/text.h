@@ -22,10 +22,10 @@ static inline uint64_t tz_number_of(const char *digits, size_t count, unsigned b
 /* The number at *text, which is moved behind its digits; `base` is 10 at most. */
 uint64_t tz_read_number(const char **text, unsigned base);
 
-enum { TZ_FD_LINK_MAX = 32 };
+enum { TZ_FD_LINK_MAX = 48 };
 
-/* /proc/self/fd/<fd>: what a descriptor stands for, as a path. */
+/* What a descriptor of this thread's stands for, as a path: /proc/thread-self/fd/<fd>. */
 void tz_fd_link(int fd, char out[TZ_FD_LINK_MAX]);
 
-/* The path of a descriptor, by /proc/self/fd, in `out` of TZ_PATH_MAX bytes; its length, 0 where it has none. */
+/* The path of a descriptor, by /proc, in `out` of TZ_PATH_MAX bytes; its length, 0 where it has none. */
 size_t tz_fd_path(int fd, char *out);

@@ -534,6 +534,29 @@ print(here, there.count("mnt/f"), open("f").read())
     assert (done.stdout, done.stderr) == ("2 0 x\n", "")
 
 
+def test_a_thread_with_descriptors_of_its_own_gets_no_other_file(placed: Placed) -> None:
+    """The new file was opened again by its number among those of the first thread, where another file had it."""
+    placed.behind = ""  # what stands for Lustre knows no such threads
+    put(placed, "f")
+    source = """
+import ctypes, os, threading
+CLONE_FILES = 0x400
+libc = ctypes.CDLL(None, use_errno=True)
+there = os.open("there", os.O_CREAT | os.O_RDWR)
+def make():
+    assert libc.unshare(CLONE_FILES) == 0, os.strerror(ctypes.get_errno())
+    os.close(there)
+    fd = os.open("f", os.O_CREAT | os.O_WRONLY)
+    print(fd == there, os.write(fd, b"x"))
+thread = threading.Thread(target=make)
+thread.start(); thread.join()
+print(os.path.getsize("f"), os.path.getsize("there"))
+"""
+    done = placed.python(source)
+    assert (done.stdout, done.stderr) == ("True 1\n1 0\n", "")
+    assert placed.create("/f").outcome == SKIPPED
+
+
 def test_other_threads_open_and_close_meanwhile(placed: Placed) -> None:
     """Each has its own file at the number that it was given, and nothing stays open."""
     threads, files = 6, 60
