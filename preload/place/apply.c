@@ -7,6 +7,7 @@
  * have written already. Whatever is refused, the application gets what it would have got without us.
  */
 #include "place/apply.h"
+#include "base/cancel.h"
 #include "base/rawsys.h"
 #include "place/ceph.h"
 #include "place/complete.h"
@@ -41,24 +42,32 @@ static void complete(struct tz_create *c, const struct tz_plan *plan, enum tz_re
         tz_store(&cannot_reserve, 1);
 }
 
+/* To the file that has the program's name; false where there is none. */
+static bool offer(struct tz_create *c, const struct tz_plan *plan, enum tz_request_lists lists)
+{
+    int cancels = tz_cancels_hold();
+    int named = tz_call_open(&c->call, O_PATH | O_CLOEXEC | (c->call.flags & O_NOFOLLOW));
+    bool there = named >= 0 || errno != ENOENT;
+
+    if (named >= 0) {
+        tz_layout_offer(named, plan, lists, c->scratch);
+        REAL(close)(named);
+    }
+    tz_cancels_allow(cancels);
+    return there;
+}
+
 /*
  * The name exists: another process was faster, or the file is old. One that has no layout yet gets ours, before the
  * program's own open has the MDS make the default one. That open is made as it came: it may wait, and fail.
  */
 static int join(struct tz_create *c, const struct tz_plan *plan, enum tz_request_lists lists)
 {
-    int fd, named = -1;
+    int fd;
 
     c->existence = TZ_EXISTED;
-    if (writes(c)) {
-        named = tz_call_open(&c->call, O_PATH | O_CLOEXEC | (c->call.flags & O_NOFOLLOW));
-        if (named < 0 && errno == ENOENT) /* a link to nowhere, or gone by now */
-            c->existence = TZ_PERHAPS;
-    }
-    if (named >= 0) {
-        tz_layout_offer(named, plan, lists, c->scratch);
-        REAL(close)(named);
-    }
+    if (writes(c) && !offer(c, plan, lists)) /* a link to nowhere, or gone by now */
+        c->existence = TZ_PERHAPS;
     fd = tz_call_open(&c->call, c->call.flags);
     if (fd >= 0 && !tz_complete_others(c, plan, lists, fd))
         tz_skipped(c, TZ_NOT_PLAIN);
@@ -72,15 +81,13 @@ static void ignored(struct tz_create *c)
     tz_refused(c, EPERM);
 }
 
-static int create(struct tz_create *c, const struct tz_plan *plan, enum tz_request_lists lists)
+/* From the descriptor that it was made with to the one that the program gets. */
+static int finish(struct tz_create *c, const struct tz_plan *plan, enum tz_request_lists lists, int fd)
 {
-    int fd = tz_call_open(&c->call, tz_making_flags(c->call.flags)), rc;
+    int rc = tz_layout_set(fd, plan, lists, c->scratch);
     bool missing;
 
-    if (fd < 0)
-        return errno == EEXIST && !(c->call.flags & O_EXCL) ? join(c, plan, lists) : -1;
     c->existence = TZ_FRESH;
-    rc = tz_layout_set(fd, plan, lists, c->scratch);
     if (rc)
         tz_refused(c, rc);
     missing = tz_layout_missing(fd) == ENODATA;
@@ -91,6 +98,18 @@ static int create(struct tz_create *c, const struct tz_plan *plan, enum tz_reque
     complete(c, plan, lists, fd);
     if (missing && c->outcome == TZ_RACED)
         ignored(c);
+    return fd;
+}
+
+static int create(struct tz_create *c, const struct tz_plan *plan, enum tz_request_lists lists)
+{
+    int fd = tz_call_open(&c->call, tz_making_flags(c->call.flags)), cancels;
+
+    if (fd < 0)
+        return errno == EEXIST && !(c->call.flags & O_EXCL) ? join(c, plan, lists) : -1;
+    cancels = tz_cancels_hold();
+    fd = finish(c, plan, lists, fd);
+    tz_cancels_allow(cancels);
     return fd;
 }
 

@@ -7,6 +7,7 @@
  * five seconds: nobody could write meanwhile. fsync has it written; fdatasync does not, nor does reading the layout.
  */
 #include "place/ceph.h"
+#include "base/cancel.h"
 #include "base/hash.h"
 #include "base/rawsys.h"
 #include "core/lov_request.h"
@@ -173,7 +174,7 @@ static int create(struct tz_create *c, const struct tz_plan *plan, uint16_t pool
 {
     const struct tz_call *call = &c->call;
     bool exclusive = call->flags & O_EXCL;
-    int fd = -1;
+    int fd = -1, cancels;
 
     if (c->shared && !exclusive) { /* most of its openers find it there */
         fd = tz_call_open(call, call->flags & ~O_CREAT);
@@ -188,7 +189,9 @@ static int create(struct tz_create *c, const struct tz_plan *plan, uint16_t pool
     if (fd < 0)
         return errno == EEXIST ? join(c, tz_call_open(call, call->flags)) : tz_call_open(call, call->flags);
     c->existence = TZ_FRESH;
+    cancels = tz_cancels_hold();
     place(c, plan, fd, pool);
+    tz_cancels_allow(cancels);
     return fd;
 }
 

@@ -5,6 +5,7 @@
  * waiting for one another: one that takes away what another has just added adds it again.
  */
 #include "place/complete.h"
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/rawsys.h"
 #include "core/lov.h"
@@ -94,8 +95,12 @@ static bool is_young(int fd)
 bool tz_complete_others(struct tz_create *c, const struct tz_plan *plan, enum tz_request_lists lists, int fd)
 {
     enum tz_standing standing = tz_examine(c, plan, lists, fd);
+    int cancels;
 
-    if (is_late(c, standing) && is_young(fd))
+    if (is_late(c, standing) && is_young(fd)) {
+        cancels = tz_cancels_hold();
         complete(c, plan, fd);
+        tz_cancels_allow(cancels);
+    }
     return standing != TZ_UNREADABLE;
 }

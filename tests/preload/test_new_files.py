@@ -534,6 +534,25 @@ print(here, there.count("mnt/f"), open("f").read())
     assert (done.stdout, done.stderr) == ("2 0 x\n", "")
 
 
+@pytest.mark.parametrize("there", [False, True], ids=["new", "there"])
+def test_a_thread_that_is_cancelled_in_an_open_leaves_no_descriptor(
+    between: Placed, compiled: Any, there: bool
+) -> None:
+    """Its own handler closes what it has: the steps of the library in between were ended, too."""
+    put(between, "f", parts=True)
+    if there:  # without a layout yet
+        made = between.bare(
+            ["python3", "-S", "-c", "import os; os.open('f', os.O_CREAT | os.O_RDONLY, 0o644)"]
+        )
+        assert made.stderr == ""
+    at = between.work / "at"
+    where = {"BETWEEN_AT": "setxattr" if there else "reopen", "BETWEEN_FILE": str(at)}
+    done = between([compiled("cancelled.c"), "f", at], **where)
+    ended = "in" if there else "behind"  # before the program's own call, or when that has been answered
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"cancelled {ended} the open, 0 left\n", "")
+    assert there or between.osts("f") == wanted(between, parts=True)
+
+
 def test_a_thread_with_descriptors_of_its_own_gets_no_other_file(placed: Placed) -> None:
     """The new file was opened again by its number among those of the first thread, where another file had it."""
     placed.behind = ""  # what stands for Lustre knows no such threads
