@@ -76,7 +76,7 @@ static enum tz_found find(const struct tz_create *c, const struct tz_map *map, s
 static enum tz_skip why_skipped(const struct tz_create *c)
 {
     bool own = (c->call.flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE;
-    mode_t needed = S_IWUSR | ((c->call.flags & O_ACCMODE) == O_RDWR ? S_IRUSR : 0);
+    mode_t needed = S_IWUSR | (c->call.flags & O_RDWR ? S_IRUSR : 0); /* also of access 3 */
 
     if (own && c->where.mount->kind == TZ_LUSTRE)
         return TZ_OWN_LAYOUT;

@@ -61,8 +61,7 @@ static int open_again(const struct tz_call *call, int fd)
 /* An access list of the directory took rights away that the file's maker has all the same: lends them for the open. */
 static int with_lent_rights(const struct tz_call *call, int fd)
 {
-    bool reads = (call->flags & O_ACCMODE) == O_RDWR;
-    mode_t needed = S_IWUSR | (reads ? S_IRUSR : 0);
+    mode_t needed = S_IWUSR | (call->flags & O_RDWR ? S_IRUSR : 0); /* also of access 3 */
     int again, saved = errno;
     struct tz_stat st;
 

@@ -534,6 +534,25 @@ print(here, there.count("mnt/f"), open("f").read())
     assert (done.stdout, done.stderr) == ("2 0 x\n", "")
 
 
+def test_a_descriptor_for_neither_reading_nor_writing(placed: Placed) -> None:
+    """Access 3, for ioctl alone, of a file whose owner may only write: the second open needs both rights."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become somebody else")
+    put(placed, "d/f", "d/g")
+    let_others_in(placed)
+    (placed.mount / "d").mkdir()
+    (placed.mount / "d").chmod(0o777)
+    source = (
+        "import os; print([os.open('d/' + n, os.O_CREAT | 3, m) for n, m in (('f', 0o200), ('g', 0o600))])"
+    )
+    done = subprocess.run(
+        [interpreter(65534), "-c", source], env=placed.environ(TARAZU_SPOOL="off"), cwd=placed.mount, user=65534,
+        group=65534, extra_groups=[], umask=0o022, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("[3, 4]\n", "")
+    assert placed.osts("d/g") == [[3, 1, 5]] != placed.osts("d/f")
+
+
 @pytest.mark.parametrize("there", [False, True], ids=["new", "there"])
 def test_a_thread_that_is_cancelled_in_an_open_leaves_no_descriptor(
     between: Placed, compiled: Any, there: bool
