@@ -10,7 +10,7 @@ import pytest
 
 HERE = Path(__file__).parent
 PRELOAD = HERE.parent.parent / "preload"
-CORE = [*(PRELOAD / "core").glob("*.c")]
+CORE = [*(PRELOAD / "core").glob("*.c"), PRELOAD / "base/pages.c", PRELOAD / "base/rawsys.c"]
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
