@@ -16,8 +16,12 @@ static bool try_once(struct tz_lock *lock)
 {
     int seen = tz_relaxed(&lock->held);
 
-    return seen != process &&
-           __atomic_compare_exchange_n(&lock->held, &seen, process, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    if (seen == process ||
+        !__atomic_compare_exchange_n(&lock->held, &seen, process, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return false;
+    if (tz_unlikely(tz_relaxed(&lock->hangs)))
+        tz_store(&lock->hangs, 0);
+    return true;
 }
 
 bool tz_trylock(struct tz_lock *lock)
@@ -28,6 +32,8 @@ bool tz_trylock(struct tz_lock *lock)
     for (int i = 0; i < SPINS; i++)
         if (try_once(lock))
             return true;
+    if (tz_load(&lock->hangs))
+        return false;
     deadline = tz_clock_ns(CLOCK_MONOTONIC) + LOCK_NS;
     do {
         syscall(SYS_nanosleep, &nap, NULL);
@@ -35,16 +41,13 @@ bool tz_trylock(struct tz_lock *lock)
             return true;
         nap.tv_nsec = nap.tv_nsec < LONGEST_NAP_NS ? 2 * nap.tv_nsec : nap.tv_nsec;
     } while (tz_clock_ns(CLOCK_MONOTONIC) < deadline);
+    tz_store(&lock->hangs, 1);
     return false;
 }
 
 bool tz_trylock_slow(struct tz_lock *lock, bool needed)
 {
-    bool wait = needed && !tz_load(&lock->hangs), locked = try_once(lock) || (wait && tz_trylock(lock));
-
-    if (locked || wait)
-        tz_store(&lock->hangs, !locked);
-    return locked;
+    return try_once(lock) || (needed && tz_trylock(lock));
 }
 
 void tz_unlock(struct tz_lock *lock)

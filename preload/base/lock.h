@@ -5,16 +5,13 @@
 
 struct tz_lock {
     int held;  /* atomic: free unless it is this process's number */
-    int hangs; /* of those held by tz_trylock_slow: somebody has waited in vain */
+    int hangs; /* atomic: somebody has waited in vain */
 };
 
-/* Given up after a bounded time; false when it could not be had. */
+/* Given up after a bounded time; false when it could not be had. Once somebody has waited in vain nobody else does. */
 bool tz_trylock(struct tz_lock *lock);
 
-/*
- * For what asks a server: who comes while another thread does waits only where `needed`, and once somebody has waited
- * in vain nobody else does.
- */
+/* For what asks a server: who comes while another thread does waits only where `needed`. */
 bool tz_trylock_slow(struct tz_lock *lock, bool needed);
 void tz_unlock(struct tz_lock *lock);
 
