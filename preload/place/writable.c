@@ -87,6 +87,8 @@ static int in_its_place(const struct tz_call *call, int fd)
 
     REAL(close)(fd);
     fd = tz_call_open(call, call->flags & ~MADE);
+    if (fd < 0 && no_descriptor_left()) /* another thread has it by now: O_EXCL would say that the file exists */
+        return -1;
     if (fd >= 0 && known && tz_look(fd, &named) == 0 && named.ino == made.ino && named.dev == made.dev)
         return fd;
     if (fd >= 0)

@@ -253,6 +253,22 @@ print(oct(os.fstat(fd).st_mode), os.fstat(fd).st_size, len(os.listdir("/proc/sel
     assert between.osts("f") == wanted(between, parts)
 
 
+def test_a_descriptor_that_another_thread_takes_is_missing_and_the_file_is_not_called_somebody_elses(
+    between: Placed,
+) -> None:
+    """The program would wait for a lock file that it has made itself."""
+    put(between, "f")
+    source = """
+import errno, os
+try: os.open("f", os.O_CREAT | os.O_EXCL | os.O_RDWR)
+except OSError as error: print(errno.errorcode[error.errno])
+"""
+    done = between(
+        ["python3", "-S", "-c", source], BETWEEN_DENIED="reopen named", BETWEEN_ERRNO=str(errno.EMFILE)
+    )
+    assert (done.stdout, done.stderr) == ("EMFILE\n", "")
+
+
 @both_layouts
 def test_without_proc_the_file_is_opened_by_its_name(between: Placed, parts: bool) -> None:
     put(between, "f", "g", parts=parts)

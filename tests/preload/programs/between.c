@@ -3,7 +3,7 @@
  *
  * BETWEEN_DENIED: names of calls with blanks between, that fail with BETWEEN_ERRNO. BETWEEN_AT: the call at which the
  * process is killed as it begins, or, with BETWEEN_FILE, waits: it makes FILE.reached and goes on when FILE.go is there.
- * `reopen` stands for an open of a link to a descriptor.
+ * `reopen` stands for an open of a link to a descriptor, `named` for one of another name, to write, that creates nothing.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -93,7 +93,9 @@ int ioctl(int fd, unsigned long request, ...)
 		va_start(arguments, flags);                                                                            \
 		mode = va_arg(arguments, mode_t);                                                                      \
 		va_end(arguments);                                                                                     \
-		if (strncmp(path, "/proc/", 6) == 0 && strstr(path, "/fd/") && denied("reopen"))                                      \
+		if (strncmp(path, "/proc/", 6) == 0 && strstr(path, "/fd/") && denied("reopen"))                       \
+			return -1;                                                                                     \
+		if (!(flags & (O_CREAT | O_PATH)) && (flags & O_ACCMODE) != O_RDONLY && denied("named"))               \
 			return -1;                                                                                     \
 		return NEXT(name)(path, flags, mode);                                                                  \
 	}
