@@ -48,12 +48,13 @@ _session: list[Session] = []
 
 @pytest.fixture(autouse=True)
 def environ_stays() -> Iterator[None]:
-    """What a test, or a daemon's --root in this process, puts into the environment ends with the test; and a peer that
-    hangs up later does not end the worker.
+    """What a test, or a daemon's --root in this process, puts into the environment ends with the test; a peer that
+    hangs up later does not end the worker; and later children hear signals, although a leader ran in this process.
     """
-    before = dict(os.environ)
+    before, mask = dict(os.environ), signal.pthread_sigmask(signal.SIG_BLOCK, ())
     yield
     assert signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     if os.environ != before:
         os.environ.clear()
         os.environ.update(before)

@@ -35,7 +35,7 @@ PFL1 = Layout(
     composite=True,
 )
 RANK, NAMES = 3, 1000
-CORE = [*(PRELOAD / "core").glob("*.c")]
+CORE = [*(PRELOAD / "core").glob("*.c"), PRELOAD / "base/pages.c", PRELOAD / "base/rawsys.c"]
 THREADS = 64
 
 
