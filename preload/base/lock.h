@@ -4,11 +4,14 @@
 #include "tz.h"
 
 struct tz_lock {
-    int held;  /* atomic: free unless it is this process's number */
-    int hangs; /* atomic: somebody has waited in vain */
+    int held;               /* atomic: free unless it is this process's number */
+    uint64_t in_vain_since; /* atomic: since when nobody who waited has had it; 0: the last one has */
 };
 
-/* Given up after a bounded time; false when it could not be had. Once somebody has waited in vain nobody else does. */
+/*
+ * Given up after a bounded time; false when it could not be had. Nobody waits any more for one that nobody has had for
+ * two seconds: its holder is not starved but hangs.
+ */
 bool tz_trylock(struct tz_lock *lock);
 
 /* For what asks a server: who comes while another thread does waits only where `needed`. */

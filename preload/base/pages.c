@@ -57,8 +57,7 @@ static void *map(size_t size, int protection, int flags, int fd, uint64_t offset
     void *pages = MAP_FAILED;
 
     if (take(size)) {
-        /* As `fd` was opened: what watches libc's calls alone would take it for the program's of that number. */
-        pages = (void *)syscall(SYS_mmap, NULL, size, protection, flags, fd, offset);
+        pages = mmap(NULL, size, protection, flags, fd, (off_t)offset);
         if (pages == MAP_FAILED)
             __atomic_sub_fetch(&taken, rounded(size), __ATOMIC_RELAXED);
     }

@@ -428,7 +428,7 @@ for i in range(500): os.close(os.open(f"f.{i}", os.O_CREAT | os.O_WRONLY))
     assert (len(run.files), run.dropped_records) == (500, 0)
 
 
-def test_a_thread_that_never_comes_back_from_its_spool_holds_up_the_others_once(
+def test_a_thread_that_never_comes_back_from_its_spool_holds_up_the_others_for_two_seconds_only(
     plain: Runs, compiled: Any
 ) -> None:
     """Each of their opens and closes waited for its locks, as long as they wait for any."""
@@ -440,10 +440,11 @@ value = lambda name: ctypes.c_int.in_dll(library, name).value
 def make(name): os.close(os.open(name, os.O_CREAT | os.O_WRONLY))
 threading.Thread(target=make, args=("first",), daemon=True).start()
 while not value("stuck"): time.sleep(0.001)
-for n in range(20): make(f"f{n}")
+for n in range(40): make(f"f{n}")
 print(value("waits"), len(os.listdir(".")), flush=True)
 os._exit(0)
 """
     done = plain.python(source)
     waits, files = map(int, done.stdout.split())
-    assert (files, done.stderr) == (21, "") and waits <= 2  # for the spool's lock, and the node file's
+    # A fifth of a second each, for the spool's lock and the node file's; there are 80 calls.
+    assert (files, done.stderr) == (41, "") and waits <= 24

@@ -43,7 +43,8 @@ def environment(kind: str) -> dict[str, str]:
     """What the runtime is told: findings end the program with 66."""
     common = "allocator_may_return_null=1:exitcode=66"
     if kind == "thread":
-        return {"TSAN_OPTIONS": f"{common}:report_signal_unsafe=0:detect_deadlocks=0"}
+        found = f"suppressions={Path(__file__).with_name('thread.supp')}"
+        return {"TSAN_OPTIONS": f"{common}:report_signal_unsafe=0:detect_deadlocks=0:{found}"}
     return {
         "ASAN_OPTIONS": f"{common}:detect_leaks=0:verify_asan_link_order=0",
         "UBSAN_OPTIONS": f"{common}:print_stacktrace=1",
