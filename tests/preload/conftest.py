@@ -379,3 +379,11 @@ def placed(shared_bed: Testbed, tmp_path: Path) -> Iterator[Placed]:
     shared_bed.clear()
     for index in range(len(shared_bed.oss_of_ost)):
         shared_bed.set_ost(index, active=True, no_create=False, degraded=False, readonly=False, full=False)
+
+
+@pytest.fixture
+def between(placed: Placed, compiled: Any) -> Placed:
+    """The library that answers for calls of libtarazu.so alone stands behind it."""
+    library = compiled("between.c", "-shared", "-fPIC", "-ldl")
+    placed.behind = f"{shutil.copy2(library, LIBRARIES / 'between.so')} {placed.behind}"
+    return placed

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +16,11 @@ import pytest
 from tarazu import native
 from tarazu.store.control import write_control
 from tests.mpi import OPENMPI_RUN
+from tests.preload.new_files import Placed, both_layouts, put, wanted
+from tests.waiting import LONG_S
 
 pytestmark = pytest.mark.soak
 
-Placed = Any
 HIT, RACED, PARTLY = 1, 7, 8
 
 
@@ -30,6 +35,16 @@ def check(placed: Placed, ranks: int, step: int, records: int) -> None:
         # What is written meanwhile may instantiate more; what was reported stays.
         said = [list(c.osts) for c in placed.decode(create.layout)]
         assert all(s in ([], a) for s, a in zip(said, actual)) and said[0] == actual[0]
+
+
+def race(placed: Placed, racer: Path, step: int, environs: Sequence[Mapping[str, str]]) -> None:
+    """A rank with each environment opens and writes /s at about the same moment; all must succeed."""
+    when = str(time.time() + 0.3)
+    running = [
+        subprocess.Popen([racer, "s", str(step), when, str(rank)], env=environ, cwd=placed.mount)
+        for rank, environ in enumerate(environs)
+    ]
+    assert [process.wait(LONG_S) for process in running] == [0] * len(environs)
 
 
 @pytest.mark.skipif(not shutil.which(OPENMPI_RUN), reason="needs Open MPI")
@@ -58,16 +73,7 @@ def test_processes_that_want_different_layouts(placed: Placed, compiled: Any) ->
     write_control(other)
     placed.generation = 0
     placed.map(placed.row("/s", (2, 4), (0,), (7, 6, 5, 3), layout=placed.two_then_four))
-    when = str(time.time() + 0.5)
-    running = [
-        subprocess.Popen(
-            [racer, "s", str(2 << 20), when, str(rank)],
-            env=first if rank % 2 else first | {"TARAZU_MAP": str(other)},
-            cwd=placed.mount,
-        )
-        for rank in range(ranks)
-    ]
-    assert [process.wait(300) for process in running] == [0] * ranks
+    race(placed, racer, 2 << 20, [first | {"TARAZU_MAP": str(other)}, first] * (ranks // 2))
     check(placed, ranks, 2 << 20, records=2)  # its maker's, and once that others of no rank joined
 
 
@@ -82,16 +88,7 @@ def test_an_ost_refuses_while_ranks_race(
     racer = compiled("racer.c")
     for _ in range(4):
         (placed.mount / "s").unlink(missing_ok=True)
-        when = str(time.time() + 0.15)
-        running = [
-            subprocess.Popen(
-                [racer, "s", str(1 << 20), when, str(rank)],
-                env=placed.environ(TARAZU_APPLY=apply),
-                cwd=placed.mount,
-            )
-            for rank in range(12)
-        ]
-        assert [process.wait(300) for process in running] == [0] * 12
+        race(placed, racer, 1 << 20, [placed.environ(TARAZU_APPLY=apply)] * 12)
     assert placed.osts("s")[0] == [0] and 6 not in placed.osts("s")[1]
 
 
@@ -122,3 +119,19 @@ def test_a_directory_that_is_replaced_while_threads_make_files_in_it(plain: Any,
     made = {c.key for c in plain.creates}
     assert {key.rsplit("/", 1)[0] for key in made} <= {first, second}
     assert [key for key in made if key.endswith("/last")] == [f"{second}/last"]
+
+
+@pytest.mark.parametrize("client", ["client1", "client2"])
+@both_layouts
+def test_many_processes_open_one_new_file_at_the_same_moment(
+    placed: Placed, compiled: Any, parts: bool, client: str
+) -> None:
+    """On one node, and on two: one makes it, all have the same file with the planned layout, nothing else is left."""
+    put(placed, "s", parts=parts, shared=True)
+    racer = compiled("racer.c")
+    for _ in range(10):
+        (placed.mount / "s").unlink(missing_ok=True)
+        both = [placed.environ(TESTBED_CLIENT="client1"), placed.environ(TESTBED_CLIENT=client)]
+        race(placed, racer, 1 << 20, both * 6)
+        assert placed.osts("s") == wanted(placed, parts) and os.listdir(placed.mount) == ["s"]
+        assert stat.S_ISREG((placed.mount / "s").stat().st_mode) and (placed.mount / "s").stat().st_nlink == 1
