@@ -74,11 +74,17 @@ def beside(step: str) -> str:
 
 def steps(place: Path) -> dict[str, Path]:
     """Name of a step → what could be its directory, in the place or beside it."""
-    others = {path.name: path for path in place.glob("*-*-*-*")}
     name = f"{place.name}."
-    return others | {
-        path.name.removeprefix(name): path for path in place.parent.glob(f"{glob.escape(name)}*-*-*-*")
-    }
+    others = {p.name.removeprefix(name): p for p in _found(place.parent, f"{glob.escape(name)}*-*-*-*")}
+    return {p.name: p for p in _found(place, "*-*-*-*")} | others
+
+
+def _found(directory: Path, pattern: str) -> list[Path]:
+    """None where somebody else puts something else in the directory's place meanwhile."""
+    try:
+        return list(directory.glob(pattern))
+    except OSError:
+        return []
 
 
 def sweep(*places: Path, in_home: bool = False) -> list[Path]:

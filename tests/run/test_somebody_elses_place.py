@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -12,6 +13,7 @@ from tarazu import durable, trusted
 from tarazu.config import RunSettings
 from tarazu.daemons import slurm
 from tarazu.errors import TarazuError
+from tarazu.run import leftovers
 from tarazu.run.nodes import gather
 from tarazu.trusted import ENTER
 from tests.somebody_else import KINDS, SOMEBODY, STEP, USER, SharedNode, as_root, shared_node
@@ -50,8 +52,20 @@ def test_nobody_can_swap_the_place_while_a_step_runs(shared_node: SharedNode) ->
             assert (done.returncode, done.stderr) == (0, "")
             count += 1
     history = shared_node.history()
-    assert "forged" not in history and all(f"/n{i}," in history for i in range(count))
+    log = (shared_node.state / "tarazu.log").read_text()
+    assert "forged" not in history and [i for i in range(count) if f"/n{i}," not in history] == [], log
     assert shared_node.in_home() == shared_node.before and not shared_node.beside()
+
+
+def test_a_place_that_is_no_directory_any_more_holds_no_steps(tmp_path: Path) -> None:
+    """Somebody puts a file where it is while it is looked through: that failed, and nothing was recorded."""
+    place = tmp_path / "place"
+    place.write_bytes(b"")
+    beside = tmp_path / f"place.{STEP}"
+    beside.mkdir()
+    assert leftovers.steps(place) == {STEP: beside}
+    with patch.object(Path, "glob", side_effect=NotADirectoryError):
+        assert leftovers.steps(place) == {}
 
 
 def test_the_maps_of_a_place_that_others_can_change_lie_beside_the_spools(shared_node: SharedNode) -> None:
