@@ -64,7 +64,7 @@ def execute(options: argparse.Namespace) -> int:
     if directories or os.path.isdir(options.path):
         return _directory(options, fs_name, key, plan, directories, problem)
     actual = actual_layout(options.path)
-    why = _not_placed(options, fs_name, key, plan.step.application if plan else "")
+    why = own.why_not_placed(config.load(options.config), fs_name, key, plan.step.application if plan else "")
     if options.json:
         print_json(
             {
@@ -86,21 +86,6 @@ def execute(options: argparse.Namespace) -> int:
         print(f"  not placed: {why}")
     print(f"  actual layout: {actual['setstripe'] or actual['problem']}")
     return 0
-
-
-def _not_placed(options: argparse.Namespace, fs_name: str, key: str, application: str) -> str:
-    """Why the newest run that made the file did not place it, or the newest run of this application saw no file at all;
-    empty where it did, or nobody knows.
-    """
-    settings = config.load(options.config)
-    line = next(
-        (line for line in reversed(own.lines(settings, None)) if line.application == application), None
-    )
-    with contextlib.suppress(TarazuError):
-        name, why = own.not_placed(settings, fs_name, key)
-        if name and not (line and line.unseen and line.run > name):
-            return f"{why} (run {name})" if why else ""
-    return f"{line.said['why']} (run {line.run})" if line and line.unseen else ""
 
 
 def _directory(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 from collections.abc import Iterable
@@ -203,6 +204,24 @@ def not_placed(settings: Settings, fs_name: str, key: str) -> tuple[str, str]:
                 why = why_of(run, place)
                 return path.stem, str(why) if why else ""
     return "", ""
+
+
+def why_not_placed(settings: Settings, fs_name: str, key: str, application: str) -> str:
+    """Why the newest run that made a file did not place it, or the newest run of this application saw no file at all;
+    empty where it did, or nobody knows.
+    """
+    log = lines(settings)
+    at = max((n for n, line in enumerate(log) if line.application == application), default=-1)
+    unseen = log[at] if at >= 0 and log[at].unseen else None
+    with contextlib.suppress(TarazuError):
+        name, why = not_placed(settings, fs_name, key)
+        # By their place in the log: the names of two that began in one second do not tell which was first.
+        id = name.partition("-")[2]
+        if name and (
+            unseen is None or at < max((n for n, line in enumerate(log) if id_of(line.run) == id), default=-1)
+        ):
+            return f"{why} (run {name})" if why else ""
+    return f"{unseen.said['why']} (run {unseen.run})" if unseen else ""
 
 
 def of_name(settings: Settings, name: str) -> list[Ended]:

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from tarazu import cli
+from tarazu import cli, config, left
+from tarazu.cli.job import own
 from tarazu.cli.job.show import text
+from tarazu.left import NotPlaced
 from tarazu.model import JobStep
 from tarazu.store import control
 from tarazu.trace.history import History, id_of
-from tarazu.trace.records import FileRecord, RunRecord
+from tarazu.trace.records import FileRecord, NotPlacedFiles, RunRecord
 
 RUN = "20261122T183000-17-abcdef-login1"
 PLAN: dict[str, Any] = {
@@ -204,3 +206,30 @@ def test_what_is_no_about_file_is_passed_over(tmp_path: Path) -> None:
     for content in (b"", b"{}", b"\xff", b'{"run": 3}', b"[" * 10000):
         (tmp_path / control.ABOUT).write_bytes(content)
         assert control.read_about(tmp_path) is None
+
+
+def test_of_two_runs_in_one_second_the_later_one_says_why(home: Path) -> None:
+    """The second saw none of its files, so it has no run in the history, only a line."""
+    settings = config.load(str(home / "tarazu.toml"))
+    history = History(home / "history")
+    start_s = 1e9 + 4711.5
+    step = JobStep("scratch", 1000, "ior", "4711", start_s=start_s)
+    file = FileRecord("/b", "/b", "/b", 0, (0,), 0, 0, 1.0, 1 << 20, outcome="unmanaged")
+    observed = NotPlacedFiles(NotPlaced(left.OBSERVING), 1, places="0")
+    run = RunRecord(step, start_s, 0.2, "light", (file,), not_placed=(observed,))
+    name = history.append(run, id_of(RUN)).stem
+    first = f"2026-11-22T18:30:00 {RUN} app=ior mode=place ranks=1 files=1 record=light exit=0\n"
+    other = RUN.replace("17-abcdef", "18-fedcba")
+    why = "not seen: planned 6 files, saw none"
+    second = (
+        f"2026-11-22T18:30:00 {other} app=ior mode=place ranks=1 files=0 left=6 why='{why}' "
+        "record=light exit=0\n"
+    )
+
+    def told(*lines: str) -> str:
+        (home / "jobs.log").write_text("".join(lines))
+        return own.why_not_placed(settings, "scratch", "/b", "ior")
+
+    assert told(first, second) == f"{why} (run {other})"
+    assert told(second, first) == told(first)
+    assert name in told(first)
