@@ -7,7 +7,17 @@ daemon loads only its own rooms.
 from __future__ import annotations
 
 import importlib
+import sys
+import typing
 from typing import Any
+
+if "typing_extensions" not in sys.modules:
+    # msgspec asks it for names that typing has as well, and it takes as long to import as Python's own start.
+    sys.modules["typing_extensions"] = typing
+    try:
+        import msgspec  # noqa: F401
+    finally:
+        del sys.modules["typing_extensions"]
 
 _HOME = {
     "Allocation": "model",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import os
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, TypeVar
 
 from tarazu.config import files
-from tarazu.config.check import Check
+from tarazu.config.check import Item, items
 from tarazu.config.files import ConfigFile
 from tarazu.config.former import FORMER
 from tarazu.config.sections import READ_EACH_STEP, RELOADED, SECTIONS, Settings
@@ -18,6 +16,7 @@ from tarazu.errors import ConfigError
 from tarazu.names import near
 from tarazu.units import parse_bytes
 
+T = TypeVar("T")
 BEYOND = 2**63
 """No file, count or time is as large; nan and inf are not below it either."""
 LONGEST_S = 1e9
@@ -91,9 +90,7 @@ class _SettingsReader:
         self.former: list[str] = []
         self.origins: dict[str, str] = {}
         self._values: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
-        self._items = {
-            section: {f.name: f for f in dataclasses.fields(cls)} for section, cls in SECTIONS.items()
-        }
+        self._items = {section: items(cls) for section, cls in SECTIONS.items()}
 
     def settings(self) -> Settings:
         return Settings(**{section: cls(**self._values[section]) for section, cls in SECTIONS.items()})
@@ -127,12 +124,12 @@ class _SettingsReader:
             for name in known:
                 variable = f"TARAZU_{section.upper()}_{name.upper()}"
                 if variable in given:
-                    value = _from_text(environ[variable], _kinds(section)[name])
+                    value = _from_text(environ[variable], KINDS[known[name].kind])
                     self._take(section, name, value, f"${variable}")
 
     def _take(self, section: str, name: str, value: Any, where: str) -> None:
         try:
-            taken = _convert(value, _kinds(section)[name], self._items[section][name], where)
+            taken = _convert(value, self._items[section][name], where)
         except ConfigError as error:
             self.problems.append(error)
         else:
@@ -140,10 +137,14 @@ class _SettingsReader:
             self.origins[f"{section}.{name}"] = where
 
 
-@functools.cache
-def _kinds(section: str) -> dict[str, Any]:
-    """Takes a while, and most sections are not named anywhere."""
-    return get_type_hints(SECTIONS[section])
+KINDS: dict[str, Any] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "tuple[str, ...]": tuple[str, ...],
+}
+"""Of settings, as their sections write them."""
 
 
 def _expected(section: str, name: str, items: Mapping[str, Mapping[str, object]]) -> str:
@@ -177,9 +178,10 @@ def _from_text(text: str, kind: Any) -> Any:
     return text
 
 
-def _convert(value: Any, kind: Any, item: dataclasses.Field[Any], where: str) -> Any:
+def _convert(value: Any, item: Item, where: str) -> Any:
     found = value
-    if item.metadata["size"] and isinstance(value, str):
+    kind = KINDS[item.kind]
+    if item.size and isinstance(value, str):
         try:
             value = parse_bytes(value)
         except ValueError:
@@ -204,7 +206,7 @@ def _convert(value: Any, kind: Any, item: dataclasses.Field[Any], where: str) ->
         raise ConfigError(where, "no NUL in it", found)
     if kind is float and item.name.endswith("_s") and value > LONGEST_S:
         raise ConfigError(where, f"at most {LONGEST_S:.0f} s", found)
-    check: Check | None = item.metadata["check"]
+    check = item.check
     if check and not check.holds(value):
         raise ConfigError(where, check.expected, found)
     return value
@@ -213,8 +215,12 @@ def _convert(value: Any, kind: Any, item: dataclasses.Field[Any], where: str) ->
 def override(settings: Settings, section: str, **values: Any) -> Settings:
     """`settings` with those values of one section that are not None: options of a command line."""
     chosen = {name: value for name, value in values.items() if value is not None}
-    changed = dataclasses.replace(getattr(settings, section), **chosen)
-    return dataclasses.replace(settings, **{section: changed})
+    changed = _with(getattr(settings, section), chosen)
+    return _with(settings, {section: changed})
+
+
+def _with(before: T, values: Mapping[str, Any]) -> T:
+    return type(before)(**{**vars(before), **values})
 
 
 def read_at(section: str, name: str) -> str:
@@ -227,10 +233,10 @@ def read_at(section: str, name: str) -> str:
 def changed(before: Settings, after: Settings) -> list[str]:
     """Settings that differ, as `mdsd.requests`."""
     return [
-        f"{section}.{item.name}"
+        f"{section}.{name}"
         for section, cls in SECTIONS.items()
-        for item in dataclasses.fields(cls)
-        if getattr(getattr(before, section), item.name) != getattr(getattr(after, section), item.name)
+        for name in items(cls)
+        if getattr(getattr(before, section), name) != getattr(getattr(after, section), name)
     ]
 
 
@@ -244,7 +250,5 @@ def reloaded(before: Settings, after: Settings) -> tuple[Settings, list[str]]:
             left.append(each)
         else:
             taken[section][name] = getattr(getattr(after, section), name)
-    sections = {
-        section: dataclasses.replace(getattr(before, section), **taken[section]) for section in SECTIONS
-    }
+    sections = {section: _with(getattr(before, section), taken[section]) for section in SECTIONS}
     return Settings(**sections), left

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 from tarazu.config.check import (
@@ -19,7 +17,9 @@ from tarazu.config.check import (
     POSITIVE,
     SHARE,
     Check,
+    items,
     listening,
+    made_by,
     one_of,
     setting,
 )
@@ -483,23 +483,23 @@ class Metrics:
 
 @section(frozen=True)
 class Settings:
-    keys: Keys = field(default_factory=Keys)
-    state: State = field(default_factory=State)
-    ossd: OssdSettings = field(default_factory=OssdSettings)
-    mdsd: MdsdSettings = field(default_factory=MdsdSettings)
-    standby: Standby = field(default_factory=Standby)
-    allocate: Allocate = field(default_factory=Allocate)
-    clientd: ClientdSettings = field(default_factory=ClientdSettings)
-    layout: LayoutSettings = field(default_factory=LayoutSettings)
-    predict: Predict = field(default_factory=Predict)
-    forwarding: Forwarding = field(default_factory=Forwarding)
-    tune: Tune = field(default_factory=Tune)
-    bursts: Bursts = field(default_factory=Bursts)
-    run: RunSettings = field(default_factory=RunSettings)
-    pool: Pool = field(default_factory=Pool)
-    changes: Changes = field(default_factory=Changes)
-    page: PageSettings = field(default_factory=PageSettings)
-    metrics: Metrics = field(default_factory=Metrics)
+    keys: Keys = made_by(Keys)
+    state: State = made_by(State)
+    ossd: OssdSettings = made_by(OssdSettings)
+    mdsd: MdsdSettings = made_by(MdsdSettings)
+    standby: Standby = made_by(Standby)
+    allocate: Allocate = made_by(Allocate)
+    clientd: ClientdSettings = made_by(ClientdSettings)
+    layout: LayoutSettings = made_by(LayoutSettings)
+    predict: Predict = made_by(Predict)
+    forwarding: Forwarding = made_by(Forwarding)
+    tune: Tune = made_by(Tune)
+    bursts: Bursts = made_by(Bursts)
+    run: RunSettings = made_by(RunSettings)
+    pool: Pool = made_by(Pool)
+    changes: Changes = made_by(Changes)
+    page: PageSettings = made_by(PageSettings)
+    metrics: Metrics = made_by(Metrics)
 
     def statistics(self) -> tuple[str, ...]:
         """Where ossds publish: the first mdsd, the second where there is one, and tarazu-burstd where it is wanted."""
@@ -541,12 +541,12 @@ RELOADED = {
         "user_share",
         "audit_log",
     },
-    "allocate": {f.name for f in dataclasses.fields(Allocate)},
-    "layout": {f.name for f in dataclasses.fields(LayoutSettings)} - {"lists"},
+    "allocate": set(items(Allocate)),
+    "layout": set(items(LayoutSettings)) - {"lists"},
     "predict": {"horizon_s"},
     "tune": {"mode"},
     "pool": {"mode", "of", "floor"},
-    "changes": {f.name for f in dataclasses.fields(Changes)},
+    "changes": set(items(Changes)),
     "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet"},
     "forwarding": {"benchmarks", "curves", "routers"},
 }
@@ -554,6 +554,6 @@ RELOADED = {
 READ_EACH_STEP = {
     "layout": {"lists"},
     "predict": {"look_s"},
-    "run": {f.name for f in dataclasses.fields(RunSettings)} - {"stop_file"},
+    "run": set(items(RunSettings)) - {"stop_file"},
 }
 """Settings that no daemon uses: `tarazu run` reads them for each job step."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import textwrap
 from typing import Any
 
+from tarazu.config.check import Item, items
 from tarazu.config.reading import read_at
 from tarazu.config.sections import SECTIONS
 from tarazu.units import exact_bytes
@@ -26,25 +26,25 @@ def toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def shown_default(item: dataclasses.Field[Any]) -> str:
+def shown_default(item: Item) -> str:
     """A setting's default as the configuration file takes it; a size as `64M`."""
     value: Any = item.default
-    return toml(exact_bytes(value) if item.metadata["size"] and value else value)
+    return toml(exact_bytes(value) if item.size and value else value)
 
 
 def table() -> str:
     """Markdown table of all settings, for docs/settings.md; defaults as the configuration file takes them."""
     lines = ["| setting | default | read at | what |", "|---|---|---|---|"]
     for section, cls in SECTIONS.items():
-        for item in dataclasses.fields(cls):
+        for item in items(cls).values():
             when = read_at(section, item.name)
             lines.append(f"| `{section}.{item.name}` | `{shown_default(item)}` | {when} | {_help(item)} |")
     return "\n".join(lines)
 
 
-def _help(item: dataclasses.Field[object]) -> str:
+def _help(item: Item) -> str:
     """What a setting does, with what is expected of it where the sentence does not name each choice."""
-    text, check = str(item.metadata["help"]), item.metadata["check"]
+    text, check = item.text, item.check
     if not check:
         return text
     choices = check.expected.removeprefix("one of ").split(", ")
@@ -65,7 +65,7 @@ def commented() -> str:
     lines = [f"# {line}" for line in HEAD.splitlines()]
     for section, cls in SECTIONS.items():
         lines += ["", "", f"[{section}]"]
-        for item in dataclasses.fields(cls):
+        for item in items(cls).values():
             text = f"{_help(item)} [{read_at(section, item.name)}]"
             lines += ["", *textwrap.wrap(text, 110, initial_indent="# ", subsequent_indent="# ")]
             lines.append(f"#{item.name} = {shown_default(item)}")

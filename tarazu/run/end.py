@@ -36,14 +36,14 @@ def finish(step: Step, status: int, started_s: float) -> None:
     if step.nodes and step.nodes.ids:
         with contextlib.suppress(TarazuError):  # else silence ends it
             step.reports.nodes_ended(step.nodes.ids)
-    from tarazu.run import not_placed
-
     paths, problem = _spools(step)
     stopped = _stopped(step)
     planned = any(plans.planned_files for plans in step.plans) and step.mode == "place"
     if not (paths or problem or stopped or planned) and step.directories.spool:
         give_back(step, step.schedules)  # nothing of it was to be recorded
         return
+    from tarazu.run import not_placed
+
     runs, damaged = _parse(step, paths, problem, status, started_s)
     runs = [not_placed.decided(step, run, stopped) for run in runs]
     used = [run for run in runs if run.files or run.directories]

@@ -14,7 +14,6 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -52,15 +51,14 @@ class StepName(NamedTuple):
     array_index: int | None = None
 
 
-@dataclass
-class HandedRuns:
+class HandedRuns(msgspec.Struct):
     """What came of all steps that were there."""
 
-    runs: list[RunRecord] = field(default_factory=list)
+    runs: list[RunRecord] = msgspec.field(default_factory=list)
     """Remembered; of a step one for each file system that it used."""
-    waiting: list[str] = field(default_factory=list)
+    waiting: list[str] = msgspec.field(default_factory=list)
     """Steps of which nodes have not come yet."""
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = msgspec.field(default_factory=list)
 
 
 def read_name(text: str) -> StepName | None:

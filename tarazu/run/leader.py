@@ -19,12 +19,15 @@ from tarazu.run import before
 from tarazu.run.program import StartedProgram, hold_signals
 from tarazu.run.step import Step
 
-PLAN_AFTER_S = 0.2
+LOAD_AFTER_S = 1.0
+"""What the end needs is loaded beside a program that has run so long; of a shorter one at its end, as far as it is."""
+PLAN_AFTER_S = 2.0
 """In mode `observe` a program that has run so long is forecast."""
 GATHER_AFTER_S = 2.0
 """Beside one that has run so long steps are remembered that nobody led."""
 
 LATE = (
+    "tarazu.statx",
     "tarazu.run.end",
     "tarazu.trace.parser",
     "tarazu.run.not_placed",
@@ -35,6 +38,7 @@ LATE = (
     "tarazu.run.plan.schedule",
     "tarazu.run.plan.asking",
     "tarazu.run.during",
+    "tarazu.run.nodes.reach",
     "tarazu.run.nodes.gather",
     "tarazu.run.nodes.send_map",
     "tarazu.run.nodes.telling",
@@ -93,7 +97,12 @@ def lead(step: Step) -> int:
 
 
 def load(step: Step) -> None:
-    """All that the step may still need of Python's and tarazu's files; as much of it as there is time for."""
+    """All that the step may still need of Python's and tarazu's files; as much of it as there is time for.
+
+    A program that ends at once should not share its core with that.
+    """
+    if step.over.wait(LOAD_AFTER_S):
+        return
     with contextlib.suppress(ImportError, OSError, TarazuError):  # it is just being uninstalled, or upgraded
         for name in LATE:
             if step.over.is_set():

@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -30,11 +29,10 @@ MOST_REASONS = 50
 """Of one run; further ones, of the fewest files, count as the last."""
 
 
-@dataclass
-class _Group:
+class _Group(msgspec.Struct):
     files: int = 0
     bytes: int = 0
-    places: list[int] = field(default_factory=list)
+    places: list[int] = msgspec.field(default_factory=list)
 
 
 def decided(step: Step, run: RunRecord, stopped: str) -> RunRecord:

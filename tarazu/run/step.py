@@ -117,15 +117,15 @@ class Step:
 
     def tell_nodes(self) -> None:
         """The body of a thread: clientd hears on which nodes the step runs, as long as it runs."""
-        from tarazu.run.nodes import reach
+        from tarazu.run.nodes.hosts import hosts
         from tarazu.run.nodes.telling import NodeTelling
         from tarazu.wire.bounds import MAX_ID_CHARACTERS
 
         batch_id = (environment.job_id(self.environ) or self.job.job_id)[:MAX_ID_CHARACTERS]
         self.nodes = NodeTelling(self.settings, batch_id, self.over, self.site, self.problems)
-        hosts = reach.hosts(self.argv, self.environ)
+        where = hosts(self.argv, self.environ)
         self.nodes.keep(
-            hosts, self.root, lambda: {fs: s.plans.router_profile for fs, s in self.schedules.items()}
+            where, self.root, lambda: {fs: s.plans.router_profile for fs, s in self.schedules.items()}
         )
 
     def about(self) -> RunningStep:

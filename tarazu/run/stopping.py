@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 
 from tarazu import signals
 
@@ -28,6 +27,8 @@ def stop_too(number: int, program: int) -> bool:
     """
     if signal.SIGCONT in signal.sigpending():
         return True
+    import subprocess  # slow to import, and few programs are stopped
+
     try:
         with signals.as_given(
             but=signals.STOPPING

@@ -14,7 +14,6 @@ import struct
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -56,15 +55,14 @@ class _WatchedFile(msgspec.Struct, gc=False):
         return any(not p.ended and (part := p.parts.get(name)) and part.open for p in self.processes)
 
 
-@dataclass
-class SpoolNews:
+class SpoolNews(msgspec.Struct):
     """What one look showed."""
 
-    files: dict[int, int | None] = field(default_factory=dict)
+    files: dict[int, int | None] = msgspec.field(default_factory=dict)
     """News of placed files: row id → None when it was opened, its size when two looks in a row found it closed with
     that size. One that is made, closed and opened again by others, as MPI-IO does, is not closed for long; nor is a
     file done that is still empty."""
-    outcomes: dict[str, dict[str, int]] = field(default_factory=dict)
+    outcomes: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
     """Of all files so far, by file system; empty when nothing has changed."""
     everywhere: bool = False
     """All nodes of the step were looked at."""

@@ -4,12 +4,10 @@ is current and whether the job is stopped; and the file `about`, which tells oth
 
 from __future__ import annotations
 
-import ctypes
-import mmap
 import os
 import struct
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -17,6 +15,9 @@ from tarazu import durable, trusted
 from tarazu.errors import StoreError
 from tarazu.malformed import MALFORMED, described
 from tarazu.names import to_text
+
+if TYPE_CHECKING:
+    from mmap import mmap
 
 MAGIC = b"TZCTRL01"
 VERSION = 1
@@ -87,7 +88,7 @@ def read_control(directory: str | os.PathLike[str]) -> Control:
     return Control(generation, _text(why) if stopped else None, _text(why_site) if by_site else None)
 
 
-def _check_control(path: Path, page: bytes | mmap.mmap) -> None:
+def _check_control(path: Path, page: bytes | mmap) -> None:
     if len(page) != PAGE_BYTES or page[:12] != MAGIC + struct.pack("<I", VERSION):
         raise StoreError(str(path), f"a control page of version {VERSION}", bytes(page[:12]))
 
@@ -104,10 +105,13 @@ def _set_stop(path: Path, places: tuple[int, int], reason: str | None) -> None:
 
 def _store(path: Path, offset: int, value: int, text_at: int = 0, text: bytes = b"") -> None:
     """One aligned 8-byte store into the page that all readers have mapped; before it a text that no library reads."""
+    import ctypes
+    from mmap import mmap
+
     try:
         with (
             open(trusted.open_file(path, os.O_RDWR), "r+b") as file,
-            mmap.mmap(file.fileno(), 0) as page,
+            mmap(file.fileno(), 0) as page,
         ):
             _check_control(path, page)
             page[text_at : text_at + len(text)] = text

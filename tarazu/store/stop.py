@@ -14,7 +14,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tarazu import statx
 from tarazu.errors import BadInput, StoreError, TarazuError
 from tarazu.store.control import REASON_BYTES, replace_file
 
@@ -103,9 +102,14 @@ def _first_line(path: str) -> str:
 def _ask_again(directory: str) -> None:
     """Where a server has the directory: what this node remembers of it, above all that a name is not there, is old.
 
-    An NFS client believes that for half a minute and longer, unless the directory's attributes are asked for anew.
+    An NFS client believes that for half a minute and longer, unless the directory's attributes are asked for anew. A
+    disk of this node (its device has a major number) has no server.
     """
     with contextlib.suppress(OSError):
+        if os.major(os.stat(directory).st_dev):
+            return
+        from tarazu import statx
+
         statx.statx(directory, statx.FORCE_SYNC)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tarazu.model import JobStep
@@ -25,7 +25,7 @@ def create(key: str, row_id: int, at_s: float = 1.0) -> bytes:
 def look(directory: Path, pattern: str = "", step: JobStep = STEP) -> watching.SpoolNews:
     watch = SpoolWatch(pattern or str(directory), directory, step, threading.Event())
     seen, again = watch.look(), watch.look()
-    return dataclasses.replace(seen, files=seen.files | again.files)
+    return msgspec.structs.replace(seen, files=seen.files | again.files)
 
 
 def test_a_file_is_closed_when_every_process_has_closed_it(tmp_path: Path) -> None:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tarazu.config import RunSettings
 from tarazu.errors import TarazuError
 from tarazu.model import JobStep
 from tarazu.run import directories
-from tarazu.run.nodes import reach
-from tarazu.run.nodes.each_node import EachNode
+from tarazu.run.nodes import hosts
 from tarazu.run.program import StartedProgram
 from tarazu.units import counted
 
 if TYPE_CHECKING:
     from tarazu.run.nodes import gather
+    from tarazu.run.nodes.each_node import EachNode
     from tarazu.run.nodes.framed import NodeAnswer
 
 EASILY_READ = 4 << 20
@@ -26,8 +27,7 @@ SHORTEST_S = 0.1
 """Less time is not enough to send a map."""
 
 
-@dataclass(eq=False)
-class OtherNodes:
+class OtherNodes(msgspec.Struct, eq=False):
     """Of one step. Without any, or when nobody knows how to reach them, nothing is started."""
 
     run: RunSettings
@@ -41,6 +41,8 @@ class OtherNodes:
     program: StartedProgram | None = None
     """Whose end is waited for; signals to it shorten what is done then."""
     _each: EachNode | None = None
+    _looked: bool = False
+    """For the nodes; where nothing is placed only when their spools are wanted."""
     _sent: int = 0
     """Generation of the map that was sent."""
     _unsent: str = ""
@@ -52,16 +54,23 @@ class OtherNodes:
 
     def find(self, *, have_spool: bool) -> None:
         """Find out how they are reached. `have_spool`: this node's spool directory was made."""
-        if self.run.gather == "auto":
-            self._each = reach.each_node(self.argv, self.environ)
+        if self.mode == "observe":
+            return
+        self._look()
         self.sends = bool(
             self._each
             and self._each.answers
             and have_spool
-            and self.mode != "observe"
             and "%h" not in self.run.spool_dir
             and directories.on_this_node_alone(self.maps)
         )
+
+    def _look(self) -> None:
+        if self.run.gather == "auto" and not self._looked and hosts.any_elsewhere(self.argv, self.environ):
+            from tarazu.run.nodes import reach
+
+            self._each = reach.each_node(self.argv, self.environ)
+        self._looked = True
 
     def send(self, spool: str, map_dir: Path, maps_here: Path, generation: int, seconds: float) -> None:
         """Send a map that has come, in the time that is left before the program is to start. Raises TarazuError.
@@ -93,6 +102,7 @@ class OtherNodes:
         `here` holds this node's, which is left alone; the others' come into `dest`, which lies in `map_dir`.
         """
         problem = ""
+        self._look()
         if self.run.gather not in ("auto", "none"):
             from tarazu.run.nodes import gather
 
@@ -126,8 +136,8 @@ class OtherNodes:
             why = f", {self._unsent}" if self._unsent else ""
             said.append(f"{where} {gather.folded(without)} (run.map_dir){why}")
         elif lost_ranks and not self._answers and directories.on_this_node_alone(self.maps):
-            hosts = reach.elsewhere(self._each.hosts) if self._each else ()
-            whom = gather.folded(hosts) if hosts else f"the nodes of {counted(lost_ranks, 'rank')}"
+            named = hosts.elsewhere(self._each.hosts) if self._each else ()
+            whom = gather.folded(named) if named else f"the nodes of {counted(lost_ranks, 'rank')}"
             said.append(f"{where} {whom} (run.map_dir)")
         if self._sent and generation > self._sent and reached:
             said.append(f"later plans did not reach {gather.folded(reached)}: {where} them (run.map_dir)")

@@ -9,8 +9,9 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tarazu import left
 from tarazu.errors import Busy, Unavailable, WireError
@@ -45,8 +46,7 @@ class Backoff:
         self.attempts = 0
 
 
-@dataclass(eq=False)
-class PlanSchedule:
+class PlanSchedule(msgspec.Struct, eq=False):
     """One file system's plans, and the thread that asks for them."""
 
     plans: Plans
@@ -59,7 +59,7 @@ class PlanSchedule:
     """While it sees the site's stop nothing is asked."""
     elapsed_s: Callable[[], float]
     """Since the program was started."""
-    first: threading.Event = field(default_factory=threading.Event)
+    first: threading.Event = msgspec.field(default_factory=threading.Event)
     """The first plan came, or there is none."""
     problem: str = ""
     """Why the newest plan did not come."""
@@ -69,12 +69,12 @@ class PlanSchedule:
     """Why the first answer brought no plan."""
     _busy: bool = False
     """clientd had no room a moment ago: a plan may still come in time."""
-    _to_plan: threading.Event = field(default_factory=threading.Event)
+    _to_plan: threading.Event = msgspec.field(default_factory=threading.Event)
     """Ends the thread's sleep."""
     _wish: SpoolWatch | None = None
     """Reads the run so far, from which the next steps are to be planned."""
     _watch: SpoolWatch | None = None
-    _tracker: rules.MissTracker = field(default_factory=rules.MissTracker)
+    _tracker: rules.MissTracker = msgspec.field(default_factory=rules.MissTracker)
 
     def leave_out(self, why: str) -> None:
         """Nothing is planned from the runs before; what this run shows may still be planned for."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tarazu.errors import TarazuError
-from tarazu.run.nodes import addresses, reach
+from tarazu.run.nodes import addresses, hosts
 
 HERE = os.uname().nodename
 
@@ -71,7 +71,7 @@ def test_the_hosts_of_a_step_without_starting_anything(tmp_path: Path) -> None:
     file = tmp_path / "hosts"
     file.write_text("a slots=4\nb\nb\n")
     slurm = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "n[1-3]"}
-    assert reach.hosts(["srun", "./app"], slurm) == ("n[1-3]",)
-    assert reach.hosts(["mpirun", "--host", "c:2,d", "./app"], {"PBS_NODEFILE": str(file)}) == ("c", "d")
-    assert reach.hosts(["mpirun", "./app"], {"PBS_NODEFILE": str(file)}) == ("a", "b")
-    assert reach.hosts(["./app"], {}) == (socket.gethostname(),)
+    assert hosts.hosts(["srun", "./app"], slurm) == ("n[1-3]",)
+    assert hosts.hosts(["mpirun", "--host", "c:2,d", "./app"], {"PBS_NODEFILE": str(file)}) == ("c", "d")
+    assert hosts.hosts(["mpirun", "./app"], {"PBS_NODEFILE": str(file)}) == ("a", "b")
+    assert hosts.hosts(["./app"], {}) == (socket.gethostname(),)
