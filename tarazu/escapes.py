@@ -24,7 +24,7 @@ from elftools.elf.enums import ENUM_E_MACHINE
 from elftools.elf.sections import SymbolTableSection
 from elftools.elf.segments import InterpSegment
 
-from tarazu import native
+from tarazu import built
 from tarazu.errors import BadInput
 
 ESCAPES, MAY, NOTE = "escapes", "may escape", "note"
@@ -146,7 +146,7 @@ def check(program: str, environ: Mapping[str, str]) -> EscapeReport:
             loaded, missing = libraries(elf, environ)
         except BadInput as error:
             findings.append(Escape(MAY, f"its libraries were not checked: {error}"))
-    ours = read_elf(native.library_path("libtarazu.so"))
+    ours = read_elf(built.library_path("libtarazu.so"))
     covered: tuple[str, ...] = ()
     watched = _of_sanitizers(elf, loaded)
     findings += watched
@@ -283,7 +283,7 @@ def _of_file(path: str) -> Iterator[Escape]:
 
 def _of_program(elf: Elf) -> tuple[str, list[Escape]]:
     """Whether it is dynamic, and what that alone says."""
-    ours = read_elf(native.library_path("libtarazu.so"))
+    ours = read_elf(built.library_path("libtarazu.so"))
     escapes = []
     go = bool({".note.go.buildid", ".go.buildinfo", ".gopclntab"} & elf.sections)
     if go:

@@ -1,21 +1,39 @@
 """The C core of the placement library from Python: templates, hashes, `lustre.lov`, placement maps.
 
 `libtarazu_core.so` is built from the same files as the preloaded `libtarazu.so`, so recorder, parser, map
-writer and lookup agree by construction. It is loaded at first use (cffi, ABI mode).
+writer and lookup agree by construction. It is loaded at first use.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Sequence
+from ctypes import (
+    CDLL,
+    POINTER,
+    Structure,
+    c_bool,
+    c_char,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    create_string_buffer,
+    pointer,
+)
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import msgspec
 
-from tarazu import lustre
-from tarazu.errors import LayoutError, StoreError, TarazuError
+from tarazu import built, lustre
+from tarazu.errors import LayoutError, StoreError
 from tarazu.model import Component, Layout
 
 FOUND = ("not", "exact", "precise", "precise-any-rank", "loose", "loose-any-rank")
@@ -23,53 +41,131 @@ FOUND = ("not", "exact", "precise", "precise-any-rank", "loose", "loose-any-rank
 _NAME_VOLATILE = 1
 _COMP_LIST, _COMP_HINT, _COMP_SEL = 1, 2, 4
 _ERRNO_UNSUPPORTED = 95
+_MOST_TEMPLATE_BYTES = 8192
 
-_CDEF = """
-struct tz_ident {
-    const char *job_id; const char *array_job; const char *host;
-    int32_t rank; int32_t pid; int32_t array_index;
-};
-struct tz_names { uint32_t flags, precise_length, loose_length; char precise[8192]; char loose[8192]; };
-int tz_template(const char *key, size_t length, const struct tz_ident *ident, struct tz_names *names);
-uint64_t tz_siphash(const uint8_t *key, const void *data, size_t length);
-uint64_t tz_hash_exact(const uint8_t *key, const char *fs, size_t fs_length, const char *name, size_t length);
-uint64_t tz_hash_template(const uint8_t *key, char kind, const char *fs, size_t fs_length, const char *text,
-                          size_t length, int32_t rank, uint32_t n);
 
-struct tz_lov { bool composite; uint16_t entries; uint32_t mirrors, odd; };
-struct lov_user_ost_data_v1 { uint64_t id, seq; uint32_t l_ost_gen, l_ost_idx; };
-struct tz_lov_entry {
-    uint64_t start, end; uint32_t id, flags, pattern, odd, stripe_size;
-    uint16_t stripe_count, objects, first_ost;
-    const struct lov_user_ost_data_v1 *object; char pool[16];
-};
-int tz_lov_check(const void *blob, size_t length, struct tz_lov *lov);
-int tz_lov_entry(const void *blob, size_t length, uint32_t i, struct tz_lov_entry *entry);
-void tz_lov_forget(void *blob, size_t length);
-struct tz_component {
-    uint64_t start, end; uint32_t stripe_size; uint16_t stripe_count, first_ost; uint32_t pattern, flags;
-    uint64_t extension; char pool[16]; uint64_t zero;
-};
-struct tz_layout { const struct tz_component *components; uint16_t count; bool composite, shared; };
-size_t tz_lov_request(const struct tz_layout *layout, const uint16_t *osts, uint32_t ost_count, uint16_t from,
-                      int lists, void *blob, size_t capacity);
+class _Ident(Structure):
+    _fields_ = (
+        *((name, c_char_p) for name in ("job_id", "array_job", "host")),
+        *((name, c_int32) for name in ("rank", "pid", "array_index")),
+    )
 
-struct tz_map {
-    const uint8_t *base; uint64_t length; uint8_t key[16]; uint64_t generation, created_s, expires_s;
-    uint32_t ost_count, mdt_count, layout_count, row_count; const uint8_t *layouts, *rows; uint64_t rows_length;
-    const uint8_t *index; uint64_t slots; uint32_t index_bits;
-};
-struct tz_row { uint64_t hash, loose_hash; uint32_t id; uint16_t layout, ost_count; const uint16_t *osts; };
-struct tz_query {
-    const char *fs, *key; size_t fs_length, key_length; const struct tz_names *names;
-    int32_t rank; uint32_t n_precise, n_loose; _Bool directory;
-};
-const char *tz_map_open(const char *path, int64_t trusted_uid, _Bool copy, struct tz_map *map);
-const char *tz_map_check(const void *base, uint64_t length, struct tz_map *map);
-void tz_map_close(struct tz_map *map);
-int tz_map_lookup(const struct tz_map *map, const struct tz_query *query, struct tz_row *row);
-void tz_map_layout(const struct tz_map *map, uint16_t index, struct tz_layout *layout);
-"""
+
+class _Names(Structure):
+    _fields_ = (
+        *((name, c_uint32) for name in ("flags", "precise_length", "loose_length")),
+        ("precise", c_char * _MOST_TEMPLATE_BYTES),
+        ("loose", c_char * _MOST_TEMPLATE_BYTES),
+    )
+
+
+class _Lov(Structure):
+    _fields_ = (("composite", c_bool), ("entries", c_uint16), ("mirrors", c_uint32), ("odd", c_uint32))
+
+
+class _LovObject(Structure):
+    """lov_user_ost_data_v1"""
+
+    _fields_ = (("id", c_uint64), ("seq", c_uint64), ("l_ost_gen", c_uint32), ("l_ost_idx", c_uint32))
+
+
+class _LovEntry(Structure):
+    _fields_ = (
+        ("start", c_uint64),
+        ("end", c_uint64),
+        *((name, c_uint32) for name in ("id", "flags", "pattern", "odd", "stripe_size")),
+        *((name, c_uint16) for name in ("stripe_count", "objects", "first_ost")),
+        ("object", POINTER(_LovObject)),
+        ("pool", c_char * (lustre.LOV_MAXPOOLNAME + 1)),
+    )
+
+
+class _Component(Structure):
+    _fields_ = (
+        ("start", c_uint64),
+        ("end", c_uint64),
+        ("stripe_size", c_uint32),
+        ("stripe_count", c_uint16),
+        ("first_ost", c_uint16),
+        ("pattern", c_uint32),
+        ("flags", c_uint32),
+        ("extension", c_uint64),
+        ("pool", c_char * (lustre.LOV_MAXPOOLNAME + 1)),
+        ("zero", c_uint64),
+    )
+
+
+class _Layout(Structure):
+    _fields_ = (
+        ("components", POINTER(_Component)),
+        ("count", c_uint16),
+        ("composite", c_bool),
+        ("shared", c_bool),
+    )
+
+
+class _Map(Structure):
+    _fields_ = (
+        ("base", c_void_p),
+        ("length", c_uint64),
+        ("key", c_uint8 * 16),
+        *((name, c_uint64) for name in ("generation", "created_s", "expires_s")),
+        *((name, c_uint32) for name in ("ost_count", "mdt_count", "layout_count", "row_count")),
+        ("layouts", c_void_p),
+        ("rows", c_void_p),
+        ("rows_length", c_uint64),
+        ("index", c_void_p),
+        ("slots", c_uint64),
+        ("index_bits", c_uint32),
+    )
+
+
+class _Row(Structure):
+    _fields_ = (
+        ("hash", c_uint64),
+        ("loose_hash", c_uint64),
+        ("id", c_uint32),
+        ("layout", c_uint16),
+        ("ost_count", c_uint16),
+        ("osts", POINTER(c_uint16)),
+    )
+
+
+class _Query(Structure):
+    _fields_ = (
+        ("fs", c_char_p),
+        ("key", c_char_p),
+        ("fs_length", c_size_t),
+        ("key_length", c_size_t),
+        ("names", POINTER(_Names)),
+        ("rank", c_int32),
+        ("n_precise", c_uint32),
+        ("n_loose", c_uint32),
+        ("directory", c_bool),
+    )
+
+
+_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "tz_template": (c_int, (c_char_p, c_size_t, POINTER(_Ident), POINTER(_Names))),
+    "tz_siphash": (c_uint64, (c_char_p, c_char_p, c_size_t)),
+    "tz_hash_exact": (c_uint64, (c_char_p, c_char_p, c_size_t, c_char_p, c_size_t)),
+    "tz_hash_template": (
+        c_uint64,
+        (c_char_p, c_char, c_char_p, c_size_t, c_char_p, c_size_t, c_int32, c_uint32),
+    ),
+    "tz_lov_check": (c_int, (c_char_p, c_size_t, POINTER(_Lov))),
+    "tz_lov_entry": (c_int, (c_char_p, c_size_t, c_uint32, POINTER(_LovEntry))),
+    "tz_lov_forget": (None, (c_void_p, c_size_t)),
+    "tz_lov_request": (
+        c_size_t,
+        (POINTER(_Layout), POINTER(c_uint16), c_uint32, c_uint16, c_int, c_void_p, c_size_t),
+    ),
+    "tz_map_open": (c_char_p, (c_char_p, c_int64, c_bool, POINTER(_Map))),
+    "tz_map_close": (None, (POINTER(_Map),)),
+    "tz_map_lookup": (c_int, (POINTER(_Map), POINTER(_Query), POINTER(_Row))),
+    "tz_map_layout": (None, (POINTER(_Map), c_uint16, POINTER(_Layout))),
+}
+"""Of preload/core: result and arguments."""
 
 
 class Templates(msgspec.Struct, frozen=True):
@@ -142,28 +238,13 @@ class MapHit(msgspec.Struct, frozen=True):
     """One tuple per component: its explicit list, its start hint alone, or nothing."""
 
 
-def library_path(name: str) -> Path:
-    """Where the build put `libtarazu.so` or another of its libraries; where that is a link, what it names: packages
-    have the library at one path on launch nodes and on compute nodes, which have no Python. Raises TarazuError when
-    not built.
-    """
-    import tarazu
-
-    places = [Path(entry) / "lib" / name for entry in tarazu.__path__]
-    for place in places:
-        if place.is_file():
-            # Only the last link: the directories above may be a site's own, such as `current`.
-            return Path(os.path.normpath(place.parent / os.readlink(place))) if place.is_symlink() else place
-    raise TarazuError(f"{name} is not built: looked for {', '.join(map(str, places))}")
-
-
 @functools.cache
-def _core() -> tuple[Any, Any]:
-    from cffi import FFI
-
-    ffi = FFI()
-    ffi.cdef(_CDEF)
-    return ffi, ffi.dlopen(str(library_path("libtarazu_core.so")))
+def _core() -> Any:
+    library = CDLL(str(built.library_path("libtarazu_core.so")))
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
 
 
 def load() -> None:
@@ -186,18 +267,18 @@ def template(
     array_index: int | None = None,
 ) -> Templates:
     """The templates of a key made by a process of this identity; what is not known matches nothing."""
-    ffi, lib = _core()
     raw = _bytes(key)
-    texts = {"job_id": job_id, "array_job": array_job, "host": host}
-    kept = {name: ffi.new("char[]", _bytes(text)) for name, text in texts.items()}
     index = -1 if array_index is None else array_index
-    ident = ffi.new("struct tz_ident *", {**kept, "rank": rank, "pid": pid, "array_index": index})
-    names = ffi.new("struct tz_names *")
-    if lib.tz_template(raw, len(raw), ident, names):
-        raise StoreError("key", "fewer than 8192 bytes", len(raw))
+    ident = _Ident(_bytes(job_id), _bytes(array_job), _bytes(host), rank, pid, index)
+    names = _Names()
+    if _core().tz_template(raw, len(raw), ident, names):
+        raise StoreError("key", f"fewer than {_MOST_TEMPLATE_BYTES} bytes", len(raw))
+    at = _Names.precise.offset, _Names.loose.offset
+    lengths = names.precise_length, names.loose_length
+    whole = memoryview(names).cast("B")
     precise, loose = (
-        ffi.unpack(text, length).decode("utf-8", "surrogateescape")
-        for text, length in ((names.precise, names.precise_length), (names.loose, names.loose_length))
+        bytes(whole[start : start + length]).decode("utf-8", "surrogateescape")
+        for start, length in zip(at, lengths, strict=True)
     )
     return Templates(precise, loose, bool(names.flags & _NAME_VOLATILE))
 
@@ -210,14 +291,14 @@ def _hash_key(hash_key: bytes) -> bytes:
 
 def siphash(key: bytes, data: bytes) -> int:
     """SipHash-2-4, 64 bits. `key`: 16 bytes."""
-    value: int = _core()[1].tz_siphash(_hash_key(key), data, len(data))
+    value: int = _core().tz_siphash(_hash_key(key), data, len(data))
     return value
 
 
 def hash_exact(hash_key: bytes, fs: str, key: str) -> int:
     """The hash of an exact key in a placement map."""
     name, raw = _bytes(fs), _bytes(key)
-    value: int = _core()[1].tz_hash_exact(_hash_key(hash_key), name, len(name), raw, len(raw))
+    value: int = _core().tz_hash_exact(_hash_key(hash_key), name, len(name), raw, len(raw))
     return value
 
 
@@ -233,9 +314,7 @@ def hash_loose(hash_key: bytes, fs: str, text: str, rank: int, n: int) -> int:
 
 def _hash_template(hash_key: bytes, kind: bytes, fs: str, text: str, rank: int, n: int) -> int:
     name, raw = _bytes(fs), _bytes(text)
-    value: int = _core()[1].tz_hash_template(
-        _hash_key(hash_key), kind, name, len(name), raw, len(raw), rank, n
-    )
+    value: int = _core().tz_hash_template(_hash_key(hash_key), kind, name, len(name), raw, len(raw), rank, n)
     return value
 
 
@@ -258,13 +337,12 @@ def _pattern_name(pattern: int) -> str:
 
 def decode_lov(blob: bytes) -> Decoded:
     """Decode a `lustre.lov` attribute. Raises LayoutError for a malformed or a foreign one."""
-    ffi, lib = _core()
-    data = ffi.from_buffer(blob)
-    lov, e = ffi.new("struct tz_lov *"), ffi.new("struct tz_lov_entry *")
-    _refuse(lib.tz_lov_check(data, len(blob), lov), blob)
+    library = _core()
+    lov, e = _Lov(), _LovEntry()
+    _refuse(library.tz_lov_check(blob, len(blob), lov), blob)
     components = []
     for i in range(lov.entries):
-        _refuse(lib.tz_lov_entry(data, len(blob), i, e), blob)
+        _refuse(library.tz_lov_entry(blob, len(blob), i, e), blob)
         extension = bool(e.flags & lustre.LCME_FL_EXTENSION)
         component = Component(
             start_bytes=e.start,
@@ -272,7 +350,7 @@ def decode_lov(blob: bytes) -> Decoded:
             stripe_size_bytes=0 if extension else e.stripe_size,
             stripe_count=e.stripe_count,
             pattern=_pattern_name(e.pattern),
-            pool=ffi.string(e.pool, lustre.LOV_MAXPOOLNAME + 1).decode("ascii", "backslashreplace"),
+            pool=e.pool.decode("ascii", "backslashreplace"),
             extension_bytes=e.stripe_size * lustre.SEL_UNIT_SIZE if extension else 0,
         )
         osts = tuple(e.object[k].l_ost_idx for k in range(e.objects))
@@ -287,10 +365,9 @@ def without_identity(blob: bytes) -> bytes:
 
     A blob that is not understood stays as it is.
     """
-    ffi, lib = _core()
-    out = bytearray(blob)
-    lib.tz_lov_forget(ffi.from_buffer(out), len(out))
-    return bytes(out)
+    out = create_string_buffer(blob, len(blob))
+    _core().tz_lov_forget(out, len(out))
+    return out.raw
 
 
 def encode_lov(layout: Layout, osts: Sequence[Sequence[int]]) -> bytes:
@@ -299,25 +376,23 @@ def encode_lov(layout: Layout, osts: Sequence[Sequence[int]]) -> bytes:
     `osts`: per component `stripe_count` indices (explicit list), one (start hint, or the list of a single
     stripe), or none. Raises LayoutError when the layout cannot be written.
     """
-    ffi, lib = _core()
     if len(osts) != len(layout.components):
         raise LayoutError("OST lists", f"one per component ({len(layout.components)})", len(osts))
-    components = ffi.new("struct tz_component[]", max(1, len(layout.components)))
+    components = (_Component * max(1, len(layout.components)))()
     flat: list[int] = []
     for out, component, indices in zip(components, layout.components, osts):
-        _fill(ffi, out, component, indices, len(flat))
+        _fill(out, component, indices, len(flat))
         flat.extend(indices)
-    asked = ffi.new("struct tz_layout *", (components, len(layout.components), layout.composite, False))
-    blob = ffi.new("uint8_t[]", lustre.XATTR_SIZE_MAX)
-    length = lib.tz_lov_request(
-        asked, ffi.new("uint16_t[]", flat or [0]), len(flat), 0, 0, blob, lustre.XATTR_SIZE_MAX
-    )
+    asked = _Layout(components, len(layout.components), layout.composite, False)
+    blob = create_string_buffer(lustre.XATTR_SIZE_MAX)
+    listed = (c_uint16 * max(1, len(flat)))(*flat)
+    length = _core().tz_lov_request(asked, listed, len(flat), 0, 0, blob, len(blob))
     if length == 0:
         raise LayoutError("layout", "components and lists that fit one lustre.lov attribute", str(layout))
-    return bytes(ffi.buffer(blob, length))
+    return blob.raw[:length]
 
 
-def _fill(ffi: Any, out: Any, component: Component, indices: Sequence[int], first: int) -> None:
+def _fill(out: Any, component: Component, indices: Sequence[int], first: int) -> None:
     if component.pattern not in lustre.PATTERNS:
         raise LayoutError("component pattern", " or ".join(lustre.PATTERNS), component.pattern)
     pool = component.pool.encode("ascii", "replace")
@@ -337,7 +412,7 @@ def _fill(ffi: Any, out: Any, component: Component, indices: Sequence[int], firs
     out.pattern, out.flags = lustre.PATTERNS[component.pattern], flags
     out.first_ost = first
     out.extension = component.extension_bytes
-    ffi.buffer(out.pool)[0 : len(pool)] = pool
+    out.pool = pool
 
 
 def map_lookup(
@@ -356,41 +431,34 @@ def map_lookup(
 
     Raises StoreError for a map that the library would not trust.
     """
-    ffi, lib = _core()
-    placement_map = ffi.new("struct tz_map *")
-    wrong = lib.tz_map_open(_bytes(str(path)), -1, False, placement_map)
-    if wrong != ffi.NULL:
-        raise StoreError(str(path), "a placement map", ffi.string(wrong).decode())
+    library = _core()
+    placement_map = _Map()
+    if wrong := library.tz_map_open(_bytes(str(path)), -1, False, placement_map):
+        raise StoreError(str(path), "a placement map", wrong.decode())
     try:
-        texts = _names_struct(ffi, names)
-        name, raw = ffi.new("char[]", _bytes(fs)), ffi.new("char[]", _bytes(key))
-        query = ffi.new(
-            "struct tz_query *",
-            (name, raw, len(name) - 1, len(raw) - 1, texts, rank, n_precise, n_loose, directory),
-        )
-        row = ffi.new("struct tz_row *")
-        how = lib.tz_map_lookup(placement_map, query, row)
-        return _hit(ffi, lib, placement_map, row, how) if how else None
+        texts = _names_struct(names)
+        name, raw = _bytes(fs), _bytes(key)
+        numbers = rank, n_precise, n_loose, directory
+        query = _Query(name, raw, len(name), len(raw), pointer(texts), *numbers)
+        row = _Row()
+        how = library.tz_map_lookup(placement_map, query, row)
+        return _hit(library, placement_map, row, how) if how else None
     finally:
-        lib.tz_map_close(placement_map)
+        library.tz_map_close(placement_map)
 
 
-def _names_struct(ffi: Any, names: Templates) -> Any:
-    out = ffi.new("struct tz_names *")
-    out.flags = _NAME_VOLATILE if names.volatile else 0
-    for field, text in (("precise", _bytes(names.precise)), ("loose", _bytes(names.loose))):
-        if len(text) >= 8192:
-            raise StoreError("template", "fewer than 8192 bytes", len(text))
-        ffi.buffer(getattr(out, field))[0 : len(text)] = text
-        setattr(out, f"{field}_length", len(text))
-    return out
+def _names_struct(names: Templates) -> _Names:
+    precise, loose = _bytes(names.precise), _bytes(names.loose)
+    if (longest := max(len(precise), len(loose))) >= _MOST_TEMPLATE_BYTES:
+        raise StoreError("template", f"fewer than {_MOST_TEMPLATE_BYTES} bytes", longest)
+    return _Names(_NAME_VOLATILE if names.volatile else 0, len(precise), len(loose), precise, loose)
 
 
-def _hit(ffi: Any, lib: Any, placement_map: Any, row: Any, how: int) -> MapHit:
-    layout = ffi.new("struct tz_layout *")
-    lib.tz_map_layout(placement_map, row.layout, layout)
+def _hit(library: Any, placement_map: _Map, row: _Row, how: int) -> MapHit:
+    layout = _Layout()
+    library.tz_map_layout(placement_map, row.layout, layout)
     components, osts = [], []
-    for c in layout.components[0 : layout.count]:
+    for c in layout.components[: layout.count]:
         components.append(
             Component(
                 c.start,
@@ -398,7 +466,7 @@ def _hit(ffi: Any, lib: Any, placement_map: Any, row: Any, how: int) -> MapHit:
                 c.stripe_size,
                 c.stripe_count,
                 _pattern_name(c.pattern),
-                ffi.string(c.pool, lustre.LOV_MAXPOOLNAME + 1).decode("ascii", "backslashreplace"),
+                c.pool.decode("ascii", "backslashreplace"),
                 c.extension,
             )
         )
@@ -419,7 +487,6 @@ __all__ = [
     "hash_exact",
     "hash_loose",
     "hash_precise",
-    "library_path",
     "map_lookup",
     "siphash",
     "template",

@@ -13,14 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import _cffi_backend
-import cffi
 import msgspec
-import pycparser
-import typing_extensions
 
 import tarazu
-from tarazu import native
+from tarazu import built
 
 VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -45,11 +41,8 @@ def path_of_tarazu(uid: int) -> str:
     shutil.copytree(
         Path(tarazu.__file__).parent, copied / "tarazu"
     )  # compiled: else each start takes seconds
-    shutil.copytree(native.library_path("libtarazu.so").parent, copied / "tarazu" / "lib", dirs_exist_ok=True)
-    for package in (msgspec, cffi, pycparser):
-        shutil.copytree(Path(package.__file__).parent, copied / package.__name__)
-    for module in (typing_extensions, _cffi_backend):
-        shutil.copy(module.__file__, copied)
+    shutil.copytree(built.library_path("libtarazu.so").parent, copied / "tarazu" / "lib", dirs_exist_ok=True)
+    shutil.copytree(Path(msgspec.__file__).parent, copied / "msgspec")
     subprocess.run(["chmod", "-R", "a+rX", copied], check=True)
     return str(copied)
 

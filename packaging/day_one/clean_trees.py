@@ -12,11 +12,11 @@ import roots
 import tree
 
 BASE = "tarazu.daemons.ossd.service tarazu.daemons.announcer.service tarazu.daemons.council.service prometheus_client"
-MAIN = "tarazu.daemons.mdsd.service tarazu.daemons.clientd.service tarazu.predict.aipa networkx cffi pymysql "
+MAIN = "tarazu.daemons.mdsd.service tarazu.daemons.clientd.service tarazu.predict.aipa networkx pymysql "
 MAIN += "tarazu.native"
 SOLVER = "tarazu.flows ortools.graph.python.min_cost_flow ortools.sat.python.cp_model"
 ANALYSIS = "tarazu.daemons.burstd.service pyarrow.parquet simpy scipy.stats tarazu.trace.darshan.records"
-NATIVE = "; from tarazu.native import library_path, template; library_path('libtarazu.so')"
+NATIVE = "; from tarazu.built import library_path; from tarazu.native import template; library_path('libtarazu.so')"
 
 
 def check(dist: Path, work: Path) -> None:

@@ -48,7 +48,6 @@ class Tarazu(PythonPackage):
     with when("+scale"):
         depends_on("py-or-tools@9.8:", type=("build", "run"))
     with when("+client"):
-        depends_on("py-cffi@1.15:", type=("build", "run"))
         depends_on("py-numpy@1.25:", type=("build", "run"))
         depends_on("py-pyelftools@0.29:", type=("build", "run"))
     with when("+mysql"):
@@ -59,7 +58,6 @@ class Tarazu(PythonPackage):
         depends_on("py-numpy@1.25:", type=("build", "run"))
         depends_on("py-pyarrow@15:", type=("build", "run"))
     with when("+sim"):
-        depends_on("py-cffi@1.15:", type=("build", "run"))
         depends_on("py-matplotlib@3.7:", type=("build", "run"))
         depends_on("py-networkx@3.1:", type=("build", "run"))
         depends_on("py-or-tools@9.8:", type=("build", "run"))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tarazu import native
+from tarazu import built
 from tarazu.config import own_path
 from tarazu.doctor.node import Finding, Node, fail, ok, warn
 from tarazu.errors import StoreError, TarazuError
@@ -43,7 +43,7 @@ def look(node: Node) -> Iterator[Finding]:
 
 def _libraries(node: Node) -> Iterator[Finding]:
     try:
-        mine = native.library_path("libtarazu.so").read_bytes()
+        mine = built.library_path("libtarazu.so").read_bytes()
     except (TarazuError, OSError):
         return
     for path in sorted({p.resolve() for pattern in LIBRARIES for p in node.system.glob(pattern)}):

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tarazu import native
+from tarazu import built
 from tarazu.doctor.node import Finding, Node, fail, ok, skip, warn
 from tarazu.errors import TarazuError
 from tarazu.trace.spool import read_spools
@@ -23,7 +23,7 @@ SHELL = "/bin/sh"
 
 def look(node: Node) -> Iterator[Finding]:
     try:
-        library = native.library_path("libtarazu.so")
+        library = built.library_path("libtarazu.so")
     except TarazuError as error:
         yield fail("libtarazu.so", str(error), "install tarazu-preload, or `make build`")
         return

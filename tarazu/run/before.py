@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from tarazu import native
+from tarazu import built
 from tarazu.errors import TarazuError, TraceError
 from tarazu.run.command_line import launchers
 from tarazu.run.step import Step
@@ -105,7 +105,7 @@ def environment(step: Step) -> dict[str, str]:
         "TARAZU_ARRAY_JOB": step.job.array_job,
         "TARAZU_ARRAY_INDEX": "" if step.job.array_index is None else str(step.job.array_index),
     }
-    library = str(native.library_path("libtarazu.so"))
+    library = str(built.library_path("libtarazu.so"))
     if " " in library or ":" in library:
         raise TarazuError(f"{library}: expected a path without space and colon, as LD_PRELOAD needs it")
     before = step.environ.get("LD_PRELOAD", "")

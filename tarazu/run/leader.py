@@ -13,7 +13,6 @@ import importlib
 import time
 from collections.abc import Mapping
 
-from tarazu import native
 from tarazu.errors import TarazuError
 from tarazu.run import before
 from tarazu.run.program import StartedProgram, hold_signals
@@ -108,6 +107,8 @@ def load(step: Step) -> None:
             if step.over.is_set():
                 return
             importlib.import_module(name)
+        from tarazu import native
+
         native.load()
 
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tarazu import native
+from tarazu import built
 from tarazu.cli import main
 from tarazu.errors import BadInput
 from tarazu.escapes import ESCAPES, MAY, NOTE, EscapeReport, check, libraries, read_elf
@@ -224,7 +224,7 @@ def test_a_node_without_pyelftools_is_told_in_one_line(
     )
 
 
-SMALL = native.library_path("libtarazu.so").read_bytes()
+SMALL = built.library_path("libtarazu.so").read_bytes()
 
 
 @settings(max_examples=150, deadline=None)

@@ -66,7 +66,17 @@ def _loaded(tmp_path: Path, mode: str) -> set[str]:
     return set(done.stdout.split())
 
 
-HEAVY = {"argparse", "asyncio", "cffi", "numpy", "pandas", "scipy", "statsmodels", "zmq", "tarazu.cli.output"}
+HEAVY = {
+    "argparse",
+    "asyncio",
+    "ctypes",
+    "numpy",
+    "pandas",
+    "scipy",
+    "statsmodels",
+    "zmq",
+    "tarazu.cli.output",
+}
 
 
 def test_a_job_that_is_observed_waits_for_few_imports(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tarazu import config, native
+from tarazu import built, config
 from tarazu.changes.change import Change
 from tarazu.changes.held import Held
 from tarazu.daemons.changes.store import Store
@@ -228,7 +228,7 @@ def test_what_former_versions_left(tree: Tree) -> None:
     assert verdicts(tree.look("former versions")) == {"left behind": "ok"}
     library = tree.write("usr/lib64/libtarazu.so", "old")
     assert tree.look("former versions")["libtarazu.so"].verdict == "fail"
-    library.write_bytes(native.library_path("libtarazu.so").read_bytes())
+    library.write_bytes(built.library_path("libtarazu.so").read_bytes())
     tree.write("usr/lib/systemd/system/tarazu-ossd.service", UNIT)
     tree.write("etc/systemd/system/tarazu-ossd.service", "[Service]\n")
     tree.write("etc/tarazu/tarazu.toml.rpmsave", "")

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from tarazu import durable, native
+from tarazu import built, durable
 from tarazu.doctor import preload
 from tarazu.errors import TarazuError
 from tarazu.run import directories as run_directories
 from tarazu.run import leftovers
 from tests.doctor.conftest import Tree, as_nobody, verdicts
 
-REAL = native.library_path("libtarazu.so")
+REAL = built.library_path("libtarazu.so")
 
 
 def use(monkeypatch: pytest.MonkeyPatch, library: Path) -> None:
-    monkeypatch.setattr(native, "library_path", lambda _: library)
+    monkeypatch.setattr(built, "library_path", lambda _: library)
 
 
 def test_the_library_loads_and_what_it_records_is_read(tree: Tree) -> None:
@@ -46,7 +46,7 @@ def test_a_library_that_cannot_be_loaded_or_reached(tree: Tree, monkeypatch: pyt
 
 
 def test_a_library_that_records_nothing_is_found(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, native.library_path("libtarazu_core.so"))
+    use(monkeypatch, built.library_path("libtarazu_core.so"))
     found = tree.look("preload", "launch")
     assert found["preload"].verdict == "ok" and found["recorder"].verdict == "fail"
 
@@ -101,7 +101,7 @@ def test_a_recorder_of_another_version_and_no_library(tree: Tree, monkeypatch: p
     def missing(_: str) -> Path:
         raise TarazuError("libtarazu.so is not built")
 
-    monkeypatch.setattr(native, "library_path", missing)
+    monkeypatch.setattr(built, "library_path", missing)
     assert verdicts(tree.look("preload", "launch")) == {"libtarazu.so": "fail"}
 
 

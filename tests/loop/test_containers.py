@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tarazu import native
+from tarazu import built
 from tarazu.sim.testbed.library import library_directory
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def _bound(*paths: Path | str) -> list[str]:
 
 
 def test_a_container_of_namespaces(loop: Loop) -> None:
-    library = native.library_path("libtarazu.so").parent
+    library = built.library_path("libtarazu.so").parent
     lustre = [*SYSTEM, *LINKS, *_bound(loop.testbed.directory, library, library_directory())]
     out = loop.mount() / "out"
     writes = ["/usr/bin/dd", "if=/dev/zero", f"of={out}", "bs=1M", "count=1", "status=none"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tarazu
-from tarazu.native import library_path
+from tarazu.built import library_path
 from tarazu.sim import demo
 from tarazu.sim.testbed import processes
 from tarazu.sim.testbed.daemons import wait_until_ready

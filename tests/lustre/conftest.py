@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tarazu import native
+from tarazu import built, native
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.sim.testbed import lov
@@ -89,7 +89,7 @@ class LustreMount:
         self.work.chmod(0o755)
         self.map_directory = self.work / "maps"
         self.spools = self.work / "spools"
-        self.library = shutil.copy(native.library_path("libtarazu.so"), self.work)
+        self.library = shutil.copy(built.library_path("libtarazu.so"), self.work)
         os.chmod(self.library, 0o755)
         self.generation = 0
         self.environment: dict[str, str] = {}

@@ -13,7 +13,7 @@ import pytest
 import tree
 
 import tarazu
-from tarazu import native
+from tarazu import built
 from tarazu.trace import exchange
 from tarazu.trace.flat import NamedRun
 from tarazu.trace.runfile import encode_run
@@ -183,4 +183,4 @@ def test_jobs_preload_the_path_that_compute_nodes_have(
     library.touch()
     (place / "lib/libtarazu.so").symlink_to("../../../../../libtarazu.so")
     monkeypatch.setattr(tarazu, "__path__", [str(place)])
-    assert native.library_path("libtarazu.so") == library
+    assert built.library_path("libtarazu.so") == library

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tarazu import native
+from tarazu import built, native
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.sim.testbed import Testbed, down, up
@@ -43,7 +43,7 @@ LIBRARIES = _within_reach()
 
 def preloaded() -> str:
     """What goes into LD_PRELOAD; `make sanitize` puts a runtime and a library of its own there."""
-    chosen = str(native.library_path("libtarazu.so"))
+    chosen = str(built.library_path("libtarazu.so"))
     return chosen if " " in chosen else str(shutil.copy2(chosen, LIBRARIES))
 
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from tarazu import native
+from tarazu import built
 
 Runs = Any
 PRELOAD = Path(__file__).parent.parent.parent / "preload"
 
 
 def objdump(*options: str) -> str:
-    command = ["objdump", *options, str(native.library_path("libtarazu.so"))]
+    command = ["objdump", *options, str(built.library_path("libtarazu.so"))]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -35,7 +35,7 @@ def test_needs_nothing_but_libc() -> None:
 
 def test_exports_exactly_the_wrap_table() -> None:
     table = set(re.findall(r"^TZ_WRAP\([^,]+, (\w+),", (PRELOAD / "wrap.def").read_text(), re.M))
-    command = ["nm", "-D", "--defined-only", str(native.library_path("libtarazu.so"))]
+    command = ["nm", "-D", "--defined-only", str(built.library_path("libtarazu.so"))]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     exported = {line.split()[-1].partition("@")[0] for line in listed.splitlines() if " A " not in line}
     assert exported == table and len(table) > 50
@@ -73,7 +73,7 @@ def _small_root(root: Path) -> None:
         (root / path.relative_to("/")).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, root / path.relative_to("/"))
     inside = (root / libc.relative_to("/")).with_name("libtarazu.so")
-    shutil.copy(native.library_path("libtarazu.so"), inside)
+    shutil.copy(built.library_path("libtarazu.so"), inside)
     inside.chmod(0o4755)
     (root / "mnt").mkdir()
     (root / "mnt").chmod(0o777)

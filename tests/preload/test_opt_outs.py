@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tarazu import native
+from tarazu import built
 
 Placed = Any
 UNMANAGED, HIT, MISS, ADVISED, SKIPPED, RACED = 0, 1, 3, 5, 6, 7
@@ -129,4 +129,4 @@ def test_another_mount_of_the_name_is_none_of_its_business(placed: Placed) -> No
     placed.map(placed.row("/f", OSTS))
     assert placed(["touch", "f"], TARAZU_MOUNTS="/somewhere=lustre").returncode == 0
     assert default_layout(placed, "f") and placed.spools == []
-    assert native.library_path("libtarazu.so").exists()
+    assert built.library_path("libtarazu.so").exists()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tarazu import native
+from tarazu import built
 
-LIBRARY = str(native.library_path("libtarazu.so"))
+LIBRARY = str(built.library_path("libtarazu.so"))
 OTHER = "/nowhere/libother.so"
 SETTINGS = {
     "TARAZU_STEP": "20260101T000000-1-abcdef-n1",

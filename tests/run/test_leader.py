@@ -33,7 +33,7 @@ import tarazu.cli.run
 from tarazu.run import before, leader, step
 leader.LOAD_AFTER_S = 0.0
 leader.load(SimpleNamespace(over=threading.Event()))
-assert "cffi" in sys.modules
+assert "tarazu.native" in sys.modules
 for name, module in sys.modules.items():
     print(name, getattr(module, "__file__", None) or "", sep="\\t")
 """

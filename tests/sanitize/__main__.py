@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tarazu import native
+from tarazu import built
 from tests.sanitize import build
 
 ROOT = Path(__file__).parent.parent.parent
@@ -67,7 +67,7 @@ def run_valgrind(source: Path, directory: Path) -> subprocess.CompletedProcess[s
     subprocess.run(["cc", "-g", "-O1", "-pthread", str(source), "-o", str(program)], check=True)
     environment = {
         **os.environ,
-        "LD_PRELOAD": str(native.library_path("libtarazu.so")),
+        "LD_PRELOAD": str(built.library_path("libtarazu.so")),
         "TARAZU_MOUNTS": f"{mount}=lustre",
         "TARAZU_SPOOL": str(directory / "spool"),
         "TARAZU_RECORD": "full",

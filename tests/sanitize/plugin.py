@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tarazu import native
+from tarazu import built
 
-_installed = native.library_path
+_installed = built.library_path
 
 
 def _library_path(name: str) -> Path:
     return Path(os.environ["TARAZU_SANITIZED"]) if name == "libtarazu.so" else _installed(name)
 
 
-native.library_path = _library_path
+built.library_path = _library_path

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu import native
+from tarazu import built
 from tarazu.trace import spool
 from tests.sanitize import build
 from tests.sanitize.__main__ import run_valgrind
@@ -66,7 +66,7 @@ def check_sharing(spools: list[spool.Spool]) -> None:
 
 
 def test_children_in_the_same_memory(tmp_path: Path) -> None:
-    library = str(native.library_path("libtarazu.so"))
+    library = str(built.library_path("libtarazu.so"))
     check_sharing(run(HERE / "programs" / "sharing.c", tmp_path, library, "-DCLONES_RUN_ON"))
 
 

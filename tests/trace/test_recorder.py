@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tarazu.built import library_path
 from tarazu.model import ANY_RANK, JobStep
-from tarazu.native import library_path
 from tarazu.trace.history import History
 from tarazu.trace.parser import parse_files
 

@@ -10,7 +10,7 @@ import shlex
 from pathlib import Path
 from typing import Literal
 
-from tarazu import config, native
+from tarazu import built, config
 from tarazu.errors import TarazuError
 from tarazu.run.nodes.gather import EMIT
 from tarazu.trusted import ENTER
@@ -44,7 +44,7 @@ def plugin(kind: Kind, settings: config.Bursts, answer_s: float = ANSWER_S) -> s
 
 def script(kind: str, run: config.RunSettings) -> str:
     """One of SCRIPTS with the site's settings. Raises TarazuError where there is no library that can be preloaded."""
-    library = str(native.library_path("libtarazu.so"))
+    library = str(built.library_path("libtarazu.so"))
     if " " in library or ":" in library:
         raise TarazuError(f"{library}: expected a path without space and colon, as LD_PRELOAD needs it")
     settings: dict[str, object] = {"spool_dir": run.spool_dir}

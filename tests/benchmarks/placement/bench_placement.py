@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tarazu import native
+from tarazu import built
 from tarazu.lustre import EOF
 from tarazu.model import Component, FileName, Layout
 from tarazu.store.control import announce, write_control
@@ -187,7 +187,7 @@ def main() -> None:
         for directory in (work / "mnt" / "run", work / "elsewhere", memory / "mnt" / "run"):
             directory.mkdir(parents=True)
         (memory / "elsewhere").mkdir()
-        print(f"library: {native.library_path('libtarazu.so')}; {os.cpu_count()} processors")
+        print(f"library: {built.library_path('libtarazu.so')}; {os.cpu_count()} processors")
         print(
             "Medians of interleaved pairs; processor time of the calling thread.\n\nMap, PFL 1 (goal: 96 bytes a row)"
         )

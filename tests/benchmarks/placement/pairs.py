@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tarazu import native
+from tarazu import built
 
 HERE = Path(__file__).parent
 PRELOAD = HERE.parent.parent.parent / "preload"
@@ -53,7 +53,7 @@ class Driver:
         self, program: Path, arguments: Sequence[str], environment: Mapping[str, str] | None
     ) -> None:
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("TARAZU_", "LD_"))}
-        library = {} if environment is None else {"LD_PRELOAD": str(native.library_path("libtarazu.so"))}
+        library = {} if environment is None else {"LD_PRELOAD": str(built.library_path("libtarazu.so"))}
         self.process = subprocess.Popen(
             [str(program), *arguments],
             env={**clean, **library, **(environment or {})},

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tarazu import native
+from tarazu import built
 from tarazu.config import RunSettings
 from tarazu.daemons import slurm
 from tarazu.trace.spool import read_spools
@@ -53,7 +53,7 @@ def prolog(settings: RunSettings, **environ: str) -> dict[str, str]:
 
 
 def test_a_task_that_nobody_leads_is_recorded(settings: RunSettings, tmp_path: Path) -> None:
-    library = str(native.library_path("libtarazu.so"))
+    library = str(built.library_path("libtarazu.so"))
     given = prolog(settings, LD_PRELOAD="libother.so")
     assert given["LD_PRELOAD"] == f"{library}:libother.so"
     assert given["TARAZU_SPOOL"] == f"{tmp_path}/spools-1000/{given['TARAZU_STEP']}"

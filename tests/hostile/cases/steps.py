@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tarazu import config, escapes, native
+from tarazu import built, config, escapes, native
 from tarazu.batch.environment import small_text
 from tarazu.cli.job import own as own_jobs
 from tarazu.run import job_log
@@ -95,7 +95,7 @@ CASES = (
     Case(
         "program",
         ("tarazu.escapes:read_elf",),
-        copy(native.library_path("libtarazu.so")),
+        copy(built.library_path("libtarazu.so")),
         escapes.read_elf,
         400,
     ),
