@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tarazu.config.check import (
     ABSOLUTE,
     ABSOLUTE_OR_NOTHING,
@@ -31,8 +33,7 @@ else:
     from tarazu.config.check import section
 
 
-@section(frozen=True)
-class Weights:
+class Weights(msgspec.Struct, frozen=True):
     """What is weighed in an OST's level (`tarazu.allocate.marginal_cost`); 1 is the time of a balanced OST."""
 
     fill_budget: float = 0.02
@@ -168,13 +169,13 @@ class Standby:
 @section(frozen=True)
 class Allocate:
     fill_budget: float = setting(
-        Weights.fill_budget,
+        Weights().fill_budget,
         "share of a job's time that evening out the fill of OSTs may cost, where fills differ by 17 % of "
         "their space",
         SHARE,
     )
     reserve_share: float = setting(
-        Weights.reserve_share, "share of an OST's total space that placement leaves free", SHARE
+        Weights().reserve_share, "share of an OST's total space that placement leaves free", SHARE
     )
     least_gain: float = setting(
         0.01,

@@ -6,7 +6,6 @@ ask meanwhile, made when nothing else waits, and of `SHARE` of the time.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -161,7 +160,7 @@ def status_of(mdsd: Parts, now: float) -> dict[str, Any]:
         "time_s": time.time(),
         "uptime_s": now - mdsd.started,
         "policy": POLICY,
-        "weights": dataclasses.asdict(mdsd.weights),
+        "weights": msgspec.structs.asdict(mdsd.weights),
         "keys": mdsd.transport.curve is not None,
         "ready": not mdsd.starting(),
         "stopped": mdsd.site.why,
