@@ -65,22 +65,6 @@ def _noted(_number: int, _frame: object) -> None:
     """It is in the pipe."""
 
 
-def restore() -> None:
-    """In a process that has just been forked and becomes another program: all as the user gave it. What has come to it
-    meanwhile ends it now, as it would end that program.
-    """
-    signal.set_wakeup_fd(-1)
-    for number in TAKEN:
-        if signal.getsignal(number) is _noted:
-            signal.signal(number, signal.SIG_DFL)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them for itself
-        signal.signal(number, signal.SIG_DFL)
-    if children_ignored:
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    if _given is not None:
-        signal.pthread_sigmask(signal.SIG_SETMASK, _given)
-
-
 @contextlib.contextmanager
 def as_given(but: frozenset[signal.Signals] = frozenset()) -> Iterator[None]:
     """For what this thread starts; `but` stay blocked. Those that reach it are handed to the thread that takes them."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 import threading
-import warnings
 from collections.abc import Mapping, Sequence
 
 from tarazu import signals
@@ -50,49 +50,6 @@ def become(argv: Sequence[str], by: str = "tarazu run") -> int:
         return status_of_error(error)
 
 
-class Child:
-    """A process that was started, and has not been waited for but by `wait` and `Leading`."""
-
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-        self.returncode: int | None = None
-        """As `subprocess` gives it."""
-
-    def wait(self) -> int:
-        if self.returncode is None:
-            try:
-                self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-            except ChildProcessError:
-                self.returncode = 0
-        return self.returncode
-
-
-def _spawn(argv: Sequence[str], environ: Mapping[str, str]) -> Child:
-    """What `subprocess` does, which takes longer to import than most programs to start. Raises OSError as execvpe."""
-    failed, told = os.pipe2(os.O_CLOEXEC)
-    with open(failed, "rb") as said:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # since Python 3.12, of threads
-                pid = os.fork()
-            if pid == 0:
-                try:
-                    signals.restore()
-                    os.execvpe(argv[0], list(argv), dict(environ))
-                except OSError as error:
-                    os.write(told, str(error.errno).encode())
-                finally:
-                    os._exit(127)
-        finally:
-            os.close(told)
-        number = said.read()
-    child = Child(pid)
-    if number:
-        child.wait()
-        raise OSError(int(number), os.strerror(int(number)), argv[0])
-    return child
-
-
 class Leading:
     """Of this process: takes its signals, in a thread of its own, until it ends.
 
@@ -102,7 +59,7 @@ class Leading:
     """
 
     def __init__(self) -> None:
-        self.process: Child | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self.hurried = self.unwanted = False
         self.over = threading.Event()
         """The program has ended, or nobody takes signals any more."""
@@ -112,12 +69,20 @@ class Leading:
         self._lock = threading.Lock()
         threading.Thread(target=self._take_each, name="tarazu-signals", daemon=True).start()
 
-    def start(self, argv: Sequence[str], environ: Mapping[str, str]) -> Child:
+    def start(self, argv: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Raises OSError as execve would."""
         with self._lock:
             self._starting = True
             signals.outlive()
-        process = _spawn(argv, environ)
+        with signals.as_given():
+            # Python ignores SIGPIPE and SIGXFSZ for itself; restore_signals gives the program the defaults.
+            process = subprocess.Popen(
+                list(argv),
+                env=dict(environ),
+                close_fds=False,
+                restore_signals=True,
+                preexec_fn=_ignore_children if signals.children_ignored else None,  # noqa: PLW1509
+            )
         with self._lock:
             self.process = process
             for number in self._early:
@@ -167,7 +132,7 @@ class Leading:
             with contextlib.suppress(OSError):
                 os.kill(self.process.pid, number)
 
-    def _look(self, process: Child) -> None:
+    def _look(self, process: subprocess.Popen[bytes]) -> None:
         """What has become of the program since."""
         while True:
             try:
@@ -182,6 +147,10 @@ class Leading:
                 process.returncode = os.waitstatus_to_exitcode(status)
                 self.over.set()
                 return
+
+
+def _ignore_children() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
 
 _leading: Leading | None = None

@@ -8,18 +8,21 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from tarazu.errors import TarazuError
 from tarazu.malformed import MALFORMED, described
-from tarazu.run.plan.accepted import Plans
-from tarazu.run.plan.promises import StepPromises
 from tarazu.trace.history import file_name
 from tarazu.why.facts import System
 from tarazu.wire import local
 from tarazu.wire.channel import Channel, connect
 from tarazu.wire.messages import ThenReply
+
+if TYPE_CHECKING:
+    from tarazu.run.plan.accepted import Plans
+    from tarazu.run.plan.promises import StepPromises
 
 REPORT_S = 0.7
 """For the reports of an ended step, from connecting to their acknowledgement: nobody waits longer for his shell."""
