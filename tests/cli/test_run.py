@@ -69,7 +69,8 @@ def _loaded(tmp_path: Path, mode: str) -> set[str]:
 HEAVY = {
     "argparse",
     "asyncio",
-    "ctypes",
+    "dataclasses",
+    "inspect",
     "numpy",
     "pandas",
     "scipy",
@@ -86,6 +87,7 @@ def test_a_job_that_is_observed_waits_for_few_imports(tmp_path: Path) -> None:
         "hashlib",
         "json",
         "multiprocessing",
+        "typing_extensions",
         "secrets",
         "shutil",
         "socket",

@@ -24,6 +24,7 @@ ELSEWHEN = {
     "pyarrow.csv": NEVER,
     "pyarrow.parquet": NEVER,
     "tarazu.trace.past": NEVER,
+    "dataclasses": NEVER,
 }
 """What modules of a leader import only within functions, and a leader has not loaded beside the program."""
 SCRIPT = """
