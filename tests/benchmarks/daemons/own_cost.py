@@ -1,0 +1,252 @@
+"""What tarazu itself costs a job: before its program starts, beside it, after its end, and in each recorded process."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from tarazu.sim.testbed import testbed as testbeds
+from tarazu.sim.testbed.configuration import configure
+from tarazu.sim.testbed.daemons import wait_until_ready
+from tarazu.sim.testbed.testbed import Testbed
+from tests.benchmarks.figure import Figure
+
+RUNS = 15
+BESIDE_S = 10.0
+MANY = 1_000
+WRITERS, JOB_S = 16, 3.0
+NOTHING = ["true"]
+PYTHON = [sys.executable, "-c", "pass"]
+
+FILES = """
+import os, sys, time
+directory, files, ended = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+for n in range(files):
+    os.close(os.open(f"{directory}/f{n}", os.O_CREAT | os.O_WRONLY, 0o644))
+open(ended, "w").write(str(time.monotonic()))
+"""
+JOB = """
+import os, sys, time
+directory, writers, seconds, took = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
+begin = time.monotonic()
+for n in range(writers):
+    if not os.fork():
+        fd = os.open(f"{directory}/w{n}", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
+        for part in range(24):
+            os.write(fd, b"x" * 65536)
+            time.sleep(seconds / 24)  # the disk's
+        os.close(fd)
+        os._exit(0)
+for n in range(writers):
+    os.wait()
+open(took, "w").write(str(time.monotonic() - begin))
+"""
+"""A job that waits for its disks: what shares its processor with it makes it longer only where it computes."""
+PROCESS = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    struct rusage used;
+    for (int i = 2; i < count; i++) close(open(words[i], O_CREAT | O_WRONLY, 0644));
+    getrusage(RUSAGE_SELF, &used);
+    FILE *out = fopen(words[1], "w");
+    fprintf(out, "%ld", used.ru_minflt);
+    return fclose(out);
+}
+"""
+
+
+def measure(short: bool) -> list[Figure]:
+    with tempfile.TemporaryDirectory(prefix="tarazu-own-cost-") as folder:
+        testbed = testbeds.up(Path(folder) / "tb", clients=1)
+        try:
+            configure(testbed, {"layout": {"min_size": 0}, "allocate": {"least_gain": -1.0}})
+            testbed.start_daemons()
+            wait_until_ready(testbed)
+            return _measured(_Site(testbed, Path(folder)), 3 if short else RUNS)
+        finally:
+            testbeds.down(testbed.directory)
+
+
+class _Site:
+    def __init__(self, testbed: Testbed, work: Path) -> None:
+        self.environ = {**os.environ, **testbed.environment(0)}
+        self.mount = testbed.mount
+        self.work = work
+        self.note = work / "note"
+
+    def lead(self, *program: str, app: str, mode: str) -> list[str]:
+        return [
+            str(Path(sys.executable).with_name("tarazu")),
+            "run",
+            "--app",
+            app,
+            "--mode",
+            mode,
+            "--",
+            *program,
+        ]
+
+    def call(self, words: list[str], cpu: int | None = None) -> tuple[float, float, int]:
+        """(CPU s of it and its children, elapsed s, page faults)."""
+        pinned = [] if cpu is None else ["taskset", "-c", str(cpu)]
+        begin = time.monotonic()
+        process = subprocess.Popen([*pinned, *words], env=self.environ)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if status:
+            raise RuntimeError(f"{words}: status {process.returncode}")
+        return used.ru_utime + used.ru_stime, time.monotonic() - begin, used.ru_minflt
+
+    def system_calls(self, words: list[str]) -> int:
+        """Of a command and all that it starts; 0 where there is no strace."""
+        if not shutil.which("strace"):
+            return 0
+        out = self.work / "calls"
+        self.call(["strace", "-f", "-o", str(out), *words])
+        return sum(1 for line in out.read_text().splitlines() if re.match(r"\d+ +\w+\(", line))
+
+
+def _measured(site: _Site, runs: int) -> list[Figure]:
+    figures = []
+    alone = [site.call(PYTHON) for _ in range(runs)]
+    python_s = min(cpu for cpu, _, _ in alone)
+    figures.append(Figure("Python alone, that does nothing: CPU", 1e3 * python_s, "ms"))
+    for mode, goal_ms in (("observe", 150.0), ("place", 250.0)):
+        site.call(site.lead(*_files(site, 16), app="sixteen", mode="observe"))
+        words = site.lead(*NOTHING, app="sixteen", mode=mode)
+        found = [site.call(words) for _ in range(runs)]
+        cpu_s = min(cpu for cpu, _, _ in found)
+        said = f"tarazu run --mode {mode} -- true"
+        figures += [
+            Figure(f"{said}: CPU", 1e3 * cpu_s, "ms", goal=60.0 if mode == "observe" else None),
+            Figure(f"{said}: CPU, in starts of Python", cpu_s / python_s, ""),
+            Figure(f"{said}: elapsed", 1e3 * median(elapsed for _, elapsed, _ in found), "ms", goal=goal_ms),
+            Figure(f"{said}: page faults", median(faults for _, _, faults in found), ""),
+            Figure(f"{said}: system calls", site.system_calls(words), ""),
+        ]
+    figures += [*_end(site, runs), *_beside(site), *_process(site), *_pinned(site, 3 if runs < RUNS else 7)]
+    return figures
+
+
+def _files(site: _Site, files: int) -> list[str]:
+    return [sys.executable, "-c", FILES, str(site.mount), str(files), str(site.note)]
+
+
+def _end(site: _Site, runs: int) -> list[Figure]:
+    late_ms = []
+    for _ in range(runs):
+        site.call(site.lead(*_files(site, MANY), app="many", mode="observe"))
+        late_ms.append(1e3 * (time.monotonic() - float(site.note.read_text())))
+    return [
+        Figure(
+            f"after the end of a program with {MANY:,} files, Python's own included",
+            median(late_ms),
+            "ms",
+            goal=100.0,
+        )
+    ]
+
+
+def _beside(site: _Site) -> list[Figure]:
+    figures = []
+    for mode in ("observe", "place"):
+        words = site.lead("sleep", str(BESIDE_S + 6), app="sixteen", mode=mode)
+        with subprocess.Popen(words, env=site.environ) as process:
+            time.sleep(4.0)  # all is loaded, and what is to be planned is
+            cpu_s, wakings = _used(process.pid)
+            time.sleep(BESIDE_S)
+            after_s, woken = _used(process.pid)
+        figures += [
+            Figure(
+                f"beside a program, {mode}: CPU a second", 1e3 * (after_s - cpu_s) / BESIDE_S, "ms", goal=1.0
+            ),
+            Figure(f"beside a program, {mode}: wakings a second", (woken - wakings) / BESIDE_S, ""),
+        ]
+    return figures
+
+
+def _used(pid: int) -> tuple[float, int]:
+    """(CPU s, wakings) of all threads of a process."""
+    cpu_s, wakings = 0.0, 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        cpu_s += int((thread / "schedstat").read_text().split()[0]) / 1e9
+        found = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (thread / "status").read_text(), re.MULTILINE)
+        wakings += int(found[1]) if found else 0
+    return cpu_s, wakings
+
+
+def _process(site: _Site) -> list[Figure]:
+    source, program = site.work / "process.c", site.work / "process"
+    source.write_text(PROCESS)
+    subprocess.run(["cc", "-O1", "-o", program, source], check=True)
+    figures = []
+    for files in (0, 1, 100):
+        words = [str(program), str(site.note), *(f"{site.mount}/p{n}" for n in range(files))]
+        site.call(words)
+        faults = int(site.note.read_text())
+        calls = site.system_calls(words)
+        traced = [str(program), *words[1:]]
+        site.call(site.lead(*words, app="process", mode="observe"))
+        more = int(site.note.read_text()) - faults
+        led = _traced(site, traced)
+        figures.append(
+            Figure(
+                f"a recorded process that opens {files} files: page faults more",
+                more,
+                "",
+                goal=20.0 if files < 2 else None,
+            )
+        )
+        if calls:
+            figures.append(
+                Figure(
+                    f"a recorded process that opens {files} files: system calls more",
+                    led - calls,
+                    "",
+                    goal=12.0 if files < 2 else None,
+                )
+            )
+    return figures
+
+
+def _traced(site: _Site, words: list[str]) -> int:
+    if not shutil.which("strace"):
+        return 0
+    out = site.work / "led"
+    site.call(site.lead("strace", "-f", "-o", str(out), *words, app="process", mode="observe"))
+    return sum(1 for line in out.read_text().splitlines() if re.match(r"\d+ +\w+\(", line))
+
+
+def _pinned(site: _Site, runs: int) -> list[Figure]:
+    """All on one processor, without and with tarazu by turns."""
+    words = [sys.executable, "-c", JOB, str(site.mount), str(WRITERS), str(JOB_S), str(site.note)]
+    job_s: dict[str, list[float]] = {"": [], "observe": [], "place": []}
+    whole_s: dict[str, list[float]] = {name: [] for name in job_s}
+    for _ in range(runs):
+        for mode, took_s in job_s.items():
+            _, elapsed_s, _ = site.call(site.lead(*words, app="job", mode=mode) if mode else words, cpu=0)
+            took_s.append(float(site.note.read_text()))
+            whole_s[mode].append(elapsed_s)
+    figures = []
+    for mode in ("observe", "place"):
+        figures += [
+            Figure(
+                f"on one processor, {WRITERS} writers of {JOB_S:g} s, {mode}: their time over that without tarazu",
+                median(job_s[mode]) / median(job_s[""]), "", goal=1.03,
+            ),
+            Figure(
+                f"on one processor, {WRITERS} writers, {mode}: the whole command more",
+                1e3 * (median(whole_s[mode]) - median(whole_s[""])), "ms", goal=300.0,
+            ),
+        ]  # fmt: skip
+    return figures
