@@ -42,20 +42,6 @@ def test_round_robin_is_the_captured_sequence(new_bed, make_agent):
         assert created(agent, len(want), len(want[0]), f"{name}.") == want
 
 
-def test_the_cursor_is_seeded_and_seeded_again(new_bed, make_agent):
-    first = created(make_agent(new_bed(seed=7)), 40, 1)
-    assert created(make_agent(new_bed(seed=7)), 40, 1) == first
-    assert created(make_agent(new_bed(seed=8)), 40, 1) != first
-    bed = new_bed(seed=7)
-    agent = make_agent(bed)
-    created(agent, 1, 1)
-    start = bed.mds.get("rr_start_idx")
-    bed.mds.set("rr_start_count", 1)
-    created(agent, 1, 1, "again")
-    assert bed.mds.get("rr_start_count") == (2000 // 35 + 30) * 35
-    assert bed.mds.get("rr_start_idx") != start + 1
-
-
 def unequal(new_bed, seed: int) -> Testbed:
     rows = [line.split() for line in (DATA / "df.unequal.txt").read_text().splitlines() if "OST" in line]
     total = [int(row[1]) * 1024 for row in rows]
@@ -79,48 +65,3 @@ def test_weighted_mode_has_the_captured_shape(new_bed, make_agent, name, stripes
     for ours, theirs in zip(shape, observed, strict=True):
         assert abs(ours - theirs) < 0.2 * 140
     assert got != want
-
-
-def test_the_mode_changes_at_the_threshold(new_bed, make_agent):
-    bed = new_bed(osss=2, osts_per_oss=4, fill=[0.15] + [0.0] * 7)
-    agent = make_agent(bed)
-    sequence = [file[0] for file in created(agent, 24, 1)]
-    assert sequence[:8] == sequence[8:16] == sequence[16:]
-    bed.mds.set("base", bed.config.ost_bytes // 2, 0)
-    weighted = [file[0] for file in created(agent, 80, 1, "w")]
-    assert weighted[:8] != weighted[8:16]
-    assert weighted.count(0) < 10
-
-
-@pytest.mark.parametrize("state", ["full", "inactive", "no_create", "readonly"])
-@pytest.mark.parametrize("fill", [None, [0.0, 0.0, 0.5, 0.5]])
-def test_targets_that_refuse_are_skipped(new_bed, make_agent, state, fill):
-    bed = new_bed(osss=2, osts_per_oss=2, fill=fill)
-    bed.set_ost(1, **({"active": False} if state == "inactive" else {state: True}))
-    assert {ost for file in created(make_agent(bed), 20, 1) for ost in file} == {0, 2, 3}
-
-
-def test_degraded_targets_are_the_last_resort(bed, agent):
-    for index in range(6):
-        bed.set_ost(index, degraded=True)
-    assert {ost for file in created(agent, 10, 2) for ost in file} == {6, 7}
-    assert all(len(file) == 4 for file in created(agent, 4, 4, "g"))
-    agent("os.removexattr('.', 'lustre.lov')")
-
-
-def test_components_avoid_targets_of_earlier_ones(bed, agent):
-    result = agent("""
-        os.setxattr('.', 'lustre.lov', composite((0, 2 * MIB, 2), (2 * MIB, 8 * MIB, 4), (8 * MIB, EOF, 2)))
-        result = []
-        for i in range(6):
-            fd = os.open('f%d' % i, os.O_CREAT | os.O_WRONLY)
-            os.ftruncate(fd, 9 * MIB)
-            result.append(sum(osts('f%d' % i), []))
-        os.removexattr('.', 'lustre.lov')
-    """)
-    assert all(len(set(file)) == 8 for file in result)
-
-
-def test_one_stripe_on_every_target(bed, agent):
-    result = agent("os.close(create('a', plain(0xffff))); result = osts('a')")
-    assert sorted(result[0]) == list(range(8))
