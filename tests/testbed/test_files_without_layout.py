@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from tarazu.sim.testbed import Testbed
-
 
 def test_without_layout_a_write_of_the_same_client_fails_until_there_is_one(bed, agent):
     """Another open there shares the client's handle: nobody asks the MDS, which would make the default layout."""
