@@ -10,7 +10,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test check release lint bench bench-alloc bench-bursts bench-daemons bench-evidence bench-forward bench-mixtures bench-page bench-reach bench-rebalance bench-sim bench-slow-osts bench-time bench-tune dist day-one chaos docs try-docs clean packages fuzz hostile sanitize soak
+.PHONY: help setup build demo test check release lint bench bench-alloc bench-bursts bench-daemons bench-evidence bench-forward bench-mixtures bench-page bench-reach bench-real bench-rebalance bench-sim bench-slow-osts bench-time bench-tune dist day-one chaos docs try-docs clean packages fuzz hostile sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -32,6 +32,7 @@ help:
 	@echo "make bench-mixtures   random mixtures of files on equal and unequal OSTs, against bounds (BENCH_ARGS='--search 6': CP-SAT)"
 	@echo "make bench-page    the status page at 3,600 OSTs in a real Chromium, docs/page.md"
 	@echo "make bench-reach   metadata servers, layouts tuned to a site's files, a second file system (BENCH_ARGS='--only pfl')"
+	@echo "make bench-real    a dozen jobs without and with tarazu by turns, on disks that take time or a mounted Lustre (BENCH_ARGS='--only forked')"
 	@echo "make bench-rebalance  which existing files to move: beside bounds and lfs_migrate, and for a million files, docs/rebalancing.md"
 	@echo "make bench-sim     the simulator beside formulas, SimGrid, measured systems and the daemons (BENCH_ARGS='--only table-6')"
 	@echo "make bench-slow-osts  when a slow disk is seen, which healthy one is taken for slow, docs/benchmarks-daemons.md"
@@ -139,6 +140,9 @@ bench-page: setup
 
 bench-reach: setup
 	$(BIN)/python -m tests.benchmarks.reach $(BENCH_ARGS)
+
+bench-real: setup
+	$(BIN)/python -m tests.benchmarks.real $(BENCH_ARGS)
 
 bench-rebalance: setup
 	$(BIN)/python -m tests.benchmarks.rebalance $(BENCH_ARGS)

@@ -85,6 +85,7 @@ static uint64_t *wide_field(const char *name, uint32_t index)
             {"penalty", offsetof(struct tb_ost, penalty)},
             {"penalty_per_obj", offsetof(struct tb_ost, penalty_per_obj)},
             {"last_used", offsetof(struct tb_ost, last_used)},
+            {"disk_rate", offsetof(struct tb_ost, disk_rate)},
         },
       of_oss[] = {
           {"oss_avail", offsetof(struct tb_oss, avail)},
@@ -101,6 +102,8 @@ static uint64_t *wide_field(const char *name, uint32_t index)
             return (uint64_t *)((char *)&tb_state->oss[index] + of_oss[i].offset);
     if (strcmp(name, "keep_bytes") == 0)
         return &tb_state->keep_bytes;
+    if (strcmp(name, "disk_request_ns") == 0)
+        return &tb_state->disk_request_ns;
     return strcmp(name, "rng") == 0 ? &tb_state->rng : NULL;
 }
 
@@ -222,15 +225,6 @@ PUBLIC ssize_t testbed_layout(const char *path, void *buffer, size_t capacity)
     return rc;
 }
 
-static uint64_t bytes_below(uint64_t offset, const struct tb_comp *comp, unsigned stripe)
-{
-    uint64_t size = comp->stripe_size, width = size * comp->stripe_count, rest = offset % width, mine = 0;
-
-    if (rest > stripe * size)
-        mine = rest - stripe * size < size ? rest - stripe * size : size;
-    return offset / width * size + mine;
-}
-
 static void add_objects(const struct tb_layout *layout, uint64_t size, uint64_t *bytes, uint32_t *objects)
 {
     for (unsigned c = 0; c < layout->n_comps; c++) {
@@ -242,7 +236,7 @@ static void add_objects(const struct tb_layout *layout, uint64_t size, uint64_t 
         for (unsigned s = 0; s < comp->stripe_count; s++) {
             objects[comp->ost[s]]++;
             if (end > comp->start)
-                bytes[comp->ost[s]] += bytes_below(end, comp, s) - bytes_below(comp->start, comp, s);
+                bytes[comp->ost[s]] += layout_bytes_below(end, comp, s) - layout_bytes_below(comp->start, comp, s);
         }
     }
 }

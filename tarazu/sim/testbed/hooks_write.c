@@ -59,6 +59,7 @@ static ssize_t put(int fd, off_t offset, uint64_t length)
         return -1;
     }
     fd_wait(fd, offset, (uint64_t)offset + length);
+    disk_wait(fd, offset, (uint64_t)offset + length);
     if (!tb_state->sparse || (uint64_t)offset + length <= tb_state->keep_bytes)
         return PASS;
     written = grow(fd, offset, length, append);

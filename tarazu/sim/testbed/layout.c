@@ -238,6 +238,16 @@ bool layout_reaches_dead(int fd, uint64_t from, uint64_t to)
     return reaches;
 }
 
+/* Of what lies below `offset` in the file, how much this stripe of a component holds. */
+uint64_t layout_bytes_below(uint64_t offset, const struct tb_comp *comp, unsigned stripe)
+{
+    uint64_t size = comp->stripe_size, width = size * comp->stripe_count, rest = offset % width, mine = 0;
+
+    if (rest > stripe * size)
+        mine = rest - stripe * size < size ? rest - stripe * size : size;
+    return offset / width * size + mine;
+}
+
 /* Stripes of the last component, 1 where that is not known. */
 unsigned layout_last_count(int fd)
 {

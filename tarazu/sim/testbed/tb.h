@@ -7,6 +7,7 @@
  * sidecar.c  where a file's layout is kept
  * mdts.c     MDTs: on which one a directory lies, what each has done, one that is away
  * lmv.c      on which MDT the client makes a directory (lmv_default.c: what it inherits; lmv_space.c: by what is free)
+ * disk.c     disks that take time
  * files.c    which descriptors and paths lie in the mount
  * hooks_*.c  the interposed functions
  * control.c  what the testbed's Python side calls (control_pools.c: about pools)
@@ -38,6 +39,8 @@ struct tb_ost {
     uint64_t penalty, penalty_per_obj, weight, weighed; /* weighed: what was available then */
     int64_t last_used;
     uint32_t flags, oss, next_oid, usable;
+    uint64_t disk_rate; /* bytes per second; 0: its disk takes no time */
+    int64_t disk_until; /* the disk is busy until then: CLOCK_MONOTONIC, ns */
 };
 
 struct tb_oss {
@@ -96,13 +99,13 @@ struct tb_lmv {
 };
 
 #define TB_STATE_MAGIC "TBSTATE1"
-#define TB_STATE_VERSION 7u
+#define TB_STATE_VERSION 8u
 
 struct tb_state {
     char magic[8];
     uint32_t version, n_osts, n_osss, n_pools;
     pthread_mutex_t lock;
-    uint64_t rng, keep_bytes;
+    uint64_t rng, keep_bytes, disk_request_ns;             /* what each request to a disk takes beside its bytes */
     uint32_t sparse, threshold_rr, prio_free, active_osss; /* threshold and prio of 256 */
     uint32_t default_stripe_count, default_stripe_size, next_file_oid, epoch;
     uint32_t qos_dirty, qos_reset, qos_same_space, dead; /* dead: how many OSTs are */
@@ -192,6 +195,7 @@ int layout_add(int fd, const struct stat *st, const void *data, size_t size);
 int layout_del(int fd, const struct stat *st, const void *data, size_t size);
 unsigned layout_last_count(int fd);
 bool layout_reaches_dead(int fd, uint64_t from, uint64_t to);
+uint64_t layout_bytes_below(uint64_t offset, const struct tb_comp *comp, unsigned stripe);
 ssize_t layout_get(int fd, void *buffer, size_t capacity);
 int layout_ensure_default(int fd, const struct stat *st);
 int layout_cover(int fd, uint64_t end, bool truncate, uint64_t *covered);
@@ -235,6 +239,9 @@ int sidecar_of_root(struct tb_layout *layout);
 int sidecar_default_for(int fd, struct tb_layout *layout);
 int sidecar_inherit(int fd);
 struct tb_layout *layout_scratch(unsigned slot); /* under the lock */
+
+/* disk.c */
+void disk_wait(int fd, uint64_t from, uint64_t to);
 
 /* handle.c */
 void handle_hold(int fd);

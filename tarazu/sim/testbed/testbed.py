@@ -133,6 +133,16 @@ class Testbed(MdtControl):
             settings = self._settings()
             settings.speeds[index] = float(speed)
             self._save(settings)
+            if self.mds.get("disk_request_ns"):
+                self.mds.set("disk_rate", int(speed), index)
+
+    def disks_take_time(self, request_s: float) -> None:
+        """From now on whoever writes waits for the disks of his OSTs: each takes one request of 4 MiB at most after
+        another, `request_s` and its bytes at the OST's speed. For a testbed that is not sparse.
+        """
+        for index, speed in enumerate(self.speeds()):
+            self.mds.set("disk_rate", int(speed), index)
+        self.mds.set("disk_request_ns", int(request_s * 1e9))
 
     def set_oss(self, name: str, **loads: float) -> None:
         """Emulated load of one OSS: `cpu` and `memory` (0-1), `lnet_bytes_per_s`; shown from the next tick on."""

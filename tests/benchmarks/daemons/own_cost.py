@@ -80,6 +80,7 @@ def measure(short: bool) -> list[Figure]:
 class _Site:
     def __init__(self, testbed: Testbed, work: Path) -> None:
         self.environ = {**os.environ, **testbed.environment(0)}
+        self.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed tarazu is compiled
         self.mount = testbed.mount
         self.work = work
         self.note = work / "note"

@@ -1,0 +1,197 @@
+"""Jobs in elapsed time, without and with tarazu by turns: `make bench-real [BENCH_ARGS='--only forked --runs 3']`.
+
+On a mounted Lustre ($TARAZU_LUSTRE_MOUNT, with tarazu set up there) as it is; else on a testbed whose disks take time:
+each OST's takes one request after another, at its rate, and who writes waits for it. There OSTs are healthy, unequal
+(four of sixteen are 62 % full), or one is ten times slower and known to be, and all files are placed (`min_size` 0,
+`least_gain` -1), so that what placing costs is seen. A job's time is what it measures itself; the whole command is
+timed around it. Nothing here is the simulator's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from tarazu.sim.testbed import testbed as testbeds
+from tarazu.sim.testbed.configuration import configure
+from tarazu.sim.testbed.daemons import wait_until_ready
+from tarazu.units import GIB, MIB
+from tests.benchmarks.real.job import KINDS
+
+JOB = Path(__file__).with_name("job.py")
+VARIABLE = "TARAZU_LUSTRE_MOUNT"
+WAYS = ("without", "observe", "place")
+HISTORY = 3
+"""Observed runs before any is placed."""
+OSSS, OSTS_PER_OSS = 4, 4
+BYTES_PER_S, REQUEST_S = 10.0 * MIB, 0.002
+"""Of each OST's disk on the testbed."""
+FULL, SLOW = 0.62, 10
+CONDITIONS = ("healthy", "unequal", "slow")
+SEEN_S = 120.0
+
+
+class Site(NamedTuple):
+    """Where jobs run."""
+
+    directory: Path
+    environ: dict[str, str]
+
+
+class Cell(NamedTuple):
+    """One job under one condition: seconds of each run, by way."""
+
+    job: str
+    condition: str
+    job_s: dict[str, list[float]]
+    whole_s: dict[str, list[float]]
+
+    def ratio(self, way: str) -> float:
+        return median(self.job_s[way]) / median(self.job_s["without"])
+
+    def more_s(self, way: str) -> float:
+        return median(self.whole_s[way]) - median(self.whole_s["without"])
+
+    def __str__(self) -> str:
+        times = "  ".join(f"{_spread(self.job_s[way]):>19}" for way in WAYS)
+        ratios = "  ".join(f"{self.ratio(way):6.2f} {self.more_s(way):+6.2f}" for way in WAYS[1:])
+        return f"{self.job:<9} {self.condition:<9} {times}  {ratios}"
+
+
+HEAD = f"{'job':<9} {'condition':<9} " + "  ".join(f"{f'{way}, s':>19}" for way in WAYS)
+HEAD += "  observe: x, s more   place: x, s more"
+
+
+def _spread(seconds: list[float]) -> str:
+    return f"{median(seconds):.2f} ({min(seconds):.2f}-{max(seconds):.2f})"
+
+
+@contextmanager
+def site(condition: str) -> Iterator[Site]:
+    """The mounted Lustre, or a testbed in that condition."""
+    if mount := os.environ.get(VARIABLE):
+        yield Site(Path(mount), dict(os.environ))
+        return
+    fill = [
+        FULL if index % 4 == 0 and condition == "unequal" else 0.0 for index in range(OSSS * OSTS_PER_OSS)
+    ]
+    with tempfile.TemporaryDirectory(prefix="tarazu-real-", dir=_memory()) as folder:
+        testbed = testbeds.up(
+            Path(folder) / "tb",
+            osss=OSSS,
+            osts_per_oss=OSTS_PER_OSS,
+            ost_bytes=64 * GIB,
+            fill=fill,
+            sparse=False,
+        )
+        try:
+            for index in range(len(fill)):
+                testbed.set_ost(index, speed=BYTES_PER_S)
+            testbed.disks_take_time(REQUEST_S)
+            configure(testbed, {"layout": {"min_size": 0}, "allocate": {"least_gain": -1.0}})
+            testbed.start_daemons()
+            wait_until_ready(testbed)
+            found = Site(testbed.client_mount(), {**os.environ, **testbed.environment(0)})
+            if condition == "slow":
+                testbed.set_ost(5, speed=BYTES_PER_S / SLOW)
+                _wait_until_seen(found)
+            yield found
+        finally:
+            testbeds.down(testbed.directory)
+
+
+def _memory() -> str | None:
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def _wait_until_seen(of: Site) -> None:
+    """Jobs write until the slow disk is known as such."""
+    ends_at = time.monotonic() + SEEN_S
+    while time.monotonic() < ends_at:
+        _run(of, "warm", "forked", 4.0, "observe")
+        shown = subprocess.run(
+            [_tarazu(), "top", "--once", "--problems"],
+            env=of.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if "OST0005" in shown.stdout or "sick" in shown.stdout or "slow" in shown.stdout:
+            return
+    print("bench-real: the slow OST was not seen: what follows is without that knowledge", file=sys.stderr)
+
+
+def _tarazu() -> str:
+    return str(Path(sys.executable).with_name("tarazu"))
+
+
+def _run(of: Site, app: str, kind: str, mib: float, way: str) -> tuple[float, float]:
+    """(seconds as the job measured them, of the whole command)."""
+    with tempfile.NamedTemporaryFile("r", prefix="tarazu-real-") as note:
+        program = [
+            sys.executable,
+            str(JOB),
+            kind,
+            str(of.directory / f"bench-real-{app}"),
+            str(mib),
+            note.name,
+        ]
+        led = (
+            [_tarazu(), "run", "--app", f"bench-real-{app}", "--mode", way, "--"] if way != "without" else []
+        )
+        begin = time.monotonic()
+        subprocess.run([*led, *program], env=of.environ, check=True)
+        whole_s = time.monotonic() - begin
+        return float(note.read()), whole_s
+
+
+def measure(of: Site, kind: str, condition: str, mib: float, runs: int) -> Cell:
+    job_s: dict[str, list[float]] = {way: [] for way in WAYS}
+    whole_s: dict[str, list[float]] = {way: [] for way in WAYS}
+    for _ in range(HISTORY):
+        _run(of, kind, kind, mib, "observe")
+    for _ in range(runs):
+        for way in WAYS:
+            took_s, elapsed_s = _run(of, kind, kind, mib, way)
+            job_s[way].append(took_s)
+            whole_s[way].append(elapsed_s)
+    return Cell(kind, condition, job_s, whole_s)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make bench-real", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", action="append", choices=sorted(KINDS), help="this job; may be given again")
+    parser.add_argument(
+        "--condition", action="append", choices=CONDITIONS, help="on the testbed; may be given again"
+    )
+    parser.add_argument("--runs", type=int, default=5, help="of each way, by turns (default: 5)")
+    parser.add_argument("--mib", type=float, default=24.0, help="size of a usual file in MiB (default: 24)")
+    parser.add_argument("--json", action="store_true", help="all runs as JSON")
+    options = parser.parse_args()
+    conditions = ("as it is",) if os.environ.get(VARIABLE) else tuple(options.condition or CONDITIONS)
+    cells = []
+    if not options.json:
+        print(HEAD, flush=True)
+    for condition in conditions:
+        with site(condition) as of:
+            for kind in options.only or KINDS:
+                cells.append(measure(of, kind, condition, options.mib, options.runs))
+                if not options.json:
+                    print(cells[-1], flush=True)
+    if options.json:
+        print(json.dumps([cell._asdict() for cell in cells], indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
