@@ -31,7 +31,7 @@ help:
 	@echo "make bench-forward how many and which I/O resources: the papers' figures and claims, docs/forwarding.md (BENCH_ARGS='--only study')"
 	@echo "make bench-mixtures   random mixtures of files on equal and unequal OSTs, against bounds (BENCH_ARGS='--search 6': CP-SAT)"
 	@echo "make bench-page    the status page at 3,600 OSTs in a real Chromium, docs/page.md"
-	@echo "make bench-reach   metadata servers, layouts tuned to a site's files, a second file system (BENCH_ARGS='--only pfl')"
+	@echo "make bench-reach   metadata servers, layouts tuned to a site's files (BENCH_ARGS='--only pfl')"
 	@echo "make bench-real    a dozen jobs without and with tarazu by turns, on disks that take time or a mounted Lustre (BENCH_ARGS='--only forked')"
 	@echo "make bench-rebalance  which existing files to move: beside bounds and lfs_migrate, and for a million files, docs/rebalancing.md"
 	@echo "make bench-sim     the simulator beside formulas, SimGrid, measured systems and the daemons (BENCH_ARGS='--only table-6')"

@@ -17,7 +17,6 @@ from tarazu.allocate.eligible import candidates
 from tarazu.config import Settings
 from tarazu.daemons import service
 from tarazu.daemons.clientd.forecasts.pool import Forecasts
-from tarazu.filesystem import pools
 from tarazu.lustre import EOF
 from tarazu.model import Component, Ost, SystemView
 from tarazu.program import Program
@@ -228,22 +227,12 @@ COMMANDS = (
         "`tarazu status`; `systemctl status tarazu-clientd` (`-mdsd`, `-burstd`)",
     ),
     Family(
-        "Ceph's monitors cannot be asked",
-        ("RadosError",),
-        EVERYWHERE,
-        "",
-        {},
-        "librados is not installed, client.tarazu has no key here, the monitors are silent, or refuse.",
-        "`ceph --id tarazu status` on that node; [CephFS](ceph.md#what-it-needs)",
-        raises=lambda: pools.ask(lambda *_, **_options: None),
-    ),
-    Family(
         "Something that it needs is missing, or fails",
         ("TarazuError", "StandsStill", "WorkerDied", "CaseFailed"),
         EVERYWHERE,
         "",
         {},
-        "No Lustre or CephFS is mounted, a library is not built, a simulation stands still, a study's process died.",
+        "No Lustre is mounted, a library is not built, a simulation stands still, a study's process died.",
         "`tarazu doctor`. With `--debug` a command prints where the error comes from: report that as a fault.",
         raises=_no_lustre,
     ),

@@ -50,7 +50,7 @@ REASONS = {
         "ask the site; `tarazu config` shows the settings",
     ),
     NOT_LUSTRE: (
-        "no Lustre file system or CephFS is mounted on this node",
+        "no Lustre file system is mounted on this node",
         "start the job where one is mounted; `tarazu doctor` says what it sees",
     ),
     NO_FORECAST: (
@@ -73,7 +73,7 @@ REASONS = {
         "`tarazu job explain FILE`; `lfs getstripe -d` of the directory; layout.foreign_defaults",
     ),
     NO_GAIN: (
-        "Lustre's own allocator does as well, by allocate.least_gain, or placing takes longer than it gains (CephFS)",
+        "Lustre's own allocator does as well, by allocate.least_gain",
         "nothing: OSTs are even without tarazu, or the files are small",
     ),
     NO_ROOM: (
@@ -129,8 +129,7 @@ REASONS = {
 """Word → (one sentence without a full stop, what to do)."""
 
 AS_GOOD = "Lustre's own allocator does as well"
-COSTS_MORE = "placing it takes longer than it gains"
-GAINS_NOTHING = frozenset({AS_GOOD, COSTS_MORE})
+GAINS_NOTHING = frozenset({AS_GOOD})
 LEFT_TO_LUSTRE = "left to Lustre"
 """Status of a plan of which nothing is placed, and nothing is wrong."""
 MIRRORED = "a mirrored default layout"
@@ -157,7 +156,6 @@ MAY_NOT_CHOOSE = f"{NO_RIGHT}, as the last run was told"
 
 TEXTS = {
     AS_GOOD: NO_GAIN,
-    COSTS_MORE: NO_GAIN,
     MIRRORED: OWN_LAYOUT,
     ERASURE_CODED: OWN_LAYOUT,
     COMPRESSED: OWN_LAYOUT,

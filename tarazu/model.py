@@ -101,12 +101,6 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why no object should be made here now (`dead: CONNECTING`), as the MDS says; empty: no problem."""
     state: OstState | None = None
     """mdsd's verdict; None: of an earlier mdsd, or where none has judged."""
-    label: str = ""
-    """What it is, where it is no OST: `pool scratch (ssd, osd.0-3)`."""
-    reported_why: str = ""
-    """Why it is degraded, or takes no objects, in its server's words; empty: it says no more."""
-    width: float = 1.0
-    """As in `wire.reports.OstReport`: how many times as fast it is as one of width 1, speeds being equal."""
 
     @property
     def used_bytes(self) -> int:
@@ -228,8 +222,6 @@ class SystemView(msgspec.Struct, frozen=True):
     """Sorted by index; none where no ossd runs on an MDS."""
     spills: dict[str, str] = {}
     """Pool → the one into which Lustre puts its new files now; empty: into none. Known where mdsd is on the MDS."""
-    default_target: int | None = None
-    """Where every file lies that nobody places: CephFS's default data pool. None: Lustre's allocator chooses."""
 
     def oss_of(self, name: str) -> Oss:
         """The server of that name; an unloaded one when it never reported host statistics."""
@@ -246,8 +238,6 @@ class CreateRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """What Lustre would give it without us; None: the same."""
     writers: int = 1
     """Processes that write it, each at a place of its own."""
-    place_s: float = 0.0
-    """Seconds that its making takes longer when it is placed."""
 
 
 class DirectorySpec(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -133,8 +133,6 @@ class Facts(Protocol):
     @property
     def degraded(self) -> bool: ...
     @property
-    def reported_why(self) -> str: ...
-    @property
     def files_free(self) -> int: ...
     @property
     def avail_bytes(self) -> int: ...
@@ -168,13 +166,11 @@ def _signs(ost: Facts) -> Iterator[OstState]:
         yield OstState(Verdict.SILENT, f"no report from {ost.oss}", source="mdsd")
     if ost.no_create or ost.readonly or not ost.active:
         flag = "no_create" if ost.no_create else "read-only" if ost.readonly else "inactive"
-        why = ost.reported_why or flag
-        yield OstState(Verdict.REFUSING, why, source="oss")
+        yield OstState(Verdict.REFUSING, flag, source="oss")
     if ost.files_free <= 0 or ost.avail_bytes <= 0:
         yield OstState(Verdict.FULL, "no inodes" if ost.files_free <= 0 else "no space", source="oss")
     if ost.degraded:
-        why = ost.reported_why or "a disk is being rebuilt, or it is drained"
-        yield OstState(Verdict.DEGRADED, why, source="oss")
+        yield OstState(Verdict.DEGRADED, "a disk is being rebuilt, or it is drained", source="oss")
     if ost.fill >= NEARLY_FULL:
         yield OstState(Verdict.NEARLY_FULL, f"{ost.fill:.0%} of its space is used", source="oss")
     speed = ost.relative_speed

@@ -84,7 +84,7 @@ def pytest_unconfigure(config: pytest.Config) -> Generator[None, Any, Any]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
     report = yield
-    avoidable = not any(map(item.get_closest_marker, ("lustre", "ceph")))
+    avoidable = not item.get_closest_marker("lustre")
     if (
         os.environ.get("TARAZU_NO_SKIPS") == "1"
         and report.skipped

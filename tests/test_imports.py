@@ -59,7 +59,6 @@ MAY_IMPORT = {
     "batch": BASE | {"program"},
     "escapes": BASE | {"native"},
     "wire": BASE | {"why"},
-    "filesystem": BASE | {"native", "stats", "wire"},
     "stats": BASE | {"wire"},
     "layout": BASE,
     "why": BASE,
@@ -74,13 +73,11 @@ MAY_IMPORT = {
     "pfl": BASE | {"layout", "allocate", "trace", "drawing"},
     "store": BASE | {"layout", "trace", "native", "why"},
     "plan": BASE | {"layout", "store", "native", "wire"},
-    "doctor": BASE
-    | {"wire", "stats", "allocate", "trace", "store", "prepare", "run", "native", "filesystem"},
+    "doctor": BASE | {"wire", "stats", "allocate", "trace", "store", "prepare", "run", "native"},
     "prepare": BASE | {"changes", "native", "layout", "wire"},
     "run": BASE
     | {
         "batch",
-        "filesystem",
         "program",
         "wire",
         "stats",
@@ -96,7 +93,6 @@ MAY_IMPORT = {
     | {
         "allocate",
         "drawing",
-        "filesystem",
         "layout",
         "native",
         "plan",
@@ -114,7 +110,6 @@ MAY_IMPORT["daemons"] = BASE | {
         "allocate",
         "batch",
         "changes",
-        "filesystem",
         "flows",
         "forwarding",
         "layout",
@@ -136,7 +131,6 @@ MAY_IMPORT["cli"] = BASE | {
         "doctor",
         "drawing",
         "escapes",
-        "filesystem",
         "forwarding",
         "layout",
         "native",

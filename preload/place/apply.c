@@ -9,7 +9,6 @@
 #include "place/apply.h"
 #include "base/cancel.h"
 #include "base/rawsys.h"
-#include "place/ceph.h"
 #include "place/complete.h"
 #include "place/decide.h"
 #include "place/layout_fd.h"
@@ -136,12 +135,9 @@ static int create_by_llapi(struct tz_create *c, const struct tz_plan *plan, enum
 
 int tz_place_open(struct tz_create *c, const struct tz_plan *plan)
 {
-    enum tz_request_lists lists;
     int saved = errno, fd;
+    enum tz_request_lists lists = lists_of(c, plan);
 
-    if (c->where.mount->kind == TZ_CEPH)
-        return tz_ceph_open(c, plan);
-    lists = lists_of(c, plan);
     fd = tz_config.llapi ? create_by_llapi(c, plan, lists) : create(c, plan, lists);
     if (fd >= 0)
         errno = saved; /* an open that succeeds leaves it as it was */
@@ -154,9 +150,8 @@ void tz_place_opened(struct tz_create *c, int fd)
     struct tz_plan plan;
     bool unplanned = (c->call.flags & O_CREAT) && c->outcome != TZ_SKIPPED;
 
-    if (unplanned || c->where.mount->kind == TZ_CEPH || !writes(c) || tz_config.hints ||
-        tz_load(&c->where.mount->foreign) || tz_place_find(c, &plan) == TZ_FOUND_NOT ||
-        !tz_layout_has_late_lists(&plan.layout))
+    if (unplanned || !writes(c) || tz_config.hints || tz_load(&c->where.mount->foreign) ||
+        tz_place_find(c, &plan) == TZ_FOUND_NOT || !tz_layout_has_late_lists(&plan.layout))
         return;
     tz_complete_others(c, &plan, TZ_LISTS_ALL, fd);
     seen.scratch = c->scratch;

@@ -78,7 +78,7 @@ static enum tz_skip why_skipped(const struct tz_create *c)
     bool own = (c->call.flags & O_LOV_DELAY_CREATE) == O_LOV_DELAY_CREATE;
     mode_t needed = S_IWUSR | (c->call.flags & O_RDWR ? S_IRUSR : 0); /* also of access 3 */
 
-    if (own && c->where.mount->kind == TZ_LUSTRE)
+    if (own)
         return TZ_OWN_LAYOUT;
     if (needed & ~(c->call.mode & ~get_umask()))
         return TZ_NOT_WRITABLE;
@@ -88,7 +88,6 @@ static enum tz_skip why_skipped(const struct tz_create *c)
 bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
 {
     const struct tz_map *map;
-    bool lustre = c->where.mount->kind == TZ_LUSTRE;
     int flags = c->call.flags;
 
     c->outcome = TZ_UNMANAGED;
@@ -109,7 +108,7 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
         return false;
     c->row_id = plan->row.id;
     c->shared = plan->layout.shared;
-    if (lustre && (flags & O_APPEND) && !tz_layout_last_list(&plan->layout)) {
+    if ((flags & O_APPEND) && !tz_layout_last_list(&plan->layout)) {
         tz_skipped(c, TZ_APPENDED); /* the MDS has a rule of its own for files that are appended to */
         return false;
     }
@@ -133,8 +132,7 @@ bool tz_place_decide_directory(struct tz_create *c, uint16_t *mdt)
     if (!map)
         return false;
     c->generation = map->generation;
-    /* The id of a pool is no index of an MDT: file systems of two kinds may have one name. */
-    c->found = map->mdt_count && c->where.mount->kind == TZ_LUSTRE ? find_row(c, map, true, &row) : TZ_FOUND_NOT;
+    c->found = map->mdt_count ? find_row(c, map, true, &row) : TZ_FOUND_NOT;
     c->outcome = TZ_MISS;
     if (c->found == TZ_FOUND_NOT)
         return false;

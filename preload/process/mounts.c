@@ -1,4 +1,4 @@
-/* Which directories are Lustre's or CephFS's: TARAZU_MOUNTS, or the mount table. */
+/* Which directories are Lustre's: TARAZU_MOUNTS, or the mount table. */
 #include "process/mounts.h"
 #include "base/lines.h"
 #include "base/rawsys.h"
@@ -22,8 +22,8 @@ static bool set(char *to, size_t size, uint32_t *length, const char *from, size_
     return true;
 }
 
-static void add(enum tz_kind kind, const char *path, size_t path_length, const char *fs, size_t fs_length,
-                const char *below, size_t below_length)
+static void add(const char *path, size_t path_length, const char *fs, size_t fs_length, const char *below,
+                size_t below_length)
 {
     struct tz_mount *m = &tz_mounts.list[tz_mounts.count];
 
@@ -38,28 +38,11 @@ static void add(enum tz_kind kind, const char *path, size_t path_length, const c
     if (set(m->path, sizeof m->path, &m->path_length, path, path_length) &&
         set(m->fs, sizeof m->fs, &m->fs_length, fs, fs_length) &&
         set(m->below, sizeof m->below, &m->below_length, below, below_length)) {
-        m->kind = kind;
         tz_mounts.count++;
         tz_mounts.in_system[0] |= strncmp(m->path, "/proc/", 6) == 0;
         tz_mounts.in_system[1] |= strncmp(m->path, "/sys/", 5) == 0;
         tz_mounts.in_system[2] |= strncmp(m->path, "/dev/", 5) == 0;
     }
-}
-
-static bool is_word(const char *text, size_t length, const char *word)
-{
-    return length == strlen(word) && memcmp(text, word, length) == 0;
-}
-
-/* "fsname", of CephFS "fsname@ceph" */
-static void add_named(const char *path, size_t path_length, const char *fs, size_t length)
-{
-    const char *at = memchr(fs, '@', length), *end = fs + length;
-    size_t fs_length = at ? (size_t)(at - fs) : length;
-    bool ceph = at && is_word(at + 1, (size_t)(end - at - 1), "ceph");
-
-    if (!at || ceph || is_word(at + 1, (size_t)(end - at - 1), "lustre"))
-        add(ceph ? TZ_CEPH : TZ_LUSTRE, path, path_length, fs, fs_length, "", 0);
 }
 
 /* path=fsname, ':'-separated */
@@ -70,7 +53,7 @@ static void read_setting(const char *p)
         const char *equals = memrchr(p, '=', length); /* a path may hold one */
 
         if (equals)
-            add_named(p, (size_t)(equals - p), equals + 1, (size_t)(p + length - equals - 1));
+            add(p, (size_t)(equals - p), equals + 1, (size_t)(p + length - equals - 1), "", 0);
         p += length + (p[length] == ':');
     }
 }
@@ -149,54 +132,13 @@ static void add_lustre(char *device, const char *point, size_t length)
     below = strchr(fs, '/');
     if (!below)
         below = fs + strlen(fs);
-    add(TZ_LUSTRE, point, length, fs, (size_t)(below - fs), below, strlen(below));
+    add(point, length, fs, (size_t)(below - fs), below, strlen(below));
 }
-
-/* The value of an option that is set, not NUL-terminated; NULL where it is not. */
-static const char *option(const char *options, const char *name, size_t *length)
-{
-    size_t n = strlen(name);
-
-    for (; *options; options += *options == ',') {
-        size_t whole = strcspn(options, ",");
-
-        if (whole > n && strncmp(options, name, n) == 0 && options[n] == '=') {
-            *length = whole - n - 1;
-            return options + n + 1;
-        }
-        options += whole;
-    }
-    return NULL;
-}
-
-/*
- * The kernel's device is "user@fsid.fsname=/directory", before Linux 5.17 an option tells the name; ceph-fuse's tells
- * none. Which directory is mounted is not always told: keys begin where it is seen.
- */
-static void add_ceph(const char *device, const char *options, const char *point, size_t length)
-{
-    const char *equals = strstr(device, "=/"), *at = strchr(device, '@'), *fs;
-    const char *dot = at && equals && at < equals ? memrchr(at, '.', (size_t)(equals - at)) : NULL;
-    size_t fs_length = dot ? (size_t)(equals - dot - 1) : 0;
-
-    fs = dot ? dot + 1 : NULL;
-    if (fs_length == 0)
-        fs = option(options, "fs", &fs_length);
-    if (fs_length == 0)
-        fs = option(options, "mds_namespace", &fs_length);
-    if (fs_length == 0) {
-        fs = "cephfs";
-        fs_length = strlen(fs);
-    }
-    add(TZ_CEPH, point, length, fs, fs_length, "", 0);
-}
-
-static const char *const cephs[] = {"ceph", "fuse.ceph-fuse", "fuse.ceph", NULL};
 
 /* "device mountpoint type options ..." */
 static bool read_mount(char *line, char *end, void *wanted)
 {
-    char *point = memchr(line, ' ', (size_t)(end - line)), *type, *rest, *options;
+    char *point = memchr(line, ' ', (size_t)(end - line)), *type, *rest;
     size_t length;
 
     if (!point)
@@ -213,12 +155,8 @@ static bool read_mount(char *line, char *end, void *wanted)
     if (!*(bool *)wanted)
         return false;
     line[unescape(line, (size_t)(point - 1 - line))] = '\0';
-    options = rest + 1;
-    options[strcspn(options, " ")] = '\0';
     if (strcmp(type, "lustre") == 0)
         add_lustre(line, point, length);
-    else if (is_one_of(type, cephs))
-        add_ceph(line, options, point, length);
     return false;
 }
 

@@ -1,12 +1,9 @@
-/* Which directories are on Lustre or CephFS, and on what kind of file system others are. Asks no server. */
+/* Which directories are on Lustre, and on what kind of file system others are. Asks no server. */
 #pragma once
 
 #include "tz.h"
 
-enum { TZ_MOUNTS_MAX = 32, TZ_REFUSING = 64 };
-
-/* On CephFS what a map calls an OST is a data pool, by its id. */
-enum tz_kind { TZ_LUSTRE, TZ_CEPH };
+enum { TZ_MOUNTS_MAX = 32 };
 
 struct tz_mount {
     char path[256]; /* without a slash at the end */
@@ -18,10 +15,6 @@ struct tz_mount {
     uint32_t foreign;     /* atomic: found out not to be what it was taken for */
     uint32_t no_mdts;     /* atomic: with this errno this user may not choose MDTs here */
     uint64_t dev;         /* atomic: of what is mounted, 0: not looked at yet */
-    enum tz_kind kind;
-    uint64_t
-        refusing[TZ_REFUSING]; /* atomic: directories of a CephFS in which no pool can be set, and with what errno */
-    uint64_t barred;           /* atomic: a pool in which it cannot write (high half), and with what errno */
 };
 
 extern struct tz_mounts {
@@ -31,7 +24,7 @@ extern struct tz_mounts {
     bool stop_is_local; /* the site's stop file lies on a file system of this node */
 } tz_mounts;
 
-/* Reads TARAZU_MOUNTS, else the mount entries of Lustre and CephFS; false when there are none. */
+/* Reads TARAZU_MOUNTS, else the mount entries of Lustre; false when there are none. */
 bool tz_mounts_read(void);
 
 /* Does a mapping on this device show what other nodes store? By the type of its mount. */

@@ -15,7 +15,7 @@ from time import perf_counter
 import msgspec
 import numpy as np
 
-from tarazu.allocate import default_target, lsa
+from tarazu.allocate import lsa
 from tarazu.allocate.eligible import room_bytes
 from tarazu.allocate.problem import Array, Group, Problem, build
 from tarazu.allocate.timing import Timing
@@ -53,8 +53,6 @@ def loses(
     """
     if least_gain < 0 or not ours.groups:
         return True
-    if ours.view.default_target is not None:
-        return default_target.loses(ours, ours.view.default_target, weights, least_gain)
     if _breaks(ours.view, ours.requests, weights):
         return True
     theirs = _problem(ours.view, ours.requests, of_wave)

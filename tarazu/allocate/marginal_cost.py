@@ -2,7 +2,7 @@
 
     level(x) = lean(fill) + degraded + (promised and not written + x) / (rate · T)
                + ceiling · max(0, fill after x − highest fill that is acceptable: half of what the fullest has left)
-    rate     = speed × latency × OSS load × width, relative to the median OST
+    rate     = speed × latency × OSS load, relative to the median OST
 
 T is the time that all OSTs need for the new and the promised bytes when they finish together, so a balanced OST of an
 empty, idle, equal file system ends at level 1. A placement minimises the sum over OSTs of the integral of its level:
@@ -56,7 +56,7 @@ class Terms:
     oss_load: Array
     """Factor below 1 for the load of its server."""
     rate: Array
-    """The three together, times the OST's width, over the median, at least `SLOWEST`."""
+    """The three together, over the median, at least `SLOWEST`."""
     fill: Array
     """Levels."""
     promise: Array
@@ -85,7 +85,7 @@ def terms(view: SystemView, osts: Sequence[Ost], weights: Weights, new_bytes: fl
     load = usual + np.sign(apart) * np.maximum(0, np.abs(apart) - LIKE_LOADS) / (1 - LIKE_LOADS)
     busy = (load - IDLE_LOAD).clip(0) / (1 - IDLE_LOAD)
     oss_load = np.maximum(LEAST_UNDER_LOAD, 1 - weights.oss_load * busy)
-    rate = speed * latency * oss_load * np.array([o.width for o in osts])
+    rate = speed * latency * oss_load
     rate = np.maximum(rate / np.median(rate), SLOWEST)
     promised = np.array([o.promised_bytes for o in osts], float)
     total = np.array([max(1, o.total_bytes) for o in osts], float)

@@ -12,13 +12,11 @@ import math
 from collections.abc import Sequence
 from time import perf_counter
 
-import msgspec
 import numpy as np
 
 from tarazu.allocate import (
     arrange,
     bounds,
-    default_target,
     exact,
     exchange,
     flow,
@@ -37,7 +35,7 @@ from tarazu.config import Weights
 from tarazu.config.sections import Allocate
 from tarazu.flows import Solver, solver_of
 from tarazu.layout.fitting import PRECISION
-from tarazu.left import AS_GOOD, COSTS_MORE
+from tarazu.left import AS_GOOD
 from tarazu.lustre import EOF
 from tarazu.model import Allocation, CreateRequest, FilePlacement, Left, SystemView
 from tarazu.units import KIB, MIB
@@ -153,22 +151,6 @@ class Tarazu:
         self, view: SystemView, requests: Sequence[CreateRequest], of_wave: Sequence[int] = ()
     ) -> Allocation:
         """Place `requests`, each of a wave. Raises InfeasibleRequest (never) or InsufficientResources (not now)."""
-        stay = default_target.staying(view, requests, of_wave, self.weights) if self.least_gain >= 0 else []
-        if not stay:
-            return self._allocate(view, requests, of_wave)
-        start, staying = perf_counter(), {*stay}
-        kept = [i for i in range(len(requests)) if i not in staying]
-        placed = Allocation((), self.name)
-        if kept:
-            less = default_target.with_staying(view, requests, stay)
-            waves = [of_wave[i] for i in kept] if of_wave else ()
-            placed = self._allocate(less, [requests[i] for i in kept], waves)
-        placed = default_target.joined(placed, kept, len(requests))
-        return msgspec.structs.replace(placed, elapsed_s=perf_counter() - start)
-
-    def _allocate(
-        self, view: SystemView, requests: Sequence[CreateRequest], of_wave: Sequence[int]
-    ) -> Allocation:
         start = perf_counter()
         wanted = problem.build(view, requests, of_wave)
         draft = self._placed(wanted, start + self.limit_s)
@@ -176,12 +158,11 @@ class Tarazu:
             let_through(draft, self.weights)
             self._lately[view.fs_name].note(draft.problem)
             return answer(draft.problem, self.name, draft.placed, start, _emptiest_first(draft), draft.bound)
-        why = Left(AS_GOOD if view.default_target is None else COSTS_MORE)
         return Allocation(
             (FilePlacement(()),) * len(requests),
             self.name,
             elapsed_s=perf_counter() - start,
-            left=dict.fromkeys(range(len(requests)), why),
+            left=dict.fromkeys(range(len(requests)), Left(AS_GOOD)),
         )
 
     def _placed(self, wanted: Problem, until: float) -> Draft:

@@ -36,21 +36,15 @@ MAX_INTERVALS = 16
 class Timing:
     """The steps of a problem, what moves bytes in them, and how fast."""
 
-    def __init__(
-        self, problem: Problem, weights: Weights, seen: Array | None = None, least_bytes_per_s: float = 1.0
-    ) -> None:
-        """seen: bytes/s of each OST as they were seen, with whatever streams there were: none of it is lost to them.
-
-        least_bytes_per_s: of the usual OST for each of its width, where none was ever seen that busy.
-        """
+    def __init__(self, problem: Problem, weights: Weights, seen: Array | None = None) -> None:
+        """seen: bytes/s of each OST as they were seen, with whatever streams there were: none of it is lost to them."""
         self._problem, self._streams = problem, seen is None
         osts = problem.osts
         # The speed per second of I/O time is no bandwidth: beside a link only what was seen to be written counts.
-        known = [o.peak_bytes_per_s / o.width for o in osts if o.peak_bytes_per_s]
-        usual = max(least_bytes_per_s, float(np.quantile(known, BUSY_OSTS)) if known else 0.0)
-        usual *= float(np.median([o.width for o in osts]))
+        known = [o.peak_bytes_per_s for o in osts if o.peak_bytes_per_s]
+        usual = max(1.0, float(np.quantile(known, BUSY_OSTS)) if known else 0.0)
         self.rate = terms(problem.view, osts, weights, max(1.0, float(problem.total_bytes))).rate * usual
-        """(n,) bytes/s; of `least_bytes_per_s` for the usual OST where none is known."""
+        """(n,) bytes/s; of 1 for the usual OST where none is known."""
         if seen is not None:
             self.rate = seen
         self.stream = STREAM_SHARE * float(np.median(self.rate)) if seen is None else np.inf

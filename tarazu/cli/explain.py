@@ -8,7 +8,6 @@ tarazu job explain --costs                  what an OST costs the allocator at t
 from __future__ import annotations
 
 import argparse
-import contextlib
 import errno
 import os
 from collections.abc import Sequence
@@ -21,7 +20,6 @@ from tarazu.cli.job import own
 from tarazu.cli.output import print_json, print_table, size
 from tarazu.daemons.asking import view_of
 from tarazu.errors import BadInput, LayoutError, TarazuError, Unavailable
-from tarazu.filesystem import ceph
 from tarazu.layout.setstripe import format_layout
 from tarazu.left import NO_RIGHT
 from tarazu.lustre import XATTR_LUSTRE_LOV, directory_mdt
@@ -152,15 +150,10 @@ def key_of(path: str) -> tuple[str, str]:
 
 
 def actual_layout(path: str) -> dict[str, Any]:
-    """The file's own `lustre.lov`, as `lfs setstripe` options with the OSTs of instantiated components; on CephFS its
-    pool.
-    """
+    """The file's own `lustre.lov`, as `lfs setstripe` options with the OSTs of instantiated components."""
     try:
         decoded = native.decode_lov(os.getxattr(path, XATTR_LUSTRE_LOV))
     except OSError as error:
-        with contextlib.suppress(OSError):
-            if layout := ceph.layout_of(path):
-                return {"setstripe": layout, "osts": [], "problem": ""}
         problem = (
             "does not exist yet" if error.errno == errno.ENOENT else f"cannot be read ({error.strerror})"
         )

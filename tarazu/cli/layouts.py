@@ -28,7 +28,6 @@ from tarazu.cli.output import Progress, number, print_json, print_table, size, w
 from tarazu.config import Settings
 from tarazu.daemons.asking import view_in, view_of
 from tarazu.errors import BadInput, LayoutError, TarazuError, TraceError
-from tarazu.filesystem import lustre
 from tarazu.layout import pfl as pfl_file
 from tarazu.layout import rules
 from tarazu.layout.manager import FILE_SYSTEMS_OWN
@@ -251,7 +250,7 @@ def _today(
     """Layouts of the site by name. Raises BadInput, LayoutError; a mount that nobody named is left out with a note."""
     found: dict[str, Layout] = {}
     if not options.today:
-        own = [m for m in mounts() if m.kind == lustre.KIND and not m.subdirectory]
+        own = [m for m in mounts() if not m.subdirectory]
         for path in [m.path for m in own if options.fs in ("", m.fs_name)][:1]:
             try:
                 found[f"default of {path}"] = _default(path, target)

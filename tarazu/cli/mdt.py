@@ -35,7 +35,6 @@ from tarazu.daemons.changes import here, now
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.agents import directories as agents
 from tarazu.errors import BadInput
-from tarazu.filesystem import lustre
 from tarazu.model import SystemView
 from tarazu.names import quoted, shown
 from tarazu.predict import RUNS
@@ -123,7 +122,7 @@ def execute(options: argparse.Namespace) -> int:
 def _look(settings: config.Settings, options: argparse.Namespace, agent: Agent) -> tuple[Looked, MdtTimes]:
     """Raises TarazuError."""
     paths = [os.path.abspath(path) for path in options.directories]
-    mounts = [mount for mount in client.mounts(config.root()) if mount.kind == lustre.KIND]
+    mounts = client.mounts(config.root())
     fs_name = _one_of(paths, mounts)
     view = view_in(options.view) if options.view else view_of(settings, fs_name)[0]
     if view.fs_name != fs_name:

@@ -34,7 +34,6 @@ from tarazu.daemons.asking import Whole, whole_of
 from tarazu.daemons.changes.agents.layouts import Layouts
 from tarazu.daemons.changes.done import Done
 from tarazu.errors import BadInput, TarazuError
-from tarazu.filesystem import lustre
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
 from tarazu.names import did_you_mean, one_line, quoted, shown
@@ -237,7 +236,7 @@ def _print(prepared: Sequence[Prepared], as_json: bool) -> int:
 def _prepared(settings: config.Settings, options: argparse.Namespace) -> list[Prepared]:
     """Raises TarazuError."""
     root = config.root()
-    mounts = tuple(mount for mount in client.mounts(root) if mount.kind == lustre.KIND)
+    mounts = client.mounts(root)
     if not mounts:
         raise TarazuError("no Lustre file system is mounted on this node")
     expected = _expected(settings, options, mounts)
@@ -343,7 +342,7 @@ def _base(mounts: Sequence[client.Mount], fs: client.FileSystem) -> Layout | str
     """What files get in a directory without a default of its own, or why nothing is set instead of that."""
     from tarazu.run.plan import default_layouts
 
-    blob, _ = default_layouts.default_layouts(mounts, (), lustre.own_default(fs))
+    blob, _ = default_layouts.default_layouts(mounts, (), default_layouts.own_default(fs))
     if not blob:
         return Layout((Component(0, EOF, 4 * MIB, 1),))
     return directories.template(blob) or f"the file system has {directories.UNKNOWN}"

@@ -209,7 +209,7 @@ def _datasets(
         from tarazu.stats import client
         from tarazu.trace.history import History
 
-        mounts = {m.fs_name: m.path for m in client.mounts() if m.kind == "lustre" and not m.subdirectory}
+        mounts = {m.fs_name: m.path for m in client.mounts() if not m.subdirectory}
         history = History(own_path(settings.run.history_dir))
         for fs_name, application in history.applications():
             runs = history.runs(fs_name, application, problem=lambda error: notes.append(str(error)))

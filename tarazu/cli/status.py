@@ -227,7 +227,7 @@ def _print_targets(fs_name: str, osts: list[dict[str, Any]], targets: Sequence[T
         [
             (
                 o["index"],
-                o.get("label") or o["oss"],
+                o["oss"],
                 human_bytes(o["total_bytes"]),
                 f"{1 - o['free_bytes'] / o['total_bytes']:.1%}" if o["total_bytes"] else "-",
                 human_bytes(o["promised_bytes"]),

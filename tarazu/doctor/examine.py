@@ -10,7 +10,6 @@ import msgspec
 from tarazu.doctor import (
     allocator,
     capacity,
-    ceph,
     directories,
     former,
     key_files,
@@ -35,7 +34,6 @@ class Topic(NamedTuple):
 TOPICS = (
     Topic("settings", settings.look),
     Topic("Lustre", lustre.look),
-    Topic("CephFS", ceph.look),
     Topic("allocator", allocator.look, frozenset({"mds"})),
     Topic("keys", key_files.look, frozenset({"oss", "router", "mdsd", "launch"})),
     Topic("units", units.look, frozenset({"oss", "router", "mdsd", "launch", "mgs"})),

@@ -16,7 +16,6 @@ from tarazu.allocate.pipeline import Tarazu
 from tarazu.allocate.policy import Policy
 from tarazu.config import Settings, Weights
 from tarazu.errors import InfeasibleRequest, InsufficientResources, LayoutError
-from tarazu.filesystem import ceph
 from tarazu.layout.manager import FILE_SYSTEMS_OWN, UsableOsts, stripes_of, with_size
 from tarazu.model import CreateRequest, Forecast, Layout, SystemView
 from tarazu.plan.configure import Directories, configure, layout_policy
@@ -213,9 +212,8 @@ def _gaining(chosen: list[_Chosen], around: Around, why: defaultdict[str, Why]) 
     """The same, without the files that the site's policy would have left where they lie anyway."""
     assert around.view
     own = _lustres(chosen, around)
-    place_s = 0.0 if around.view.default_target is None else ceph.PLACE_S
     expected = [
-        CreateRequest(f.size_bytes, layout, None if layout == lustres else lustres, f.writers, place_s)
+        CreateRequest(f.size_bytes, layout, None if layout == lustres else lustres, f.writers)
         for (_, f, layout), lustres in zip(chosen, own, strict=True)
         if f and layout
     ]

@@ -12,7 +12,6 @@ from statistics import median
 
 import msgspec
 
-from tarazu import filesystem
 from tarazu.config import Settings
 from tarazu.errors import TarazuError, TraceError
 from tarazu.lustre import XATTR_LUSTRE_LOV
@@ -21,7 +20,7 @@ from tarazu.report import mdts
 from tarazu.report.mdts import DirectoriesOfRun, DirectoriesReport
 from tarazu.report.replay import Around, Replayed, Why, decoded, replay, size_on_disk
 from tarazu.run import job_log
-from tarazu.run.plan.default_layouts import default_layouts
+from tarazu.run.plan.default_layouts import default_layouts, own_default
 from tarazu.stats import client
 from tarazu.store.summed import summary
 from tarazu.trace.history import History
@@ -241,8 +240,7 @@ class _Looked:
         mounts = self._of(fs_name)
         if not mounts:
             return lambda _keys: DirectoryLayouts(b"", {})
-        side = filesystem.of(mounts)
-        own = side.own_default(side.file_system(fs_name, root))
+        own = own_default(client.file_system(fs_name, root))
         return lambda keys: DirectoryLayouts(*default_layouts(mounts, keys, own))
 
     def _of(self, fs_name: str) -> list[client.Mount]:

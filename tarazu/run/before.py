@@ -9,7 +9,6 @@ from tarazu import built
 from tarazu.errors import TarazuError, TraceError
 from tarazu.run.command_line import launchers
 from tarazu.run.step import Step
-from tarazu.stats import client
 from tarazu.store import control
 from tarazu.trace.history import History
 
@@ -98,7 +97,6 @@ def environment(step: Step) -> dict[str, str]:
         "TARAZU_INCLUDE": ":".join(run.include),
         "TARAZU_EXCLUDE": ":".join(run.exclude),
         "TARAZU_EXCLUDE_PROGRAMS": ":".join(run.exclude_programs),
-        "TARAZU_MOUNTS": client.in_environment(step.mounts),
         "TARAZU_MAP": str(step.directories.map),
         "TARAZU_STOP": run.stop_file,
         "TARAZU_JOB": step.job.job_id,

@@ -45,7 +45,7 @@ class Step:
         mode: str = "",
         root: str = "/",
     ) -> None:
-        """Raises TarazuError when neither Lustre nor CephFS is mounted here."""
+        """Raises TarazuError when Lustre is not mounted here."""
         self.settings = settings
         self.argv = list(argv)
         self.environ = dict(environ)
@@ -54,7 +54,7 @@ class Step:
         """Where /proc and /sys are found."""
         self.mounts = mounts = client.mounts(root, environ)
         if not mounts:
-            raise TarazuError("no Lustre file system or CephFS is mounted on this node")
+            raise TarazuError("no Lustre file system is mounted on this node")
         self.job = job_step.identify(argv, environ, fs_name=mounts[0].fs_name, app=app)
         stamp = time.strftime("%Y%m%dT%H%M%S")
         self.run_id = f"{stamp}-{os.getpid()}-{os.urandom(3).hex()}-{os.uname().nodename}"

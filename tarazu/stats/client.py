@@ -1,7 +1,5 @@
 """What a client knows of its file systems: mounts, the OSTs that exist, pools (`llite`, `osc`, `lov`).
 
-Mounts of CephFS are found too; of what lies behind them a client knows nothing without a key of its cluster.
-
 Every reader takes `root=`, the directory under which /proc and /sys are found.
 """
 
@@ -9,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -23,19 +21,12 @@ _OSC = re.compile(r"(?P<fs>.+)-OST(?P<index>[0-9a-fA-F]{4})-osc-[^-]+$")
 _MDC = re.compile(r"(?P<fs>.+)-MDT(?P<index>[0-9a-fA-F]{4})-mdc-[^-]+$")
 
 
-CEPH_TYPES = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
-CEPH_FS = "cephfs"
-"""Name of a CephFS whose mount does not tell it, as ceph-fuse's never does."""
-
-
 class Mount(msgspec.Struct, frozen=True):
     """One mount: `path` is where it is seen, `subdirectory` what of the file system it shows."""
 
     path: str
     fs_name: str
     subdirectory: str = ""
-    kind: str = "lustre"
-    """Or `ceph`."""
 
 
 class FileSystem(msgspec.Struct, frozen=True):
@@ -54,9 +45,7 @@ class FileSystem(msgspec.Struct, frozen=True):
 
 
 def mounts(root: str | Path = "/", environ: Mapping[str, str] | None = None) -> tuple[Mount, ...]:
-    """Mounts from $TARAZU_MOUNTS (`path=fsname:…`, of CephFS `path=fsname@ceph`), else from proc/mounts. Longest path
-    first.
-    """
+    """Mounts from $TARAZU_MOUNTS (`path=fsname:…`), else from proc/mounts. Longest path first."""
     environ = os.environ if environ is None else environ
     listed = environ.get("TARAZU_MOUNTS", "")
     mounted: list[Mount] = []
@@ -65,40 +54,16 @@ def mounts(root: str | Path = "/", environ: Mapping[str, str] | None = None) -> 
             path, equals, fs_name = part.rpartition("=")  # a path may hold one
             if not (equals and path.startswith("/") and fs_name):
                 raise BadInput("$TARAZU_MOUNTS", "/path=fsname:…", listed)
-            fs_name, marked, kind = fs_name.partition("@")
-            if marked and (kind not in ("lustre", "ceph") or not fs_name):
-                raise BadInput("$TARAZU_MOUNTS", "/path=fsname@lustre or @ceph", listed)
-            mounted.append(Mount(path.rstrip("/") or "/", fs_name, kind=kind or "lustre"))
+            mounted.append(Mount(path.rstrip("/") or "/", fs_name))
     else:
         for line in _mount_entries(Path(root) / "proc/mounts"):
-            device, path, kind, options, *_ = [*map(_unescaped, line.split(b" ")), "", "", "", ""]
+            device, path, kind, *_ = [*map(_unescaped, line.split(b" ")), "", "", ""]
             # The device is nid[,nid…][:nid…]:/fsname[/subdirectory].
             if kind == "lustre" and ":/" in device:
                 fs_name, _, below = device.partition(":/")[2].partition("/")
                 below = below.rstrip("/")
                 mounted.append(Mount(path, fs_name, f"/{below}" if below else ""))
-            elif kind in CEPH_TYPES:
-                mounted.append(Mount(path, _ceph_name(device, options), kind="ceph"))
     return tuple(sorted(mounted, key=lambda m: -len(m.path)))
-
-
-def _ceph_name(device: str, options: str) -> str:
-    """Of a CephFS: in the kernel's device (`user@fsid.name=/directory`), before Linux 5.17 among its options. What
-    directory of it is mounted ceph-fuse does not tell: names count from where it is seen.
-    """
-    named = dict(option.partition("=")[::2] for option in options.split(","))
-    before = device.partition("=/")[0]
-    in_device = before.rpartition(".")[2] if "@" in before else ""
-    return in_device or named.get("fs") or named.get("mds_namespace") or CEPH_FS
-
-
-def in_environment(mounted: Sequence[Mount]) -> str:
-    """$TARAZU_MOUNTS that tells the library of mounts of CephFS, beside the others; empty where there are none, or one
-    cannot be written so.
-    """
-    if all(m.kind == "lustre" for m in mounted) or any(":" in m.path or m.subdirectory for m in mounted):
-        return ""
-    return ":".join(f"{m.path}={m.fs_name}{'' if m.kind == 'lustre' else f'@{m.kind}'}" for m in mounted)
 
 
 def file_system(fs_name: str, root: str | Path = "/") -> FileSystem:

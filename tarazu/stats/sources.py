@@ -83,7 +83,7 @@ Reader = Callable[[Path], tuple[str, str]]
 def survey(root: str | Path = "/") -> Survey:
     """Everything that ossd and mdsd would read on this node. Never raises for what cannot be read."""
     roles = tuple(role for role, patterns in ROLES.items() if _has(Path(root), patterns))
-    if "client" not in roles and any(mount.kind == "lustre" for mount in client.mounts(root, {})):
+    if "client" not in roles and client.mounts(root, {}):
         roles = (*roles, "client")
     sources: list[Source] = [_host(root), *_of_node(root, roles)]
     if "client" in roles:
@@ -198,8 +198,6 @@ def _host(root: str | Path) -> Source:
 
 def _clients(root: str | Path) -> Iterable[Source]:
     for mount in client.mounts(root, {}):
-        if mount.kind != "lustre":
-            continue
         known = client.file_system(mount.fs_name, root)
         active = f"{len(known.active)} of {counted(len(known.osts), 'OST')} active"
         parsed = f"{mount.fs_name}: {active}, {counted(len(known.pools), 'pool')}"

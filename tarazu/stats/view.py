@@ -34,7 +34,6 @@ DUPLEX = 2
 """LNet counts what is sent and what is received; a link carries both at once."""
 MAX_NAMED = 100
 """Targets with impossible values that are named of one server."""
-MAX_WIDTH = 1e6
 """Of a target: beyond all OSDs that there are."""
 MAX_INCARNATIONS = 8
 """Starts of one ossd of which the last report is known, so that a late one is seen."""
@@ -271,7 +270,6 @@ class ViewBuilder:
         floor = max(highest / 10, LNET_FLOOR_BYTES_PER_S)
         osses = tuple(self._oss(name, floor) for name in names)
         common = self.speeds.common(fs_name)
-        default = next((i for i, target in here.items() if target.report.default), None)
         return SystemView(
             fs_name,
             now if taken_s is None else taken_s,
@@ -279,7 +277,6 @@ class ViewBuilder:
             osses,
             common_relative=common,
             mdts=self._mdts.view(fs_name, now, self.stale_after_s, lambda name: self._oss(name, floor).load),
-            default_target=default,
             spills=_spilling(fs_name, state, osts),
         )
 
@@ -315,9 +312,6 @@ class ViewBuilder:
             readonly=report.readonly,
             stale=now - target.received_s > self.stale_after_s,
             pools=pools,
-            label=report.label,
-            reported_why=report.why,
-            width=report.width,
         )
 
     def _oss(self, name: str, lnet_floor: float) -> Oss:
@@ -426,7 +420,6 @@ def _is_possible(ost: OstReport) -> bool:
         and math.isfinite(ost.counters_start_s)
         and 0 <= ost.waiting_s < math.inf
         and ost.waiting_ios >= 0
-        and 0 < ost.width <= MAX_WIDTH
         and all(
             min(io.ios, io.bytes, io.usecs, io.flight_sum, io.flight_samples) >= 0
             and math.isfinite(io.start_s)

@@ -77,8 +77,6 @@ class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     partition: str = ""
     mdts: tuple[int, ...] = ()
     """MDT indices that the client is connected to. Fewer than two: no directory is placed."""
-    kind: str = "lustre"
-    """Of the file system. With `ceph` the client has no list of targets: mdsd's is all there is."""
     part: str = ""
     """What is wanted: DIRECTORIES, FILES, or all. Of no histories but their first lines the directories are known."""
     stages: bool = False

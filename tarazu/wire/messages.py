@@ -82,8 +82,6 @@ class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaul
     """For each of `layouts` which of them Lustre would give those files without us; empty: the same."""
     directories: tuple[DirectorySpec, ...] = ()
     """Directories that are expected to be made: on which MDTs? An earlier mdsd takes no notice of them."""
-    place_s: float = 0.0
-    """Seconds that the making of each file takes longer when it is placed (`filesystem.Side.PLACE_S`)."""
     protocol: int = PROTOCOL
 
 

@@ -104,10 +104,6 @@ class Target(msgspec.Struct, frozen=True):
     latency_s: float | None = None
     """Mean time of one I/O in that interval, by the best source that its server has; None without any."""
     verdict: Verdict = Verdict.OK
-    label: str = ""
-    """What it is, where it is no OST: `pool scratch (ssd, osd.0-3)`."""
-    reported_why: str = ""
-    """In its server's words, why it is degraded or takes no objects."""
 
     @property
     def name(self) -> str:

@@ -71,14 +71,6 @@ class OstReport(msgspec.Struct, frozen=True, omit_defaults=True):
     waiting_s: float = 0.0
     """For so long I/Os have been in flight and none has ended (`tarazu.stats.outstanding`)."""
     waiting_ios: int = 0
-    label: Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)] = ""
-    """What it is, where it is no OST: `pool scratch (ssd, osd.0-3)`."""
-    why: Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)] = ""
-    """Why it is degraded, or takes no objects, where its server says so."""
-    default: bool = False
-    """Every new file is made here where nobody says otherwise: a file system's default data pool."""
-    width: float = 1.0
-    """Disks that write side by side, copies taken off: OSDs of a pool over its replicas; of an OST 1."""
 
 
 class MdtOperation(msgspec.Struct, frozen=True, array_like=True):

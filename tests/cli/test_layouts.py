@@ -143,15 +143,6 @@ def test_reads_logs_histories_and_a_view(tmp_path: Path, capsys: Any, monkeypatc
     assert own["files"] > 0 and own["files"] % 8 == 0
 
 
-def test_a_cephfs_that_is_mounted_here_has_no_layout_of_today(
-    tmp_path: Path, capsys: Any, monkeypatch: Any
-) -> None:
-    """It was asked for its default layout, and the command ended."""
-    monkeypatch.setenv("TARAZU_MOUNTS", f"{tmp_path}=cephfs@ceph")
-    found = answer(capsys, "--list", listed(tmp_path, SMALL), "--osts", "35")["tuned"]
-    assert not [row for row in found["rows"] if row["kind"] == "site"]
-
-
 def test_a_list_comes_from_standard_input(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     content = Path(listed(tmp_path, SMALL + LARGE)).read_bytes() + b"odd\n" * 3
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
@@ -194,14 +185,6 @@ def test_bad_input_is_a_line(tmp_path: Path, capsys: Any, words: tuple[str, ...]
     assert main(["change", "layouts", *(names.get(word, word) for word in words)]) in (1, 2)
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
-
-
-def test_a_mount_of_cephfs_is_not_what_the_site_has_today(
-    tmp_path: Path, capsys: Any, monkeypatch: Any
-) -> None:
-    monkeypatch.setenv("TARAZU_MOUNTS", f"{tmp_path}=cephfs@ceph")
-    found = answer(capsys, "--list", listed(tmp_path, SMALL), "--osts", "8")["tuned"]
-    assert {row["kind"] for row in found["rows"]} == {"tuned", "plain"}
 
 
 def test_a_mount_whose_default_cannot_be_read_is_a_note(

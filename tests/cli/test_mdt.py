@@ -247,12 +247,6 @@ def test_bad_input_is_one_line(client: Client, words: tuple[str, ...], expected:
     assert status == 2 and expected in err and err.count("\n") == 1 and not out
 
 
-def test_a_cephfs_has_no_mdts_of_ours(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TARAZU_MOUNTS", f"{client.scratch}=lustre@ceph")
-    status, err = client.mdt()
-    assert status == 2 and "expected directories on one Lustre file system (mounted: none)" in err
-
-
 def test_a_file_system_with_one_mdt(client: Client) -> None:
     client.see(0.5)
     status, err = client.mdt()

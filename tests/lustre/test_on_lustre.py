@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from tarazu.filesystem import llapi
-from tarazu.run.plan import default_layouts
+from tarazu.run.plan import default_layouts, llapi
 from tarazu.stats.client import Mount
 
 pytestmark = pytest.mark.lustre

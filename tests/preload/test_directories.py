@@ -410,12 +410,6 @@ def test_what_is_not_lustre_is_never_told_to_make_one(dne: Placed) -> None:
         shutil.rmtree(other)
 
 
-def test_directories_of_a_cephfs_of_the_same_name_are_left_alone(dne: Placed) -> None:
-    dne.map(directories=rows("/a"))
-    made = dne.python("import os; os.mkdir('a')", TARAZU_MOUNTS=f"{dne.mount}=lustre@ceph")
-    assert made.stderr == "" and dne.directory("/a").outcome == MISS
-
-
 def test_on_a_read_only_mount_it_is_refused_as_ever(dne: Placed) -> None:
     if subprocess.run(["unshare", "-m", "true"], check=False).returncode:
         pytest.skip("needs mount namespaces")

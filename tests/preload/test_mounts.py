@@ -66,34 +66,3 @@ def test_two_mount_points_of_one_file_system_are_one_name_for_a_file(plain: Runs
     done = plain.python(WRITE, str(alias / "x"), str(plain.mount / "y"))
     assert (done.returncode, done.stderr) == (0, "")
     assert keys(plain) == {"lustre": {"/x", "/y"}}
-
-
-def test_mounts_of_cephfs(plain: Runs, tmp_path: Path, table: Path) -> None:
-    """Named by the kernel's device, before Linux 5.17 by an option, by ceph-fuse not at all."""
-    lines = (
-        ("tarazu@f0e1.work=/projects", "ceph", "rw,fs=other"),
-        ("10.0.0.1:6789:/", "ceph", "rw,name=tarazu,mds_namespace=old,acl"),
-        ("ceph-fuse", "fuse.ceph-fuse", "rw,allow_other"),
-        ("sshfs", "fuse.sshfs", "rw"),
-        ("1@tcp:/scratch", "lustre", "rw"),
-    )
-    paths = []
-    for number, (device, kind, options) in enumerate(lines):
-        path = tmp_path / f"m{number}"
-        path.mkdir()
-        table.write_text(f"{table.read_text()}{device} {path} {kind} {options} 0 0\n")
-        paths.append(str(path / f"f{number}"))
-    del plain.environment["TARAZU_MOUNTS"]
-    done = plain(under(table, sys.executable, "-c", WRITE, *paths))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert keys(plain) == {"work": {"/f0"}, "old": {"/f1"}, "cephfs": {"/f2"}, "scratch": {"/f4"}}
-
-
-def test_cephfs_in_the_environment(plain: Runs, tmp_path: Path) -> None:
-    marks = {"a": "one@ceph", "b": "two@lustre", "c": "three", "d": "four@other", "e": "@ceph"}
-    for name in marks:
-        (tmp_path / name).mkdir()
-    plain.environment["TARAZU_MOUNTS"] = ":".join(f"{tmp_path / n}={mark}" for n, mark in marks.items())
-    done = plain.python(WRITE, *(str(tmp_path / name / "f") for name in marks))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert keys(plain) == {"one": {"/f"}, "two": {"/f"}, "three": {"/f"}}

@@ -57,26 +57,3 @@ def test_mounts_named_in_the_environment_may_have_an_equals_sign_in_their_path(t
     for wrong in ("/a", "a=work", "/a="):
         with pytest.raises(BadInput):
             client.mounts(tmp_path, {"TARAZU_MOUNTS": wrong})
-
-
-def test_mounts_of_cephfs_are_known_by_their_type(tmp_path: Path) -> None:
-    (tmp_path / "proc").mkdir()
-    lines = (
-        "ceph-fuse /a fuse.ceph-fuse rw,nosuid 0 0",
-        "10.0.0.1:6789,10.0.0.2:6789:/ /b ceph rw,name=me,mds_namespace=work,acl 0 0",
-        "me@a1-b2.fast=/projects /c ceph rw,acl 0 0",
-        "1@tcp:/lustre /d lustre rw 0 0",
-    )
-    (tmp_path / "proc/mounts").write_text("\n".join(lines) + "\n")
-    found = client.mounts(tmp_path, {})
-    assert set(found) == {
-        Mount("/a", "cephfs", kind="ceph"),
-        Mount("/b", "work", kind="ceph"),
-        Mount("/c", "fast", kind="ceph"),
-        Mount("/d", "lustre"),
-    }
-    handed_on = client.in_environment(found)
-    assert set(client.mounts(tmp_path, {"TARAZU_MOUNTS": handed_on})) == set(found)
-    assert client.in_environment([Mount("/d", "lustre")]) == ""
-    with pytest.raises(BadInput):
-        client.mounts(tmp_path, {"TARAZU_MOUNTS": "/a=x@nfs"})

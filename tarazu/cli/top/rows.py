@@ -129,7 +129,7 @@ def jobs(servers: Iterable[Server], most: int) -> str:
 def _of_one(t: Target, age_s: float | None) -> TargetRow:
     return TargetRow(
         t.name,
-        t.label or t.oss,
+        t.oss,
         t.fill,
         t.promised_bytes,
         t.reading_bytes_per_s,

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from tarazu import filesystem, native
+from tarazu import native
 from tarazu.allocate.eligible import unfit
 from tarazu.config import Settings
 from tarazu.daemons import questions
@@ -28,7 +28,6 @@ from tarazu.daemons.clientd.forecasts.pool import ForecastFailed, Forecasts
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
-from tarazu.filesystem import ceph
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
 from tarazu.left import FAILED_FORECAST, GAINS_NOTHING, LEFT_TO_LUSTRE
 from tarazu.model import DirectorySpec, FilePlacement, Forecast, JobStep, Layout
@@ -194,9 +193,6 @@ class Planner:
         uid: int,
     ) -> tuple[LayoutPolicy, str]:
         """The site's choices for this step; with `layout.stripe_count = curve`, how many stripes and why."""
-        if request.kind == ceph.KIND:
-            # A file lies in one pool, which CRUSH spreads over its OSDs.
-            return replace(self.policy, stripe_count="1", striping="raid0", rules=()), ""
         policy = self.policy
         if policy.stripe_count != "curve" or request.part == local.DIRECTORIES:
             return policy, ""
@@ -267,12 +263,7 @@ class Planner:
                 tell("allocation")
                 answers.append(self._allocate(step, wishes, made, mdsd, problem, request, request_id))
             answer = answers[0]
-            named = (
-                request.osts
-                if request.kind != ceph.KIND
-                else [i for of in answer.osts for osts in of for i in osts]
-            )
-            ost_count = max(named, default=0) + 1
+            ost_count = max(request.osts, default=0) + 1
             reply = made.placed(database, reply, answer, request.mdts)
             nothing = not (any(map(any, answer.osts)) or reply.directories)
             no_gain = answer.reason in GAINS_NOTHING or (answer.status == "allocated" and nothing)
@@ -321,8 +312,7 @@ class Planner:
         if problem:
             return messages.AllocationReply(request_id, "unavailable", problem)
         horizon_s, alive_s = self.settings.predict.horizon_s, request.alive_s
-        place_s = filesystem.of_kind(request.kind).PLACE_S
-        asked = allocation_request(request_id, step, wishes, horizon_s, alive_s, made.specs, place_s)
+        asked = allocation_request(request_id, step, wishes, horizon_s, alive_s, made.specs)
         return questions.allocate(mdsd, asked)
 
 
@@ -348,7 +338,6 @@ def allocation_request(
     horizon_s: float,
     alive_s: float,
     directories: Sequence[DirectorySpec] = (),
-    place_s: float = 0.0,
 ) -> messages.AllocationRequest:
     """What mdsd is asked for these files and directories of a step."""
     kinds: dict[tuple[Layout, Layout], int] = {}
@@ -375,7 +364,6 @@ def allocation_request(
         # A step gives signs of life of its files.
         alive_s=silent_after_s(alive_s) if files else 0.0,
         directories=tuple(directories),
-        place_s=place_s,
     )
 
 
@@ -407,7 +395,7 @@ def usable_targets(
     if known.view is None:
         raise Unavailable(f"mdsd: no OSS has reported {request.step.fs_name} yet")
     active = set(request.active)
-    osts = [o for o in known.view.osts if o.usable and (o.index in active or request.kind == ceph.KIND)]
+    osts = [o for o in known.view.osts if o.usable and o.index in active]
     pools = Counter(pool for ost in osts for pool in ost.pools)
     share_bytes = forecast_bytes / max(1, len(osts))
     return UsableOsts(len(osts), pools, unfit(osts, known.weights, share_bytes), known.view.spills)

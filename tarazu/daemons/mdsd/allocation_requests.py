@@ -38,8 +38,6 @@ def why_malformed(request: AllocationRequest) -> str:
         return f"expected an expiry above 0 s, found {request.expires_s}"
     if not (math.isfinite(request.alive_s) and request.alive_s >= 0):
         return f"expected signs of life within 0 s or more, found {request.alive_s}"
-    if not (math.isfinite(request.place_s) and request.place_s >= 0):
-        return f"expected 0 s or more for the placing of a file, found {request.place_s}"
     if len(request.files) > MAX_FILES:
         return f"expected at most {MAX_FILES} files in one request, found {len(request.files)}"
     if len(request.own) not in (0, len(request.layouts)):
@@ -139,7 +137,6 @@ def requests_of(request: AllocationRequest) -> list[CreateRequest]:
             layout := request.layouts[f.layout],
             None if own[f.layout] == layout else own[f.layout],
             f.writers,
-            request.place_s,
         )
         for f in request.files
     ]

@@ -1,9 +1,8 @@
 """tarazu-ossd: reports the state of one OSS and its OSTs, or of an MDS and its MDTs, to mdsd.
 
 Publishes: an `OssReport` every `ossd.interval_s` (60 s in the paper) to `mdsd.statistics`, and the last one
-again as soon as mdsd comes (back), so that a restarted mdsd need not wait for an interval. On a client of
-Ceph with the key of client.tarazu also one of the data pools of CephFS. Follows: nothing; it reads Lustre's
-and the node's statistics below `--root`, and asks Ceph's monitors. When mdsd is silent: goes on sampling;
+again as soon as mdsd comes (back), so that a restarted mdsd need not wait for an interval. Follows:
+nothing; it reads Lustre's and the node's statistics below `--root`. When mdsd is silent: goes on sampling;
 reports are dropped, not queued; ZeroMQ reconnects, and after a refused key tries again. A source that cannot
 be read is left out and said once. SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
 """
@@ -12,13 +11,11 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import socket
 import sys
 import time
 from collections.abc import Iterator
 from heapq import nlargest
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,10 +24,9 @@ from tarazu import config
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, parser, run, serve
 from tarazu.errors import ConfigError
-from tarazu.filesystem import pools
 from tarazu.stats import mdt_stats
 from tarazu.stats.collector import Collector
-from tarazu.stats.params import find, mdt_name
+from tarazu.stats.params import mdt_name
 from tarazu.units import counted
 from tarazu.wire.reports import MdtReport, OssReport
 
@@ -63,9 +59,6 @@ class Ossd(Service):
         self.read_at = 0.0
         """When `last` was read, on the monotonic clock."""
         self.last: OssReport | None = None
-        self.pools: pools.PoolWatch | None = None
-        """Of CephFS, once this node is a client of Ceph."""
-        self.last_pools: OssReport | None = None
         self.transport = self.connect("oss")
         self.publisher = self.transport.publisher(*settings.statistics())
         keyed = "with keys" if self.transport.curve else "without keys"
@@ -82,18 +75,9 @@ class Ossd(Service):
         if self.publisher.wait(0.0) and self.last:
             log.info("mdsd is there")
             self._publish(msgspec.structs.replace(self.last, age_s=now - self.read_at), again=True)
-        if self.pools and self.pools.newest is not self.last_pools:
-            self.last_pools = self.pools.newest
-            if self.last_pools:
-                self._publish(self.last_pools)
-                count = counted(len(self.last_pools.osts), "CephFS pool")
-                self.manager.status(f"{count} reported every {self.interval_s:g} s")
 
     def _look_who_it_is(self) -> None:
-        """Of Ceph, too, and of another name: at boot either may come later."""
-        if self.pools is None and (conf := pools.configuration(config.root(), os.environ)):
-            self.pools = pools.PoolWatch(conf, lambda: self.interval_s)
-            self.pools.start()
+        """At boot its name may come later."""
         host = self.name or socket.gethostname()
         if host != self.collector.oss_name:
             log.info("%s is called %s now", self.collector.oss_name, host)
@@ -101,8 +85,6 @@ class Ossd(Service):
 
     def _report(self, begin: float) -> None:
         self._look_who_it_is()
-        if self.pools and not is_server(self.collector.root):
-            return  # of CephFS alone
         self.last, self.read_at = self.collector.collect(time.time(), begin), begin
         self.collections.observe(time.monotonic() - begin)
         self._publish(self.last)
@@ -140,11 +122,6 @@ class Ossd(Service):
             yield gauge("ossd_jobs", "Jobs in the last report.", len(self.last.jobs))
 
 
-def is_server(root: Path) -> bool:
-    """Whether a node has anything of Lustre to report, as an OSS, MDS or LNet router."""
-    return any(find(root, name) for name in ("obdfilter.*.kbytestotal", "mdt.*.md_stats", "lnet.stats"))
-
-
 def collector_of(settings: config.Settings, name: str) -> Collector:
     return Collector(config.root(), name or socket.gethostname(), exports=settings.ossd.exports)
 
@@ -156,11 +133,6 @@ def once(settings: config.Settings, name: str, as_json: bool) -> int:
     time.sleep(min(1.0, settings.ossd.interval_s))
     report = collector.collect(time.time(), time.monotonic())
     print(msgspec.json.encode(report).decode() if as_json else as_text(report))
-    if conf := pools.configuration(config.root(), os.environ):
-        watch = pools.PoolWatch(conf, lambda: settings.ossd.interval_s)
-        watch.look()
-        if of_pools := watch.newest:
-            print(msgspec.json.encode(of_pools).decode() if as_json else pools.as_text(of_pools))
     return 0
 
 

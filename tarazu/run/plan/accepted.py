@@ -19,6 +19,7 @@ import msgspec
 from tarazu.errors import TarazuError
 from tarazu.layout.objects import explicit_components
 from tarazu.left import ITS_OST, LIBLUSTREAPI, MAY_NOT_CHOOSE
+from tarazu.run.plan import llapi
 from tarazu.run.plan.asking import PlanQuestion
 from tarazu.run.plan.files_left import FilesLeft
 from tarazu.run.plan.map_writer import MapWriter
@@ -38,8 +39,6 @@ NOT_NOW = {"declined": 5.0, "later": 5.0, "unknown-fs": 5.0, "unavailable": 1.0}
 FORMER_ROWS = 10_000
 """Of older plans, so many files that have not come yet stay in the map, or as many as the newest plans hold."""
 SURELY_PAST_S = 60.0
-MOST_TRIED = 100
-"""Files of a plan whose directories are looked at for one in which a target can be tried."""
 
 
 PLANS_OF_DIRECTORIES = 4
@@ -108,8 +107,6 @@ class Plans:
         """Rows of the directories of the newest plans, oldest first."""
         self._lock = threading.Lock()
         """A plan comes, and OSTs are left, in two threads."""
-        self._tried: dict[int, str] = {}
-        """Targets that a plan named → why this user cannot write there; empty: it is not so."""
         self._refusal = ""
         """Why liblustreapi refuses a layout of the newest plan."""
 
@@ -175,19 +172,11 @@ class Plans:
         `asked_at`: on the monotonic clock; OSTs that were left later are not used. `instead`: of the plans from
         histories.
         """
-        self._try_targets(plan)
         with self._lock:
             self._accept(plan, fs, guess, instead)
             late = {ost: kind for ost, (kind, at) in self._gone.items() if at > asked_at}
             if late:
                 self._leave(late)
-
-    def _try_targets(self, plan: local.PlanReply) -> None:
-        """Those that a plan names for the first time, where a target may refuse a user."""
-        named = {i for file in plan.files for osts in file.osts for i in osts} - self._tried.keys()
-        keys = list(dict.fromkeys(file.name.key for file in plan.files[:MOST_TRIED]))
-        refused = self._asking.side.refused_targets(self._asking.mounts, keys, named) if named else {}
-        self._tried |= {target: refused.get(target, "") for target in named}
 
     def _accept(self, plan: local.PlanReply, fs: client.FileSystem, guess: bool, instead: bool) -> None:
         # Of a plan that is asked for again only the newest attempt that was stored is reported on.
@@ -199,17 +188,13 @@ class Plans:
         self.router_profile = plan.router_profile or self.router_profile
         self.mdt_reason = plan.mdt_reason or self.mdt_reason
         named = {index for file in plan.files for osts in file.osts for index in osts}
-        side = self._asking.side
-        if unknown := side.not_there(fs, named)[:5]:
+        if unknown := sorted(named - fs.osts)[:5]:
             raise TarazuError(f"plan: expected OST indices that {fs.fs_name} has, found {unknown}")
         if foreign := sorted({d.mdt for d in plan.directories} - fs.mdts)[:5]:
             raise TarazuError(f"plan: expected MDT indices that {fs.fs_name} has, found {foreign}")
-        refused = {i: why for i, layout in enumerate(plan.layouts) if (why := side.refusal(layout))}
+        refused = {i: why for i, layout in enumerate(plan.layouts) if (why := llapi.refusal(layout))}
         files = tuple(f for f in plan.files if f.layout not in refused)
         left = Counter(f"{LIBLUSTREAPI}{refused[f.layout]}" for f in plan.files if f.layout in refused)
-        barred = {i for i, why in self._tried.items() if why}
-        left.update(self._tried[i] for f in files if (i := _first_of(f, barred)) is not None)
-        files = tuple(f for f in files if _first_of(f, barred) is None)
         there: set[int] = set()
         replaced: set[int] = set()
         if instead and plan.status not in NOT_NOW:
@@ -316,11 +301,6 @@ class Plans:
 
 class LayoutRefused(TarazuError):
     """A plan came, but liblustreapi refuses some of its layouts; the rest is used."""
-
-
-def _first_of(file: local.PlannedFile, targets: Collection[int]) -> int | None:
-    """The first of these targets that a file is planned on."""
-    return next((i for of in file.osts for i in of if i in targets), None)
 
 
 def _names(row: placement_map.MapRow, osts: Collection[int]) -> bool:

@@ -11,7 +11,6 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tarazu import filesystem
 from tarazu.batch import environment
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
@@ -46,13 +45,9 @@ class PlanQuestion(NamedTuple):
     """False: only a forecast is wanted."""
     waiting: Waiting
 
-    @property
-    def side(self) -> filesystem.Side:
-        return filesystem.of(self.mounts)
-
     def in_parts(self, history: History) -> bool:
         """Whether directories are worth a question of their own: an MDT may be chosen, and the files take long."""
-        if not self.place or len(self.side.file_system(self.step.fs_name, self.root).mdts) < 2:
+        if not self.place or len(client.file_system(self.step.fs_name, self.root).mdts) < 2:
             return False
         sizes = 0
         for path in history.paths(self.step.fs_name, self.step.application)[-RUNS:]:
@@ -100,8 +95,7 @@ class PlanQuestion(NamedTuple):
     def _asked(
         self, descriptors: Sequence[int], choose_mdts: bool, **details: Any
     ) -> tuple[local.PlanReply, client.FileSystem]:
-        side = self.side
-        fs = side.file_system(self.step.fs_name, self.root)
+        fs = client.file_system(self.step.fs_name, self.root)
         request = local.PlanRequest(
             step=self.step,
             histories=len(descriptors),
@@ -113,14 +107,15 @@ class PlanQuestion(NamedTuple):
             project=environment.project(os.environ),
             partition=environment.partition(os.environ),
             mdts=tuple(sorted(fs.mdts)) if choose_mdts else (),
-            kind=side.KIND,
             stages=True,
             **details,
         )
         with connect(self.settings.clientd.socket, ANSWER_S) as channel:
             answer = self._past_stages(channel, channel.ask(request, list(descriptors)))
             if isinstance(answer, local.DirectoriesWanted):
-                blobs = default_layouts.default_layouts(self.mounts, answer.keys, side.own_default(fs))
+                blobs = default_layouts.default_layouts(
+                    self.mounts, answer.keys, default_layouts.own_default(fs)
+                )
                 places = default_layouts.places(self.mounts, answer.mdts)
                 answer = self._past_stages(channel, channel.ask(local.DirectoryLayouts(*blobs, places)))
         if not isinstance(answer, local.PlanReply):

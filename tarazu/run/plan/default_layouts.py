@@ -6,16 +6,29 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
-from tarazu import filesystem
-from tarazu.lustre import directory_mdt, inherited_rr
-from tarazu.stats.client import Mount
+from tarazu import native
+from tarazu.errors import LayoutError
+from tarazu.lustre import EOF, LOV_ALL_STRIPES, directory_default, directory_mdt, inherited_rr
+from tarazu.model import Component, Layout
+from tarazu.stats.client import FileSystem, Mount
 from tarazu.wire.local import DirectoryPlace
 
 
-def _default(mounts: Sequence[Mount], path: str) -> bytes:
+def own_default(fs: FileSystem) -> bytes:
+    """What a file gets below directories without any default, as `lustre.lov`; empty where the client does not know."""
+    count, size = fs.stripe_count & LOV_ALL_STRIPES, fs.stripe_size_bytes
+    if not count or size <= 0:
+        return b""
+    try:
+        return native.encode_lov(Layout((Component(0, EOF, size, count),)), [()])
+    except LayoutError:
+        return b""
+
+
+def _default(path: str) -> bytes:
     """A directory's default, as `lustre.lov`; empty when it has none or it cannot be read."""
     try:
-        return filesystem.of(mounts).directory_default(path)
+        return directory_default(path)
     except OSError:
         return b""
 
@@ -30,13 +43,13 @@ def default_layouts(
     root's are listed with a layout; a directory without a default of its own follows the root, and the root without
     one is `own`.
     """
-    root = _default(mounts, min(mounts, key=lambda m: len(m.subdirectory)).path) or own
+    root = _default(min(mounts, key=lambda m: len(m.subdirectory)).path) or own
     layouts: dict[str, bytes] = {}
     seen: dict[str, bytes] = {}
     for key in keys:
         parent = _deepest_existing(mounts, key)
         if parent not in seen:
-            seen[parent] = (_default(mounts, parent) if parent else b"") or root
+            seen[parent] = (_default(parent) if parent else b"") or root
         layouts[key] = seen[parent]
     return root, layouts
 

@@ -8,8 +8,4 @@ import sys
 from tests.benchmarks import suite
 
 if __name__ == "__main__":
-    sys.exit(
-        suite.main(
-            "reach", "make bench-reach", "Metadata servers, progressive layouts, a second file system."
-        )
-    )
+    sys.exit(suite.main("reach", "make bench-reach", "Metadata servers and progressive layouts."))

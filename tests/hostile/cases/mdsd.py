@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from tarazu.allocate.records import Ended
 from tarazu.daemons.mdsd.book import Book
 from tarazu.daemons.mdsd.filling import Filling
@@ -18,18 +16,14 @@ from tarazu.daemons.mdsd.usual_times import UsualTimes
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.ring import Moment, Ring
 from tarazu.doctor import capacity
-from tarazu.filesystem import pools
-from tarazu.filesystem.rados import answer_of
 from tarazu.model import Ost, SystemView
 from tarazu.ost_state import Verdict
 from tarazu.stats.evidence import Evidence
 from tarazu.why.facts import JobThen
 from tarazu.wire.messages import ThenRequest
-from tests.hostile.cases.case import DATA, Case, copy
+from tests.hostile.cases.case import Case, copy
 from tests.hostile.database import SEED, use
 from tests.hostile.ledger import write_ledger
-
-POOLS = DATA / "ceph" / "16.json"
 
 
 def _ring(directory: Path) -> Path:
@@ -59,13 +53,6 @@ def _ledger(name: str) -> Callable[[Path], Path]:
 
 def _open_book(path: Path) -> None:
     Book.open(path.parent).close()
-
-
-def _pools(path: Path) -> None:
-    answers = answer_of(path.read_bytes())
-    each = answers if isinstance(answers, dict) else {}
-    state = pools.ask(lambda prefix, **_: each.get(prefix))
-    msgspec.msgpack.encode(pools.Pools().report(state, 1.0, 1.0))
 
 
 def _results(directory: Path) -> Path:
@@ -125,7 +112,6 @@ def _doctored(path: Path) -> None:
 
 
 CASES = (
-    Case("what Ceph's monitors say", ("tarazu.filesystem.rados:answer_of",), copy(POOLS), _pools, 60),
     Case("imbalance over time", ("tarazu.daemons.page.ring:Ring._open",), _ring, _use_ring, 100),
     Case(
         "results on the page",

@@ -12,8 +12,8 @@ import pytest
 
 from tarazu import config
 from tarazu.config import Settings
-from tarazu.filesystem import llapi
 from tarazu.layout.setstripe import parse_layout
+from tarazu.run.plan import llapi
 from tarazu.run.plan.accepted import FORMER_ROWS, LayoutRefused, LeftOsts, Plans
 from tarazu.run.plan.asking import PlanQuestion
 from tarazu.run.plan.map_writer import MapWriter

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tarazu.filesystem import lustre
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, UsableOsts
 from tarazu.model import FileName, Forecast
 from tarazu.plan.left_to_lustre import default_layout
+from tarazu.run.plan.default_layouts import own_default
 from tarazu.stats import client
 from tarazu.units import MIB
 
@@ -21,7 +21,7 @@ def test_a_root_without_a_default_has_the_striping_that_the_client_knows(tmp_pat
     def stripes(count: str) -> tuple[int, ...]:
         (lov / "stripecount").write_text(f"{count}\n")
         (lov / "stripesize").write_text("1048576\n")
-        blob = lustre.own_default(client.file_system("work", tmp_path))
+        blob = own_default(client.file_system("work", tmp_path))
         default = default_layout(blob)
         assert not isinstance(default, str)
         found = []
@@ -36,4 +36,4 @@ def test_a_root_without_a_default_has_the_striping_that_the_client_knows(tmp_pat
     assert stripes("1") == stripes("") == stripes("x") == stripes("0") == (1, 8)
     assert stripes("-1") == (35, 35)
     assert stripes("16") == (16, 16)
-    assert lustre.own_default(client.file_system("other", tmp_path)) == b""
+    assert own_default(client.file_system("other", tmp_path)) == b""

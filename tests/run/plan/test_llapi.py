@@ -7,13 +7,13 @@ import sys
 
 import pytest
 
-from tarazu.filesystem import llapi
 from tarazu.layout.setstripe import parse_layout
+from tarazu.run.plan import llapi
 from tarazu.sim.testbed.library import library_directory
 
 SCRIPT = """
 import json, sys
-from tarazu.filesystem import llapi
+from tarazu.run.plan import llapi
 from tarazu.layout.setstripe import parse_layout
 print(json.dumps([llapi.refusal(parse_layout(text)[0]) for text in sys.argv[1:]]))
 """
