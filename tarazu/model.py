@@ -289,6 +289,10 @@ class Allocation(msgspec.Struct, frozen=True, omit_defaults=True):
     ost_cost_bound: float = 0.0
     """No allocation of these requests can have a lower OST cost."""
     elapsed_s: float = 0.0
+    expected_s: float = 0.0
+    """Until the last byte is written, by the estimate; 0: not known."""
+    expected_gain: float = 0.0
+    """By how much longer Lustre's own allocator would take, as a share of that; 0: nobody asked."""
     left: dict[int, Left] = {}
     """i → why `files[i]` is empty (`tarazu.allocate.partly`). Costs and bound are those of the other files."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from time import perf_counter
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -41,9 +42,17 @@ NOT_MADE = frozenset({Verdict.REFUSING, Verdict.FULL})
 """The MDS makes no objects there by itself."""
 
 
-def loses(
+class Estimate(NamedTuple):
+    loses: bool
+    """Lustre does."""
+    ours_s: float = 0.0
+    """Seconds until the last byte is written; 0 for both where nobody looked."""
+    lustres_s: float = 0.0
+
+
+def estimate(
     ours: Problem, of_wave: Sequence[int], weights: Weights, least_gain: float, until: float = math.inf
-) -> bool:
+) -> Estimate:
     """Whether the files are written sooner, by that share and what is in doubt, where `ours` puts them, or must not lie
     where Lustre could.
 
@@ -52,15 +61,16 @@ def loses(
     one, as `perf_counter` says it.
     """
     if least_gain < 0 or not ours.groups:
-        return True
+        return Estimate(True)
     if _breaks(ours.view, ours.requests, weights):
-        return True
+        return Estimate(True)
     theirs = _problem(ours.view, ours.requests, of_wave)
     if theirs is None:
-        return True
+        return Estimate(True)
     timing, own = Timing(ours, weights), Timing(theirs, weights)
     followed = timing.follows(ours.groups) and own.follows(theirs.groups)
-    most = timing.time_s(ours.groups, followed) * (1 + max(least_gain, doubt(ours)))
+    ours_s = timing.time_s(ours.groups, followed)
+    most = ours_s * (1 + max(least_gain, doubt(ours)))
     times: list[float] = []
     error = 0.0
     for seed in range(DRAWS):
@@ -68,12 +78,15 @@ def loses(
             break
         times.append(_drawn(theirs, own, seed, followed))
         if math.isinf(times[-1]):
-            return True
+            return Estimate(True)
         if len(times) >= FEW_DRAWS:
             error = float(np.std(times, ddof=1)) / math.sqrt(len(times))
             if abs(float(np.mean(times)) - most) > SURE * error:
                 break
-    return not times or most <= float(np.mean(times)) - error
+    if not times:
+        return Estimate(True)
+    lustres_s = float(np.mean(times))
+    return Estimate(most <= lustres_s - error, ours_s, lustres_s)
 
 
 def doubt(problem: Problem) -> float:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from time import perf_counter
 
+import msgspec
 import numpy as np
 
 from tarazu.allocate import (
@@ -154,10 +155,17 @@ class Tarazu:
         start = perf_counter()
         wanted = problem.build(view, requests, of_wave)
         draft = self._placed(wanted, start + self.limit_s)
-        if lustres_own.loses(draft.problem, of_wave, self.weights, self.least_gain, draft.until):
+        estimate = lustres_own.estimate(draft.problem, of_wave, self.weights, self.least_gain, draft.until)
+        if estimate.loses:
             let_through(draft, self.weights)
             self._lately[view.fs_name].note(draft.problem)
-            return answer(draft.problem, self.name, draft.placed, start, _emptiest_first(draft), draft.bound)
+            done = answer(draft.problem, self.name, draft.placed, start, _emptiest_first(draft), draft.bound)
+            seconds = any(ost.peak_bytes_per_s for ost in draft.problem.osts)  # else in units of its own
+            return msgspec.structs.replace(
+                done,
+                expected_s=estimate.ours_s if seconds else 0.0,
+                expected_gain=estimate.lustres_s / estimate.ours_s - 1 if estimate.ours_s > 0 else 0.0,
+            )
         return Allocation(
             (FilePlacement(()),) * len(requests),
             self.name,

@@ -120,6 +120,10 @@ class AllocationReply(Answer, frozen=True, tag="allocation", omit_defaults=True)
     ost_cost: float = 0.0
     ost_cost_bound: float = 0.0
     elapsed_s: float = 0.0
+    expected_s: float = 0.0
+    """As in `model.Allocation`, of this request alone; 0: it was placed together with others, or nobody knows."""
+    expected_gain: float = 0.0
+    """Of all that were placed together."""
     view_age_s: float = 0.0
     """Age of the oldest report that the allocation used."""
     left: tuple[LeftFiles, ...] = ()
@@ -309,6 +313,9 @@ class ViewReply(Answer, frozen=True, tag="view", omit_defaults=True):
     """Age of the oldest report that the view rests on, stale targets apart."""
     weights: Weights = Weights()
     """mdsd's own, `[allocate]`: what a view means to its allocator."""
+    least_gain: float = 0.0
+    """`allocate.least_gain`, `allocate.control`."""
+    control: float = 0.0
     why_closed: str = ""
     """Why the gate holds allocations back; empty when it is open."""
     fs_names: tuple[str, ...] = ()

@@ -47,10 +47,10 @@ def test_lustres_own_is_drawn_as_often_as_there_is_time(make, monkeypatch) -> No
     clock = iter(range(100))
     monkeypatch.setattr(lustres_own, "perf_counter", lambda: next(clock))
     monkeypatch.setattr(lustres_own, "_drawn", lambda problem, timing, seed, *_: seen.append(seed) or 1e-9)
-    assert not lustres_own.loses(wanted, (), Weights(), 0.01, until=1)
+    assert not lustres_own.estimate(wanted, (), Weights(), 0.01, until=1).loses
     assert seen == [0]
     # No time to see: what was placed stays.
-    assert lustres_own.loses(wanted, (), Weights(), 0.01, until=1)
+    assert lustres_own.estimate(wanted, (), Weights(), 0.01, until=1).loses
     assert seen == [0]
 
 

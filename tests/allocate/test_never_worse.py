@@ -84,7 +84,7 @@ def test_ours_and_lustres_own_are_judged_by_one_yardstick(
     follows = [Timing(of, Weights()).follows(of.groups) for of in (ours, theirs)]
     assert follows == [False, True]
     monkeypatch.setattr(Timing, "course", lambda *_: pytest.fail("followed"))
-    lustres_own.loses(ours, (), Weights(), 0.01)
+    lustres_own.estimate(ours, (), Weights(), 0.01)
 
 
 def test_a_pool_has_a_mode_of_its_own(make: Make) -> None:

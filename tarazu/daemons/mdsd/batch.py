@@ -115,7 +115,11 @@ def _together(
         policy, view, everything, waves_of([part.request for part in parts]), weights=weights, left=left
     )
     made_on = _directories(view, [part.request for part in parts], weights, least_gain)
-    whole = msgspec.structs.replace(whole, elapsed_s=time.monotonic() - begin)
+    whole = msgspec.structs.replace(
+        whole,
+        elapsed_s=time.monotonic() - begin,
+        expected_s=whole.expected_s if len(parts) == 1 else 0.0,
+    )
     for part, of_part, start in zip(parts, files, starts):
         own = _part_of(whole, start, start + len(of_part))
         directories = made_on.take(len(part.request.directories))
