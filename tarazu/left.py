@@ -21,6 +21,8 @@ TOO_LATE = "too late"
 TOO_SMALL = "too small"
 OWN_LAYOUT = "own layout"
 NO_GAIN = "no gain"
+CONTROL = "control run"
+NOT_FASTER = "not faster"
 NO_ROOM = "no room"
 IMPOSSIBLE = "impossible"
 TOO_MANY = "too many"
@@ -76,6 +78,14 @@ REASONS = {
         "Lustre's own allocator does as well, by allocate.least_gain",
         "nothing: OSTs are even without tarazu, or the files are small",
     ),
+    CONTROL: (
+        "the run is one of the few that show how fast the application is without tarazu (allocate.control)",
+        "nothing: the next runs are placed; `tarazu history report` compares both",
+    ),
+    NOT_FASTER: (
+        "placed runs of this application were not faster than those that were left to Lustre, by allocate.least_gain",
+        "nothing: a run is placed now and then, and all are once it gains; `tarazu history report` has the figures",
+    ),
     NO_ROOM: (
         "too few OSTs are usable or have room for the files now",
         "`tarazu top`: full, sick and excluded OSTs; mdsd.user_share; the next plan is asked for by itself",
@@ -129,6 +139,9 @@ REASONS = {
 """Word → (one sentence without a full stop, what to do)."""
 
 AS_GOOD = "Lustre's own allocator does as well"
+A_CONTROL = "left as a control run, to measure what placing gains; so far "
+PLACED_NOT_FASTER = "placed runs were not faster: "
+"""Both before the figures."""
 GAINS_NOTHING = frozenset({AS_GOOD})
 LEFT_TO_LUSTRE = "left to Lustre"
 """Status of a plan of which nothing is placed, and nothing is wrong."""
@@ -156,6 +169,8 @@ MAY_NOT_CHOOSE = f"{NO_RIGHT}, as the last run was told"
 
 TEXTS = {
     AS_GOOD: NO_GAIN,
+    A_CONTROL: CONTROL,
+    PLACED_NOT_FASTER: NOT_FASTER,
     MIRRORED: OWN_LAYOUT,
     ERASURE_CODED: OWN_LAYOUT,
     COMPRESSED: OWN_LAYOUT,

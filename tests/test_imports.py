@@ -67,6 +67,7 @@ MAY_IMPORT = {
     "allocate": BASE | {"layout", "flows"},
     "trace": BASE | {"native", "why"},
     "predict": BASE | {"trace", "native"},
+    "evidence": BASE | {"trace"},
     "forwarding": BASE | {"batch", "trace", "native", "flows", "drawing"},
     "tune": BASE | {"stats", "wire"},
     "rebalance": BASE | {"layout", "allocate", "native", "trace", "wire"},
@@ -93,6 +94,7 @@ MAY_IMPORT = {
     | {
         "allocate",
         "drawing",
+        "evidence",
         "layout",
         "native",
         "plan",
@@ -110,6 +112,7 @@ MAY_IMPORT["daemons"] = BASE | {
         "allocate",
         "batch",
         "changes",
+        "evidence",
         "flows",
         "forwarding",
         "layout",

@@ -124,6 +124,10 @@ def _print(found: Report) -> None:
         print(
             "\ngain: runs that would have been faster; placed: share of the bytes that would have been placed"
         )
+    if measured := [of for of in found.applications if of.measured]:
+        print("\nmeasured:")
+        for one in measured:
+            print(f"  {one.application} on {one.fs_name}: {one.measured}")
     if found.not_placed:
         print()
         print_table(

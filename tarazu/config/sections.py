@@ -182,7 +182,12 @@ class Allocate:
         "place files only if that writes them faster by this share than Lustre's own allocator; -1: always",
         Check("a number from -1 to 1", lambda v: -1 <= v <= 1),
     )
-
+    control: float = setting(
+        0.125,
+        "share of an application's runs that are left to Lustre, to measure what placing gains; one in fifty once "
+        "that is clear; 0: none, and all runs are placed",
+        Check("a number from 0 to 0.5", lambda v: 0 <= v <= 0.5),
+    )
     solver: str = setting(
         "auto",
         "auto: networkx for small problems (0.1 s), OR-tools beyond, if installed",

@@ -14,6 +14,9 @@ import msgspec
 
 from tarazu.config import Settings
 from tarazu.errors import TarazuError, TraceError
+from tarazu.evidence.compare import compare
+from tarazu.evidence.decide import comparable
+from tarazu.evidence.outcomes import outcomes
 from tarazu.lustre import XATTR_LUSTRE_LOV
 from tarazu.model import Layout, Ost, SystemView
 from tarazu.report import mdts
@@ -72,6 +75,8 @@ class ApplicationReport(msgspec.Struct, frozen=True):
     bound_time: float | None
     gaining: int
     """Runs that would have gained."""
+    measured: str = ""
+    """What runs took placed and left to Lustre; empty where there are not both."""
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -154,9 +159,10 @@ def report(
             weights = settings.allocate.weights
             if made := mdts.of_run(runs[i], runs[:i], known[fs_name].view, weights):
                 made_in.append(made)
+    measured = {of: _measured(runs) for of, runs in runs_of.items()}
     return Report(
         wanted,
-        tuple(_application(of) for of in _grouped(replayed)),
+        tuple(_application(of, measured[of[0].fs_name, of[0].application]) for of in _grouped(replayed)),
         tuple(replayed),
         _reasons(replayed),
         job_log.steps(state / "jobs.log", wanted.since_s, wanted.until_s, wanted.application),
@@ -168,6 +174,16 @@ def report(
         tuple(made_in),
         _not_placed(asked_of),
     )
+
+
+def _measured(runs: Sequence[RunRecord]) -> str:
+    """Of the OSTs and the layouts of the newest run that counts."""
+    known = outcomes(runs)
+    newest = next((run for run in reversed(known) if run.arm == "placed" and run.well), None)
+    if newest is None:
+        return ""
+    measured = compare(comparable(known, newest.usable_osts, newest.kind))
+    return str(measured) if measured.left else ""
 
 
 def _not_placed(runs: Sequence[RunRecord]) -> tuple[Reason, ...]:
@@ -274,7 +290,7 @@ def _grouped(replayed: Sequence[Replayed]) -> list[list[Replayed]]:
     return [of for _, of in sorted(groups.items(), key=lambda item: -sum(run.bytes for run in item[1]))]
 
 
-def _application(runs: Sequence[Replayed]) -> ApplicationReport:
+def _application(runs: Sequence[Replayed], measured: str) -> ApplicationReport:
     compared = [run for run in runs if run.lsa and run.tarazu]
 
     def middle(values: Sequence[float | None]) -> float | None:
@@ -297,6 +313,7 @@ def _application(runs: Sequence[Replayed]) -> ApplicationReport:
         tarazu_time=middle([took(run.tarazu) for run in compared]),
         bound_time=middle([run.time_bound for run in compared]),
         gaining=sum((run.gain or 0.0) >= WORTH for run in compared),
+        measured=measured,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
@@ -15,7 +15,14 @@ from tarazu import left, ranges
 from tarazu.left import NotPlaced
 from tarazu.model import ANY_RANK
 from tarazu.run.step import Step
-from tarazu.trace.records import LARGEST_BYTES, FileRecord, NotPlacedFiles, RunRecord
+from tarazu.trace.records import (
+    LARGEST_BYTES,
+    LATEST_S,
+    FileRecord,
+    LayoutKind,
+    NotPlacedFiles,
+    RunRecord,
+)
 from tarazu.units import counted
 
 if TYPE_CHECKING:
@@ -60,7 +67,11 @@ def decided(step: Step, run: RunRecord, stopped: str) -> RunRecord:
         why = NotPlaced(left.DISABLED, stopped or "stopped for a while")
         not_placed.append(NotPlacedFiles(why, run.passed_over))
     not_placed.sort(key=lambda of: -of.files)
-    return msgspec.structs.replace(run, not_placed=tuple(not_placed))
+    placed = sum(file.size_bytes for file in run.files) - sum(group.bytes for group in groups.values())
+    run = msgspec.structs.replace(
+        run, not_placed=tuple(not_placed), placed_bytes=min(max(0, placed), LARGEST_BYTES)
+    )
+    return deciding.as_expected(run)
 
 
 def unseen(step: Step, runs: Sequence[RunRecord], stopped: str) -> list[NotPlacedFiles]:
@@ -84,6 +95,7 @@ class _Deciding:
         self._observes = step.mode == "observe"
         self._schedule: PlanSchedule | None = step.schedules.get(fs_name)
         plans = self._schedule.plans if self._schedule else None
+        self._plans = plans
         self._named: dict[tuple[object, ...], str] = {}
         self._unnamed: Counter[str] = plans.left.counts if plans else Counter()
         self._spare = self._unnamed.total()
@@ -108,6 +120,18 @@ class _Deciding:
         if key not in self._known:
             self._known[key] = self._of_outcome(*key)
         return self._known[key]
+
+    def as_expected(self, run: RunRecord) -> RunRecord:
+        """With what its plans promised."""
+        expected = self._plans.expected if self._plans else None
+        if not (expected and run.placed_bytes):
+            return run
+        return msgspec.structs.replace(
+            run,
+            placed_kind=expected.kind if expected.kind in get_args(LayoutKind) else "",
+            expected_s=min(max(0.0, expected.seconds), LATEST_S),
+            expected_gain=min(max(-1.0, expected.gain), LATEST_S),
+        )
 
     def _in_plan(self, file: FileRecord) -> str:
         """What the plans say of this file; empty where they do not leave it to Lustre."""

@@ -100,7 +100,13 @@ class Step:
         job = msgspec.structs.replace(self.job, fs_name=fs_name)
         its = [mount for mount in self.mounts if mount.fs_name == fs_name]
         asking = PlanQuestion(
-            self.settings, job, its, self.root, place=self.mode != "observe", waiting=Waiting()
+            self.settings,
+            job,
+            its,
+            self.root,
+            place=self.mode != "observe",
+            waiting=Waiting(),
+            run_id=self.run_id,
         )
         plans = Plans(asking, maps)
         return PlanSchedule(

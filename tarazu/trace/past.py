@@ -25,6 +25,7 @@ from tarazu.trace.records import (
     OUTCOMES,
     PastFile,
     PastRun,
+    RunRecord,
 )
 from tarazu.trace.runfile import MAX_RUN_BYTES, Header, TooLarge, bytes_read, check_count, read_header, reader
 from tarazu.trace.table import COLUMNS, LONGEST_NAME
@@ -33,6 +34,7 @@ from tarazu.units import counted
 MAX_BYTES = 256 << 20
 """Of all histories of one forecast; the newest ones win."""
 MAX_FILES = 1_500_000
+MOST_FIRST_LINES_BYTES = 32 << 20
 RUNS_WITH_KEYS = 3
 """Names are guessed from the newest run that has such files."""
 RUNS_WITH_NAMES = 5
@@ -89,6 +91,28 @@ def read_past(
             )
             break
     return runs[::-1], problems
+
+
+def read_first_lines(
+    descriptors: Sequence[int], last: int, most_bytes: int = MOST_FIRST_LINES_BYTES
+) -> list[RunRecord]:
+    """The newest `last` of these runs without their files, oldest first, as far as they can be read; no more than
+    `most_bytes` of them all.
+    """
+    runs: list[RunRecord] = []
+    for descriptor in reversed(descriptors[max(len(descriptors) - last, 0) :]):
+        where = named(descriptor)
+        try:
+            with reader(os.dup(descriptor), MAX_RUN_BYTES, where) as file:
+                try:
+                    runs.append(read_header(file, where).run(where))
+                finally:
+                    most_bytes -= bytes_read(file)
+        except (OSError, TraceError):
+            continue  # `read_past` tells what is wrong with it
+        if most_bytes <= 0:
+            break
+    return runs[::-1]
 
 
 def named(descriptor: int) -> str:

@@ -37,6 +37,9 @@ LATEST_S = 1e9
 Mode = Literal["full", "light"]
 Unsigned = Annotated[int, Meta(ge=0, extra={"arrow": "uint64"})]
 Bytes = Annotated[int, Meta(ge=0, le=LARGEST_BYTES)]
+Seconds = Annotated[float, Meta(ge=0, le=LATEST_S)]
+LayoutKind = Literal["", "plain", "striped", "progressive"]
+"""Of one component on one OST, of one on several, of several components; empty: none was chosen."""
 OstIndex = Annotated[int, Meta(ge=0, lt=1 << 16)]
 
 
@@ -186,6 +189,14 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Further ones, for which a history has no room: those with the fewest creates."""
     not_placed: tuple[NotPlacedFiles, ...] = ()
     """Why files were not placed, the reason of most files first; none of runs of earlier versions."""
+    placed_bytes: Bytes = 0
+    """Of the files that were placed."""
+    placed_kind: LayoutKind = ""
+    """Of the layouts that most of the planned bytes got."""
+    expected_s: Seconds = 0.0
+    """Of writing what was planned where it was placed, by the estimate; 0: not known."""
+    expected_gain: Annotated[float, Meta(ge=-1, le=LATEST_S)] = 0.0
+    """By how much longer Lustre would have taken, as a share of that; 0: not known."""
 
     @property
     def complete(self) -> bool:

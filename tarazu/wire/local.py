@@ -79,6 +79,8 @@ class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     """MDT indices that the client is connected to. Fewer than two: no directory is placed."""
     part: str = ""
     """What is wanted: DIRECTORIES, FILES, or all. Of no histories but their first lines the directories are known."""
+    run_id: str = ""
+    """Of the step: by it a run is a control (`tarazu.evidence`)."""
     stages: bool = False
     """PlanStages are wanted before the answer."""
 
@@ -157,6 +159,11 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     ost_cost: float = 0.0
     ost_cost_bound: float = 0.0
     elapsed_s: float = 0.0
+    expected_s: float = 0.0
+    """As in `messages.AllocationReply`."""
+    expected_gain: float = 0.0
+    kind: str = ""
+    """Of the layouts that most of the bytes got (`trace.records.LayoutKind`)."""
     until_s: float = 0.0
     """The plan holds the files expected until then, seconds after the start of the step."""
     next_s: float | None = None

@@ -28,6 +28,8 @@ from tarazu.daemons.clientd.forecasts.pool import ForecastFailed, Forecasts
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
+from tarazu.evidence.decide import NextRun, decide
+from tarazu.evidence.outcomes import kind_of
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
 from tarazu.left import FAILED_FORECAST, GAINS_NOTHING, LEFT_TO_LUSTRE
 from tarazu.model import DirectorySpec, FilePlacement, Forecast, JobStep, Layout
@@ -36,6 +38,7 @@ from tarazu.plan.left_to_lustre import as_the_site_wants, checked, commonest, le
 from tarazu.predict.waves import waves
 from tarazu.store.database import open_database
 from tarazu.store.rows import NewFile
+from tarazu.trace.records import LayoutKind
 from tarazu.units import MIB
 from tarazu.wire import local, messages
 from tarazu.wire.messages import CountRequest
@@ -167,7 +170,9 @@ class Planner:
                     made.want(self.settings.run, layouts.mdts)
                     expected = as_the_site_wants(self.settings.run, chosen.files)
                     stripes = "; ".join(filter(None, (stripes, chosen.stripes)))
-                    outline = msgspec.structs.replace(outline, stripes=stripes)
+                    outline = msgspec.structs.replace(outline, stripes=stripes, kind=_kind(expected))
+                    if known is not None:
+                        expected, outline = _as_measured(request, known, summary, expected, outline)
             except ForecastFailed as error:
                 return local.PlanReply("nothing", FAILED_FORECAST + str(error))
             return self._store_and_place(
@@ -295,6 +300,8 @@ class Planner:
             ost_cost=answer.ost_cost,
             ost_cost_bound=answer.ost_cost_bound,
             elapsed_s=answer.elapsed_s,
+            expected_s=answer.expected_s,
+            expected_gain=answer.expected_gain,
             **planned_files(placeable, allocated),
         )
 
@@ -329,6 +336,40 @@ def outline_of(request: local.PlanRequest, found: ForecastSummary, until_s: floa
         next_s=max(request.from_s, until_s - EARLY_S) if found.later else None,
         router_profile=found.router_profile,
     )
+
+
+def _kind(files: Sequence[NewFile]) -> LayoutKind:
+    return kind_of([(file.layout, file.forecast.size_bytes) for file in files if file.layout])
+
+
+def _as_measured(
+    request: local.PlanRequest,
+    known: messages.ViewReply,
+    found: ForecastSummary,
+    expected: Sequence[NewFile],
+    outline: local.PlanReply,
+) -> tuple[Sequence[NewFile], local.PlanReply]:
+    """All files left to Lustre where the run is a control, or placed runs were not faster. That is decided once, at the
+    beginning of a run, and not while an OST is amiss: to keep away from it is worth more.
+    """
+    first = request.place and not request.in_run and not request.from_s
+    if not (first and known.view and any(file.layout for file in expected)):
+        return expected, outline
+    osts = known.view.osts
+    if any(ost.verdict.amiss for ost in osts):
+        return expected, outline
+    step = request.step
+    next_run = NextRun(
+        request.run_id, sum(o.usable for o in osts), _kind(expected), step.array_index is not None
+    )
+    decision = decide(found.outcomes, next_run, known.control, known.least_gain)
+    if decision.place:
+        return expected, outline
+    left = [
+        msgspec.structs.replace(file, layout=None, left_because=decision.reason) if file.layout else file
+        for file in expected
+    ]
+    return left, msgspec.structs.replace(outline, reason=decision.reason, next_s=None, stripes="", kind="")
 
 
 def allocation_request(

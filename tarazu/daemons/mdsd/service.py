@@ -124,7 +124,7 @@ class Mdsd(Service):
         super().__init__(settings, wakeup, settings.metrics.mdsd)
         options = settings.mdsd
         self.started = time.monotonic()
-        self.weights = settings.allocate.weights
+        self.allocate, self.weights = settings.allocate, settings.allocate.weights
         audit = Audit(options.audit_log)
         self.routers = RouterPlan(settings, audit, wakeup.wake)
         self.gate = Gate(config.root(), options.cpu_limit, options.memory_limit)
@@ -254,7 +254,7 @@ class Mdsd(Service):
         self.allocating.take_over(settings)
         self.system.take_over(settings, exclusions)
         self.routers.take_over(settings, self.allocating.audit)
-        self.weights = settings.allocate.weights
+        self.allocate, self.weights = settings.allocate, settings.allocate.weights
         self.gate.cpu_limit, self.gate.memory_limit = settings.mdsd.cpu_limit, settings.mdsd.memory_limit
 
     def families(self, ask: Ask) -> Iterator[Metric]:
@@ -381,6 +381,8 @@ class Mdsd(Service):
             view=self.system.view(fs_name, now) if fs_name in known else None,
             age_s=views.age_s(fs_name, now),
             weights=self.weights,
+            least_gain=self.allocate.least_gain,
+            control=self.allocate.control,
             why_closed=self.gate.why_closed() or self.allocating.why_busy(now),
             fs_names=tuple(known),
             counts=True,

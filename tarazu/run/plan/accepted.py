@@ -12,13 +12,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from tarazu.errors import TarazuError
 from tarazu.layout.objects import explicit_components
-from tarazu.left import ITS_OST, LIBLUSTREAPI, MAY_NOT_CHOOSE
+from tarazu.left import CONTROL, ITS_OST, LIBLUSTREAPI, MAY_NOT_CHOOSE, NOT_FASTER, of_text
 from tarazu.run.plan import llapi
 from tarazu.run.plan.asking import PlanQuestion
 from tarazu.run.plan.files_left import FilesLeft
@@ -57,6 +58,25 @@ class LeftOsts(NamedTuple):
     """A plan from the history, and one of the run from itself, is to be asked for anew."""
 
 
+@dataclass
+class Expected:
+    """Of all plans from the runs before."""
+
+    seconds: float = 0.0
+    """0: of one at least nobody knows."""
+    gain: float = 0.0
+    """Of the first."""
+    kind: str = ""
+    plans: int = 0
+
+    def add(self, plan: local.PlanReply) -> None:
+        known = plan.expected_s > 0 and (self.seconds > 0 or not self.plans)
+        self.seconds = self.seconds + plan.expected_s if known else 0.0
+        if not self.plans:
+            self.gain, self.kind = plan.expected_gain, plan.kind
+        self.plans += 1
+
+
 class Plans:
     """What was planned for one job step on one file system."""
 
@@ -70,7 +90,7 @@ class Plans:
         """The newest that placed any, without them."""
         self.plan_ids: list[int] = []
         self.request_ids: list[str] = []
-        self.planned_files = 0
+        self.planned_files, self.expected = 0, Expected()
         self.last_directories: local.PlanReply | None = None
         """The newest from the runs before that placed directories, without them; else the first guess."""
         self.placed_directories = 0
@@ -207,6 +227,8 @@ class Plans:
         if files:
             self.last_placed = self.last
             self.planned_files += len(files)
+            if not guess:
+                self.expected.add(plan)
             self._keep([r for r in map_rows(plan, fs.fs_name) if r.row_id not in there], guess)
         if plan.directories:
             if not (guess and self.last_directories):
@@ -274,6 +296,11 @@ class Plans:
         if history:
             self._anew, self.next_s = True, 0.0
         return LeftOsts(len(awaited), history, guess)
+
+    @property
+    def left_on_purpose(self) -> bool:
+        """All of this run is left to Lustre: as a control, or because placed runs were not faster."""
+        return any(of_text(why) in (CONTROL, NOT_FASTER) for why in self.left.counts)
 
     @property
     def waiting(self) -> Waiting:

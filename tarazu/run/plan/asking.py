@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MANY_FILES_BYTES = 1 << 20
 """Of the histories: a plan may come too late for its directories, which are asked for first."""
+LOOKED_AT = 60
+"""Runs: of the newest `RUNS` files are forecast, of all of them what they took counts (`tarazu.evidence`)."""
 ANSWER_S = 60.0
 """Longest wait for one answer of clientd; it declines by itself long before."""
 
@@ -44,6 +46,7 @@ class PlanQuestion(NamedTuple):
     place: bool
     """False: only a forecast is wanted."""
     waiting: Waiting
+    run_id: str = ""
 
     def in_parts(self, history: History) -> bool:
         """Whether directories are worth a question of their own: an MDT may be chosen, and the files take long."""
@@ -61,7 +64,7 @@ class PlanQuestion(NamedTuple):
         """The plan of what comes `from_s` after the start on; `details`: more of `PlanRequest`. Raises TarazuError."""
         paths = history.paths(self.step.fs_name, self.step.application)
         with contextlib.ExitStack() as stack:
-            files = (opened(path) for path in paths[-RUNS:])
+            files = (opened(path) for path in paths[-LOOKED_AT:])
             runs = [stack.enter_context(file).fileno() for file in files if file]
             return self._converse(runs, True, from_s=from_s, part=part, **details)
 
@@ -107,6 +110,7 @@ class PlanQuestion(NamedTuple):
             project=environment.project(os.environ),
             partition=environment.partition(os.environ),
             mdts=tuple(sorted(fs.mdts)) if choose_mdts else (),
+            run_id=self.run_id,
             stages=True,
             **details,
         )

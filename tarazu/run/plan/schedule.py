@@ -121,7 +121,7 @@ class PlanSchedule(msgspec.Struct, eq=False):
         self._watch = watch
         if not self.plans.planned_files:
             outcomes["miss"] = outcomes.pop("late", 0) + outcomes.get("miss", 0)
-        if self._tracker.predicts(outcomes):
+        if not self.plans.left_on_purpose and self._tracker.predicts(outcomes):
             self._wish = watch
             self._to_plan.set()
 

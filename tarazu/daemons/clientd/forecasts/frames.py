@@ -15,6 +15,7 @@ import msgspec
 
 from tarazu import names
 from tarazu.errors import WireError
+from tarazu.evidence.outcomes import Outcome
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
 from tarazu.malformed import MALFORMED
 from tarazu.model import DirectoryForecast, JobStep
@@ -26,6 +27,7 @@ from tarazu.wire.channel import Channel
 from tarazu.wire.messages import StepProfile
 
 MOST_TEXTS = 100
+MOST_OUTCOMES = local.MAX_DESCRIPTORS
 MOST_CHARACTERS = 500
 FILES_AT_ONCE = 1_000
 """Decoding more of them holds up clientd's other threads."""
@@ -92,6 +94,8 @@ class ForecastSummary(msgspec.Struct, frozen=True, tag="found"):
     router_profile: StepProfile | None = None
     directories: Annotated[int, msgspec.Meta(ge=0, le=MOST_DIRECTORIES)] = 0
     """Expected directories, which follow at once in several `ExpectedDirectories`."""
+    outcomes: Annotated[tuple[Outcome, ...], msgspec.Meta(max_length=MOST_OUTCOMES)] = ()
+    """What the runs before took, oldest first."""
     may_not_choose: bool = False
     """The last run was refused a choice of MDTs (EPERM): none is asked for."""
 

@@ -13,6 +13,7 @@ from functools import partial
 from tarazu.daemons.clientd.forecasts.curves import profile_of
 from tarazu.daemons.clientd.forecasts.frames import (
     FILES_AT_ONCE,
+    MOST_OUTCOMES,
     MOST_TEXTS,
     Begin,
     Choose,
@@ -24,11 +25,12 @@ from tarazu.daemons.clientd.forecasts.frames import (
     Pipe,
 )
 from tarazu.errors import TarazuError, WireError
+from tarazu.evidence.outcomes import Outcome, outcomes
 from tarazu.model import Forecast, JobStep
 from tarazu.plan.configure import configure, parents_of
 from tarazu.predict import RUNS, aipa, directories, rules
 from tarazu.predict.waves import waves
-from tarazu.trace.past import read_past
+from tarazu.trace.past import read_first_lines, read_past
 from tarazu.trace.records import KnownRun
 from tarazu.wire import local
 from tarazu.wire.messages import StepProfile
@@ -99,6 +101,9 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
     """Tell what was found; the files expected in the job's time."""
     until = time.monotonic() + job.seconds
     history, problems = read_past(pipe.descriptors, RUNS, files=job.part != local.DIRECTORIES)
+    taken: list[Outcome] = []
+    if job.part != local.DIRECTORIES and not job.in_run:
+        taken = outcomes(read_first_lines(pipe.descriptors, MOST_OUTCOMES))
     pipe.close_descriptors()
     prediction, made = NO_FILES, directories.DirectoryPrediction(())
     if job.part != local.DIRECTORIES:
@@ -134,6 +139,7 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
             curve=_line(curve),
             router_profile=router_profile,
             directories=len(expected),
+            outcomes=tuple(taken),
             may_not_choose=refused,
         )
     )
