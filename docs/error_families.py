@@ -201,7 +201,7 @@ COMMANDS = (
     Family(
         "A change is refused",
         ("Unavailable", "Refused", "TakenOtherwise", "_Changeable", "Silent"),
-        ("changes/", "daemons/changes/", "daemons/noted.py", "prepare/", "tune/", "trusted.py"),
+        ("changes/", "daemons/changes/", "daemons/noted.py", "tune/", "trusted.py"),
         "tarazu change drain --apply",
         {},
         "This node has nothing to set, somebody else has set it, the site is stopped, or a limit is reached.",

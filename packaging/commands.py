@@ -20,7 +20,7 @@ OSS = (
 )  # fmt: skip
 MAIN = (
     "doctor --role mdsd --role launch", "job show", "job explain --costs", "why", "history list", "history report",
-    "history db show", "change mdt", "change prepare", "enable",
+    "history db show", "change mdt", "enable",
 )  # fmt: skip
 MEANT = {
     "tarazu-oss": OSS,

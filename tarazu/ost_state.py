@@ -16,7 +16,7 @@ busy         only where it is shown: its server is hot, or it moves much more th
 ok           well
 
 Of several the gravest counts: what makes new files impossible before what makes them slow, what `tarazu change pool`
-and `change prepare` keep away from before what they do not. What slows most OSTs at once is no state of theirs
+keeps away from before what it does not. What slows most OSTs at once is no state of theirs
 (`common_cause`).
 """
 

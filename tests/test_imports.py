@@ -76,8 +76,8 @@ MAY_IMPORT = {
     "pfl": BASE | {"layout", "allocate", "trace", "drawing"},
     "store": BASE | {"layout", "trace", "native", "why"},
     "plan": BASE | {"layout", "store", "native", "wire"},
-    "doctor": BASE | {"wire", "stats", "allocate", "trace", "store", "prepare", "run", "native"},
-    "prepare": BASE | {"changes", "native", "layout", "wire"},
+    "doctor": BASE | {"wire", "stats", "allocate", "trace", "store", "run", "native"},
+    "mdt_defaults": BASE | {"changes", "layout"},
     "run": BASE
     | {
         "batch",
@@ -118,11 +118,11 @@ MAY_IMPORT["daemons"] = BASE | {
         "flows",
         "forwarding",
         "layout",
+        "mdt_defaults",
         "native",
         "plan",
         "pools",
         "predict",
-        "prepare",
     ),
     *("program", "stats", "store", "trace", "tune", "why", "wire"),
 }
@@ -138,10 +138,11 @@ MAY_IMPORT["cli"] = BASE | {
         "escapes",
         "forwarding",
         "layout",
+        "mdt_defaults",
         "native",
         "predict",
     ),
-    *("pfl", "prepare", "rebalance", "report", "run", "stats", "store", "trace", "tune", "why", "wire"),
+    *("pfl", "rebalance", "report", "run", "stats", "store", "trace", "tune", "why", "wire"),
 }
 MAY_IMPORT["sim"] = BASE | {
     *("allocate", "batch", "cli", "daemons", "drawing", "flows", "forwarding", "layout", "native", "predict"),

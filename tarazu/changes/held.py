@@ -29,7 +29,7 @@ class Held(msgspec.Struct, frozen=True):
     resting: bool = False
     """What is wanted is not set for a while: the site is stopped."""
     askers: tuple[str, ...] = ()
-    """Who wants it, where several may at once (two jobs in one directory): it goes with the last of them."""
+    """The job that it is for; empty: none."""
     gave: Gave | None = None
     first_s: float = 0.0
     """When it was first set; 0: not known."""

@@ -99,10 +99,6 @@ COMMANDS = {
     "change stop": ("tarazu.cli.change.stop", "make nothing new on this node; what is set stays"),
     "change drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
     "change pool": ("tarazu.cli.pool", "keep a pool of good OSTs, for programs without the library"),
-    "change prepare": (
-        "tarazu.cli.prepare",
-        "default layouts of a job's directories, for programs without the library; run it, take them back",
-    ),
     "change mdt": (
         "tarazu.cli.mdt",
         "on which MDT new subdirectories are made, where users may not choose: propose it, set it",
@@ -207,7 +203,6 @@ FORMER = {
         "config keys",
         "change drain",
         "change pool",
-        "change prepare",
         "change rebalance",
         "change routers",
         "change tune",

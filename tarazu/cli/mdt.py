@@ -35,10 +35,10 @@ from tarazu.daemons.changes import here, now
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.agents import directories as agents
 from tarazu.errors import BadInput
+from tarazu.mdt_defaults import MdtChoice, MdtDirectory, MdtTimes, choose, choose_new, times_of
 from tarazu.model import SystemView
 from tarazu.names import quoted, shown
 from tarazu.predict import RUNS
-from tarazu.prepare.mdts import MdtChoice, MdtDirectory, MdtTimes, choose, choose_new, times_of
 from tarazu.stats import client
 from tarazu.trace.creates import creates_below
 from tarazu.trace.history import History

@@ -7,11 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarazu import built
-from tarazu.config import own_path
 from tarazu.doctor.node import Finding, Node, fail, ok, warn
-from tarazu.errors import StoreError, TarazuError
-from tarazu.prepare import former
-from tarazu.prepare.askers import unwanted
+from tarazu.errors import TarazuError
 
 LIBRARIES = (
     "usr/lib*/libtarazu.so",
@@ -37,7 +34,7 @@ HELD = ("held", "stopped")
 
 
 def look(node: Node) -> Iterator[Finding]:
-    findings = [*_libraries(node), *_files(node), *_units(node), *_noted(node), *_prepared(node)]
+    findings = [*_libraries(node), *_files(node), *_units(node), *_noted(node)]
     yield from findings or [ok("left behind", "nothing")]
 
 
@@ -97,20 +94,6 @@ def _noted(node: Node) -> Iterator[Finding]:
                 continue
             what = f"{path}: nothing new is set on this node: {path.name} {by}".strip()
             yield warn(f"{daemon} {path.name}", what, "tarazu change apply, to let it set things again")
-
-
-def _prepared(node: Node) -> Iterator[Finding]:
-    """Default layouts that `tarazu change prepare` of this user set for jobs that are gone."""
-    mend = "tarazu change prepare --undo"
-    directory = own_path(node.settings.run.state_dir) / "prepared"
-    try:
-        left, notes = unwanted(directory), former.notes(directory)
-    except StoreError as error:
-        yield warn("prepare", str(error), f"check the file; then {mend}")
-        return
-    left += [s.path for path, note in notes.items() if not former.alive(path, note) for s in note.directories]
-    if left:
-        yield warn("prepare", f"jobs that ended left default layouts: {', '.join(left[:4])}", mend)
 
 
 def _running(node: Node) -> set[str]:

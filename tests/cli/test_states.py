@@ -74,7 +74,6 @@ ARGUMENTS = {
     "change stop": "",
     "change drain": "--advise",
     "change pool": "--advise",
-    "change prepare": "--advise app -- true",
     "change mdt": "--advise {mount}",
     "change rebalance": "--advise {mount}",
     "change layouts": "--history",

@@ -9,19 +9,14 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from tarazu import built, config
-from tarazu.changes.change import Change
-from tarazu.changes.held import Held
 from tarazu.daemons.changes.store import Store
 from tarazu.daemons.ossd.service import as_text
 from tarazu.doctor.examine import TOPICS, Topic, _guarded, anchor, examine
 from tarazu.doctor.node import roles_of
 from tarazu.errors import ConfigError
-from tarazu.prepare import former
-from tarazu.prepare.askers import mine
 from tarazu.stats.collector import Collector
 from tarazu.store import schema
 from tests.doctor.conftest import DATA, Tree, verdicts
@@ -242,20 +237,6 @@ def test_what_former_versions_left(tree: Tree) -> None:
     Store(rules).hold_by("tarazu change undo --all, ann")
     held = tree.look("former versions")["tarazu-ossd held"]
     assert held.verdict == "warn" and "held by tarazu change undo --all, ann" in held.found
-    state = Store(Path(tree.settings.run.state_dir) / "prepared")
-    here = Held(Change(lever="layout", target="/scratch/me/out", wanted={}), (), (), lasting=True)
-    with state.locked():
-        state.note(here.key, msgspec.structs.replace(here, askers=(mine(),)))
-    assert "prepare" not in tree.look("former versions")
-    with state.locked():
-        state.note(here.key, msgspec.structs.replace(here, askers=(mine() + "0",)))
-    note = former.Note(1, "gone", 7, "5", "ior", (former.Set("/scratch/me/old", 1, 2, "-c 4", 0.0),))
-    path = state.directory / "gone-7-abcdef.json"
-    path.write_bytes(msgspec.json.encode(note))
-    os.utime(path, (1, 1))
-    found = tree.look("former versions")["prepare"]
-    assert found.mend == "tarazu change prepare --undo"
-    assert "/scratch/me/out" in found.found and "/scratch/me/old" in found.found
     tree.write("proc/77/cmdline", "/usr/bin/python3\0/usr/bin/tarazu-ossd\0--routers\0")
     assert "tarazu-ossd state" not in tree.look("former versions")
 

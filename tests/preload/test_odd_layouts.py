@@ -30,7 +30,6 @@ from tarazu.lustre import EOF, LCME_FL_INIT, directory_default
 from tarazu.model import Component, FileName, Forecast, Layout
 from tarazu.plan.configure import configure
 from tarazu.plan.left_to_lustre import default_layout
-from tarazu.prepare.directories import UNKNOWN, template, words_of_default
 from tarazu.rebalance.files import Files, Stat
 from tarazu.report.replay import decoded
 from tarazu.store.placed import ost_bytes
@@ -102,13 +101,6 @@ def test_such_a_default_is_no_template(name: str) -> None:
             (file,) = made.files
             assert file.layout is None
             assert file.left_because == why or (file.left_because == OWN_DEFAULT and not foreign)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_such_a_default_is_not_written_in_options(name: str) -> None:
-    """`tarazu change prepare` would set it again without what the options do not say."""
-    assert words_of_default(ALL[name]) == UNKNOWN
-    assert template(ALL[name]) is None
 
 
 @pytest.mark.parametrize("name", ODD)

@@ -156,7 +156,6 @@ class Agent:
         changes: Sequence[Change],
         why: str,
         *,
-        asker: str = "",
         anew: bool = False,
         wait_s: float = LOCK_S,
     ) -> Done:
@@ -170,7 +169,7 @@ class Agent:
             decisions = self._decisions()
         vetoes = {change.key: veto for change in changes if (veto := decisions.veto(change))}
         may = [change for change in changes if change.key not in vetoes]
-        done = self.engine.make(may, why, of=lambda held: False, wait_s=wait_s, asker=asker, anew=anew)
+        done = self.engine.make(may, why, of=lambda held: False, wait_s=wait_s, anew=anew)
         waits = (
             Failure(key, f"{words_of_veto(v)}; to go on: tarazu change apply") for key, v in vetoes.items()
         )

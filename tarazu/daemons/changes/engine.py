@@ -103,14 +103,12 @@ class Engine:
         of: Callable[[Held], bool] = lambda held: True,
         wait_s: float = 0.0,
         anew: bool = False,
-        asker: str = "",
         for_good: bool = False,
         reasons: Mapping[Key, str] = MappingProxyType({}),
     ) -> Done:
         """Set targets to what is wanted, and take back other changes, those of `of` only. `why`: the reason given, for
-        some of them `reasons`. `anew`: try at once what failed, and set again what somebody else has set. `asker`:
-        one of several that may want the same target: it stays as the first wants it until all of them `leave`.
-        `for_good`: nothing rests, also while the site is stopped: its stop file, which may hang, is not read.
+        some of them `reasons`. `anew`: try at once what failed, and set again what somebody else has set. `for_good`:
+        nothing rests, also while the site is stopped: its stop file, which may hang, is not read.
 
         Raises StoreError or Unavailable when the notes cannot be opened: then nothing is set. What goes wrong with
         one target is in the answer, and keeps no other.
@@ -137,9 +135,7 @@ class Engine:
                 done = self._once_more(wishes, done, why, stopped)
             for change in goals.ranked(wishes.values(), self.order):
                 if change.lever not in self._silent:  # else in a later round
-                    done = done.and_(
-                        self._tried(change.key, change.wanted, partial(self._set, change, asker))
-                    )
+                    done = done.and_(self._tried(change.key, change.wanted, partial(self._set, change)))
             return done.and_(self._flush())
 
     def _silent_last(self, held: Sequence[Held]) -> Iterator[Held]:
@@ -165,19 +161,6 @@ class Engine:
         if anew:
             self._tries.clear()
         return self.make((), why, of=of, wait_s=wait_s, for_good=for_good)
-
-    def leave(self, gone: Callable[[str], bool], why: str, *, wait_s: float = 0.0) -> Done:
-        """Askers that are `gone` want nothing any more: what no other one wants is taken back. Raises as `make`."""
-        done = Done()
-        with self._alone(wait_s):
-            self._tries.clear()
-            for held in list(self.store.held_changes.values()):
-                kept = tuple(asker for asker in held.askers if not gone(asker))
-                if not kept:
-                    done = done.and_(self._tried(held.key, "", partial(self._restore, held, why)))
-                elif kept != held.askers:
-                    self._later(held.key, "", msgspec.structs.replace(held, askers=kept))
-            return done.and_(self._flush())
 
     def forget_theirs(self, keys: Collection[Key] | None = None, wait_s: float = 0.0) -> None:
         """What was left to somebody else may be set again; None: all of it. Raises StoreError, Unavailable."""
@@ -318,15 +301,7 @@ class Engine:
     def _event(self, what: What, change: Change | None, held: Held | None, **more: object) -> None:
         self.trail.add(event(what, self.trail.agent, change, held, **more))
 
-    def _join(self, held: Held, change: Change, asker: str) -> tuple[Held, Change]:
-        """Raises StoreError: then it is another one's to take back."""
-        if set(held.askers) - {asker}:
-            change = held.change
-        joined = msgspec.structs.replace(held, askers=tuple(dict.fromkeys((*held.askers, asker))))
-        self.store.note(held.key, joined)
-        return joined, change
-
-    def _set(self, change: Change, asker: str = "") -> Done:
+    def _set(self, change: Change) -> Done:
         lever, held, now = (
             self.levers.get(change.lever),
             self.store.held_changes.get(change.key),
@@ -337,8 +312,6 @@ class Engine:
         lever.check(change.target, change.wanted)
         if held and self._is_his(held):
             return Done()
-        if held and asker:
-            held, change = self._join(held, change, asker)
         as_wanted = held is not None and held.steps == (change.wanted,) and held.settled
         if as_wanted and now < self._look_at.get(change.key, 0.0):
             self._renew(held, change)
@@ -348,7 +321,7 @@ class Engine:
         self._look_at[change.key] = now + LOOK_S
         parts = lever.read(change.target, names_of(change, held))
         if held is None:
-            return self._begin(lever, change, parts, asker)
+            return self._begin(lever, change, parts)
         sorted_ = sort(lever, held, parts)
         done = Done()
         if sorted_.theirs:
@@ -362,14 +335,12 @@ class Engine:
             return done
         return done.and_(self._write(lever, held, change, goal, parts))
 
-    def _begin(self, lever: Lever, change: Change, parts: Sequence[Part], asker: str) -> Done:
+    def _begin(self, lever: Lever, change: Change, parts: Sequence[Part]) -> Done:
         """Of a target that is as somebody else has it."""
         now_s = self.clock()
         held = Held(
             change, tuple(parts), ({},), now_s, now_s, first_s=now_s, boot=boot_id(), lasting=lever.lasting
         )
-        if asker:
-            held = msgspec.structs.replace(held, askers=(asker,))
         goal = self._goal(lever, held, change, parts)
         if goal or not parts:  # else it is so already: held all the same, so that it is his who changes it
             lever.may_change(change.target, parts)

@@ -23,13 +23,11 @@ from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
 from tarazu.changes.outcome import Gave
 from tarazu.changes.trail import Event
-from tarazu.config import own_path
 from tarazu.daemons.changes.agent import Agent, unapproved
 from tarazu.daemons.changes.store import Approval, Decisions, Proposal, Store
 from tarazu.daemons.changes.trail import NAME as TRAIL
 from tarazu.daemons.changes.trail import read
 from tarazu.errors import BadInput, TarazuError, Unavailable
-from tarazu.units import counted
 
 UNITS = {
     "parameters": "tarazu-announcer",
@@ -37,7 +35,6 @@ UNITS = {
     "pools": "tarazu-pool",
     "mapping": "",
     "nodes": "tarazu-burstd",
-    "layouts": "",
     "directories": "",
 }
 """Module below `agents` → the unit that sets by it, if any."""
@@ -175,7 +172,6 @@ def _places(settings: config.Settings, name: str) -> tuple[str, ...]:
         "pools": (state.pool,),
         "mapping": (os.path.dirname(state.mapping),),
         "nodes": (state.burstd,),
-        "layouts": (str(own_path(f"{settings.run.state_dir}/prepared")),),
         "directories": (state.mdt,),
     }[name]
 
@@ -264,7 +260,7 @@ def _of_held(agent: str, held: Held, decisions: Decisions) -> Listed:
         before={part.name: part.value for part in held.before},
         theirs=held.theirs,
         why=change.why,
-        by=change.asked_by + (f", for {counted(len(held.askers), 'job')}" if len(held.askers) > 1 else ""),
+        by=change.asked_by,
         since_s=held.since_s,
         ends_s=held.ends_s(),
         scores=change.scores,

@@ -1,4 +1,4 @@
-"""mdsd makes one verdict on each OST: top, status, page, metrics, drain, pool, prepare, doctor say the same word."""
+"""mdsd makes one verdict on each OST: top, status, page, metrics, drain, pool, doctor say the same word."""
 
 from __future__ import annotations
 
@@ -27,15 +27,12 @@ from tarazu.daemons.page import heat
 from tarazu.daemons.page.problems import problems
 from tarazu.daemons.page.seen import SystemState, file_systems
 from tarazu.doctor import peers
-from tarazu.lustre import EOF
-from tarazu.model import Component, Layout, SystemView
-from tarazu.ost_state import AVOIDED, UNKNOWN, OstState, Verdict
+from tarazu.model import SystemView
+from tarazu.ost_state import AVOIDED, OstState, Verdict
 from tarazu.pools.choosing import choose as pool_choice
-from tarazu.prepare.choosing import Expected
-from tarazu.prepare.choosing import choose as layout_choice
 from tarazu.stats import drain, osp
 from tarazu.stats.estimate import SpeedEstimate
-from tarazu.units import GIB, MIB
+from tarazu.units import GIB
 from tarazu.wire import messages
 from tarazu.wire.messages import ViewReply
 from tarazu.wire.overview import Overview, overview
@@ -228,15 +225,6 @@ def test_a_pool_loses_what_is_avoided_and_leaves_what_is_unknown_where_it_is(vie
     assert {c.ost: c.why.partition(":")[0] for c in made.remove} == {
         i: word for i, word in EXPECTED.items() if word in AVOIDED
     }
-
-
-def test_prepare_names_none_that_is_amiss_and_says_why(view: SystemView) -> None:
-    layout = Layout((Component(0, GIB, 4 * MIB, 1), Component(GIB, EOF, 4 * MIB, 1)), composite=True)
-    for index, word in EXPECTED.items():
-        row = [view.osts[0], view.osts[index], view.osts[0]]  # the two that are well are not neighbours
-        osts = [msgspec.structs.replace(ost, index=100 + i) for i, ost in enumerate(row)]
-        why = layout_choice(layout, Expected(1, GIB), osts, "", []).why
-        assert (f"(OST 101 {word})" in why) == (word in AVOIDED | UNKNOWN), (index, why)
 
 
 def test_an_mdsd_of_before_is_judged_alike_where_it_is_read(mdsd: Mdsd, view: SystemView) -> None:

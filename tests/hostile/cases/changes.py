@@ -9,7 +9,6 @@ import msgspec
 
 from tarazu import config
 from tarazu.changes.change import Change
-from tarazu.changes.held import Held
 from tarazu.changes.trail import event
 from tarazu.daemons import ordered
 from tarazu.daemons.burstd.kept import BurstsDirectory as BurstsKept
@@ -23,27 +22,11 @@ from tarazu.daemons.noted import Noted
 from tarazu.doctor import former as doctor_former
 from tarazu.doctor.node import Node
 from tarazu.durable import boot_id
-from tarazu.prepare import askers, former
 from tarazu.tune.councils import Councils
 from tarazu.tune.observation import Direction, Observation
 from tests.hostile.cases.case import Case
 
 LEVERS = {"max_rpcs_in_flight": ("8", "16")}
-
-
-def _prepared(directory: Path) -> Path:
-    path = directory / "prepared" / "node1-7-abcdef.json"
-    path.parent.mkdir()
-    path.write_bytes(msgspec.json.encode(former.Note(1, "node1", 7, "5", "ior")))
-    return path
-
-
-def _layouts(directory: Path) -> Path:
-    store = Store(directory / "prepared")
-    held = Held(Change(lever="layout", target="/scratch/me/out", wanted={"": "-c 4"}), (), (), lasting=True)
-    with store.locked():
-        store.note(held.key, msgspec.structs.replace(held, askers=(askers.mine(),)))
-    return store.directory / "changes.json"
 
 
 def _trail(directory: Path) -> Path:
@@ -148,18 +131,6 @@ CASES = (
         lambda p: Store(p.parent).why_held,
     ),
     Case("who holds a daemon, looked at", ("tarazu.doctor.former:_noted",), _router_s, _looked_at),
-    Case(
-        "prepared directories",
-        ("tarazu.prepare.former:notes",),
-        _prepared,
-        lambda p: former.notes(p.parent),
-    ),
-    Case(
-        "default layouts that are set",
-        ("tarazu.prepare.askers:unwanted",),
-        _layouts,
-        lambda p: askers.unwanted(p.parent),
-    ),
     Case(
         "knowledge",
         (

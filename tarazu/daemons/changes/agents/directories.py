@@ -18,7 +18,7 @@ from tarazu.daemons.changes.store import Store
 from tarazu.errors import Unavailable
 from tarazu.layout import lmv
 from tarazu.layout.lmv import DefaultLmv
-from tarazu.prepare.mdts import IDLE_S, UNEVEN, MdtChoice, MdtDirectory, MdtTimes
+from tarazu.mdt_defaults import IDLE_S, UNEVEN, MdtChoice, MdtDirectory, MdtTimes
 from tarazu.store import stop
 
 NAME, COMMAND = "directories", "tarazu change mdt"

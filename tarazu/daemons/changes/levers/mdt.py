@@ -13,7 +13,8 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 
 from tarazu.changes.change import Part
@@ -22,7 +23,6 @@ from tarazu.changes.lever import Lever
 from tarazu.errors import BadInput, LayoutError, Unavailable
 from tarazu.layout import lmv
 from tarazu.lustre import own_default_lmv
-from tarazu.prepare.directories import below
 from tarazu.program import Program
 
 log = logging.getLogger("tarazu.mdt")
@@ -253,3 +253,20 @@ def _check_path(target: str) -> None:
     """Raises BadInput."""
     if not target.startswith("/") or os.path.normpath(target) != target or target == "/":
         raise BadInput("directory", "an absolute path without . and ..", target)
+
+
+def below(path: str, since_s: float) -> Iterator[str]:
+    """Directories that were made or changed below since (Unix time); what is older cannot have got a copy."""
+    # It may have been a clock that was ahead.
+    oldest_s = since_s - 1 if since_s <= time.time() else 0.0
+    todo = [path]
+    while todo:
+        try:
+            with os.scandir(todo.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+                        if entry.stat(follow_symlinks=False).st_ctime >= oldest_s:
+                            yield entry.path
+        except OSError:
+            continue  # gone meanwhile, or another user's

@@ -6,7 +6,6 @@ from ..case import Case
 from .client import ClientCase, ClientPairCase
 from .drain import DrainCase
 from .files import FilesCase
-from .layout import LayoutCase
 from .mapping import MappingCase
 from .mdt import MdtCase, MkdirCase
 from .nodes import NodesCase
@@ -21,7 +20,6 @@ CASES: dict[str, type[Case]] = {
         ClientPairCase,
         DrainCase,
         FilesCase,
-        LayoutCase,
         MappingCase,
         MdtCase,
         MkdirCase,

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tarazu.changes.change import Change
 from tarazu.changes.goals import refusal
 from tarazu.layout.lmv import DefaultLmv
-from tarazu.model import Mdt
-from tarazu.prepare.mdts import (
+from tarazu.mdt_defaults import (
     LEAST_GAIN,
     SPREAD,
     MdtChoice,
@@ -22,6 +21,7 @@ from tarazu.prepare.mdts import (
     lustre_shares,
     times_of,
 )
+from tarazu.model import Mdt
 
 ROUND_ROBIN = DefaultLmv(max_inherit_rr=1)
 

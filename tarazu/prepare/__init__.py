@@ -1,1 +1,0 @@
-"""Default layouts of a job's output directories, for programs that escape the library: chosen, set, taken back."""
