@@ -68,7 +68,7 @@ def purged(names: Sequence[str], has_library: bool, units: Sequence[Path]) -> st
     if has_library:
         lines.append("rm -rf /dev/shm/tarazu-*")
     if names:
-        lines.append("rm -rf /etc/tarazu /var/lib/tarazu /var/lib/tarazu-drain /var/log/tarazu")
+        lines.append("rm -rf /etc/tarazu /var/lib/tarazu /var/log/tarazu")
     lines += [
         f"if getent passwd {name} >/dev/null && command -v userdel >/dev/null; then userdel {name} || :; fi"
         for name in names

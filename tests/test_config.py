@@ -1,7 +1,6 @@
 """Settings: one declaration; every mistake is named with its file, line and key."""
 
 import dataclasses
-import logging
 import os
 import pickle
 import re
@@ -83,24 +82,6 @@ def test_uid_and_host_stand_for_the_same_in_every_directory_of_a_user(tmp_path: 
     run = config.load(write(tmp_path, text), {}).run
     known = {name: str(config.own_path(getattr(run, name))) for name in paths}
     assert known == {name: f"/x/{name}-{os.getuid()}-{os.uname().nodename}" for name in paths}
-
-
-def test_a_setting_of_an_earlier_version_is_passed_over_with_a_line(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """After an upgrade no daemon of the site started, and `tarazu run` did nothing, for a number without effect."""
-    path = write(tmp_path, "[allocate]\ntime = 1.0\nfill_budget = 0.4\n[tune]\nlearner = 'ucb'\n")
-    with caplog.at_level(logging.INFO):
-        assert config.load(path, {}).allocate.fill_budget == 0.4
-    assert [record.getMessage().partition("tarazu.toml")[2] for record in caplog.records] == [
-        ":2: [allocate] time: no longer a setting: it has no effect",
-        ":5: [tune] learner: no longer a setting: there is one; those to compare with are the simulator's",
-    ]
-    assert not any(
-        name in config.SECTIONS[section].__dataclass_fields__
-        for section, names in config.FORMER.items()
-        for name in names
-    )
 
 
 def test_a_variable_is_named_in_its_error() -> None:

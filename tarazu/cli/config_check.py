@@ -23,7 +23,7 @@ def check(file: str | None, in_force: str | None, *, as_json: bool) -> int:
     wrong = problems(examined)
     now = _settings_in_force(in_force) if file else config.Settings()
     changes = {} if now is None else _changes(now, examined.settings)
-    notes = [*examined.former, *_unknown_variables()]
+    notes = list(_unknown_variables())
     if as_json:
         told = [{"where": p.where, "expected": p.expected, "found": p.found} for p in wrong]
         print_json({"problems": told, "notes": notes, "changes": changes})

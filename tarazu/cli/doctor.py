@@ -74,7 +74,6 @@ def node_of(file: str | None, root: Path | None = None, roles: list[str] | None 
         system,
         files=tuple(paths),
         mistakes=tuple(problems(examined)),
-        former=tuple(examined.former),
         systemctl="" if root else "systemctl",
         status=lambda: status_of(examined.settings),
     )

@@ -6,7 +6,6 @@ Precedence: environment (`TARAZU_<SECTION>_<NAME>`), file, default.
 
 from tarazu.config.check import listening
 from tarazu.config.files import DEFAULT_FILE, own_path, root
-from tarazu.config.former import FORMER
 from tarazu.config.reading import Examined, changed, examine, load, override, read_at, reloaded
 from tarazu.config.sections import (
     READ_EACH_STEP,
@@ -36,7 +35,6 @@ from tarazu.config.text import commented, shown_default, table, toml, without_pa
 
 __all__ = [
     "DEFAULT_FILE",
-    "FORMER",
     "READ_EACH_STEP",
     "RELOADED",
     "SECTIONS",

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar
 from tarazu.config import files
 from tarazu.config.check import Item, items
 from tarazu.config.files import ConfigFile
-from tarazu.config.former import FORMER
 from tarazu.config.sections import READ_EACH_STEP, RELOADED, SECTIONS, Settings
 from tarazu.errors import ConfigError
 from tarazu.names import near
@@ -28,8 +27,6 @@ class Examined(NamedTuple):
     """With the defaults of what is wrong."""
     problems: list[ConfigError]
     """Each mistake, in the order of the files, then of the environment."""
-    former: list[str]
-    """Where settings of an earlier version stand, which are passed over."""
     origins: dict[str, str]
     """`mdsd.requests` → where its value comes from; none for a default."""
 
@@ -50,11 +47,6 @@ def load(path: str | os.PathLike[str] | None = None, environ: Mapping[str, str] 
     examined = examine(path, environ)
     if examined.problems:
         raise examined.problems[0]
-    if examined.former:
-        import logging  # takes its time, and mostly there is nothing to say
-
-    for where in examined.former:
-        logging.getLogger("tarazu.config").info("%s", where)
     return examined.settings
 
 
@@ -73,7 +65,7 @@ def examine(path: str | os.PathLike[str] | None = None, environ: Mapping[str, st
         except ConfigError as error:
             reader.problems.append(error)
     reader.environment(environ)
-    examined = Examined(reader.settings(), reader.problems, reader.former, reader.origins)
+    examined = Examined(reader.settings(), reader.problems, reader.origins)
     pair = (examined.settings.mdsd.replication, *vars(examined.settings.standby).values())
     if any(pair) and not all(pair):
         expected = "mdsd.replication, standby.statistics and standby.requests, or none of them"
@@ -87,7 +79,6 @@ class _SettingsReader:
 
     def __init__(self) -> None:
         self.problems: list[ConfigError] = []
-        self.former: list[str] = []
         self.origins: dict[str, str] = {}
         self._values: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
         self._items = {section: items(cls) for section, cls in SECTIONS.items()}
@@ -111,9 +102,7 @@ class _SettingsReader:
     def _table(self, file: ConfigFile, section: str, table: Mapping[str, Any]) -> None:
         for name, value in table.items():
             where = f"{file.place_of(section, name)}: [{section}] {name}"
-            if why := FORMER.get(section, {}).get(name):
-                self.former.append(f"{where}: no longer a setting: {why}")
-            elif name not in self._items[section]:
+            if name not in self._items[section]:
                 self.problems.append(ConfigError(where, _expected(section, name, self._items), name))
             else:
                 self._take(section, name, value, where)

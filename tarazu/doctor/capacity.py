@@ -114,15 +114,9 @@ def _database(location: str) -> Iterator[Finding]:
             f"{path} is not an interaction database",
             "set clientd.database to another file",
         )
-    elif version > schema.VERSION:
+    elif owner and version != schema.VERSION:
         text = f"{path} has schema {version}; this tarazu knows {schema.VERSION}"
-        yield fail("clientd.database", text, "upgrade tarazu, or set clientd.database to another file")
-    elif owner and version < schema.VERSION:
-        yield warn(
-            "clientd.database",
-            f"{path} has schema {version}",
-            f"clientd updates it to {schema.VERSION} when it starts",
-        )
+        yield fail("clientd.database", text, "set clientd.database to another file")
     else:
         yield ok("clientd.database", f"{path}, schema {version}")
 

@@ -11,8 +11,8 @@ from tarazu.doctor import (
     allocator,
     capacity,
     directories,
-    former,
     key_files,
+    left_behind,
     lustre,
     peers,
     preload,
@@ -42,7 +42,7 @@ TOPICS = (
     Topic("directories", directories.look, frozenset({"launch", "client"})),
     Topic("stop file", settings.look_at_stop_file),
     Topic("space and limits", capacity.look),
-    Topic("former versions", former.look),
+    Topic("left behind", left_behind.look),
 )
 
 

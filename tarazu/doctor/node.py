@@ -83,7 +83,6 @@ class Node:
     files: tuple[Path, ...] = ()
     """Of the settings."""
     mistakes: tuple[ConfigError, ...] = ()
-    former: tuple[str, ...] = ()
     systemctl: str = "systemctl"
     """Asked only of this machine; empty: not at all."""
     status: Callable[[], Mapping[str, Any]] = dict

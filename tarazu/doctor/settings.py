@@ -22,9 +22,6 @@ def look(node: Node) -> Iterator[Finding]:
         )
     if "launch" in node.roles:
         yield from _of_clientd(node)
-    for where in node.former:
-        place, _, why = where.partition(": no longer a setting: ")
-        yield warn(place, f"no longer a setting: {why}", "remove the line")
     for file in node.files:
         yield from _of_file(file)
     for directory in {file.parent / MORE for file in node.files if file.parent.name != MORE}:

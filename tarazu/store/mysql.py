@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from tarazu.errors import StoreError
 from tarazu.store.connection import BrokenOff, Lost
-from tarazu.store.schema import MYSQL, TABLES, VERSION, migration, statements
+from tarazu.store.schema import MYSQL, TABLES, VERSION, statements
 
 CONNECT_S = 10
 ANSWER_S = 60
@@ -261,14 +261,14 @@ def _unix_socket(path: str) -> socket.socket:
 
 
 def _prepare(connection: MysqlConnection) -> None:
-    """Create the tables in an empty database, or bring older ones up to this version; refuse a newer one.
+    """Create the tables in an empty database; refuse one of another version.
 
     The version is written last. What a server that went away has left half done is taken up by whoever opens it next.
     """
     if (version := _version(connection)) != VERSION:
         with connection.alone():
-            version = _version(connection)
-            connection.change(statements(MYSQL) if version is None else migration(MYSQL, version))
+            if _version(connection) is None:
+                connection.change(statements(MYSQL))
         version = _version(connection)
     if version != VERSION:
         raise StoreError(connection.where, f"schema version {VERSION}", version)

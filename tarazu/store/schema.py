@@ -169,44 +169,6 @@ _STATEMENTS = (
     f"INSERT INTO tarazu_schema (version, last_file_id) VALUES ({VERSION}, 0)",
 )
 
-_MIGRATE = {
-    1: (
-        "ALTER TABLE plans ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0",
-        "CREATE INDEX plans_by_user ON plans (uid, id, bytes)",
-        _PLAN_LAYOUTS,
-        "CREATE INDEX plans_by_layout ON plan_layouts (layout_id)",
-        "INSERT INTO plan_layouts (plan_id, layout_id) "
-        "SELECT DISTINCT plan_id, layout_id FROM files WHERE layout_id IS NOT NULL",
-        "UPDATE plans SET bytes = 4096 + 1024 * (SELECT COUNT(*) FROM files WHERE files.plan_id = plans.id)",
-        "DROP INDEX files_by_loose{on_files}",
-        "UPDATE tarazu_schema SET version = 2",
-    ),
-    2: (
-        "ALTER TABLE files ADD COLUMN left_because {short} NOT NULL DEFAULT ''",
-        "UPDATE tarazu_schema SET version = 3",
-    ),
-    3: (_WRITES, "UPDATE tarazu_schema SET version = 4"),
-    4: (
-        "ALTER TABLE plans ADD COLUMN mdt_cost DOUBLE PRECISION NOT NULL DEFAULT 0",
-        "ALTER TABLE plans ADD COLUMN mdt_cost_bound DOUBLE PRECISION NOT NULL DEFAULT 0",
-        "ALTER TABLE plans ADD COLUMN mdt_reason {short} NOT NULL DEFAULT ''",
-        _DIRECTORIES,
-        *_DIRECTORY_INDEXES,
-        "UPDATE tarazu_schema SET version = 5",
-    ),
-}
-"""Version → what makes it the next one."""
-
-
-def migration(dialect: SqlDialect, version: int) -> tuple[str, ...]:
-    """What brings a database of `version` to VERSION; nothing for one that is there or unknown."""
-    changes: list[str] = []
-    while version in _MIGRATE:
-        on_files = " ON files" if dialect is MYSQL else ""
-        changes += [s.format(**dialect._asdict(), on_files=on_files) for s in _MIGRATE[version]]
-        version += 1
-    return tuple(changes)
-
 
 def statements(dialect: SqlDialect) -> tuple[str, ...]:
     """DDL, in order; the version comes last. A component's end is −1 for EOF: 2⁶⁴−1 is no signed integer."""

@@ -15,7 +15,7 @@ from typing import Any
 from tarazu import locks
 from tarazu.errors import StoreError
 from tarazu.store.connection import Damaged
-from tarazu.store.schema import APPLICATION_ID, SQLITE, VERSION, migration, statements
+from tarazu.store.schema import APPLICATION_ID, SQLITE, VERSION, statements
 
 _MAGIC = b"SQLite format 3\0"
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError, OverflowError)
@@ -225,26 +225,9 @@ def _prepare(connection: SqliteConnection) -> None:
             raise
     if connection.query("PRAGMA application_id")[0][0] != APPLICATION_ID:
         raise StoreError(where, "an interaction database of tarazu", "another program's database")
-    if connection.query("PRAGMA user_version")[0][0] < VERSION:
-        _migrate(connection)
     version = connection.query("PRAGMA user_version")[0][0]
     if version != VERSION:
         raise StoreError(where, f"schema version {VERSION}", version)
-
-
-def _migrate(connection: SqliteConnection) -> None:
-    """Bring an older database up to this version, wholly or not at all."""
-    connection.begin()
-    try:
-        version = connection.query("PRAGMA user_version")[0][0]
-        for statement in migration(SQLITE, version):
-            connection.execute(statement)
-        if version < VERSION and migration(SQLITE, version):
-            connection.query(f"PRAGMA user_version = {VERSION}")
-        connection.commit()
-    except BaseException:
-        connection.rollback()
-        raise
 
 
 def _tables(connection: SqliteConnection) -> int:

@@ -1,6 +1,6 @@
 """The file of one run: a JSON header (everything but the files) in the first line, then the CSV of the files.
 
-Version 2 keeps each distinct layout once, in the header; version 1 wrote it into every row and is still read.
+Each distinct layout stands once, in the header.
 A file is written by its user: it is read up to a limit, whatever it is, without blocking.
 """
 
@@ -39,8 +39,7 @@ class Header(NamedTuple):
     """How many follow."""
     fields: dict[str, Any]
     """Of the RunRecord, but its files."""
-    layouts: tuple[bytes, ...] | None
-    """None in version 1, where the rows hold them."""
+    layouts: tuple[bytes, ...]
     directories: str = ""
     """As CSV (`tarazu.trace.directories`)."""
 
@@ -132,8 +131,8 @@ def read_header(file: TextIO, where: str) -> Header:
     if not isinstance(fields, dict) or fields.pop("format", None) != FORMAT:
         raise TraceError(place, f'a JSON header with "format": "{FORMAT}"', line[:60])
     version = fields.pop("version", None)
-    if version not in (1, VERSION):
-        raise TraceError(place, f"run format version {VERSION} or 1", version)
+    if version != VERSION:
+        raise TraceError(place, f"run format version {VERSION}", version)
     count = fields.pop("files", None)
     if not isinstance(count, int):
         raise TraceError(place, "the number of files", count)
@@ -141,8 +140,6 @@ def read_header(file: TextIO, where: str) -> Header:
     of_directories = fields.pop("directories", "")
     if not isinstance(of_directories, str):
         raise TraceError(place, "directories as CSV", type(of_directories).__name__)
-    if version == 1:
-        return Header(count, fields, None)
     try:
         return Header(count, fields, tuple(map(bytes.fromhex, layouts)), of_directories)
     except (TypeError, ValueError) as error:

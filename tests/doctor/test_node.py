@@ -203,8 +203,8 @@ def test_settings_with_mistakes_and_files_that_others_change_or_nobody_reads(tre
     file.chmod(0o644)
     assert verdicts(tree.look("settings", files=(file,))) == {"settings": "ok"}
     wrong = ConfigError(f"{file}:3", "a number", "x")
-    found = tree.look("settings", files=(file,), mistakes=(wrong,), former=(f"{file}:9: [a] b",))
-    assert verdicts(found) == {f"{file}:3": "fail", f"{file}:9: [a] b": "warn"}
+    found = tree.look("settings", files=(file,), mistakes=(wrong,))
+    assert verdicts(found) == {f"{file}:3": "fail"}
     for mode in (0o666, 0o640):
         file.chmod(mode)
         assert tree.look("settings", files=(file,))[str(file)].verdict == "fail"
@@ -219,10 +219,10 @@ def test_a_missing_pfl_file_is_named_where_clientd_would_not_start(tree: Tree) -
     assert "layout.pfl_file" not in tree.look("settings", "oss")
 
 
-def test_what_former_versions_left(tree: Tree) -> None:
-    assert verdicts(tree.look("former versions")) == {"left behind": "ok"}
+def test_what_is_left_behind(tree: Tree) -> None:
+    assert verdicts(tree.look("left behind")) == {"left behind": "ok"}
     library = tree.write("usr/lib64/libtarazu.so", "old")
-    assert tree.look("former versions")["libtarazu.so"].verdict == "fail"
+    assert tree.look("left behind")["libtarazu.so"].verdict == "fail"
     library.write_bytes(built.library_path("libtarazu.so").read_bytes())
     tree.write("usr/lib/systemd/system/tarazu-ossd.service", UNIT)
     tree.write("etc/systemd/system/tarazu-ossd.service", "[Service]\n")
@@ -230,15 +230,15 @@ def test_what_former_versions_left(tree: Tree) -> None:
     rules = Path(tree.settings.state.routers)
     rules.mkdir()
     (rules / "changes.json").touch()
-    found = tree.look("former versions")
+    found = tree.look("left behind")
     assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "tarazu-ossd state": "warn"}
     assert found["tarazu-ossd state"].mend == "tarazu change list; tarazu change undo --all"
     (rules / "changes.json").unlink()
     Store(rules).hold_by("tarazu change undo --all, ann")
-    held = tree.look("former versions")["tarazu-ossd held"]
+    held = tree.look("left behind")["tarazu-ossd held"]
     assert held.verdict == "warn" and "held by tarazu change undo --all, ann" in held.found
     tree.write("proc/77/cmdline", "/usr/bin/python3\0/usr/bin/tarazu-ossd\0--routers\0")
-    assert "tarazu-ossd state" not in tree.look("former versions")
+    assert "tarazu-ossd state" not in tree.look("left behind")
 
 
 def test_a_ledger_that_was_damaged_and_databases_that_are_none(tree: Tree) -> None:
@@ -253,7 +253,7 @@ def test_a_ledger_that_was_damaged_and_databases_that_are_none(tree: Tree) -> No
     for owner, version, verdict in (
         (schema.APPLICATION_ID, schema.VERSION, "ok"),
         (schema.APPLICATION_ID, schema.VERSION + 1, "fail"),
-        (schema.APPLICATION_ID, schema.VERSION - 1, "warn"),
+        (schema.APPLICATION_ID, schema.VERSION - 1, "fail"),
         (4711, 1, "fail"),
     ):
         path.unlink()

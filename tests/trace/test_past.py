@@ -20,8 +20,7 @@ from tarazu.native import decode_lov, without_identity
 from tarazu.trace import runfile
 from tarazu.trace.past import HistoryLimits, read_past
 from tarazu.trace.records import FileRecord, PastRun, RunRecord
-from tarazu.trace.runfile import encode_run, read_run
-from tarazu.trace.table import to_csv
+from tarazu.trace.runfile import encode_run
 from tests.trace.conftest import decoded
 
 
@@ -204,16 +203,6 @@ def test_steps_that_cannot_be_leave_the_run_out(opened: Opened, change: tuple[st
     opened.add(text.replace(*change).encode())
     found, problems = read_past(opened.descriptors, 1)
     assert found == [] and "the header of a run" in problems[0]
-
-
-def test_runs_of_version_1_are_read(opened: Opened, tmp_path: Path) -> None:
-    whole = run(3, layout=b"\xd0\x0b")
-    header = encode_run(msgspec.structs.replace(whole, files=())).decode().splitlines()[0]
-    header = header.replace('"version": 2', '"version": 1').replace(', "layouts": []', "")
-    header = header.replace('"files": 0', '"files": 3')
-    path = opened.add((header + "\n" + to_csv(whole.files)).encode())
-    assert "d00b" in path.read_text() and read_run(path) == whole
-    assert len(read_past(opened.descriptors, 1)[0][0].files) == 3
 
 
 def lov(first_id: int, osts: tuple[int, ...]) -> bytes:

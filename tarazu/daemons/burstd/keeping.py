@@ -20,7 +20,6 @@ from tarazu.batch.slurm import Slurm, View
 from tarazu.changes.change import Change
 from tarazu.changes.held import Held
 from tarazu.changes.trail import event
-from tarazu.daemons.burstd import former
 from tarazu.daemons.burstd.wishes import (
     GONE_S,
     has_started,
@@ -78,7 +77,8 @@ class Keeping:
         self._lever: NodesLever = self.agent.engine.levers[NodesLever.name]  # type: ignore[assignment]
         self._fresh: tuple[Held, ...] = ()
         """Added since the notes were read last."""
-        former.take_over(self.agent.store)
+        with self.agent.store.locked():
+            pass
 
     @property
     def all(self) -> list[Held]:

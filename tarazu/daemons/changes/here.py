@@ -121,18 +121,18 @@ def agents_of(settings: config.Settings) -> list[NodeAgent]:
     """Those that are here, whether they can be made or not."""
     found = []
     for name, unit in UNITS.items():
-        directory, *former = _places(settings, name)
+        directory = _place(settings, name)
         try:
-            statuses = [status for place in (directory, *former) if (status := _status(place))]
+            status = _status(directory)
         except OSError as error:
             # An ordinary user may not even look where another one's directory is.
             is_others = isinstance(error, PermissionError) and os.geteuid() != 0
             why = f"{directory}: {error.strerror}"
             found.append(NodeAgent(name, unit, Store(directory), None, why, is_others))
             continue
-        if not statuses:
+        if status is None:
             continue
-        owner = statuses[0].st_uid
+        owner = status.st_uid
         if os.geteuid() not in (0, owner):
             readers = "root" if owner == 0 else f"{_user(owner)} and root"
             why = f"{directory}: only {readers} may read it"
@@ -163,16 +163,16 @@ def _made(settings: config.Settings, name: str) -> Agent:
     return agent
 
 
-def _places(settings: config.Settings, name: str) -> tuple[str, ...]:
-    """An agent's directory, and others whose notes of an earlier version it takes over."""
+def _place(settings: config.Settings, name: str) -> str:
+    """An agent's directory."""
     state = settings.state
     return {
-        "parameters": (state.announcer, f"{state.directory}/tarazu-drain"),
-        "routers": (state.routers,),
-        "pools": (state.pool,),
-        "mapping": (os.path.dirname(state.mapping),),
-        "nodes": (state.burstd,),
-        "directories": (state.mdt,),
+        "parameters": state.announcer,
+        "routers": state.routers,
+        "pools": state.pool,
+        "mapping": os.path.dirname(state.mapping),
+        "nodes": state.burstd,
+        "directories": state.mdt,
     }[name]
 
 

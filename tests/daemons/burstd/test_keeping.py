@@ -11,17 +11,11 @@ from tarazu import config, durable
 from tarazu.batch.jobs import Waiting
 from tarazu.batch.nodes import Partition
 from tarazu.batch.slurm import Slurm, View
-from tarazu.daemons.burstd import former, keeping
+from tarazu.daemons.burstd import keeping
 from tarazu.daemons.burstd.keeping import Keeping
 from tarazu.errors import BadInput, StoreError
 
 NAME = 'io\n"é#7'
-PINS = (
-    b'{"tarazu":"pins","v":1}\n'
-    b'{"at_s":100.0,"user":"ann","name":"io","nodes":"n[1-4]","job":"8"}\n'
-    b'{"at_s":100.0,"user":"ann","name":"io","nodes":"n[5-8]","job":"9","started":true}\n'
-    b'{"at_s":100.0,"user":"bob","name":"io","nodes":"","prefer":"tz0|tz1","job":"10"}\n'
-)
 
 
 class Queue(Slurm):
@@ -244,18 +238,3 @@ def test_only_jobs_that_say_nothing_of_nodes_get_a_preference(tmp_path: Path) ->
     found = one.tend(view(*jobs), 30.0, now_s=time.time(), all_of="the mode is observe")
     assert [(each.outcome, each.wish) for each in found] == [("taken back", "tz0|tz1")]
     assert slurm.jobs["8"] == "Prefer=(null)"
-
-
-def test_what_a_version_before_asked_for_is_still_taken_back(tmp_path: Path) -> None:
-    """What a crash left of its last line was not asked for yet."""
-    directory = tmp_path / "tarazu-burstd"
-    directory.mkdir(0o700)
-    (directory / "pins.jsonl").write_bytes(PINS + b'{"at_s":1')
-    slurm = Queue(_8="ReqNodeList=n[1-4]", _9="ReqNodeList=n[5-8]", _10="Prefer=tz0|tz1")
-    one = kept(tmp_path, slurm)
-    assert not (directory / "pins.jsonl").exists() and one.waited_for
-    queue = [waiting(), waiting(id="9", asked="n[5-8]", state="RUNNING"), waiting(id="10", asked="")]
-    found = one.tend(view(*queue), 30.0, now_s=110.0, all_of="undo")
-    assert sorted(each.wish for each in found) == ["n[1-4]", "tz0|tz1"]
-    assert sorted(slurm.updated) == ["10", "8"] and len(one.all) == 1
-    assert former.read(directory / "pins.jsonl") == ()

@@ -21,7 +21,6 @@ from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.here import NodeAgent
 from tarazu.daemons.changes.here import listed as listed_here
 from tarazu.daemons.changes.trail import read
-from tarazu.durable import boot_id
 from tarazu.errors import Unavailable
 from tarazu.model import Ost
 from tarazu.sim.testbed import lctl as stand_in
@@ -243,44 +242,6 @@ def test_a_node_on_which_all_was_taken_back_drains_nothing_and_says_how_to_go_on
     list(by_hand.stop(server.settings, "ann"))
     with pytest.raises(Unavailable, match="stopped by tarazu change stop"):
         server.apply(ost(10))
-
-
-def former(directory: Path, boot: str = "", **levers: Any) -> Path:
-    """As a former version notes: parameter, what was there; the inode of its directory."""
-    directory.mkdir(parents=True, mode=0o700)
-    path = directory / "levers.json"
-    path.write_text(json.dumps({"format": 1, "boot": boot or boot_id(), "levers": levers}))
-    return path
-
-
-def note(parameter: str, place: Path, value: str, *steps: str) -> dict[str, Any]:
-    before = {"parameters": [[parameter, value, str(place.parent.stat().st_ino)]]}
-    return {"before": before, "steps": steps, "left_to": ""}
-
-
-def test_what_a_former_version_drained_and_set_is_undone_after_an_upgrade(server: Server) -> None:
-    llite = server.place / "llite/lustre-ffff88810f466800/max_read_ahead_mb"
-    llite.parent.mkdir(parents=True)
-    llite.write_text("64\n")
-    server.lctl(OSP, "0")
-    name = "llite.lustre-ffff88810f466800.max_read_ahead_mb"
-    notes = (
-        former(server.root / "state/tarazu-drain", **{OSP: note(OSP, server.path(OSP), "20000", "0")}),
-        former(server.root / "state/tarazu-announcer", max_read_ahead_mb=note(name, llite, "256", "", "64")),
-    )
-    assert server.agent().store.exists
-    server.agent().engine.take_back("left by a former run", of=learns)
-    assert (llite.read_text(), server.now()[OSP]) == ("256\n", "0")
-    assert not any(path.exists() for path in notes), "taken over once"
-    assert server.undo().restored and server.now()[OSP] == "20000"
-
-
-def test_what_a_former_version_noted_in_an_earlier_boot_restores_nothing(server: Server) -> None:
-    path = former(
-        server.root / "state/tarazu-drain", "another", **{ZERO: note(ZERO, server.path(ZERO), "0", "1")}
-    )
-    server.lctl(ZERO, "1")
-    assert not server.undo().restored and server.now()[ZERO] == "1" and not path.exists()
 
 
 def test_what_is_not_one_of_the_parameters_is_never_read_or_set(server: Server) -> None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import os
 import shlex
 import subprocess
 from collections.abc import Sequence
 
-import msgspec
 import pytest
 
-from tarazu.daemons.changes.agents.pools import FORMER
 from tarazu.daemons.changes.lctl_pool import LctlPool
-from tarazu.pools.choosing import HOUR_S, Memory
+from tarazu.pools.choosing import HOUR_S
 
 from .case import Late, Site, system
 
@@ -139,42 +135,3 @@ def test_undo_of_the_sites_pool_keeps_what_others_did_and_does_not_empty_it(site
         assert site.members() == [3, 4], "a pool without OSTs limits nothing"
     finally:
         site.bed.mds.destroy_pool("mine")
-
-
-def former(existed: bool, before: list[int], members: list[int], theirs: dict[str, str]) -> dict[str, object]:
-    """As an earlier version noted it."""
-    return {
-        "format": 1,
-        "pools": {
-            "lustre.good": {
-                "existed": existed, "before": before, "members": members, "becoming": members,
-                "theirs": theirs, "memory": {"3": msgspec.to_builtins(Memory(1.0, 2.0, 3.0, (4.0,)))},
-                "candidates": list(range(8)),
-            }
-        },
-    }  # fmt: skip
-
-
-def test_what_a_version_before_noted_is_kept_and_undone(site: Site) -> None:
-    directory = site.notes.parent
-    for existed, before, theirs, expected in (
-        (True, [1, 2, 3], {}, [1, 2, 3]),
-        (True, [1, 2, 3], {"2": "out"}, [1, 3]),
-        (False, [], {}, None),
-        (False, [], {"7": "in"}, list(range(8))),
-    ):
-        members = [1, 2] if existed else [0, 1, 2]
-        site.bed.mds.add_pool(
-            "good", [*(i for i in members if theirs.get(str(i)) != "out"), *map(int, {"7"} & {*theirs})]
-        )
-        directory.mkdir(exist_ok=True, mode=0o700)
-        (directory / FORMER).write_text(json.dumps(former(existed, before, members, theirs)))
-        (directory / FORMER).chmod(0o600)
-        _look, done = site.keeper().round(system(**{f"_{i}": "excluded" for i in range(3, 8)}))
-        assert not (done.failed or done.left) and not (directory / FORMER).exists()
-        site.keeper().undo()
-        assert site.members() == expected and not site.notes.exists()
-        site.keeper().agent.store.hold(False)
-        if "good" in site.bed.pools:
-            site.bed.mds.destroy_pool("good")
-        logging.info("%s", site.trail()[-1])

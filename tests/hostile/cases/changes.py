@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-
-import msgspec
 
 from tarazu import config
 from tarazu.changes.change import Change
+from tarazu.changes.held import Held
 from tarazu.changes.trail import event
 from tarazu.daemons import ordered
 from tarazu.daemons.burstd.kept import BurstsDirectory as BurstsKept
 from tarazu.daemons.changes import trail
-from tarazu.daemons.changes.agents import former as former_levers
-from tarazu.daemons.changes.agents import pools
 from tarazu.daemons.changes.store import Store
 from tarazu.daemons.council import here as council_here
 from tarazu.daemons.council.kept import CouncilDirectory as CouncilKept
-from tarazu.daemons.noted import Noted
-from tarazu.doctor import former as doctor_former
+from tarazu.doctor import left_behind
 from tarazu.doctor.node import Node
-from tarazu.durable import boot_id
 from tarazu.tune.councils import Councils
 from tarazu.tune.observation import Direction, Observation
 from tests.hostile.cases.case import Case
 
 LEVERS = {"max_rpcs_in_flight": ("8", "16")}
+
+
+def _changes(directory: Path) -> Path:
+    store = Store(directory)
+    held = Held(Change(lever="nodes", target="ann", wanted={"": "n[1-4]"}), (), (), lasting=True)
+    with store.locked():
+        store.note(held.key, held)
+    return store.directory / "changes.json"
 
 
 def _trail(directory: Path) -> Path:
@@ -81,43 +83,13 @@ def _ordered(directory: Path) -> Path:
     return directory / "mode"
 
 
-def _pool(directory: Path) -> Path:
-    path, note = directory / pools.FORMER, pools.Note(True, (0, 1), (0,), (0,), {5: "in"})
-    path.write_bytes(msgspec.json.encode(pools.Former(1, {"scratch.good": note})))
-    path.chmod(0o600)
-    return path
-
-
-def _levers(directory: Path) -> Path:
-    """Of a former version."""
-    note = {
-        "before": {"parameters": [["osc.a.max_rpcs_in_flight", "8", "12"]]},
-        "steps": ["8"],
-        "left_to": "",
-    }
-    file = {"format": 1, "boot": boot_id(), "levers": {"max_rpcs_in_flight": note}}
-    (directory / "levers.json").write_text(json.dumps(file))
-    return directory / "levers.json"
-
-
 def _looked_at(path: Path) -> None:
-    list(doctor_former._noted(Node(config.Settings(state=config.State(str(path.parent.parent))))))
+    list(left_behind._noted(Node(config.Settings(state=config.State(str(path.parent.parent))))))
 
 
 CASES = (
     Case("mode that was ordered", ("tarazu.daemons.ordered:ordered",), _ordered, ordered.ordered),
-    Case(
-        "notes of pools, of an earlier version",
-        ("tarazu.daemons.noted:Noted.read",),
-        _pool,
-        lambda p: pools.PoolStore(p.parent).load(),
-    ),
-    Case(
-        "former notes of parameters, and of what was drained",
-        ("tarazu.daemons.noted:Noted.read",),
-        _levers,
-        lambda p: former_levers.read(Noted(p.parent), 0.0),
-    ),
+    Case("what is set", ("tarazu.daemons.noted:Noted.read",), _changes, lambda p: Store(p.parent).load()),
     Case(
         "trail of changes",
         ("tarazu.daemons.changes.trail:read",),
@@ -130,7 +102,7 @@ CASES = (
         _holder,
         lambda p: Store(p.parent).why_held,
     ),
-    Case("who holds a daemon, looked at", ("tarazu.doctor.former:_noted",), _router_s, _looked_at),
+    Case("who holds a daemon, looked at", ("tarazu.doctor.left_behind:_noted",), _router_s, _looked_at),
     Case(
         "knowledge",
         (

@@ -5,12 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import msgspec
 import numpy as np
 
 from tarazu.batch import jobs as batch_jobs
 from tarazu.batch.jobs import Job
-from tarazu.daemons.burstd import former as former_pins
 from tarazu.daemons.burstd.batch import Batch
 from tarazu.daemons.burstd.jobs import Jobs
 from tarazu.forwarding.mapping import mapping_file
@@ -22,14 +20,6 @@ from tests.hostile.cases.case import Case, text
 def _mapping(directory: Path) -> Path:
     path = directory / "mapping.json"
     mapping_file.write(path, "greedy", [udsp.rule("10.77.0.[31-40]@tcp1", "10.1.0.2@tcp")])
-    return path
-
-
-def _pins(directory: Path) -> Path:
-    pins = former_pins.Pin(1.0, "ann", "io", "n[1-4]"), former_pins.Pin(2.0, "bob", "x", "", "tz0|tz1", "7")
-    path = directory / "pins.jsonl"
-    lines = (msgspec.json.encode(pin) + b"\n" for pin in pins)
-    path.write_bytes(b'{"tarazu":"pins","v":1}\n' + b"".join(lines))
     return path
 
 
@@ -89,7 +79,6 @@ def _take_ends(path: Path) -> None:
 
 CASES = (
     Case("mapping in force", ("tarazu.forwarding.mapping.mapping_file:read",), _mapping, mapping_file.read),
-    Case("pins", ("tarazu.daemons.burstd.former:read",), _pins, former_pins.read),
     Case("jobs of burstd", ("tarazu.daemons.burstd.jobs:Jobs._open",), _jobs, _use_jobs, 100),
     Case("jobs that have ended", ("tarazu.daemons.burstd.batch:Batch._take_ends",), _ended, _take_ends),
     Case(

@@ -7,13 +7,12 @@ that it was held.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from tarazu import config
-from tarazu.changes.change import Change, Part, Score
+from tarazu.changes.change import Change, Score
 from tarazu.changes.goals import CannotMend
-from tarazu.changes.held import Held
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.levers.mapping import MappingLever
 from tarazu.daemons.changes.store import Store
@@ -28,37 +27,6 @@ class MappingStore(Store):
     def __init__(self, path: Path) -> None:
         super().__init__(path.parent, command="tarazu change bursts remap")
         self.path = path
-        self._former, self._former_hold = (path.with_name(f"{path.name}.{n}") for n in ("lock", "held"))
-
-    @property
-    def exists(self) -> bool:
-        return super().exists or (self._former.exists() and self.path.exists())
-
-    def load(self) -> None:
-        super().load()
-        if self.held_changes or not self._former.exists():
-            return
-        target, parts = str(self.path), MappingLever().read(str(self.path))
-        wanted = {part.name: part.value for part in parts if part.value}
-        if wanted:
-            change = Change(
-                lever=MappingLever.name, target=target, wanted=wanted, why="of an earlier version"
-            )
-            self.held_changes[change.key] = Held(change, (Part(target, ""),), (wanted,), lasting=True)
-
-    def note_all(self, changes: Iterable[Held]) -> None:
-        super().note_all(changes)
-        with contextlib.suppress(OSError):
-            self._former.unlink(missing_ok=True)
-
-    @property
-    def held(self) -> bool:
-        return super().held or self._former_hold.exists()
-
-    def hold(self, on: bool) -> None:
-        super().hold(on)
-        if not on:
-            self.remove(self._former_hold.name)
 
     def _open(self, name: str) -> int:
         with contextlib.suppress(OSError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable
 
 import msgspec
@@ -13,7 +12,6 @@ from tarazu.changes.goals import CannotMend
 from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
 from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.agents import former
 from tarazu.daemons.changes.lctl import Lctl
 from tarazu.daemons.changes.levers.client import ClientLever
 from tarazu.daemons.changes.levers.drain import DrainLever
@@ -21,7 +19,6 @@ from tarazu.daemons.changes.levers.listed import ListedLever
 from tarazu.daemons.changes.levers.nrs import NrsLever
 from tarazu.daemons.changes.levers.tbf import TbfLever
 from tarazu.daemons.changes.store import Proposals, Store, first_of
-from tarazu.daemons.noted import Noted
 from tarazu.errors import BadInput, StoreError
 from tarazu.store import stop
 from tarazu.tune.levers import levers_of
@@ -34,7 +31,7 @@ def learns(held: Held) -> bool:
 
 
 class ParametersStore(Store):
-    """With what former versions noted, of parameters that learn and of drained OSTs."""
+    """Of parameters that learn, and of drained OSTs."""
 
     def __init__(self, settings: config.Settings, *, holds: bool = True) -> None:
         """`holds`: whether `tarazu change tune --undo` holds what is done with it; it says nothing of drained OSTs."""
@@ -42,15 +39,10 @@ class ParametersStore(Store):
             settings.state.announcer, "tarazu-announcer keeps the levers here", "tarazu change tune"
         )
         self._holds = holds
-        self._former = [self, Noted(f"{settings.state.directory}/tarazu-drain")]
 
     @property
     def held(self) -> bool:
         return super().held and (self._holds or f"{self.command} --undo" not in first_of(self._held))
-
-    @property
-    def exists(self) -> bool:
-        return super().exists or bool(self._found())
 
     def propose(self, proposals: Proposals) -> None:
         """What the announcer proposes; OSTs that cannot be drained are told by who drains."""
@@ -73,21 +65,6 @@ class ParametersStore(Store):
         except StoreError:  # it is written anew
             return ()
         return tuple(each for each in found if each.lever == DrainLever.name)
-
-    def _found(self) -> list[Noted]:
-        try:
-            return [each for each in self._former if (each.directory / former.NAME).exists()]
-        except OSError as error:
-            raise StoreError(str(self.directory), "a directory that can be read", error.strerror) from None
-
-    def load(self) -> None:
-        super().load()
-        for each in self._found():
-            known = {held.key: held for held in former.read(each, time.time())} | self.held_changes
-            with contextlib.suppress(StoreError):  # it stays where it is, on a full disk
-                self.note_all(known.values())
-                each.remove(former.NAME)
-            self.held_changes = known
 
 
 def agent_of(

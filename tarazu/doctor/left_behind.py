@@ -1,4 +1,4 @@
-"""What versions before, or daemons that are gone, have left behind."""
+"""What packages, or daemons that are gone, have left behind."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ ENDS = (".rpmsave", ".rpmnew", ".rpmorig", ".dpkg-old", ".dpkg-dist", ".dpkg-new
 """Of configuration files that a package left for somebody to look at."""
 SITE, PACKAGE = "/etc/systemd/system", ("/usr/lib/systemd/system", "/lib/systemd/system")
 NOTED = (
-    ("tarazu-announcer", "announcer", "levers.json"),
-    ("tarazu-pool", "pool", "pool.json"),
-    ("tarazu-ossd", "routers", "rules.json"),
+    ("tarazu-announcer", "announcer"),
+    ("tarazu-pool", "pool"),
+    ("tarazu-ossd", "routers"),
 )
-"""The daemon, its directory (of `config.State`), a former version's file there of what is set on the node."""
+"""The daemon, its directory (of `config.State`)."""
 CHANGES = "changes.json"
-"""This version's."""
+"""There: what is set on the node."""
 HELD = ("held", "stopped")
 """Beside it, by `undo` and `stop` of people: easily forgotten."""
 
@@ -78,14 +78,14 @@ def _units(node: Node) -> Iterator[Finding]:
 
 def _noted(node: Node) -> Iterator[Finding]:
     running = _running(node)
-    for daemon, name, earlier in NOTED:
+    for daemon, name in NOTED:
         directory = Path(getattr(node.settings.state, name))
         try:
-            there = [str(path) for path in (directory / CHANGES, directory / earlier) if path.exists()]
+            there = (directory / CHANGES).exists()
         except OSError:
             continue
         if there and daemon not in running:
-            what = f"{' and '.join(there)}: lists what tarazu has set on this node, but {daemon} does not run"
+            what = f"{directory / CHANGES}: lists what tarazu has set on this node, but {daemon} does not run"
             yield warn(f"{daemon} state", what, "tarazu change list; tarazu change undo --all")
         for path in (directory / name for name in HELD):
             try:
