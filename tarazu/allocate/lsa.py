@@ -4,7 +4,6 @@ MDS. (2.15 weighs available space times free inodes, beside which its penalties 
 Round robin over an order that interleaves the servers while available space is even (`qos_threshold_rr`),
 else weighted random on available space with penalties for recently used OSTs and servers (`qos_prio_free`).
 Integer arithmetic as in the kernel. One creator; objects are always precreated; FLR and EC are left out.
-`tarazu doctor allocator` holds it against the MDS's own weights.
 """
 
 from __future__ import annotations

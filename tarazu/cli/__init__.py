@@ -68,10 +68,6 @@ COMMANDS = {
         "check this node: what tarazu needs, what is wrong, how to fix it",
     ),
     "doctor collect": ("tarazu.cli.collect", "say which statistics this node gives, and from where"),
-    "doctor allocator": (
-        "tarazu.cli.allocator",
-        "an MDS's own weights of its OSTs beside those of the model of Lustre's allocator",
-    ),
     "doctor ledger": (
         "tarazu.cli.ledger",
         "mdsd's ledger on disk: what is promised, and whether it can be read",

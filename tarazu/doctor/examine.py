@@ -8,7 +8,6 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.doctor import (
-    allocator,
     capacity,
     directories,
     key_files,
@@ -34,7 +33,6 @@ class Topic(NamedTuple):
 TOPICS = (
     Topic("settings", settings.look),
     Topic("Lustre", lustre.look),
-    Topic("allocator", allocator.look, frozenset({"mds"})),
     Topic("keys", key_files.look, frozenset({"oss", "router", "mdsd", "launch"})),
     Topic("units", units.look, frozenset({"oss", "router", "mdsd", "launch", "mgs"})),
     Topic("peers", peers.look, frozenset({"oss", "router", "mdsd", "launch"})),

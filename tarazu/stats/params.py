@@ -163,24 +163,6 @@ PARAMETERS: dict[str, Parameter] = {
             ("qos_maxage", ALL, "fallback"),
         )
     },
-    "lod.*.qos_ost_weights": _mds(
-        "how the MDS weighs its OSTs (`tarazu doctor allocator`)",
-        {f"{DEBUG}/lod/*/qos_ost_weights": "2.16-2.17"},
-        expected=False,
-    ),
-    "lod.*.pool.*.qos_ost_weights": _mds(
-        "how the MDS weighs its OSTs (`tarazu doctor allocator`)",
-        {f"{DEBUG}/lod/*/pool/*/qos_ost_weights": "2.16-2.17"},
-        expected=False,
-    ),
-    **{
-        f"osp.*.{name}": _mds(
-            "space and state of each OST, as the MDS sees them (`tarazu doctor allocator`)",
-            {f"{SYS}/osp/*/{name}": versions, f"{PROC}/osp/*/{name}": "fallback"},
-            expected=False,
-        )
-        for name, versions in (("kbytesavail", ALL), ("kbytestotal", ALL), ("statfs_state", "2.17"))
-    },
     "osp.*.active": _mds(
         "OSTs that the administrator made inactive",
         {f"{SYS}/osp/*/active": ALL, f"{PROC}/osp/*/active": "fallback"},

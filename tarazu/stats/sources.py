@@ -21,7 +21,6 @@ from tarazu.stats import (
     lnet,
     mds,
     osp,
-    qos_weights,
     reading,
 )
 from tarazu.stats.params import (
@@ -137,7 +136,7 @@ def _sources(root: Path, parameter: str) -> list[Source]:
     if parameter == "obdfilter.*.exports.*.stats":
         return _exports(root, parameter)
     reader = READERS.get(parameter, _plain)
-    if parameter in ("lod.*.pools.*", qos_weights.OF_POOL):
+    if parameter == "lod.*.pools.*":
         return [
             _source(root, parameter, f"{device} {pool}", path, reader)
             for device, pool, path in find_in_pools(root, parameter)
@@ -270,12 +269,6 @@ def _pool(path: Path) -> tuple[str, str]:
     return "", counted(len(mds.parse_pool(reading.text(path))), "OST")
 
 
-def _weights(path: Path) -> tuple[str, str]:
-    osts = qos_weights.read(path)
-    drawn = sum(bool(of.last_used_s) for of in osts)
-    return "", f"{counted(len(osts), 'OST')}, {drawn or 'none'} drawn by weight so far"
-
-
 def _target_obd(path: Path) -> tuple[str, str]:
     rows = osp.parse_target_obd(reading.text(path))
     return "", f"{sum(active for _, active in rows)} of {counted(len(rows), 'OST')} active"
@@ -298,7 +291,6 @@ READERS: dict[str, Reader] = {
     "lnet.stats": _lnet,
     "diskstats": _diskstats,
     "lod.*.pools.*": _pool,
-    **dict.fromkeys((qos_weights.ALL, qos_weights.OF_POOL), _weights),
     "lod.*.target_obd": _target_obd,
     "osp.*.prealloc_status": _prealloc_status,
 }

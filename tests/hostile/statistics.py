@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import random
@@ -13,8 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tarazu.doctor.allocator import comparisons
-from tarazu.errors import BadInput
 from tarazu.stats import mds
 from tarazu.stats.collector import Collector
 from tarazu.stats.mds_load import MdsCollector
@@ -170,8 +167,6 @@ def _look(root: Path, collector: Collector, mds_collector: MdsCollector, now: fl
     assert load.interval_s >= 0
     if now % 8 == 0:
         survey(root)
-        with contextlib.suppress(BadInput):
-            comparisons(root, now)
 
 
 def _memory_bytes() -> int:

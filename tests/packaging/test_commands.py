@@ -84,16 +84,3 @@ def test_no_command_ends_with_a_traceback_where_one_package_is_all_there_is(
     assert set(commands.MEANT) | {"tarazu-preload"} == {each.name for each in contents.PACKAGES}
     done = alone(package, TRIED.format(package=package, settings=str(settings)), tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_doctor_compares_no_allocator_on_an_mds_without_numpy(settings: Path, tmp_path: Path) -> None:
-    code = f"from tarazu.cli import main; main(['doctor', '--root', {str(DATA / 'mds')!r}, '--role', 'mds'])"
-    done = alone("tarazu-oss", code, tmp_path)
-    assert "allocator: needs numpy, which is not installed here" in done.stdout, done
-    code = f"from tarazu.cli import main; sys.exit(main(['doctor', 'allocator', '--root', {str(DATA / 'mds')!r}]))"
-    done = alone("tarazu-oss", code, tmp_path)
-    assert done.returncode == 2, done
-    assert done.stderr == (
-        "tarazu doctor allocator: expected the package tarazu, or pip install '.[mds,client]' in a clone; "
-        "found no numpy\n"
-    )
