@@ -346,6 +346,8 @@ class Forecast(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """History shows one contiguous segment per rank."""
     method: str = "last"
     """How the size was forecast: `arima`, `regression`, `drift`, `last`."""
+    until_s: float = -1.0
+    """Expected time of the last close, seconds after the start of the run; −1: not known. In no database."""
 
 
 class DirectoryForecast(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

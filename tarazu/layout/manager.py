@@ -131,9 +131,9 @@ class ConfigurationManager:
             return stripe_count.Choice({})
         count = min(stripes_of(default, fit), lustre.LOV_MAX_STRIPE_COUNT)
         own = Striping(count, self._own_bytes(0))
-        waves: dict[AlikeFiles, set[int]] = {}
+        waves: dict[AlikeFiles, Counter[int]] = {}
         for file, wave in files:
-            waves.setdefault(file, set()).add(wave)
+            waves.setdefault(file, Counter())[wave] += 1
         return stripe_count.choose(Counter(file for file, _ in files), fit, own, waves)
 
     def _accepted(

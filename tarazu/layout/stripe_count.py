@@ -11,7 +11,8 @@ share a target for the bytes of an object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import log2
@@ -90,12 +91,12 @@ def choose(
     files: Mapping[AlikeFiles, int],
     osts: int,
     default: Striping,
-    waves: Mapping[AlikeFiles, Set[int]] | None = None,
+    waves: Mapping[AlikeFiles, Mapping[int, int]] | None = None,
 ) -> Choice | None:
     """The striping of each class; None where only the default is good enough, in more stripes than a plan holds.
 
     files: how many of each class; osts: that can take an even share, at least one; default: what the site's
-    default layout comes to on them; waves: in which of them each class is written (None: all at one time).
+    default layout comes to on them; waves: how many of each class are written in which (None: all at one time).
     """
     if not files:
         return Choice({})
@@ -125,7 +126,7 @@ class _Merged:
     classes: list[AlikeFiles] = field(default_factory=list)
     files: int = 0
     size_bytes: int = 0
-    waves: set[int] = field(default_factory=set)
+    waves: Counter[int] = field(default_factory=Counter)
 
     @property
     def mean_bytes(self) -> int:
@@ -133,11 +134,11 @@ class _Merged:
 
     @property
     def at_once(self) -> int:
-        """Files in one of the waves in which there are any, in the mean."""
-        return -(-self.files // max(1, len(self.waves)))
+        """Files in the wave in which there are most."""
+        return max(self.waves.values())
 
 
-def _merge(files: Mapping[AlikeFiles, int], waves: Mapping[AlikeFiles, Set[int]]) -> list[_Merged]:
+def _merge(files: Mapping[AlikeFiles, int], waves: Mapping[AlikeFiles, Mapping[int, int]]) -> list[_Merged]:
     merged: dict[tuple[float, bool, int], _Merged] = {}
     for step_log2 in (0.0, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 64.0):
         merged = {}
@@ -150,13 +151,12 @@ def _merge(files: Mapping[AlikeFiles, int], waves: Mapping[AlikeFiles, Set[int]]
             into.classes.append(file)
             into.files += count
             into.size_bytes += count * size
-            into.waves |= waves.get(file, _ONE_WAVE)
+            into.waves.update(waves.get(file, {0: count}))
         if len(merged) <= MAX_CLASSES:
             break
     return list(merged.values())
 
 
-_ONE_WAVE: Set[int] = frozenset((0,))
 _Sizes = tuple[tuple[int, int], ...]
 """Of the objects of one file that hold any bytes: (bytes, how many), the largest first."""
 

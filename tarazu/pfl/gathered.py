@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from tarazu.errors import TraceError
-from tarazu.model import ANY_RANK
 from tarazu.pfl.sizes import Halves
+from tarazu.predict.waves import waves
 from tarazu.trace.history import History
 from tarazu.trace.records import FileRecord
 
@@ -16,14 +16,14 @@ from tarazu.trace.records import FileRecord
 def add_run(files: Sequence[FileRecord], run: bytes, into: Halves) -> int:
     """The files of one run, which stay in one half; how many had a known size.
 
-    Files of one name but for numbers, each the n-th of its rank, were written at one time.
+    Files of one name but for numbers count as written at one time where they are of one wave.
     """
     known = [file for file in files if file.closed and not file.existed]
-    waves = Counter((f.loose, f.nth_loose) for f in known if f.rank != ANY_RANK)
-    for file in known:
-        at_once = 1 if file.rank == ANY_RANK else waves[file.loose, file.nth_loose]
+    of_wave = waves(known)
+    alike = Counter((f.loose, wave) for f, wave in zip(known, of_wave, strict=True))
+    for file, wave in zip(known, of_wave, strict=True):
         writers = max(file.writers, file.creator_count, 1) if file.shared else 1
-        into.add(run, run + os.fsencode(file.key), file.size_bytes, writers, at_once)
+        into.add(run, run + os.fsencode(file.key), file.size_bytes, writers, alike[file.loose, wave])
     return len(known)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -16,16 +17,16 @@ from tarazu.predict.classes import FileClass, classes, usable
 from tarazu.predict.next_names import NextNames
 from tarazu.predict.series import SeriesModel
 from tarazu.predict.sizes import (
-    TIME_RUNS,
     SizeForecast,
+    closed_s,
     continue_sizes,
-    creation_time,
     file_count,
     group_sizes,
-    group_time,
+    lasts_s,
+    opened_s,
     rank_shares,
 )
-from tarazu.trace.records import KnownFile, KnownRun, is_volatile, why_absurd
+from tarazu.trace.records import NOT_KNOWN_S, KnownFile, KnownRun, is_volatile, why_absurd
 from tarazu.units import counted, human_bytes
 
 MOST_FILES = 1 << 18
@@ -105,7 +106,7 @@ def extend(run_so_far: KnownRun, step: JobStep, *, horizon_s: float, model: str 
         steps = cls.slots
         if steps < FIRST_STEPS:
             continue
-        interval_s = median(b - a for a, b in pairwise(group_time(cls, n) for n in range(steps)))
+        interval_s = median(b - a for a, b in pairwise(opened_s(cls, n) for n in range(steps)))
         if interval_s < SHORTEST_INTERVAL_S:
             continue
         more = max(1, min(steps, int(horizon_s / interval_s)))
@@ -152,13 +153,13 @@ class _Builder:
         sizes = group_sizes(cls, self.runs, self.step, len(counts), self.model)
         forecasts = continue_sizes(sizes, total, self.model)
         names = NextNames(cls, self.runs, self.step)
-        times = [group_time(cls, n) for n in range(cls.slots)]
+        times = [opened_s(cls, n) for n in range(cls.slots)]
+        ends, lasts = [closed_s(cls, n) for n in range(cls.slots)], lasts_s(cls)
         everyone, least = list(counts), min(counts.values())
         pace_s = median([b - a for a, b in pairwise(times)] or [0.0])
         for n in slots:
             size = forecasts[n]
             known_slot = min(n, cls.slots - 1)
-            having = [cls.runs[t] for t in cls.having(known_slot)[-TIME_RUNS:]]
             late_s = max(n - cls.slots + 1, 0) * max(pace_s, 0.0)
             creating = everyone if n < least else [r for r, count in counts.items() if n < count]
             shares = rank_shares(cls, known_slot, creating)
@@ -171,7 +172,12 @@ class _Builder:
                 else:
                     donor = names.donor(rank, n)
                     nth_loose = donor.nth_loose + names.beyond(n)
-                at_s = creation_time(having, known_slot, rank)
+                # Of one run: when files were open beside one another is lost in a mean over several.
+                own = cls.runs[cls.reference].find(known_slot, rank)
+                at_s, until_s = (own.at_s, own.until_s) if own else (times[known_slot], ends[known_slot])
+                if late_s:
+                    at_s += late_s
+                    until_s = at_s + lasts if math.isfinite(lasts) else NOT_KNOWN_S
                 self._file(
                     cls,
                     donor,
@@ -179,7 +185,8 @@ class _Builder:
                     rank,
                     nth_loose,
                     size_bytes=min(max(round(size.mean_bytes * shares[rank]), 0), MOST_BYTES),
-                    at_s=(times[known_slot] if at_s is None else at_s) + late_s,
+                    at_s=at_s,
+                    until_s=until_s,
                     method=size.method,
                 )
             if new:
@@ -195,6 +202,7 @@ class _Builder:
         *,
         size_bytes: int,
         at_s: float,
+        until_s: float,
         method: str,
     ) -> None:
         key, precise = name
@@ -211,6 +219,7 @@ class _Builder:
                 FileName(key, precise, cls.loose, is_volatile(precise), rank, nth_precise, nth_loose),
                 size_bytes=size_bytes,
                 at_s=at_s,
+                until_s=until_s,
                 writers=writers,
                 contiguous=cls.shared and self._contiguous(donor),
                 method=method,

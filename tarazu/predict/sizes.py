@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -11,9 +12,9 @@ import msgspec
 
 from tarazu.model import JobStep
 from tarazu.predict import regression
-from tarazu.predict.classes import ClassRun, FileClass
+from tarazu.predict.classes import FileClass
 from tarazu.predict.series import LONGEST, SeriesEstimate, SeriesModel
-from tarazu.trace.records import KnownRun
+from tarazu.trace.records import NOT_KNOWN_S, KnownRun
 from tarazu.units import counted
 
 MOST_SHAPES = 8
@@ -24,8 +25,6 @@ SHARE_RUNS = 3
 
 EXPLAINED = 16
 """Only this many series of a class keep their history for `--explain`."""
-TIME_RUNS = 5
-"""Times of creation are medians over this many of the latest runs."""
 
 
 class Series(NamedTuple):
@@ -169,15 +168,21 @@ def rank_shares(cls: FileClass, n: int, ranks: Sequence[int]) -> Mapping[int, fl
     return {r: share / scale if scale else 1.0 for r, share in shares.items()}
 
 
-def creation_time(runs: Sequence[ClassRun], n: int, rank: int) -> float | None:
-    """Median time of creation in slot `n` by this rank over `runs`, s after the start; None: never."""
-    own = [f.at_s for run in runs if (f := run.find(n, rank)) is not None]
-    return _middle(own) if own else None
-
-
-def group_time(cls: FileClass, n: int) -> float:
+def opened_s(cls: FileClass, n: int) -> float:
     """Median time of creation of a slot in the latest run of the class."""
     return _middle([f.at_s for f in cls.runs[cls.reference].slot(n)])
+
+
+def closed_s(cls: FileClass, n: int) -> float:
+    """Median time of the last close of a slot in the latest run of the class; that of no file that stayed open."""
+    ends = [f.until_s for f in cls.runs[cls.reference].slot(n)]
+    return NOT_KNOWN_S if min(ends) < 0 else _middle(ends)
+
+
+def lasts_s(cls: FileClass) -> float:
+    """Median time for which a file of the class was open in its latest run; infinite where none was seen closed."""
+    known = [f.until_s - f.at_s for f in cls.runs[cls.reference].files if f.until_s >= f.at_s]
+    return _middle(known) if known else math.inf
 
 
 def _middle(values: list[float]) -> float:

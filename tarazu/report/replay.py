@@ -191,7 +191,7 @@ def _chosen(
             around.directories,
             layout_policy(around.settings.layout),
             foreign_defaults=around.settings.layout.foreign_defaults,
-            of_wave=waves([f.at_s for f in expected], [f.name.rank for f in expected]),
+            of_wave=waves(expected),
         ).files
         if expected
         else ()

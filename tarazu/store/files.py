@@ -37,7 +37,7 @@ def columns(struct: type[msgspec.Struct], *without: str) -> dict[str, object]:
     return {NAMED.get(f.name, f.name): f.type for f in fields(struct) if f.name not in without}
 
 
-_NAME, _FORECAST = columns(FileName), columns(Forecast, "name")
+_NAME, _FORECAST = columns(FileName), columns(Forecast, "name", "until_s")
 _LATER = columns(FileRow, "id", "plan_id", "forecast", "layout", "placement", "left_because")
 _NOT_YET = tuple("" if f.default == b"" else f.default for f in fields(FileRow) if f.name in _LATER)
 """What the row of a new file holds of these."""
@@ -70,7 +70,7 @@ def add(
     def rows() -> Iterator[tuple[Any, ...]]:
         nonlocal total
         for row_id, file in enumerate(files, first_id):
-            name, forecast = astuple(file.forecast.name), astuple(file.forecast)
+            name, forecast = astuple(file.forecast.name), astuple(file.forecast)[: 1 + len(_FORECAST)]
             key, precise, loose = map(to_text, name[:3])
             layout_id = layouts[file.layout] if file.layout else None
             left = file.left_because[:MOST_REASON_CHARACTERS]

@@ -18,7 +18,7 @@ from tarazu.trace.parser import dropped_name
 from tarazu.trace.phases.darshan import phases
 from tarazu.trace.phases.phase import Phase
 from tarazu.trace.places import linked_names
-from tarazu.trace.records import FileRecord, RunRecord
+from tarazu.trace.records import NOT_KNOWN_S, FileRecord, RunRecord
 from tarazu.units import numeric_arguments
 
 Template = Callable[[str, str, int], tuple[str, str]]
@@ -32,6 +32,7 @@ class _Sum(msgspec.Struct):
     size_bytes: int = 0
     written_bytes: int = 0
     opened_s: float = float("inf")
+    closed_s: float = NOT_KNOWN_S
 
 
 def import_log(
@@ -99,8 +100,8 @@ def _written(log: DarshanLog, key_of: Callable[[str], str | None]) -> dict[str, 
     """Written files by key. A record without written bytes still shows who opened the file."""
     keys = {record: key_of(name) for record, name in log.names.items() if name.startswith("/")}
     sums: defaultdict[str, _Sum] = defaultdict(lambda: _Sum(set()))
-    columns = ("record", "rank", "written_bytes", "written_end_bytes", "open_start_s")
-    for record, rank, written, end, opened_s in log.accesses[list(columns)].tolist():
+    columns = ("record", "rank", "written_bytes", "written_end_bytes", "open_start_s", "close_end_s")
+    for record, rank, written, end, opened_s, closed_s in log.accesses[list(columns)].tolist():
         key = keys.get(record)
         if key is None or dropped_name(key):
             continue
@@ -110,6 +111,7 @@ def _written(log: DarshanLog, key_of: Callable[[str], str | None]) -> dict[str, 
         of.written_bytes += written
         of.size_bytes = max(of.size_bytes, end)
         of.opened_s = min(of.opened_s, max(opened_s, 0.0))
+        of.closed_s = max(of.closed_s, closed_s if closed_s > 0 else NOT_KNOWN_S)
     return {key: s for key, s in sums.items() if s.size_bytes > 0}
 
 
@@ -144,6 +146,7 @@ def _files(sums: dict[str, _Sum], step: JobStep, template: Template) -> tuple[Fi
                 written_bytes=of.written_bytes,
                 writers=max(len(creators), 1),
                 counted=True,
+                until_s=of.closed_s if of.closed_s >= of.opened_s else NOT_KNOWN_S,
             )
         )
     return tuple(files)

@@ -15,6 +15,7 @@ from tarazu.model import ANY_RANK, JobStep
 from tarazu.trace import own_phases as own
 from tarazu.trace.records import (
     FOUND,
+    NOT_KNOWN_S,
     OUTCOMES,
     DirectoryRecord,
     FileRecord,
@@ -175,6 +176,7 @@ def _file(key: str, seen: _KeyRecords, ranks: Sequence[int], start_s: float) -> 
         contiguous=counted and _contiguous(closes),
         counted=counted,
         closed=bool(closes),
+        until_s=max(closes[-1][1].time_ns / 1e9 - start_s, 0.0) if closes else NOT_KNOWN_S,
         existed=all(c.existed for _, c in seen.creates),
         outcome=OUTCOMES[creator.outcome] if creator.outcome < len(OUTCOMES) else "unmanaged",
         found=FOUND[creator.found] if creator.found < len(FOUND) else "no",

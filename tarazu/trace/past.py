@@ -22,6 +22,7 @@ from tarazu.trace.records import (
     LARGEST_BYTES,
     LATEST_S,
     MOST_RANKS,
+    NOT_KNOWN_S,
     OUTCOMES,
     PastFile,
     PastRun,
@@ -223,7 +224,8 @@ class _Reading:
                 creator, creator_count = who
             if size_text != last_text:
                 last_text, last_size = size_text, int(size_text)
-            at_s, writers, nth_precise, nth_loose = float(row[7]), int(row[10]), int(row[5]), int(row[6])
+            at_s, until_s = float(row[7]), float(row[14])
+            writers, nth_precise, nth_loose = int(row[10]), int(row[5]), int(row[6])
             nth_loose = numbers.setdefault(nth_loose, nth_loose)
             writers = numbers.setdefault(writers, writers)
             if not (
@@ -231,17 +233,18 @@ class _Reading:
                 and 0 <= nth_precise < MOST_NTH
                 and 0 <= nth_loose < MOST_NTH
                 and 0.0 <= at_s <= LATEST_S
+                and NOT_KNOWN_S <= until_s <= LATEST_S
                 and 0 <= last_size <= LARGEST_BYTES
                 and 0 <= writers <= MOST_RANKS
             ):
                 raise ValueError("a number is out of its range")
-            counts[row[15]] += 1
+            counts[row[16]] += 1
             if not with_keys or key == precise:
                 key = precise
             marks = _MARKS[row[11], row[12], row[13]]
             return PastFile(
                 key, precise, loose, rank, creator, creator_count, nth_precise, nth_loose, at_s, last_size,
-                writers, marks,
+                writers, marks, until_s,
             )  # fmt: skip
 
         return convert

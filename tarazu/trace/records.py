@@ -33,6 +33,7 @@ MOST_NUMBERS = 4096
 """Numeric arguments of one command line."""
 LARGEST_BYTES = 2**63 - 1
 LATEST_S = 1e9
+NOT_KNOWN_S = -1.0
 
 Mode = Literal["full", "light"]
 Unsigned = Annotated[int, Meta(ge=0, extra={"arrow": "uint64"})]
@@ -100,6 +101,8 @@ class FileRecord(MadeRecord, frozen=True, omit_defaults=True, gc=False):
     """Write counters are valid (recorder mode full)."""
     closed: bool = True
     """False when no process closed it: the size is unknown."""
+    until_s: Annotated[float, Meta(ge=NOT_KNOWN_S, le=LATEST_S)] = NOT_KNOWN_S
+    """Last close by any process, seconds after the start of the run; −1: not known."""
     existed: bool = False
     """Every create found the file there already."""
     outcome: Annotated[str, _among(OUTCOMES)] = "unmanaged"
@@ -278,6 +281,7 @@ class PastFile(msgspec.Struct, frozen=True, gc=False):
     size_bytes: int
     writers: int
     marks: int
+    until_s: float = NOT_KNOWN_S
 
     @property
     def closed(self) -> bool:

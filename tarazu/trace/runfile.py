@@ -22,7 +22,7 @@ from tarazu.trace.records import RunRecord, why_absurd, why_impossible
 from tarazu.trace.table import read_rows, to_csv
 
 FORMAT = "tarazu-run"
-VERSION = 2
+VERSION = 3
 MAX_RUN_BYTES = 64 << 20
 """About a quarter of a million files."""
 LONGEST_HEADER = 4 << 20

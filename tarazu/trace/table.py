@@ -17,7 +17,7 @@ TABLE = Table(FileRecord, TraceError)
 COLUMNS = TABLE.columns
 """Ranks are folded (`0-3,7`), rank −1 is any rank, flags are 0 or 1, the layout is hexadecimal.
 
-In a run file of version 2 the layout is a number in the header's list, from 1; empty for none.
+In a run file the layout is a number in the header's list, from 1; empty for none.
 """
 
 MOST_UNFOLDED = 1 << 21

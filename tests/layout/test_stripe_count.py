@@ -93,6 +93,8 @@ def test_a_wave_of_a_stepped_writer_is_not_left_to_a_few_osts_because_the_step_h
     in_turn = [n // 4 for n in range(80)]
     assert (chosen(16, [0] * 80), chosen(16, in_turn)) == ({1}, {8})
     assert (chosen(35, [0] * 80), chosen(35, in_turn)) == ({3}, {8})
+    one_before = [max(0, n - 78) for n in range(80)]
+    assert chosen(16, one_before) == {1}  # of waves of unequal size the one with most files counts
 
 
 def test_the_reason_says_what_is_gained_and_what_the_objects_cost() -> None:

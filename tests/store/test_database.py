@@ -462,7 +462,7 @@ def test_every_column_of_files_is_written_and_read_under_one_name(tmp_path: Path
     raw = sqlite3.connect(tmp_path / "i.db")
     found = {row[1] for row in raw.execute("PRAGMA table_info(files)")}
     raw.close()
-    fields = {**files.columns(FileName), **files.columns(Forecast, "name")}
+    fields = {**files.columns(FileName), **files.columns(Forecast, "name", "until_s")}
     fields |= files.columns(FileRow, "forecast", "layout", "placement")
     assert found == {*fields, "layout_id"}
 

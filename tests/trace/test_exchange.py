@@ -127,7 +127,7 @@ def as_text(**changes: object) -> str:
         (as_text(creators="0-99999999999"), r"x\.csv, row 1: creators: expected a file of a run"),
         (as_text().replace("outcome", "result"), r"x\.csv, row 1: expected the column 'outcome'"),
         (as_text().replace("application", "program"), r"x\.csv, row 1: expected the columns"),
-        (as_text() + "1,2\n", r"x\.csv:3: expected 45 columns, found '1,2'"),
+        (as_text() + "1,2\n", r"x\.csv:3: expected 46 columns, found '1,2'"),
         (
             as_text()
             + as_text(run_id="b-1").splitlines()[1]

@@ -126,7 +126,7 @@ def test_the_csv_is_readable_and_names_line_and_problem() -> None:
         ),
         (",0,0,0,0,1.5", ",0,3-1,0,0,1.5", "t.csv:2: creators: expected a file of a run"),
         ("precise", "exact", "t.csv:1: expected the columns"),
-        (",1.5,", ",1.5,7,", "t.csv:2: expected 21 columns"),
+        (",1.5,", ",1.5,7,", "t.csv:2: expected 22 columns"),
     ):
         with pytest.raises(TraceError) as caught:
             list(read_rows(io.StringIO(text.replace(old, new), newline=""), "t.csv"))
@@ -172,7 +172,7 @@ def test_unusable_files_are_skipped_reported_and_replaced_by_older_ones(tmp_path
 
 @pytest.mark.parametrize(
     "header",
-    ["", "[1]", '{"format": "other"}', '{"format": "tarazu-run", "version": 3, "files": 0}', "[" * 100_000],
+    ["", "[1]", '{"format": "other"}', '{"format": "tarazu-run", "version": 2, "files": 0}', "[" * 100_000],
 )
 def test_headers_that_are_not_ours_are_refused(tmp_path: Path, header: str) -> None:
     path = tmp_path / "a.run"

@@ -10,7 +10,6 @@ from tarazu.config import RunSettings
 from tarazu.left import MAY_NOT_CHOOSE
 from tarazu.model import ANY_RANK, DirectoryForecast, DirectorySpec, FileName
 from tarazu.plan.directories import WantedDirectory, parents_outside, wanted
-from tarazu.predict.waves import waves
 from tarazu.store.database import InteractionDatabase
 from tarazu.wire import local, messages
 
@@ -53,7 +52,7 @@ class PlannedDirectories:
     def want(self, run: RunSettings, places: Mapping[str, local.DirectoryPlace]) -> None:
         """Choose what mdsd is asked for."""
         if self._asks:
-            of_wave = waves([d.at_s for d in self.expected], [d.name.rank for d in self.expected])
+            of_wave = [0] * len(self.expected)
             self.wanted = wanted(run, self.expected, places, of_wave)
 
     def store(self, database: InteractionDatabase, plan_id: int) -> None:

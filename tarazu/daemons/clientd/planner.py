@@ -382,7 +382,7 @@ def allocation_request(
 ) -> messages.AllocationRequest:
     """What mdsd is asked for these files and directories of a step."""
     kinds: dict[tuple[Layout, Layout], int] = {}
-    of_wave = waves([f.at_s for f, *_ in wishes], [f.name.rank for f, *_ in wishes])
+    of_wave = waves([f for f, *_ in wishes])
     files = tuple(
         messages.FileSpec(
             f.size_bytes, kinds.setdefault((layout, own or layout), len(kinds)), wave, f.writers

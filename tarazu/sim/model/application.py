@@ -12,7 +12,7 @@ from simpy.events import Event, ProcessGenerator
 from tarazu.allocate import quality
 from tarazu.errors import BadInput
 from tarazu.model import CreateRequest, FilePlacement, Layout
-from tarazu.predict.waves import waves
+from tarazu.predict.waves import waves_of
 from tarazu.sim.model import striping
 from tarazu.sim.model.client import JobPlans
 from tarazu.sim.model.cluster import Cluster
@@ -32,15 +32,15 @@ RANK_BYTES_PER_S = 2e7
 """What a rank is taken to move while all do: tells apart what has no times of its own."""
 
 
-def first_touched_s(work: Workload) -> tuple[Floats, Floats]:
-    """(files,) seconds after the start, and the rank that is first; infinite and -1 for files that nobody touches.
+def written_s(work: Workload) -> tuple[Floats, Floats]:
+    """(files,) seconds after the start from which and until which each is written; infinite and -1 for one that is not.
 
     Ranks go through their delays and bytes, and wait for one another at barriers.
     """
     operations = work.operations
-    at_s, first = np.full(len(work.files), np.inf), np.full(len(work.files), -1.0)
+    at_s, until_s = np.full(len(work.files), np.inf), np.full(len(work.files), -1.0)
     if not len(operations):
-        return at_s, first
+        return at_s, until_s
     ranks = operations["rank"].astype(np.int64)
     takes_s = operations["delay_s"] + operations["bytes"] / RANK_BYTES_PER_S
     barrier = operations["kind"] == OperationKind.BARRIER
@@ -62,11 +62,12 @@ def first_touched_s(work: Workload) -> tuple[Floats, Floats]:
     np.maximum.at(longest, phase, own + takes_s)
     begins = np.cumsum(longest) - longest
     clock = np.maximum(begins[phase] + own + operations["delay_s"], operations["earliest_s"])
-    touching = np.flatnonzero(operations["file"] >= 0)
-    touching = touching[np.lexsort((ranks[touching], clock[touching]))][::-1]
-    at_s[operations["file"][touching]] = clock[touching]
-    first[operations["file"][touching]] = ranks[touching]
-    return at_s, first
+    writing = np.isin(operations["kind"], [OperationKind.CREATE, OperationKind.WRITE])
+    touching = np.flatnonzero(writing & (operations["file"] >= 0))
+    file = operations["file"][touching]
+    np.minimum.at(at_s, file, clock[touching])
+    np.maximum.at(until_s, file, clock[touching] + operations["bytes"][touching] / RANK_BYTES_PER_S)
+    return at_s, until_s
 
 
 class SimulatedApplication:
@@ -230,8 +231,8 @@ class SimulatedApplication:
             CreateRequest(self.job.workload.files[n].size_bytes, self.layouts[n], writers=writers)
             for n, (writers, _) in zip(new, self._sharing(new), strict=True)
         ]
-        at_s, ranks = first_touched_s(self.job.workload)
-        of_wave = waves(at_s[new].tolist(), ranks[new].tolist())
+        at_s, until_s = written_s(self.job.workload)
+        of_wave = waves_of(at_s[new].tolist(), until_s[new].tolist(), [r.size_bytes for r in requests])
         placements = planner.plan(requests, self.env.now, of_wave)
         if placements:
             # Those without OSTs are left to Lustre.
@@ -292,6 +293,8 @@ class SimulatedApplication:
                 if size_bytes > 0:
                     call_bytes = calls[at] if calls else 0
                     yield from self._move(node, number, direction, offset, size_bytes, span_bytes, call_bytes)
+                if self.plan and direction is Direction.WRITE:
+                    self.plan.wrote(number, env.now)
             elif kind == OperationKind.BARRIER:
                 yield self._barrier(met)
                 met += 1

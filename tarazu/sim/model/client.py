@@ -27,7 +27,7 @@ from tarazu.sim.model import striping
 from tarazu.sim.model.mdsd import SimulatedMdsd
 from tarazu.sim.model.view import FS_NAME
 from tarazu.sim.workloads.workload import OperationKind, Workload
-from tarazu.trace.records import FileRecord, RunRecord
+from tarazu.trace.records import NOT_KNOWN_S, FileRecord, RunRecord
 from tarazu.wire import local, messages
 
 UID = 1000
@@ -72,6 +72,7 @@ class JobPlans:
         self._taken: set[tuple[str, int]] = set()
         self._outcome: dict[int, str] = {}
         self._at_s: dict[int, float] = {}
+        self._until_s: dict[int, float] = {}
 
     def ask(self, now: float) -> None:
         """Plan the files of the next horizon."""
@@ -91,7 +92,7 @@ class JobPlans:
         question = local.PlanRequest(self.step, 0, osts, self._client.active())
         targets = usable_targets(known, question, sum(f.size_bytes for f in wanted))
         policy = replace(self._rule.policy, min_size_bytes=settings.layout.min_size)
-        of_wave = waves([f.at_s for f in wanted], [f.name.rank for f in wanted])
+        of_wave = waves(wanted)
         choices = ConfigurationManager(policy, targets, self._rule.default).choose(wanted, of_wave)
         own = lustres_own(self._rule.default, targets)
         wishes = [(f, c.layout, own) for f, c in zip(wanted, choices, strict=True) if c.layout]
@@ -145,6 +146,10 @@ class JobPlans:
             ("hit" if followed else "refused") if planned else "miss" if self._ids else "unmanaged"
         )
 
+    def wrote(self, file: int, now: float) -> None:
+        """One of its writers has written his part."""
+        self._until_s[file] = now - self.start_s
+
     def closed(self, file: int, size_bytes: int, now: float) -> None:
         planned = self._used.get(file)
         if planned is not None:
@@ -170,6 +175,7 @@ class JobPlans:
                 writers=sharing[n][0],
                 contiguous=sharing[n][1],
                 counted=True,
+                until_s=self._until_s.get(n, NOT_KNOWN_S),
                 outcome=self._outcome[n],
             )
             for n, at_s in self._at_s.items()

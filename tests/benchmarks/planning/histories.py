@@ -46,7 +46,7 @@ def volatile(files: int, number: int) -> Iterator[FileRecord]:
             key=f"/scratch/project/run-{4000 + number}/20260{number % 9 + 1}01T120000/checkpoint.{rank:06}.dat",
             precise="/scratch/project/run-{job}/{date}/checkpoint.{rank}.dat",
             loose="/scratch/project/run-#/#/checkpoint.#.dat",
-            rank=rank, creators=(rank,), nth_precise=0, nth_loose=0, at_s=2.0 + rank * 1e-5,
+            rank=rank, creators=(rank,), nth_precise=0, nth_loose=0, at_s=2.0 + rank * 1e-5, until_s=9.0,
             size_bytes=int((64 + 4 * number) * UNIT * size.uniform(0.9, 1.1)), counted=True, contiguous=True,
             outcome="hit", found="precise", row_id=rank + 1, generation=1,
         )  # fmt: skip
@@ -63,6 +63,7 @@ def steps(files: int, number: int) -> Iterator[FileRecord]:
                 precise=f"/scratch/run{number:04}/step{step:05}/part.{{rank}}",
                 loose="/scratch/run#/step#/part.#",
                 rank=rank, creators=(rank,), nth_precise=0, nth_loose=step, at_s=2.0 + 10 * step + rank * 1e-5,
+                until_s=9.0 + 10 * step,
                 size_bytes=int((64 + step) * UNIT * size.uniform(0.9, 1.1)), counted=True,
             )  # fmt: skip
 
@@ -75,6 +76,7 @@ def serial(files: int, number: int) -> Iterator[FileRecord]:
         yield FileRecord(
             key=name, precise=name, loose="/scratch/run#/out/frame#.h#",
             rank=ANY_RANK, creators=(), nth_precise=0, nth_loose=i, at_s=2.0 + i * 0.005,
+            until_s=2.004 + i * 0.005,
             size_bytes=int((64 + i % 7) * UNIT * size.uniform(0.9, 1.1)), counted=True,
         )  # fmt: skip
 
@@ -88,6 +90,7 @@ def shared(files: int, number: int) -> Iterator[FileRecord]:
         yield FileRecord(
             key=name, precise=name, loose="/scratch/field#.h#",
             rank=ANY_RANK, creators=lists[i % 64], nth_precise=0, nth_loose=i, at_s=2.0 + i * 0.005,
+            until_s=2.004 + i * 0.005,
             size_bytes=int((64 + i % 7 + number) * UNIT * size.uniform(0.99, 1.01)), writers=9_998, counted=True,
         )  # fmt: skip
 

@@ -85,7 +85,7 @@ def serve(pipe: Pipe) -> None:
             lambda _: choose.directories,
             choose.policy,
             foreign_defaults=choose.foreign_defaults,
-            of_wave=waves([f.at_s for f in wanted], [f.name.rank for f in wanted]),
+            of_wave=waves(wanted),
         )
         for first in range(0, len(chosen), FILES_AT_ONCE):
             pipe.put(ChosenLayouts(tuple(chosen[first : first + FILES_AT_ONCE]), _line(stripes)))
