@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tarazu.allocate import lsa
+from tarazu.allocate import lsa, placing_cost
 from tarazu.allocate.eligible import room_bytes
 from tarazu.allocate.problem import Array, Group, Problem, build
 from tarazu.allocate.timing import Timing
@@ -53,8 +53,8 @@ class Estimate(NamedTuple):
 def estimate(
     ours: Problem, of_wave: Sequence[int], weights: Weights, least_gain: float, until: float = math.inf
 ) -> Estimate:
-    """Whether the files are written sooner, by that share and what is in doubt, where `ours` puts them, or must not lie
-    where Lustre could.
+    """Whether the files are written sooner, by that share, what is in doubt and what placing them costs, where `ours`
+    puts them, or must not lie where Lustre could.
 
     Both are judged by one yardstick: moment by moment where both are few enough for that. Lustre's mean counts less by
     what so few draws leave open. until: when to be content with fewer, or to take it for so where there was no time for
@@ -69,7 +69,8 @@ def estimate(
         return Estimate(True)
     timing, own = Timing(ours, weights), Timing(theirs, weights)
     followed = timing.follows(ours.groups) and own.follows(theirs.groups)
-    ours_s = timing.time_s(ours.groups, followed)
+    placing_s = placing_cost.in_time_of(timing, placing_cost.placing_s(ours))
+    ours_s = timing.time_s(ours.groups, followed) + placing_s
     most = ours_s * (1 + max(least_gain, doubt(ours)))
     times: list[float] = []
     error = 0.0
