@@ -272,11 +272,7 @@ ITSELF: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Switched off", "1 while the site's stop file is there.", "none",
                 (("mdsd", "max(tarazu_mdsd_stopped)"), ("clientds", "sum(tarazu_clientd_stopped)")), "stat", 5, 1,
             ),
-            Panel("Gate", "1 while mdsd may allocate.", "none", (("", "max(tarazu_mdsd_gate_open)"),), "stat", 3, -1),
-            Panel(
-                "Ledger", "1 while it can be written; else nothing is promised.", "none",
-                (("", "min(tarazu_mdsd_ledger_writable)"),), "stat", 3, -1,
-            ),
+            Panel("Gate", "1 while mdsd may allocate.", "none", (("", "max(tarazu_mdsd_gate_open)"),), "stat", 6, -1),
             Panel(
                 "Hits", "Share of the bytes of ended steps that lie as planned, in this period.", "percentunit",
                 (("", 'sum(increase(tarazu_clientd_file_bytes_total{outcome="hit"}[$__range]))'
@@ -353,7 +349,10 @@ ITSELF: tuple[tuple[str, tuple[Panel, ...]], ...] = (
                 "Steps whose signs of life stopped", "Their promises end.", "none",
                 (("", _increase("tarazu_mdsd_dead_steps_total")),),
             ),
-            Panel("Time to make changes durable", "The ledger.", "s", _quantiles("tarazu_mdsd_commit_seconds")),
+            Panel(
+                "Promises told by leaders", "To an mdsd that did not know them.", "none",
+                (("", _increase("tarazu_mdsd_told_promises_total")),),
+            ),
             Panel(
                 "mdsd's node", "Above its limits mdsd allocates nothing.", "percentunit",
                 (("processors", "max(tarazu_mdsd_cpu_load_ratio)"), ("memory", "max(tarazu_mdsd_memory_load_ratio)")),

@@ -1,6 +1,6 @@
 """The table of metrics of docs/metrics.md, read off the sources of the daemons: each family is named in a call.
 
-Nothing runs: some families are there only with a second mdsd, with routers, once a report has come.
+Nothing runs: some families are there only with routers, once a report has come.
 """
 
 from __future__ import annotations

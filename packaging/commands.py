@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Iterator
 
 OSS = (
-    "doctor", "doctor --role oss --role mds", "doctor collect", "doctor ledger show", "status",
+    "doctor", "doctor --role oss --role mds", "doctor collect", "status",
     "top --once", "init --role oss --mdsd mds1 --dry-run", "config", "config default", "config check",
     "config keys list", "change list", "change score", "change log", "change drain --advise", "change pool",
     "change routers", "change tune",

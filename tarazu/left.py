@@ -103,7 +103,7 @@ REASONS = {
         "`tarazu status`; `systemctl status tarazu-clientd`, on mdsd's node tarazu-mdsd",
     ),
     BUSY: (
-        "mdsd declined: it had too much to do, cannot write its ledger, or the user asks too often",
+        "mdsd declined: it had too much to do, or the user asks too often",
         "`tarazu status`; the log of tarazu-mdsd says which",
     ),
     UNKNOWN: (

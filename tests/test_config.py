@@ -104,18 +104,12 @@ def test_every_setting_is_documented_with_its_default_as_the_file_takes_it(tmp_p
     assert config.load(write(tmp_path, text), {}) == config.Settings()
 
 
-def test_a_second_mdsd_needs_all_its_addresses(tmp_path: Path) -> None:
-    path = tmp_path / "tarazu.toml"
-    path.write_text("[mdsd]\nreplication = 'tcp://mds1:5772'\n[standby]\nrequests = 'tcp://mds2:5771'\n")
-    with pytest.raises(
-        ConfigError, match=r"toml:4: \[standby\] requests: expected mdsd.replication, standby.st"
-    ):
-        config.load(path, {})
-    path.write_text(path.read_text() + "statistics = 'tcp://mds2:5770'\n")
-    settings = config.load(path, {})
-    assert settings.requests() == ("tcp://127.0.0.1:5771", "tcp://mds2:5771")
-    assert settings.statistics() == ("tcp://127.0.0.1:5770", "tcp://mds2:5770")
-    assert config.Settings().requests() == ("tcp://127.0.0.1:5771",)
+def test_several_mdsds_are_named_in_the_order_in_which_they_are_asked(tmp_path: Path) -> None:
+    settings = config.load(write(tmp_path, "[mdsd]\nrequests = 'tcp://mds1:5771, tcp://mds2:5771'\n"), {})
+    assert settings.requests() == ("tcp://mds1:5771", "tcp://mds2:5771")
+    assert settings.statistics() == ("tcp://127.0.0.1:5770",)
+    with pytest.raises(ConfigError, match="or several with commas between"):
+        config.load(write(tmp_path, "[mdsd]\nrequests = 'tcp://mds1:5771 mds2'\n"), {})
 
 
 def test_files_of_conf_d_are_read_after_the_file_in_order_and_the_environment_last(tmp_path: Path) -> None:

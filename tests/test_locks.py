@@ -26,7 +26,6 @@ from tarazu.forwarding.estimate.database import changing
 from tarazu.forwarding.traffic import days
 from tarazu.run.leftovers import Lease, is_left
 from tarazu.sim.study.study import _alone
-from tarazu.store.journal import Journal
 
 here = Path(sys.argv[1])
 def refused(do):
@@ -37,7 +36,6 @@ def refused(do):
 refused(lambda: claim(here / "page", "another one"))
 refused(lambda: Noted(here / "changes").claim())
 refused(lambda: Noted(here / "changes").locked().__enter__())
-refused(lambda: Journal(here / "ledger"))
 refused(lambda: days.tidy(here / "traffic", 0.0))
 with changing(here / "benchmarks.csv"), _alone(here):
     pass

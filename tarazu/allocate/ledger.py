@@ -15,9 +15,11 @@ import heapq
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from tarazu.stripes import Stripes, pack
 
 OPEN = math.inf
 """Release time of a file whose close was not reported."""
@@ -28,27 +30,6 @@ MAX_ENDED = 10_000
 MAX_DEAD = 1_000
 MAX_DEAD_STRIPES = 1_000_000
 """Kept of dead steps, in case they report again; the oldest are dropped first."""
-
-
-class Stripes(NamedTuple):
-    """The stripes of many files: those of file i are `starts[i]` to `starts[i + 1]`."""
-
-    osts: array[int]
-    """OST index, below 65536 as in Lustre."""
-    sizes: array[int]
-    """Bytes."""
-    starts: array[int]
-
-
-def pack(files: Iterable[Mapping[int, int]]) -> Stripes:
-    """From bytes by OST index for each file; what has no bytes is left out."""
-    osts, sizes, starts = array("H"), array("Q"), array("I", (0,))
-    for by_ost in files:
-        kept = {ost: size for ost, size in by_ost.items() if size > 0}
-        osts.extend(kept.keys())
-        sizes.extend(kept.values())
-        starts.append(len(osts))
-    return Stripes(osts, sizes, starts)
 
 
 class Dead(NamedTuple):
@@ -110,10 +91,6 @@ class Ledger:
         self._silences: list[tuple[float, str]] = []
         self._paused_s = 0.0
 
-    def become(self, other: Ledger) -> None:
-        """Be what the other is, which must not be used any more."""
-        self.__dict__ = other.__dict__
-
     def __len__(self) -> int:
         """Number of allocations with a promise left."""
         return len(self._promises) - len(self._dead)
@@ -157,59 +134,12 @@ class Ledger:
         if not count:
             self._end(id, entry)
 
-    def hold(
-        self,
-        id: str,
-        fs_name: str,
-        expires_at_s: float,
-        stripes: Stripes,
-        release_s: array[float],
-        *,
-        uid: int,
-        alive_s: float,
-        deaths: int,
-        now: float,
-    ) -> None:
-        """Enter a promise as it was in another ledger, as one whose step has reported just now."""
-        if id in self:
-            return
-        left = sum(at != GONE for at in release_s)
-        heard_s = now - self._paused_s
-        entry = Promise(fs_name, uid, expires_at_s, stripes, release_s, left, alive_s, heard_s)
-        entry.deaths = deaths
-        self._promises[id] = entry
-        self._count(entry, 1)
-        for index, at in enumerate(release_s):
-            if OPEN > at > GONE:
-                start, end = stripes.starts[index], stripes.starts[index + 1]
-                self._add(entry, start, end, 1)
-                _tally(self._written, fs_name, stripes.osts[start:end], stripes.sizes[start:end], 1)
-                self._release_later(id, entry, index)
-        for start, end in self._open(entry):
-            self._add(entry, start, end, 1)
-        heapq.heappush(self._expiries, (expires_at_s, id))
-        if alive_s > 0:
-            heapq.heappush(self._silences, (heard_s + alive_s, id))
-        self._end_if_empty(id, entry)
-
     def remember(self, id: str, until_s: float) -> None:
         """This id is over."""
         if id not in self:
             self._ended[id] = until_s
             heapq.heappush(self._expiries, (until_s, id))
             self._forget_oldest()
-
-    def promises(self) -> Iterator[tuple[str, Promise]]:
-        """Those of dead steps too."""
-        return iter(self._promises.items())
-
-    def over(self) -> Iterator[tuple[str, float]]:
-        """Ids whose end is remembered, and until when; in the order of their ends."""
-        return iter(self._ended.items())
-
-    def dead(self) -> tuple[str, ...]:
-        """Job steps that were silent for too long, in the order of their deaths."""
-        return tuple(self._dead)
 
     def stands(self, id: str) -> bool:
         """True while this allocation has a promise left and its step is alive."""
@@ -272,15 +202,6 @@ class Ledger:
             if entry.release_s[file_index] < before:
                 self._release_later(id, entry, file_index)
 
-    def known(self, id: str, files: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-        """Those of (file index, size) that `closed` would look at."""
-        entry = self._promises.get(id)
-        if entry is None:
-            return ()
-        return tuple(
-            (i, size) for i, size in files if 0 <= i < len(entry.release_s) and entry.release_s[i] != GONE
-        )
-
     def ended(self, id: str) -> None:
         """The job step is over: what was not closed is released now, what was at its time. Unknown ids are
         ignored.
@@ -317,21 +238,8 @@ class Ledger:
         entry.heard_s = max(entry.heard_s, now - self._paused_s)
         heapq.heappush(self._silences, (entry.heard_s + entry.alive_s, id))
 
-    def hear_all(self, now: float) -> None:
-        """Every job step that is not dead counts as having reported just now: nobody listened before."""
-        self._paused_s = 0.0
-        self._silences = []
-        for id, entry in self._promises.items():
-            entry.heard_s = now
-            if entry.alive_s > 0 and not entry.dead:
-                self._silences.append((now + entry.alive_s, id))
-        heapq.heapify(self._silences)
-
-    def silent(self, now: float, excused: Callable[[str], bool] | None = None) -> list[str]:
-        """Job steps that have not reported for too long, the longest first: they are to `die`.
-
-        One that is `excused` counts as having reported.
-        """
+    def silent(self, now: float) -> list[str]:
+        """Job steps that have not reported for too long, the longest first: they are to `die`."""
         steps: dict[str, None] = {}
         clock = now - self._paused_s
         while self._silences and self._silences[0][0] <= clock:
@@ -339,8 +247,6 @@ class Ledger:
             entry = self._promises.get(id)
             if entry is None or entry.dead or not entry.alive_s:
                 continue
-            if entry.heard_s + entry.alive_s <= clock and excused and excused(id):
-                entry.heard_s = clock
             if entry.heard_s + entry.alive_s > clock:
                 heapq.heappush(self._silences, (entry.heard_s + entry.alive_s, id))
             else:
@@ -363,15 +269,6 @@ class Ledger:
         while len(self._dead) > MAX_DEAD or self._dead_stripes > MAX_DEAD_STRIPES:
             self.ended(next(iter(self._dead)))
         return dead
-
-    def revoke(self, id: str) -> None:
-        """The promise reached nobody: it is as if it had not been made."""
-        self.ended(id)
-        self._ended.pop(id, None)
-
-    def due(self, now: float) -> bool:
-        """Whether anything expires or is due for release by now."""
-        return any(timers and timers[0][0] <= now for timers in (self._expiries, self._releases))
 
     def excuse(self, seconds: float) -> None:
         """The caller could not listen for so long: nobody was silent meanwhile."""

@@ -68,10 +68,6 @@ COMMANDS = {
         "check this node: what tarazu needs, what is wrong, how to fix it",
     ),
     "doctor collect": ("tarazu.cli.collect", "say which statistics this node gives, and from where"),
-    "doctor ledger": (
-        "tarazu.cli.ledger",
-        "mdsd's ledger on disk: what is promised, and whether it can be read",
-    ),
     "init": ("tarazu.cli.init", "set this node up: settings, keys, the way to mdsd, and what is missing"),
     "config": ("tarazu.cli.config", "the settings in force, a file to start from, mistakes in one; keys"),
     "config keys": ("tarazu.cli.keys", "create, list and revoke the keys that authenticate the daemons"),
@@ -195,7 +191,6 @@ FORMER = {
         "history report",
         "history db",
         "doctor collect",
-        "doctor ledger",
         "config keys",
         "change drain",
         "change pool",

@@ -136,8 +136,9 @@ def _ask(question: str) -> str:
 
 def _host(options: argparse.Namespace, roles: list[str], settings: config.Settings, asks: bool) -> str:
     """Of mdsd."""
-    known = _PORT.fullmatch(settings.mdsd.requests)
-    likely = known["host"] if known and not is_local(settings.mdsd.requests) else ""
+    first = settings.requests()[0]
+    known = _PORT.fullmatch(first)
+    likely = known["host"] if known and not is_local(first) else ""
     if not likely and "mdsd" in roles:
         likely = os.uname().nodename
     host: str = options.mdsd
@@ -224,7 +225,7 @@ def _make_directory(dry_run: bool, outcome: Outcome, here: node.Node) -> None:
 
 def _missing_keys(outcome: Outcome, here: node.Node, host: str) -> Iterator[Missing]:
     directory = Path(here.settings.keys.directory)
-    if here.settings.keys.insecure or (is_local(here.settings.mdsd.requests) and not directory.exists()):
+    if here.settings.keys.insecure or (is_local(here.settings.requests()[0]) and not directory.exists()):
         return
     own = os.uname().nodename.partition(".")[0]
     for role in outcome.roles:

@@ -101,8 +101,6 @@ def _print_stops(site: str, jobs: list[disable.RunningStep]) -> None:
 def _print(status: Mapping[str, Any]) -> None:
     mine, mdsd = status["clientd"], status["mdsd"]
     _print_clientd(mine)
-    for address, pair in status.get("mdsds", {}).items():
-        say(f"mdsd at {address}: {_role(pair)}")
     if "unavailable" in mdsd:
         say(f"mdsd: unavailable: {mdsd['unavailable']}")
         return
@@ -183,22 +181,6 @@ def _refusals(mdsd: Mapping[str, Any]) -> str:
         for text, name in of_ends.items()
     } | {"refused by their keys' lists": mdsd.get("refused_by_rights", 0)}
     return "".join(f", {number} {text}" for text, number in counts.items() if number)
-
-
-def _role(pair: Mapping[str, Any]) -> str:
-    """How one of two mdsds is."""
-    if "unavailable" in pair:
-        return "does not answer"
-    if pair["role"] == "active":
-        follower = (
-            f"the other follows, {counted(pair['lag'], 'record')} behind" if pair["in_step"] else "ALONE"
-        )
-        return f"active, term {pair['term']}, record {pair['sequence']}; {follower}"
-    problem = (pair["other"] or {}).get("problem") or ""
-    state = "" if pair["in_step"] else ", not complete yet"
-    return (
-        f"{pair['role']}, term {pair['term']}, record {pair['sequence']}{state}{problem and f' ({problem})'}"
-    )
 
 
 def _print_servers(osses: Mapping[str, Any]) -> None:

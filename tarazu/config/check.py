@@ -26,6 +26,17 @@ WEIGHT = Check("a number from 0 to 1000000", lambda v: 0 <= v <= 1e6)
 ADDRESS = Check(
     "an address such as tcp://mds1:5770", lambda v: re.fullmatch(r"(tcp|ipc|inproc)://\S+", v) is not None
 )
+
+
+def addresses(text: str) -> tuple[str, ...]:
+    """Of one setting: separated by commas."""
+    return tuple(address.strip() for address in text.split(","))
+
+
+ADDRESSES = Check(
+    f"{ADDRESS.expected}, or several with commas between",
+    lambda v: all(map(ADDRESS.holds, addresses(v))),
+)
 ADDRESS_OR_NOTHING = Check(f"{ADDRESS.expected}, or nothing", lambda v: v == "" or ADDRESS.holds(v))
 
 LISTENS = Check("host:port, a port (of loopback), or nothing", lambda v: v == "" or listening(v) is not None)

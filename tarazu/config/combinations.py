@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tarazu.config.check import addresses
 from tarazu.config.reading import Examined
 from tarazu.config.sections import Settings
 from tarazu.errors import ConfigError
@@ -45,17 +46,14 @@ def _pairs(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:
 
 
 def _addresses(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:
-    listening = {
-        "mdsd.statistics": s.mdsd.statistics,
-        "mdsd.requests": s.mdsd.requests,
-        "mdsd.replication": s.mdsd.replication,
-        "standby.statistics": s.standby.statistics,
-        "standby.requests": s.standby.requests,
-        "tune.council": s.tune.council,
-        "bursts.statistics": s.bursts.statistics,
-    }
+    listening = [
+        *(("mdsd.statistics", address) for address in addresses(s.mdsd.statistics)),
+        *(("mdsd.requests", address) for address in addresses(s.mdsd.requests)),
+        ("tune.council", s.tune.council),
+        ("bursts.statistics", s.bursts.statistics),
+    ]
     owner: dict[str, str] = {}
-    for name, address in listening.items():
+    for name, address in listening:
         if address and owner.setdefault(address, name) != name:
             yield (name, owner[address]), f"another address than that of {owner[address]}", address
 

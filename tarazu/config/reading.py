@@ -66,11 +66,6 @@ def examine(path: str | os.PathLike[str] | None = None, environ: Mapping[str, st
             reader.problems.append(error)
     reader.environment(environ)
     examined = Examined(reader.settings(), reader.problems, reader.origins)
-    pair = (examined.settings.mdsd.replication, *vars(examined.settings.standby).values())
-    if any(pair) and not all(pair):
-        expected = "mdsd.replication, standby.statistics and standby.requests, or none of them"
-        where = examined.where("standby.requests", "standby.statistics", "mdsd.replication")
-        examined.problems.append(ConfigError(where, expected, " ".join(filter(None, pair))))
     return examined
 
 

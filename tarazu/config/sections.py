@@ -10,8 +10,8 @@ import msgspec
 from tarazu.config.check import (
     ABSOLUTE,
     ABSOLUTE_OR_NOTHING,
-    ADDRESS,
     ADDRESS_OR_NOTHING,
+    ADDRESSES,
     LISTENS,
     NOT_NEGATIVE,
     OWN_PATH,
@@ -19,6 +19,7 @@ from tarazu.config.check import (
     POSITIVE,
     SHARE,
     Check,
+    addresses,
     items,
     listening,
     made_by,
@@ -62,7 +63,7 @@ class Keys:
 class State:
     directory: str = setting(
         "/var/lib",
-        "where daemons keep their state, each in its folder: tarazu/mdsd (the ledger: on a local disk), "
+        "where daemons keep their state, each in its folder: tarazu/mdsd, "
         "tarazu-routers, tarazu-mapping, tarazu-announcer, tarazu-council, tarazu-burstd, tarazu-pool, "
         "tarazu-mdt, tarazu-page",
         ABSOLUTE,
@@ -70,7 +71,7 @@ class State:
 
     @property
     def mdsd(self) -> str:
-        """The ledger, and how full OSTs were."""
+        """How the system was, and how full OSTs were."""
         return f"{self.directory}/tarazu/mdsd"
 
     @property
@@ -131,12 +132,15 @@ class OssdSettings:
 
 @section(frozen=True)
 class MdsdSettings:
-    statistics: str = setting("tcp://127.0.0.1:5770", "address that receives statistics", ADDRESS)
-    requests: str = setting("tcp://127.0.0.1:5771", "address that answers allocation requests", ADDRESS)
-    replication: str = setting(
-        "",
-        "address where a second mdsd follows the first; empty: there is none",
-        ADDRESS_OR_NOTHING,
+    statistics: str = setting(
+        "tcp://127.0.0.1:5770",
+        "address that receives statistics; of several nodes that may run mdsd: all, with commas between",
+        ADDRESSES,
+    )
+    requests: str = setting(
+        "tcp://127.0.0.1:5771",
+        "address that answers allocation requests; of several the first that answers is asked",
+        ADDRESSES,
     )
     cpu_limit: float = setting(
         0.70, "allocate only while this share of the node's CPU, or less, is busy; 1: always", SHARE
@@ -156,14 +160,6 @@ class MdsdSettings:
         0.5, "share of the free space that one user may be promised; beyond it jobs run unplaced", SHARE
     )
     audit_log: str = setting("", "file for one line per allocation; empty: standard error", PATH)
-
-
-@section(frozen=True)
-class Standby:
-    statistics: str = setting(
-        "", "as mdsd.statistics, for the second mdsd (tarazu-mdsd --standby)", ADDRESS_OR_NOTHING
-    )
-    requests: str = setting("", "as mdsd.requests, for the second mdsd", ADDRESS_OR_NOTHING)
 
 
 @section(frozen=True)
@@ -493,7 +489,6 @@ class Settings:
     state: State = made_by(State)
     ossd: OssdSettings = made_by(OssdSettings)
     mdsd: MdsdSettings = made_by(MdsdSettings)
-    standby: Standby = made_by(Standby)
     allocate: Allocate = made_by(Allocate)
     clientd: ClientdSettings = made_by(ClientdSettings)
     layout: LayoutSettings = made_by(LayoutSettings)
@@ -508,13 +503,13 @@ class Settings:
     metrics: Metrics = made_by(Metrics)
 
     def statistics(self) -> tuple[str, ...]:
-        """Where ossds publish: the first mdsd, the second where there is one, and tarazu-burstd where it is wanted."""
+        """Where ossds publish: to every mdsd, and to tarazu-burstd where it is wanted."""
         bursts = self.bursts.statistics if self.ossd.exports or self.bursts.job_ids else ""
-        return tuple(filter(None, (self.mdsd.statistics, self.standby.statistics, bursts)))
+        return tuple(filter(None, (*addresses(self.mdsd.statistics), bursts)))
 
     def requests(self) -> tuple[str, ...]:
-        """Where clients ask."""
-        return tuple(filter(None, (self.mdsd.requests, self.standby.requests)))
+        """Where clients ask, in this order."""
+        return addresses(self.mdsd.requests)
 
 
 SECTIONS: dict[str, type] = {
@@ -522,7 +517,6 @@ SECTIONS: dict[str, type] = {
     "state": State,
     "ossd": OssdSettings,
     "mdsd": MdsdSettings,
-    "standby": Standby,
     "allocate": Allocate,
     "clientd": ClientdSettings,
     "layout": LayoutSettings,

@@ -2,7 +2,7 @@
 
 ossd       how one OSS or LNet router is; `node`: what a compute node moved
 routers    ossd's other half, a process of its own: sets which LNet routers jobs' data take
-mdsd       the view of all servers, and where files go; router_plan/ which routers jobs' nodes get, standby/ two mdsds
+mdsd       the view of all servers, and where files go; router_plan/ which routers jobs' nodes get
 clientd    a step's history → a plan; forecasts/ its processes
 council    what nodes of a group should have in force, learned from what they see
 announcer  tells the council what a node sees, and has set what it decides

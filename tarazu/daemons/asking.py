@@ -42,13 +42,13 @@ class Whole(NamedTuple):
 
 
 def status_of(settings: Settings) -> Mapping[str, Any]:
-    """clientd's status (`clientd`), and that of mdsd as clientd has it (`mdsd`, `mdsds`). On a node without
+    """clientd's status (`clientd`), and that of mdsd as clientd has it (`mdsd`). On a node without
     clientd mdsd is asked directly, and `clientd` is `{"unavailable": why}`. Raises Unavailable when neither answers.
     """
     try:
         channel = connect(settings.clientd.socket, TIMEOUT_S)
     except Unavailable as error:
-        status = _mdsd(settings).everyone()
+        status = _mdsd(settings).status_or_why()
         if why := status["mdsd"].get("unavailable"):
             raise Unavailable(f"{error}; and mdsd: {why}") from None
         return {"clientd": {"unavailable": str(error)}, **status}

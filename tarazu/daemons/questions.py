@@ -31,7 +31,7 @@ from tarazu.wire.messages import (
     ViewReply,
     ViewRequest,
 )
-from tarazu.wire.requester import Requester, listener
+from tarazu.wire.requester import Requester
 from tarazu.wire.security import QUESTIONERS, Curve, curve_of_any
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Servers
@@ -132,54 +132,15 @@ class Questions:
     def status(self, promises: Sequence[str] = ()) -> dict[str, Any]:
         """mdsd's own status, for people, and what it promises still of these allocations. Raises as `view`."""
         with self.connection() as mdsd:
-            return self._ask(mdsd, self._status_request(promises), StatusReply, REACH_S).status
+            question = StatusRequest(uuid.uuid4().hex, self._pools(), tuple(promises[-MAX_TOLD_IDS:]))
+            return self._ask(mdsd, question, StatusReply, REACH_S).status
 
-    def _status_request(self, promises: Sequence[str]) -> StatusRequest:
-        return StatusRequest(uuid.uuid4().hex, self._pools(), tuple(promises[-MAX_TOLD_IDS:]))
-
-    def everyone(self, promises: Sequence[str] = ()) -> dict[str, Any]:
-        """`mdsd`: the status of the one that answers, or what is wrong with it; where there are two, `mdsds`: how each
-        of the pair is, by its address.
-        """
+    def status_or_why(self, promises: Sequence[str] = ()) -> dict[str, Any]:
+        """As `mdsd`: its status, or what is wrong with it."""
         try:
-            if len(self.servers.addresses) == 1:
-                return {"mdsd": self.status(promises)}
-            statuses = self.statuses(promises)
+            return {"mdsd": self.status(promises)}
         except TarazuError as error:
             return {"mdsd": {"unavailable": str(error)}}
-        active = (a for a, s in statuses.items() if (s.get("pair") or {}).get("role") == "active")
-        return {
-            "mdsd": statuses[next(active, self.servers.addresses[0])],
-            "mdsds": {a: s.get("pair") or s for a, s in statuses.items()},
-        }
-
-    def statuses(self, promises: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-        """Each mdsd's own status by its address, for people; what is wrong with one that does not answer."""
-        transport = self.transport()
-        answers: dict[str, dict[str, Any]] = {}
-        try:
-            asked = {address: transport.requester(address) for address in self.servers.addresses}
-            for requester in asked.values():
-                requester.submit(self._status_request(promises))
-            begin = time.monotonic()
-            while (waited_s := time.monotonic() - begin) < ANSWER_S:
-                left = [
-                    address
-                    for address, requester in asked.items()
-                    if address not in answers and (waited_s < REACH_S or requester.reached)
-                ]
-                if not left:
-                    break
-                for address in left:
-                    if isinstance(answer := asked[address].receive(0.02), StatusReply):
-                        answers[address] = answer.status
-            reached = {address for address, requester in asked.items() if requester.reached}
-        finally:
-            transport.close()
-        for address in self.servers.addresses:
-            expected = f"an answer within {ANSWER_S:g} s" if address in reached else listener(REACH_S)
-            answers.setdefault(address, {"unavailable": f"{address}: expected {expected}, found none"})
-        return answers
 
     def _ask(
         self,

@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tarazu.doctor.node import AS_ROOT, Finding, Node, fail, ok, skip, warn
-from tarazu.run import directories
 from tarazu.store import schema
 from tarazu.store.sqlite import UNREADABLE
 from tarazu.units import human_bytes
@@ -34,7 +33,6 @@ def look(node: Node) -> Iterator[Finding]:
     ):
         if value:
             yield from _space(name, Path(value))
-    yield from _ledger(Path(s.state.mdsd))
     if "launch" in node.roles:
         yield from _database(s.clientd.database)
         yield from _limits()
@@ -62,28 +60,6 @@ def _space(name: str, directory: Path) -> Iterator[Finding]:
         )
     else:
         yield ok(name, f"{directory}, {human_bytes(free)} free")
-
-
-def _ledger(directory: Path) -> Iterator[Finding]:
-    try:
-        damaged = sorted(path.name for path in directory.glob("damaged-*"))
-        there = directory.is_dir()
-    except PermissionError:
-        yield skip("ledger", f"this user cannot read {directory}", AS_ROOT)
-        return
-    if damaged:
-        yield warn(
-            "ledger",
-            f"it was damaged; mdsd kept {', '.join(damaged)}",
-            "tarazu doctor ledger check; then remove these files",
-        )
-    kind = directories.file_system_type(directory) if there else ""
-    if kind and kind not in directories.LOCAL_FILE_SYSTEMS:
-        yield fail(
-            "ledger",
-            f"{directory} on {kind}: the ledger must not be on a network file system",
-            "set state.directory to a local disk",
-        )
 
 
 def _database(location: str) -> Iterator[Finding]:

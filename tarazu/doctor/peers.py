@@ -105,7 +105,6 @@ def _status(node: Node) -> Iterator[Finding]:
         yield _clock(float(mdsd["time_s"]), begun_s, time.monotonic() - begun)
     if node.roles & {"launch", "mdsd"}:
         yield from _health_of(mdsd)
-        yield from _pair(node, told)
 
 
 def _starting(daemon: str, status: Mapping[str, Any]) -> Iterator[Finding]:
@@ -151,9 +150,6 @@ def _health_of(mdsd: Mapping[str, Any]) -> Iterator[Finding]:
                 name, f"cannot read {', '.join(oss['unreadable'])}", "run tarazu doctor collect --dump there"
             )
     yield from _osts(mdsd)
-    ledger = mdsd.get("ledger", {})
-    if ledger.get("trouble"):
-        yield fail("ledger", str(ledger["trouble"]), "check the space and rights of state.directory")
     if not mdsd.get("gate", {}).get("open", True):
         yield warn(
             "gate",
@@ -178,22 +174,3 @@ def _osts(mdsd: Mapping[str, Any]) -> Iterator[Finding]:
         )
     elif targets:
         yield ok("OSTs", f"{len(targets)}, no problem")
-
-
-def _pair(node: Node, told: Mapping[str, Any]) -> Iterator[Finding]:
-    """Of two mdsds exactly one answers, and the other one follows."""
-    if len(node.settings.requests()) < 2:
-        return
-    roles = {address: each.get("role", "unavailable") for address, each in told.get("mdsds", {}).items()}
-    said = ", ".join(f"{address} {role}" for address, role in roles.items()) or "neither answers"
-    active = sum(role == "active" for role in roles.values())
-    if active != 1:
-        yield fail("two mdsds", f"{said}: expected one to be active", "journalctl -u tarazu-mdsd on both")
-    elif "unavailable" in roles.values():
-        yield fail(
-            "two mdsds",
-            f"{said}: the other does not answer",
-            "start it; check that it can be reached at mdsd.replication",
-        )
-    else:
-        yield ok("two mdsds", said)

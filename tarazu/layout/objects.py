@@ -43,6 +43,11 @@ def object_bytes(layout: Layout, size_bytes: int) -> tuple[tuple[int, ...], ...]
     return tuple(component_object_bytes(c, size_bytes) for c in layout.components)
 
 
+def promised_bytes(layout: Layout, size_bytes: int) -> list[tuple[int, ...]]:
+    """What a file of the forecast's size puts into each object of the components that it reaches."""
+    return [component_object_bytes(c, size_bytes) for c in layout.components[: layout.covered(size_bytes)]]
+
+
 def explicit_components(layout: Layout, size_bytes: int) -> tuple[bool, ...]:
     """Which components get an explicit OST list: reached by the forecast, on OSTs, not self-extending."""
     if lustres_choice(layout, size_bytes):

@@ -72,7 +72,9 @@ def _tell(step: Step) -> None:
         while (progress := promises.progress()) and not step.over.is_set():
             try:
                 with connect(step.settings.clientd.socket, TELL_S, deadline_s=TELL_S) as channel:
-                    channel.ask(progress)
+                    answer = channel.ask(progress)
+                    while isinstance(answer, local.PromiseWanted):
+                        answer = channel.ask(promises.told(answer.request_id))
             except BaseException:
                 promises.untold(progress)
                 raise

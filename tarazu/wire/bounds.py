@@ -21,6 +21,9 @@ MAX_DIRECTORIES = 16_384
 MAX_ALIVE_IDS = 10_000
 """Of one StepAlive."""
 
+MAX_TOLD_STRIPES, MAX_TOLD_FILES = 1_000_000, 1_000_000
+"""Of one PromiseTold: 14 MB."""
+
 MAX_TOLD_IDS = 1_000
 """Of one TargetsChanged."""
 

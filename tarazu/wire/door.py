@@ -148,7 +148,6 @@ class _Watched:
 
     monitor: Socket
     counts: Counts
-    bounded: bool = True
     reader: Reader = field(default_factory=Reader)
     port: int = 0
     failed: int = 0
@@ -163,8 +162,6 @@ class Door:
         self.limit = most_connections()
         self.connections: dict[int, Connection] = {}
         """Descriptor → connection."""
-        self._unbounded: set[int] = set()
-        """Descriptors of connections whose peers have a whole ledger to say."""
         self._per_address: Counter[str] = Counter()
         self._said = SaidOnce(log)
         self._looked_up = float("-inf")
@@ -187,12 +184,12 @@ class Door:
         self._thread = threading.Thread(target=self._serve, name="tarazu-door", daemon=True)
         self._thread.start()
 
-    def watch(self, monitor: Socket, counts: Counts, bounded: bool = True) -> Reader:
+    def watch(self, monitor: Socket, counts: Counts) -> Reader:
         """Follow the monitor (of EVENTS) of a socket that is about to be bound; closed when the monitoring ends.
 
-        `bounded`: what its peers say before it is read. Who reads it says when there is nothing to read.
+        Who reads it says when there is nothing to read.
         """
-        watched = _Watched(monitor, counts, bounded)
+        watched = _Watched(monitor, counts)
         self._new.put(watched)
         self._voice.send(_LOOK)
         return watched.reader
@@ -227,7 +224,7 @@ class Door:
 
     def _look_at_unread(self) -> None:
         """End connections over which much came that nobody can read."""
-        readers = [each.reader for each in self._watched.values() if each.bounded]
+        readers = [each.reader for each in self._watched.values()]
         for fd, unread in self._unread.look(readers, self._unread_of_each).items():
             if connection := self.connections.get(fd):
                 self._said.warning(
@@ -239,7 +236,7 @@ class Door:
 
     def _unread_of_each(self) -> list[tuple[int, int]]:
         each = list(self.connections.items())
-        return [(one.unread(came_bytes(fd)), fd) for fd, one in each if fd not in self._unbounded]
+        return [(one.unread(came_bytes(fd)), fd) for fd, one in each]
 
     def _serve(self) -> None:
         self._poller.register(self._orders, zmq.POLLIN)
@@ -307,8 +304,7 @@ class Door:
         if event == zmq.EVENT_ACCEPTED:
             port = frames[-1].rpartition(b":")[2]
             watched.port = int(port) if port.isdigit() else 0
-            self._came(value, watched.counts, watched.bounded)
-            (self._unbounded.discard if watched.bounded else self._unbounded.add)(value)
+            self._came(value, watched.counts)
         elif event == zmq.EVENT_DISCONNECTED:
             self._went(value, watched)
         elif event == zmq.EVENT_ACCEPT_FAILED:
@@ -324,14 +320,14 @@ class Door:
             watched.failed = event
         return True
 
-    def _came(self, fd: int, counts: Counts, bounded: bool) -> None:
+    def _came(self, fd: int, counts: Counts) -> None:
         address = _address_of(fd)
         self.connections[fd] = Connection(address)
         self._per_address[address] += 1
         counts.connections += 1
         left = self.limit - len(self.connections)
         room = left >= 0 and self._per_address[address] <= 3 * left
-        if room and not (bounded and self._unread.loud(address)):
+        if room and not self._unread.loud(address):
             return
         counts.turned_away += 1
         of_all = f"{len(self.connections)} of {self.limit} in all"

@@ -139,8 +139,7 @@ class End:
         curve = self.transport.curve
         try:
             if self.admits:
-                bounded = self.admits != ("server",)
-                self.reader = self.transport.door.watch(self.monitor, self.counts, bounded)
+                self.reader = self.transport.door.watch(self.monitor, self.counts)
                 if curve:
                     self.socket.curve_server = True
                     self.socket.curve_secretkey = curve.own.secret
@@ -151,7 +150,7 @@ class End:
                 if curve:
                     self.socket.curve_publickey = curve.own.public
                     self.socket.curve_secretkey = curve.own.secret
-                    # Two mdsds share the server's keys.
+                    # All mdsds have the same key.
                     self.socket.curve_serverkey = curve.server or curve.own.public
                 self.socket.connect(self.address)
         except WireError:
@@ -247,8 +246,7 @@ class End:
                 self.counts.drop(address, f"a message of at most {MOST_PARTS} parts")
                 shut(fd)
                 return None
-            # Whoever holds the server's key is one of us, and has a whole ledger to say.
-            if self.admits != ("server",) and not connection.may_say(size):
+            if not connection.may_say(size):
                 self.counts.too_many += 1
                 return None
             if door.admitted:

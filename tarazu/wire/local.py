@@ -8,6 +8,8 @@ PlanRequest (SCM_RIGHTS), so clientd needs no right to read them; who asks is kn
                ── DirectoryLayouts ──►
                ◄── PlanReply ──
     tarazu run ── StepProgress ──► clientd         ◄── Done ──   while the step runs, at an interval
+               ◄── PromiseWanted ──                when mdsd has started since, and does not know what it promised
+               ── messages.PromiseTold ──►
     tarazu run ── StepNodes ──► clientd            ◄── Done ──   the same, where routers are chosen for jobs
     tarazu run ── TargetsWait ──► clientd          ◄── TargetsNews ──   when there are any; who waits costs no thread
     tarazu run ── StepReport ──► clientd           ◄── Done ──   as soon as clientd has it; it works on it later
@@ -31,7 +33,7 @@ from tarazu import names
 from tarazu.errors import WireError
 from tarazu.malformed import MALFORMED
 from tarazu.model import FileName, JobStep, Layout
-from tarazu.wire.messages import StepProfile, ThenReply, ViewReply
+from tarazu.wire.messages import PromiseTold, StepProfile, ThenReply, ViewReply
 
 MAX_REPLY_BYTES = 1 << 30
 """A plan may hold a million files."""
@@ -39,6 +41,8 @@ MAX_REQUEST_BYTES = 1 << 20
 """Of what opens a conversation: OST indices of the file system, or ids of plans."""
 MAX_LAYOUTS_BYTES = 16 << 20
 """Of the directories' default layouts, once clientd has asked for them."""
+MAX_PROMISE_BYTES = 16 << 20
+"""Of a PromiseTold, once clientd has asked for it."""
 MAX_DESCRIPTORS = 100
 """More than a forecast looks at."""
 MAX_IDS = 1000
@@ -207,6 +211,14 @@ class StepProgress(msgspec.Struct, frozen=True, tag="step-progress", omit_defaul
     """With `ended`: word of `tarazu.left` → files that were planned, and of which there is no run."""
 
 
+class PromiseWanted(msgspec.Struct, frozen=True, tag="promise?"):
+    """What is still promised with this allocation? The leader answers with a PromiseTold, whose uid and message id
+    clientd sets.
+    """
+
+    request_id: str
+
+
 class StepNodes(msgspec.Struct, frozen=True, tag="step-nodes", omit_defaults=True):
     """The nodes on which the job step runs, as in `messages.StepNodes`."""
 
@@ -315,6 +327,8 @@ LocalMessage = (
     | DirectoryLayouts
     | PlanReply
     | StepProgress
+    | PromiseWanted
+    | PromiseTold
     | StepNodes
     | PlanStage
     | TargetsWait

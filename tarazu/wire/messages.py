@@ -34,7 +34,9 @@ from tarazu.wire.bounds import (
     MAX_POINTS,
     MAX_ROUTERS,
     MAX_RULES,
+    MAX_TOLD_FILES,
     MAX_TOLD_IDS,
+    MAX_TOLD_STRIPES,
     PROTOCOL,
     Id,
     OstIndex,
@@ -85,11 +87,12 @@ class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaul
     protocol: int = PROTOCOL
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What only the active one of two mdsds says."""
+LONGEST_ALIVE_S = 86_400.0
 
-    term: int = 0
-    """Of the reign in which it left (`stamped`); 0: there is one mdsd."""
+
+def silent_after_s(alive_s: float) -> float:
+    """So long without a sign of life a step counts as dead, which gives one that often; 0: never."""
+    return 2 * alive_s if 0 < alive_s < LONGEST_ALIVE_S else 0.0
 
 
 class LeftFiles(msgspec.Struct, frozen=True, array_like=True):
@@ -105,7 +108,7 @@ class LeftFiles(msgspec.Struct, frozen=True, array_like=True):
 Status = Literal["allocated", "declined", "never", "later", "unknown-fs", "unavailable"]
 
 
-class AllocationReply(Answer, frozen=True, tag="allocation", omit_defaults=True):
+class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaults=True):
     """The answer to an AllocationRequest. `osts[file][component]` as in `model.FilePlacement`.
 
     `allocated`: one file at least has got its OSTs. What did not fit is left to Lustre: `osts[file]` is then empty,
@@ -165,7 +168,30 @@ class StepAlive(msgspec.Struct, frozen=True, tag="step-alive", omit_defaults=Tru
     protocol: int = PROTOCOL
 
 
-class TargetsChanged(Answer, frozen=True, tag="targets", omit_defaults=True):
+class PromiseTold(msgspec.Struct, frozen=True, tag="promise-told", omit_defaults=True):
+    """What is still promised to a job step, as its leader knows it: to an mdsd that has started since, and has said so
+    (`Acknowledged.unknown`). One that knows the id keeps what it has.
+    """
+
+    id: Id
+    """Of the AllocationRequest."""
+    message_id: Id
+    fs_name: Id
+    uid: int
+    expires_s: Annotated[float, msgspec.Meta(ge=0)]
+    """Seconds from now until it lapses by itself."""
+    alive_s: Annotated[float, msgspec.Meta(ge=0)]
+    """As in AllocationRequest."""
+    osts: Annotated[bytes, msgspec.Meta(max_length=2 * MAX_TOLD_STRIPES)] = b""
+    """u16, little-endian: OST indices of all stripes of files that are not closed yet."""
+    sizes: Annotated[bytes, msgspec.Meta(max_length=8 * MAX_TOLD_STRIPES)] = b""
+    """u64: their bytes."""
+    starts: Annotated[bytes, msgspec.Meta(max_length=4 * MAX_TOLD_FILES + 4)] = bytes(4)
+    """u32: the stripes of file i of the request are `starts[i]` to `starts[i + 1]`."""
+    protocol: int = PROTOCOL
+
+
+class TargetsChanged(msgspec.Struct, frozen=True, tag="targets", omit_defaults=True):
     """From mdsd, unasked, to the clientd that last reported on these allocations: the health of their OSTs has
     changed. Repeated until a TargetsTold says that their leaders have got it.
     """
@@ -188,8 +214,10 @@ class TargetsTold(msgspec.Struct, frozen=True, tag="targets-told", omit_defaults
     protocol: int = PROTOCOL
 
 
-class Acknowledged(Answer, frozen=True, tag="ack", omit_defaults=True):
+class Acknowledged(msgspec.Struct, frozen=True, tag="ack", omit_defaults=True):
     message_id: str
+    unknown: tuple[str, ...] = ()
+    """Of a StepAlive: allocations of which this mdsd knows nothing. Their leaders are to tell it (PromiseTold)."""
     protocol: int = PROTOCOL
 
 
@@ -223,7 +251,7 @@ class CountRequest(msgspec.Struct, frozen=True, tag="count?", omit_defaults=True
     protocol: int = PROTOCOL
 
 
-class CountReply(Answer, frozen=True, tag="count", omit_defaults=True):
+class CountReply(msgspec.Struct, frozen=True, tag="count", omit_defaults=True):
     message_id: str
     count: int
     """Stripes of each file; 0: mdsd does not say."""
@@ -278,7 +306,7 @@ class RulesRequest(msgspec.Struct, frozen=True, tag="rules?", omit_defaults=True
     protocol: int = PROTOCOL
 
 
-class RouterRules(Answer, frozen=True, tag="rules", omit_defaults=True):
+class RouterRules(msgspec.Struct, frozen=True, tag="rules", omit_defaults=True):
     """The rules that this OSS should have now, in place of those of any former generation."""
 
     message_id: str
@@ -302,7 +330,7 @@ class ViewRequest(msgspec.Struct, frozen=True, tag="view?", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
-class ViewReply(Answer, frozen=True, tag="view", omit_defaults=True):
+class ViewReply(msgspec.Struct, frozen=True, tag="view", omit_defaults=True):
     """What mdsd's allocator would look at if it were asked now."""
 
     message_id: str
@@ -343,7 +371,7 @@ class ThenRequest(msgspec.Struct, frozen=True, tag="then?", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
-class ThenReply(Answer, frozen=True, tag="then", omit_defaults=True):
+class ThenReply(msgspec.Struct, frozen=True, tag="then", omit_defaults=True):
     message_id: str
     system: System | None = None
     """None: mdsd knows nothing of that time."""
@@ -368,20 +396,13 @@ class StatusReply(msgspec.Struct, frozen=True, tag="status", omit_defaults=True)
     protocol: int = PROTOCOL
 
 
-class NotActive(Answer, frozen=True, tag="not-active", omit_defaults=True):
-    """Of two mdsds the other one answers, or neither yet: ask there, or here again soon. `term`: the last known."""
-
-    message_id: str
-    """Id of what was asked."""
-    protocol: int = PROTOCOL
-
-
 Request = (
     AllocationRequest
     | CountRequest
     | FileClosed
     | StepEnded
     | StepAlive
+    | PromiseTold
     | StepNodes
     | ViewRequest
     | ThenRequest
@@ -396,14 +417,11 @@ Reply = (
     | ViewReply
     | ThenReply
     | StatusReply
-    | NotActive
     | TargetsChanged
     | RouterRules
 )
 Message = OssReport | NodeReport | Request | Reply
 
-_MAP, _MAP_16 = 0x80, 0xDE
-"""What a msgpack map begins with: this and its number of fields, up to 15; a longer one: this, and that in 2 bytes."""
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -424,18 +442,6 @@ def _decoder() -> msgspec.msgpack.Decoder[Message]:
 
 def encode(message: Message) -> bytes:
     return _encoder.encode(message)
-
-
-def stamped(reply: bytes, term: int) -> bytes:
-    """An encoded Answer with this term."""
-    if not term:
-        return reply
-    if reply[0] == _MAP_16:
-        fields, rest = int.from_bytes(reply[1:3], "big"), reply[3:]
-    else:
-        fields, rest = reply[0] - _MAP, reply[1:]
-    head = bytes((_MAP_16,)) + (fields + 1).to_bytes(2, "big")
-    return head + rest + _encoder.encode("term") + _encoder.encode(term)
 
 
 def decode(data: bytes, peer: str = "peer") -> Message:

@@ -1,13 +1,12 @@
-"""The end that asks: each request is sent again until it is answered, by one mdsd or by one of two."""
+"""The end that asks: each request is sent again until it is answered, by the first mdsd of the list that does."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import msgspec
 import zmq
 
 from tarazu.errors import Unavailable, WireError
@@ -15,11 +14,10 @@ from tarazu.wire import messages
 from tarazu.wire.ends import End, readable
 from tarazu.wire.messages import (
     AllocationRequest,
+    CountRequest,
     FileClosed,
-    NotActive,
     Reply,
     Request,
-    StatusReply,
     TargetsChanged,
     encode,
 )
@@ -27,9 +25,7 @@ from tarazu.wire.transport import MAX_REQUEST_BYTES, REPLIES, Counts, Servers, r
 
 RESEND_S = 1.0
 UNCONNECTED_S = 0.5
-"""Without a connection to the mdsd that is asked first, the other one is asked too after this."""
-ASK_AGAIN_S = 0.25
-"""When neither of two mdsds is the active one (yet)."""
+"""Without a connection to the mdsd that is asked first, the others are asked too after this."""
 
 
 def listener(reach_s: float) -> str:
@@ -43,15 +39,13 @@ class _Open:
 
     message: Request
     due_s: float = 0.0
-    refused: set[int] = field(default_factory=set)
-    """Servers that said since it was sent last that they are not the active one."""
 
 
 class Requester:
     """Sends requests and resends each until it is answered. Replies to nothing that is open are ignored.
 
-    With two servers, a request goes to the one that answered last. The other one is asked instead as soon as that
-    one says that it is not active, and as well while that one is silent.
+    Of several servers a request goes to the one that answered last, and while that one is silent to the others as well.
+    As soon as one before it in the list answers again, that one is asked.
     """
 
     resend_s: float = RESEND_S
@@ -109,44 +103,15 @@ class Requester:
 
     def _taken(self, server: int, reply: Reply) -> Reply | None:
         """The reply, if it answers what is open."""
-        if isinstance(reply, messages.Answer):
-            deposed, term = self.servers.deposed(reply.term), reply.term
-            reply = msgspec.structs.replace(reply, term=0)
-            if deposed and not isinstance(reply, NotActive):
-                later = f"an answer of term {self.servers.term} or later, found {term}"
-                self.counts.drop(self.servers.addresses[server], f"{later}: the other mdsd has taken over")
-                reply = NotActive("" if isinstance(reply, TargetsChanged) else request_id(reply))
         if isinstance(reply, TargetsChanged):
             return reply  # nobody has asked for it
-        open = self._open.get(request_id(reply))
-        if server == self.servers.first:
-            self._heard_s = time.monotonic()
-        if isinstance(reply, NotActive):
-            if open:
-                self._refused(open, server)
+        is_open = request_id(reply) in self._open
+        if server <= self.servers.first or is_open:
+            self.servers.first, self._heard_s = server, time.monotonic()
+        if not is_open:
             return None
-        if open is None:
-            return None
-        # Any mdsd says how it is; all else only the active one.
-        if server != self.servers.first and not isinstance(reply, StatusReply):
-            self._ask_first(server)
         self.forget(request_id(reply))
         return reply
-
-    def _refused(self, open: _Open, server: int) -> None:
-        open.refused.add(server)
-        count = len(self.servers.addresses)
-        if len(open.refused) == count:
-            open.refused.clear()
-            open.due_s = time.monotonic() + min(ASK_AGAIN_S, self.resend_s)
-        elif server == self.servers.first:
-            open.due_s = 0.0
-        if server == self.servers.first and count > 1:
-            self._ask_first((server + 1) % count)
-
-    def _ask_first(self, server: int) -> None:
-        self.servers.first = server
-        self._heard_s = time.monotonic()
 
     @property
     def reached(self) -> bool:
@@ -199,6 +164,12 @@ class Requester:
 
     def _send_to_first(self, message: Request) -> bool:
         self._connected = self._send(message, self.servers.first)
+        # What is asked twice must not be promised twice.
+        if not isinstance(message, AllocationRequest | CountRequest) and self.servers.look_back(
+            time.monotonic()
+        ):
+            for server in range(self.servers.first):
+                self._send(message, server)
         return self._connected
 
     def _send_to_all(self, message: Request) -> bool:

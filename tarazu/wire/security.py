@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,27 @@ class Curve(NamedTuple):
 def is_local(address: str) -> bool:
     """True for an address that only this node can reach."""
     return _LOOPBACK.match(address) is not None
+
+
+def here(addresses: Sequence[str]) -> str:
+    """Of the addresses of mdsds on several nodes that of this node; the first, where there is one only or none is."""
+    found = [address for address in addresses if len(addresses) > 1 and _probed(address)[0]]
+    # A node may be allowed to bind others' addresses (ip_nonlocal_bind): what is sent to its own comes from there, too.
+    return next((address for address in found if _probed(address)[1]), (*found, addresses[0])[0])
+
+
+def _probed(address: str) -> tuple[bool, bool]:
+    """Whether it can be bound, and whether it is reached from itself; nothing is sent."""
+    host = address.removeprefix("tcp://").rpartition(":")[0].strip("[]")
+    try:
+        family, _, _, _, where = socket.getaddrinfo(host, 0, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind(where)
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((where[0], 9, *where[2:]))
+            return True, probe.getsockname()[0] == where[0]
+    except OSError:
+        return False, False
 
 
 def curve_for(role: str, directory: str | Path, insecure: bool = False) -> Curve | None:

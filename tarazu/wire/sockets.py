@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import zmq
@@ -136,9 +136,6 @@ class TrafficSubscriber:
 class Replier:
     """Receives requests and answers them, in any order and at any time."""
 
-    term: Callable[[], int] = staticmethod(lambda: 0)
-    """With which each answer is stamped: of two mdsds that of the reign that is known here."""
-
     def __init__(self, end: End) -> None:
         self._end = end
         self.counts = end.counts
@@ -161,7 +158,6 @@ class Replier:
     def reply(self, peer: Peer, message: Reply | bytes) -> None:
         """Answer; a peer that has gone is no error, it will ask again. Bytes: a reply that is encoded already."""
         data = message if isinstance(message, bytes) else messages.encode(message)
-        data = messages.stamped(data, self.term())
         try:
             self._end.socket.send_multipart([peer.route, data], zmq.NOBLOCK)
         except zmq.Again:
@@ -222,12 +218,6 @@ class ZmqTransport:
 
     def replier(self, address: str) -> Replier:
         return Replier(self._end(zmq.ROUTER, address, admits=QUESTIONERS, options=BOUND))
-
-    def link(self, address: str, *, bind: bool, options: Mapping[int, int]) -> End:
-        """One end of the connection between two mdsds: bound by one, which admits the server's keys only."""
-        if bind:
-            return self._end(zmq.ROUTER, address, admits=("server",), options=options)
-        return self._end(zmq.DEALER, address, options={**options, zmq.IMMEDIATE: 1})
 
     def council(self, address: str, *, bind: bool, options: Mapping[int, int]) -> End:
         """One end between a council and its announcers: bound by the council, which admits everybody's keys."""

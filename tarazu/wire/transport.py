@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
@@ -34,9 +33,8 @@ MAX_REQUEST_BYTES = 16 << 20
 """Of what mdsd receives, requests and reports: the largest request that it takes (a million files) is 14 MB."""
 QUEUED_REPLIES = 256
 """To one peer that does not read them; more are lost, and sent when it asks again."""
-DEPOSED_S = 30.0
-"""So long after a later term was heard of last, answers of an earlier one count nowhere. Then the later one is gone:
-whoever is left is asked."""
+LOOK_BACK_S = 2.0
+"""So often it is seen whether an mdsd that stands before the one that answers is back."""
 
 STATISTICS = (OssReport,)
 TRAFFIC = (OssReport, NodeReport)
@@ -136,27 +134,23 @@ def reportable(peer: Peer) -> tuple[type, ...]:
 
 
 class Servers:
-    """The addresses of one mdsd, or of two of which one answers; shared by all requesters of a process.
+    """The addresses of mdsds, in the order in which they are asked; shared by all requesters of a process.
 
-    Which one that is nobody tells: the one that answered last is asked first. Each reign of one of two has a term,
-    and no two the same. Who has heard of a term takes no answer of an earlier one.
+    The first one that answers is asked alone; where it is silent the others are asked as well, and so is, now and then,
+    one before it.
     """
 
     def __init__(self, addresses: str | Sequence[str]) -> None:
         self.addresses = (addresses,) if isinstance(addresses, str) else tuple(addresses)
         self.first = 0
-        self.term = 0
-        """The latest that was heard of."""
-        self._term_at = -math.inf
+        """That answered last."""
+        self._looked = -math.inf
 
-    def deposed(self, term: int) -> bool:
-        """Whether an answer of this term, which came now, is one of an mdsd in whose place another one reigns."""
-        now = time.monotonic()
-        if 0 < term < self.term and now - self._term_at < DEPOSED_S:
-            return True
-        if term:
-            self.term, self._term_at = term, now
-        return False
+    def look_back(self, now: float) -> bool:
+        """Whether those before the one that answers are to be asked too: every `LOOK_BACK_S`."""
+        due = self.first > 0 and now - self._looked >= LOOK_BACK_S
+        self._looked = now if due else self._looked
+        return due
 
     def __str__(self) -> str:
         return " or ".join(self.addresses)

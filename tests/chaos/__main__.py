@@ -1,7 +1,7 @@
 """Faults under load, with invariants: `python -m tests.chaos [--kills N] [--only NAME] [--seed S] [--json]`.
 
 Real daemons on an emulated Lustre, each host in a network namespace of its own (as root). Exit status 0 when everything
-held: every file of every job is there, no promise was lost or made twice.
+held: every file of every job is there, and what living steps were promised is in the book of the mdsd that answers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main() -> int:
     words.add_argument(
         "--only", default="", metavar="NAME", help=f"N faults whose name contains it: {', '.join(FAULTS)}"
     )
-    words.add_argument("--alone", action="store_true", help="one mdsd, without a standby")
+    words.add_argument("--alone", action="store_true", help="one mdsd, without a second")
     words.add_argument("--short", action="store_true", help="fewer clients and checks, as in the tests")
     words.add_argument("--json", action="store_true", help="one JSON object instead of lines")
     options = words.parse_args()

@@ -36,7 +36,6 @@ def _cut(
 ) -> None:
     assert site.network
     end = chance.randrange(2)
-    site.parted |= ("mds1", "mds2") in cables or ("mds2", "mds1") in cables
     for one, other in cables:
         site.network.cut(one, other, end)
     try:
@@ -55,21 +54,14 @@ def cut_servers(site: Site, chance: random.Random) -> None:
     _cut(site, chance, [("oss", mds) for mds in site.mdss], 8.0)
 
 
-def cut_active(site: Site, chance: random.Random) -> None:
-    """The active mdsd's host is off the network."""
-    active = site.mdss[site.active]
-    other = site.mdss[1 - site.active]
-    _cut(site, chance, [("client", active), ("oss", active), (active, other)], 8.0)
+def cut_first(site: Site, chance: random.Random) -> None:
+    """The host of the first mdsd is off the network: clients go on to the second."""
+    _cut(site, chance, [("client", "mds1"), ("oss", "mds1")], 8.0)
 
 
-def cut_active_from_clients(site: Site, chance: random.Random) -> None:
-    """Clients see only the standby, which sees that the active one is well."""
-    _cut(site, chance, [("client", site.mdss[site.active])], 8.0)
-
-
-def cut_mdsds(site: Site, chance: random.Random) -> None:
-    """The mdsds do not see each other; everybody else sees both."""
-    _cut(site, chance, [("mds1", "mds2")], 8.0)
+def cut_first_from_clients(site: Site, chance: random.Random) -> None:
+    """Clients reach the second mdsd only, while the first one is well and knows what it promised."""
+    _cut(site, chance, [("client", "mds1")], 8.0)
 
 
 def kill_both(site: Site, chance: random.Random) -> None:
@@ -96,7 +88,7 @@ def _fill(directory: Path) -> Path:
     return ballast
 
 
-def full_ledger(site: Site, chance: random.Random) -> None:
+def full_state(site: Site, chance: random.Random) -> None:
     number = chance.randrange(len(site.states))
     _full(site, chance, site.states[number], [site.names("mdsd")[number]])
 
@@ -183,11 +175,10 @@ def without() -> dict[str, str]:
 FAULTS = {
     "clients cut off": Fault(cut_clients, ("partitions",)),
     "servers cut off": Fault(cut_servers, ("partitions",)),
-    "mdsds cut off from each other": Fault(cut_mdsds, ("partitions", "a standby")),
-    "active mdsd cut off from clients": Fault(cut_active_from_clients, ("partitions", "a standby")),
-    "active mdsd cut off from all": Fault(cut_active, ("partitions", "a standby")),
-    "both mdsds killed": Fault(kill_both, ("a standby",)),
-    "disk full under the ledger": Fault(full_ledger, ("full disks",)),
+    "first mdsd cut off from clients": Fault(cut_first_from_clients, ("partitions", "a second mdsd")),
+    "first mdsd cut off from all": Fault(cut_first, ("partitions", "a second mdsd")),
+    "both mdsds killed": Fault(kill_both, ("a second mdsd",)),
+    "disk full under mdsd": Fault(full_state, ("full disks",)),
     "disk full under the database": Fault(full_database, ("full disks",)),
     "standing still": Fault(stopped),
     "wall clock jumps": Fault(wall_clock, ("wall clocks",)),

@@ -1,4 +1,4 @@
-"""Clients of mdsd that keep what they were promised, and ask for it again: the same id must have the same answer.
+"""Clients of mdsd that keep what they were promised, ask for it again, and tell an mdsd that does not know it.
 
 They speak as clientd does, through its own transport. Some ask everything twice and in disorder, some fall silent.
 """
@@ -14,11 +14,14 @@ from tarazu.daemons.mdsd.allocation_requests import promises
 from tarazu.errors import Unavailable
 from tarazu.lustre import EOF
 from tarazu.model import Allocation, Component, CreateRequest, FilePlacement, Layout
+from tarazu.stripes import pack, to_bytes
 from tarazu.wire.messages import (
+    Acknowledged,
     AllocationReply,
     AllocationRequest,
     FileClosed,
     FileSpec,
+    PromiseTold,
     Reply,
     Request,
     StepAlive,
@@ -34,7 +37,7 @@ MIB = 1 << 20
 LIVING_S, DOOMED_S = 25.0, 2.0
 """Signs of life: of steps that live through every fault, and of those that fall silent.
 
-A promise whose answer got lost, and whose request was refused when it was sent again, ends after the first.
+A promise whose answer got lost, or was not taken since another mdsd's came first, ends after the first.
 """
 SIGN_S = 0.5
 PATIENCE_S = 3.0
@@ -53,19 +56,25 @@ class Step:
 
     request: AllocationRequest
     reply: AllocationReply
-    term: int = 0
-    """Of the mdsd that gave it."""
+    by: tuple[int, int] = (0, 0)
+    """Which mdsd answered, and `Site.harmed` when it was asked: for as long as both are the same, so is its answer."""
     closed: set[int] = field(default_factory=set)
+
+    def open_files(self) -> list[dict[int, int]]:
+        """OST → what is promised, for each file; of one that is closed nothing."""
+        files = [CreateRequest(f.size_bytes, self.request.layouts[f.layout]) for f in self.request.files]
+        placed = Allocation(tuple(FilePlacement(osts) for osts in self.reply.osts), "")
+        return [{} if n in self.closed else by_ost for n, by_ost in enumerate(promises(files, placed))]
 
     def open_bytes(self) -> Counter[int]:
         """OST → what is promised for its files that are not closed."""
-        files = [CreateRequest(f.size_bytes, self.request.layouts[f.layout]) for f in self.request.files]
-        placed = Allocation(tuple(FilePlacement(osts) for osts in self.reply.osts), "")
-        total: Counter[int] = Counter()
-        for index, by_ost in enumerate(promises(files, placed)):
-            if index not in self.closed:
-                total.update(by_ost)
-        return total
+        return sum(map(Counter, self.open_files()), Counter())
+
+    def told(self, message_id: str) -> PromiseTold:
+        """As its leader tells it."""
+        stripes = to_bytes(pack(self.open_files()))
+        r = self.request
+        return PromiseTold(r.id, message_id, r.fs_name, r.uid, r.expires_s, r.alive_s, *stripes)
 
 
 def said(reply: Reply) -> str:
@@ -80,6 +89,7 @@ class Client(Worker):
         super().__init__(f"chaos-client-{number}")
         self.site, self.number = site, number
         self.chance = random.Random(f"{seed}-{number}")
+        self.servers = site.servers()
         self.steps: dict[str, Step] = {}
         """Living ones."""
         self._asked = 0
@@ -91,8 +101,7 @@ class Client(Worker):
             transport = self.site.transport()
             try:
                 # As in clientd: all that one process asks is asked of the same mdsd first.
-                servers = self.site.servers()
-                self._work(transport.requester(servers), transport.requester(servers))
+                self._work(transport.requester(self.servers), transport.requester(self.servers))
             finally:
                 transport.close()
         except Exception as error:
@@ -115,7 +124,10 @@ class Client(Worker):
     def _signs(self, requester: Requester) -> None:
         if time.monotonic() >= self._sign_due and self.steps:
             self._sign_due = time.monotonic() + SIGN_S
-            self._tell(requester, StepAlive(tuple(self.steps), self._id()))
+            reply = self._tell(requester, StepAlive(tuple(self.steps), self._id()))
+            for id in reply.unknown if isinstance(reply, Acknowledged) else ():
+                self._tell(requester, self.steps[id].told(self._id()))
+                self.counts["promises told again"] += 1
 
     def _id(self) -> str:
         self._asked += 1
@@ -141,17 +153,18 @@ class Client(Worker):
 
     def _tell(self, requester: Requester, message: Request, doomed: bool = False) -> Reply | None:
         """Send until it is answered, as clientd does."""
+        harmed = self.site.harmed
         while not self._end.is_set():
             try:
                 reply = requester.request(message, PATIENCE_S)
             except Unavailable:
                 self.counts["waited"] += 1
                 continue
-            self._answered(message, reply, doomed, requester.servers.term)
+            self._answered(message, reply, doomed, (requester.servers.first, harmed))
             return reply
         return None
 
-    def _answered(self, message: Request, reply: Reply, doomed: bool, term: int) -> None:
+    def _answered(self, message: Request, reply: Reply, doomed: bool, by: tuple[int, int]) -> None:
         self.counts["answers"] += 1
         if not isinstance(message, AllocationRequest) or not isinstance(reply, AllocationReply):
             return
@@ -160,7 +173,7 @@ class Client(Worker):
             if doomed:
                 self.counts["fell silent"] += 1
             else:
-                self.steps[message.id] = Step(message, reply, term)
+                self.steps[message.id] = Step(message, reply, by)
 
     def _ask(self, requester: Requester, _second: Requester) -> None:
         if len(self.steps) >= STEPS:
@@ -175,31 +188,27 @@ class Client(Worker):
         if step := self._some():
             self.ask_again(requester, step)
 
-    def ask_again(self, requester: Requester, step: Step, at_rest: bool = False) -> None:
+    def ask_again(self, requester: Requester, step: Step) -> None:
         try:
             reply = requester.request(step.request, PATIENCE_S)
         except Unavailable:
             self.counts["waited"] += 1
             return
         self.counts["asked again"] += 1
-        self._compare(step, reply, requester.servers.term, at_rest)
+        self._compare(step, reply, requester.servers.first)
 
-    def _compare(self, step: Step, reply: Reply, term: int, at_rest: bool = False) -> None:
-        """The same request has the same answer.
-
-        Of mdsds that are apart each answers it anew, in a term of its own. When they have met again, one of these
-        answers is that of both, and all that was promised stays so (`Check`).
+    def _compare(self, step: Step, reply: Reply, server: int) -> None:
+        """The same request has the same answer of the same mdsd. Another one, or one that was killed meanwhile,
+        declines what it was told of, and answers anew what it does not know.
         """
         if encode(reply) == encode(step.reply):
-            return
-        answered = isinstance(reply, AllocationReply) and (reply.status == "allocated" or not at_rest)
-        if self.site.parted and answered and term != step.term:
-            self.counts["answers of another term"] += 1
-            return
-        found = f"found in term {term} {said(reply)}"
-        self.wrong.append(
-            f"{step.request.id}: asked again: expected what term {step.term} said, {said(step.reply)}, {found}"
-        )
+            self.counts["same answer"] += 1
+        elif step.by != (server, self.site.harmed) and isinstance(reply, AllocationReply):
+            self.counts["another answer of another mdsd"] += 1
+        else:
+            self.wrong.append(
+                f"{step.request.id}: asked again: expected {said(step.reply)}, found {said(reply)}"
+            )
 
     def _close(self, requester: Requester, _second: Requester) -> None:
         step = self._some()
@@ -237,7 +246,7 @@ class Client(Worker):
             if reply := second.receive(0.1):
                 open_ids.discard(request_id(reply))
                 if isinstance(reply, AllocationReply) and step:
-                    self._compare(step, reply, second.servers.term)
+                    self._compare(step, reply, second.servers.first)
         for message in told:
             second.forget(request_id(message))
         self.counts["in disorder"] += 1

@@ -37,10 +37,9 @@ class Prober(threading.Thread):
                         requester.forget(f"probe-{number - 20}")
                         requester.submit(ViewRequest(f"probe-{number}", FS))
                 transport.wait(max(0.0, due - time.monotonic()))
-                for number_of_mds, requester in enumerate(asked):
+                for requester in asked:
                     while (reply := requester.receive(0)) is not None:
                         if isinstance(reply, ViewReply) and reply.view is not None:
-                            self.site.active = number_of_mds
                             self._answered()
         finally:
             transport.close()

@@ -19,7 +19,7 @@ from tests.chaos.invariants import Check, Watch
 from tests.chaos.levers import Beside
 from tests.chaos.load import Client
 from tests.chaos.prober import Prober
-from tests.chaos.site import Site
+from tests.chaos.site import SECOND, Site
 
 READY_S = 60.0
 MOST_LINES = 20
@@ -28,7 +28,8 @@ MOST_LINES = 20
 class Plan(msgspec.Struct, frozen=True):
     kills: int
     seed: int
-    standby: bool = True
+    second: bool = True
+    """There are two mdsds."""
     only: str = ""
     """Faults whose name contains it, instead of kills."""
     clients: int = 6
@@ -72,7 +73,7 @@ def rounds(plan: Plan, without: dict[str, str]) -> Iterator[str]:
 def run(plan: Plan, say: Callable[[str], None]) -> Outcome:
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tarazu-chaos-") as directory:
-        site = Site(Path(directory), plan.seed, plan.standby)
+        site = Site(Path(directory), plan.seed, plan.second)
         site.without |= without()
         try:
             return _run(site, plan, say, begin)
@@ -108,6 +109,7 @@ def _run(site: Site, plan: Plan, say: Callable[[str], None], begin: float) -> Ou
             if chance.random() < 0.85:
                 under_load(clients, plan.longest_lull_s)
             time.sleep(chance.uniform(0.0, plan.longest_wait_s))
+            site.harmed += 1
             if name:
                 say(name)
                 FAULTS[name].make(site, chance)
@@ -177,10 +179,9 @@ class Killer:
 
     def _said(self, name: str) -> str:
         kind = name.split("-")[1]
-        if kind != "mdsd" or not self._site.standby:
+        if kind != "mdsd" or not self._site.second:
             return kind
-        active = self._site.names("mdsd").index(name) == self._site.active
-        return "active mdsd" if active else "standby mdsd"
+        return "second mdsd" if name == SECOND else "first mdsd"
 
 
 def _checked(
@@ -193,12 +194,10 @@ def _checked(
 
 
 def keep(site: Site, plan: Plan) -> None:
-    """Logs and ledgers of a run in which something did not hold."""
+    """Logs of a run in which something did not hold."""
     kept = Path("chaos-output") / str(plan.seed)
     shutil.rmtree(kept, ignore_errors=True)
     shutil.copytree(site.testbed.directory / "log", kept)
-    for state in site.states:
-        shutil.copytree(state, kept / state.name)
 
 
 def lines(outcome: Outcome) -> Iterator[str]:

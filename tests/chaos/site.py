@@ -3,7 +3,7 @@
 watch ── mds1, mds2        who observes: its cables are never cut
 client ─ mds1, mds2        clientd, jobs, the load
 oss ──── mds1, mds2        ossds
-mds1 ─── mds2              an mdsd each
+mds1, mds2                 an mdsd each, with the same settings: clients ask the first that answers
 """
 
 from __future__ import annotations
@@ -35,32 +35,30 @@ OST_BYTES = 96 << 20
 """Small: the load nearly fills them, so that a promise that is made twice goes beyond what there is."""
 INTERVAL_S = 0.5
 HOSTS = ("watch", "client", "oss", "mds1", "mds2")
-CABLES = (*((host, mds) for host in ("watch", "client", "oss") for mds in ("mds1", "mds2")), ("mds1", "mds2"))
-STANDBY = "tarazu-mdsd-standby"
+CABLES = tuple((host, mds) for host in ("watch", "client", "oss") for mds in ("mds1", "mds2"))
+SECOND = "tarazu-mdsd-second"
 SMALL_DISK = "4m"
 
 
 class Site:
-    def __init__(self, directory: Path, seed: int, standby: bool) -> None:
+    def __init__(self, directory: Path, seed: int, second: bool) -> None:
         self.directory = directory
-        self.standby = standby
+        self.second = second
         """There is a second mdsd."""
-        self.active = 0
-        """The mdsd that answered a client last (`Prober`)."""
-        self.parted = False
-        """There was a moment in which two mdsds may have answered, each alone."""
+        self.harmed = 0
+        """How often something was done to it."""
         self.seed = seed
         self.without: dict[str, str] = {}
         """What cannot be done here → why."""
         self.network: Network | None = None
         self.bed: testbeds.Testbed | None = None
         self._mounted: list[Path] = []
-        if not standby:
-            self.without["a standby"] = ""
+        if not second:
+            self.without["a second mdsd"] = ""
         if why := network.why_not():
             self.without["partitions"] = why
-            if standby:
-                raise OSError(f"a site with a standby needs hosts of their own: {why}")
+            if second:
+                raise OSError(f"a site with a second mdsd needs hosts of their own: {why}")
         else:
             self.network = Network(HOSTS, CABLES)
             self.network.enter("watch")
@@ -81,14 +79,14 @@ class Site:
             seed=self.seed,
         )
         ports = self.bed.config.ports
-        self.mdss = ("mds1", "mds2") if self.standby else ("mds1",)
+        self.mdss = ("mds1", "mds2") if self.second else ("mds1",)
         self.statistics = [f"tcp://{self.address(m)}:{ports['statistics']}" for m in self.mdss]
         self.requests = [f"tcp://{self.address(m)}:{ports['allocation']}" for m in self.mdss]
         self.states = [self._small_disk(f"state-{m}") for m in self.mdss]
         self.database = self._small_disk("database")
         configure(self.bed, self._settings())
         self.daemons = {daemon.name: self._placed(daemon) for daemon in daemon_commands(self.bed)}
-        if self.standby:
+        if self.second:
             self._add_second()
 
     def _add_second(self) -> None:
@@ -96,25 +94,18 @@ class Site:
         first = self.daemons["tarazu-mdsd"]
         states = {str(self.states[0]): str(self.states[1])}
         argv = [states.get(word, word) for word in first.argv[len(self.prefix("mds1")) :]]
-        argv = [*self.prefix("mds2"), *argv, "--standby"]
-        self.daemons[STANDBY] = msgspec.structs.replace(first, name=STANDBY, argv=argv)
+        argv = [*self.prefix("mds2"), *argv]
+        self.daemons[SECOND] = msgspec.structs.replace(first, name=SECOND, argv=argv)
 
     def address(self, host: str) -> str:
         return self.network.addresses[host] if self.network else "127.0.0.1"
 
     def _settings(self) -> dict[str, dict[str, Any]]:
-        ports = self.testbed.config.ports
-        pair: dict[str, dict[str, Any]] = {}
-        replication = {}
-        if self.standby:
-            replication = {"replication": f"tcp://{self.address('mds1')}:{ports['allocation'] + 1}"}
-            pair = {"standby": {"statistics": self.statistics[1], "requests": self.requests[1]}}
-        return pair | {
+        return {
             "layout": {"min_size": 0, "stripe_count": "2"},
             "mdsd": {
-                "statistics": self.statistics[0],
-                "requests": self.requests[0],
-                **replication,
+                "statistics": ", ".join(self.statistics),
+                "requests": ", ".join(self.requests),
                 "cpu_limit": 1.0,
                 "memory_limit": 1.0,
                 "user_share": 1.0,

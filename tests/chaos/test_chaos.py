@@ -14,14 +14,14 @@ from tests.chaos import network, run
 
 ROOT = Path(__file__).parents[2]
 ALONE, PAIR = 8, 8
-"""Kills: of daemons with one mdsd, and with two. One that is killed alone must have all on its disk."""
+"""Kills: of daemons with one mdsd, and with two."""
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     "kills, words",
     [(ALONE, ["--alone"]), (PAIR, [])],
-    ids=["alone", "standby"],
+    ids=["alone", "two mdsds"],
 )
 def test_kills_under_load_lose_nothing(kills: int, words: list[str], tmp_path: Path) -> None:
     if words == [] and (why := network.why_not()):
@@ -56,8 +56,7 @@ def test_kills_under_load_lose_nothing(kills: int, words: list[str], tmp_path: P
     assert sum(outcome["faults"].values()) >= 1
     counts = outcome["counts"]
     assert counts["promises asked for again"] > 0 and counts["files"] > 0
-    assert counts["ledgers equal to their replay"] == 1
-    assert words or counts["standbys equal to the active one"] > 0
+    assert counts["promises found in the book"] > 0 and counts["promises told again"] > 0
     assert outcome["longest_without_mdsd_s"] > 0
     if os.environ.get("TARAZU_NO_SKIPS") == "1":
         assert not [why for why in outcome["without"].values() if why]

@@ -54,8 +54,6 @@ ARGUMENTS = {
     "top": "--once",
     "doctor": "",
     "doctor collect": "",
-    "doctor ledger show": "",
-    "doctor ledger check": "",
     "init": "--dry-run",
     "config": "",
     "config default": "",

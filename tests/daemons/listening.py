@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tarazu.wire.messages import Acknowledged, Request
+from tarazu.wire.messages import Acknowledged, Request, StepAlive
 from tarazu.wire.sockets import ZmqTransport
 
 PATIENCE_S = 300.0
@@ -18,6 +18,8 @@ class Mdsd:
         self.transport = ZmqTransport(None)
         self.replier = self.transport.replier("tcp://127.0.0.1:*")
         self.seen: list[Request] = []
+        self.unknown: tuple[str, ...] = ()
+        """What it says of allocations whose steps live."""
 
     def take(self, holds: Callable[[list[Request]], object], answer: bool = True) -> list[Request]:
         """Receive until it holds."""
@@ -28,7 +30,8 @@ class Mdsd:
             if asked:
                 self.seen.append(asked[1])
                 if answer:
-                    self.replier.reply(asked[0], Acknowledged(asked[1].message_id))  # type: ignore[union-attr]
+                    unknown = self.unknown if isinstance(asked[1], StepAlive) else ()
+                    self.replier.reply(asked[0], Acknowledged(asked[1].message_id, unknown))  # type: ignore[union-attr]
         return self.seen
 
 

@@ -121,7 +121,6 @@ def test_promtool_takes_the_alerts_and_they_fire(tmp_path: Path) -> None:
                 ("tarazu_server_report_age_seconds", 'component="oss",target="oss1"', "700x30"),
             )
         ),
-        ("tarazu_mdsd_ledger_writable", "0x30"),
         ('tarazu_changes_not_as_wanted{instance="oss1",lever="nrs"}', "1x30"),
         ('tarazu_changes_failed_total{instance="oss1",lever="nrs"}', "0+1x30"),
     ]
@@ -129,7 +128,6 @@ def test_promtool_takes_the_alerts_and_they_fire(tmp_path: Path) -> None:
         "LustreTargetUnwell": "s-OST0001 is sick.",
         "LustreServerSilent": "oss1 has not reported for ten minutes; nothing new is placed on its OSTs.",
         "TarazuMdsdSilent": "No mdsd tells Prometheus anything; new jobs get no plans.",
-        "TarazuLedgerNotWritable": "mdsd cannot write its ledger, and promises nothing.",
         "TarazuChangeNotAsWanted": "nrs on oss1 is half set, or could not be restored: tarazu change list there.",
         "TarazuChangesFail": "nrs on oss1 fails to be set or restored again and again: tarazu change log there.",
     }

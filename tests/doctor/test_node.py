@@ -241,11 +241,7 @@ def test_what_is_left_behind(tree: Tree) -> None:
     assert "tarazu-ossd state" not in tree.look("left behind")
 
 
-def test_a_ledger_that_was_damaged_and_databases_that_are_none(tree: Tree) -> None:
-    ledger = Path(tree.settings.state.mdsd)
-    ledger.mkdir(parents=True)
-    (ledger / "damaged-1").touch()
-    assert tree.look("space and limits", "mdsd")["ledger"].verdict == "warn"
+def test_databases_that_are_none(tree: Tree) -> None:
     path = Path(tree.settings.clientd.database)
     assert "does not exist yet" in tree.look("space and limits", "launch")["clientd.database"].found
     path.write_text("no database at all, but text of some length" * 10)

@@ -83,7 +83,6 @@ def test_what_the_daemons_tell_of_themselves(tree: Tree) -> None:
         "version": "0.0.1",
         "time_s": time.time() - 3600,
         "osses": {"oss1": {"stale": True, "unreadable": ["osd-*.*.brw_stats"]}},
-        "ledger": {"trouble": "No space left on device"},
         "gate": {"open": False, "why_closed": "memory"},
     }
     found = tree.look("peers", "launch", "mdsd", status=status)
@@ -95,7 +94,6 @@ def test_what_the_daemons_tell_of_themselves(tree: Tree) -> None:
         "clock": "warn",
         "OSSs": "warn",
         "oss1": "warn",
-        "ledger": "fail",
         "gate": "warn",
     }
     status["mdsd"] |= {"osses": {}, "time_s": float("nan")}
@@ -105,21 +103,3 @@ def test_what_the_daemons_tell_of_themselves(tree: Tree) -> None:
     assert found["clientd"].verdict == "fail" and "no OSS" in found["OSSs"].found
     status["mdsd"] = {"unavailable": "silent"}
     assert tree.look("peers", "launch", "mdsd", status=status)["mdsd"].verdict == "fail"
-
-
-@pytest.mark.parametrize(
-    ("roles", "verdict"),
-    [
-        (("active", "following"), "ok"),
-        (("active", "active"), "fail"),
-        (("following", "following"), "fail"),
-        (("active", None), "fail"),
-    ],
-)
-def test_of_two_mdsds_one_is_active(tree: Tree, roles: tuple[str | None, ...], verdict: str) -> None:
-    tree.put("standby", requests="tcp://127.0.0.1:1", statistics="tcp://127.0.0.1:2")
-    told = {
-        f"tcp://mds{i}": {"role": role} if role else {"unavailable": "x"} for i, role in enumerate(roles, 1)
-    }
-    found = tree.look("peers", "launch", "mdsd", status={**STATUS, "mdsds": told})
-    assert found["two mdsds"].verdict == verdict

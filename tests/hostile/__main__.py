@@ -53,7 +53,7 @@ TARGETS = {
     "tcp-requests": Target("mdsd", flood.tcp, lambda site: site.requests, 0.1),
     "tcp-statistics": Target("mdsd", flood.tcp, lambda site: site.statistics, 0.1),
 }
-FILES = {"statistics-files": "statistics", "database": "database", "ledger": "ledger", "files": "files"}
+FILES = {"statistics-files": "statistics", "database": "database", "files": "files"}
 """Name → module here, with `mutate_<module>(n, seed)`, which raises what the product must not, and returns figures."""
 FILES_SHARE = 0.01
 """Of the number of messages: each is a whole look at a node, or at a database."""

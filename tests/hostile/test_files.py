@@ -19,7 +19,6 @@ from tests.hostile.cases.case import Case
 KERNEL = "the kernel's own, or of root's units: `make hostile --only statistics-files`, or nothing is parsed"
 MESSAGE = "a message: `make hostile --only requests`, and `test_hostile.py`"
 OWN = "comes with the package"
-PART = "bytes that a reader above has checked"
 NOTHING = "nothing is parsed: a lock, a copy, a digest, or any text is one"
 LEFT = {
     "tarazu.cli.init:_settings": NOTHING,
@@ -29,8 +28,6 @@ LEFT = {
     "tarazu.daemons.changes.now:_in_time": MESSAGE,
     "tarazu.escapes:_of_this_session": KERNEL,
     "tarazu.config.files:value": "a word of the command line or environment",
-    "tarazu.daemons.mdsd.book:Book.restore": MESSAGE,
-    "tarazu.daemons.mdsd.book:Book.take": MESSAGE,
     "tarazu.daemons.burstd.asked:read": MESSAGE,
     "tarazu.daemons.burstd.asking:ask": MESSAGE,
     "tarazu.daemons.changes.trail:Trail.add": NOTHING,
@@ -42,8 +39,6 @@ LEFT = {
     "tarazu.daemons.secrets:_holding": NOTHING,
     "tarazu.daemons.slurm:plugin": OWN,
     "tarazu.daemons.slurm:script": OWN,
-    "tarazu.daemons.mdsd.standby.feed:Feed.unknown": PART,
-    "tarazu.daemons.mdsd.standby.handover:take_over": MESSAGE,
     "tarazu.doctor.left_behind:_libraries": NOTHING,
     "tarazu.doctor.left_behind:_running": KERNEL,
     "tarazu.doctor.left_behind:_units": NOTHING,
@@ -81,7 +76,6 @@ LEFT = {
     "tarazu.tune.levers.files:_text": KERNEL,
     "tarazu.wire.local:decode": MESSAGE,
     "tarazu.wire.messages:decode": MESSAGE,
-    "tarazu.wire.replication:decode": MESSAGE,
     "tarazu.wire.door:ended_peers": KERNEL,
     "tarazu.wire.unread:memory_bytes": KERNEL,
 }

@@ -8,7 +8,7 @@ import pytest
 
 from tarazu.errors import WireError
 from tarazu.tune import exchange
-from tarazu.wire import local, messages, replication
+from tarazu.wire import local, messages
 from tests.hostile import __main__ as hostile
 from tests.hostile import mutations, site, valid
 
@@ -26,10 +26,9 @@ def refused(data: bytes, decode: object) -> bool:
     [
         (valid.of_mdsd(), messages.decode),
         (valid.of_clientd(), local.decode),
-        (valid.of_replication(), replication.decode),
         (valid.of_council(), exchange.to_council),
     ],
-    ids=["mdsd", "clientd", "replication", "council"],
+    ids=["mdsd", "clientd", "council"],
 )
 def test_whatever_comes_is_a_message_or_a_wire_error(found: list[bytes], decode: object) -> None:
     """And what is sent is worth sending: some of it gets past the decoder, and must be refused later."""

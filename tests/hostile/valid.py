@@ -9,7 +9,7 @@ from tarazu.lustre import EOF
 from tarazu.model import Component, DirectorySpec, JobStep, Layout
 from tarazu.tune import exchange
 from tarazu.tune.observation import Direction, Observation
-from tarazu.wire import local, messages, replication
+from tarazu.wire import local, messages
 from tarazu.wire.reports import (
     IoCounters,
     JobRate,
@@ -76,22 +76,12 @@ def of_mdsd() -> list[bytes]:
     return [messages.encode(m) for m in (*requests(), *requests(), report(), report("oss2", 0), *replies())]
 
 
-def of_replication() -> list[bytes]:
-    said: list[Any] = [
-        replication.Here("p", False, "active", 3, 10, 5.0),
-        replication.Follow("s", 0, True, 5.0, (replication.Handed("h1", (b"r",), 1.0),), (b"t",)),
-        replication.SnapshotPart("s", 0, True, b"data"),
-        replication.Records("s", 1, b"data"),
-        replication.Taken("s", 1, 4),
-    ]
-    return [replication.encode(message) for message in said]
-
-
 def of_clientd() -> list[bytes]:
     step = JobStep("lustre", os.getuid(), "app", "4711", numbers=(1.0,))
     asked: list[Any] = [
         local.PlanRequest(step, 0, (0, 1), (0, 1), {"flash": (0,)}),
         local.StepProgress(("h1",), 5.0, {"h1": ((0, 1),)}),
+        messages.PromiseTold("h1", "", "lustre", 0, 60.0, 4.0, b"12", b"12345678", bytes(8)),
         local.StepNodes("s1", "lustre", "4711", "10.77.0.[31-40]@tcp1", 5.0, _PROFILE),
         local.StepReport("lustre", (1,), ("h1",)),
         local.PlansQuery("app"),

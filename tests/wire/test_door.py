@@ -201,7 +201,7 @@ def test_one_address_has_three_quarters_of_the_connections_at_most(
 
 
 def test_the_door_outlives_an_end(server: Replier, site: Path) -> None:
-    """A standby that takes over binds and closes ends of one transport again and again."""
+    """One transport may bind and close ends again and again."""
     transport = server._end.transport
     client = ZmqTransport(curve_for("client", site))
     for number in range(3):

@@ -1,4 +1,5 @@
-"""What clientd tells mdsd while and after steps run: files closed, steps ended, signs of life, where steps run.
+"""What clientd tells mdsd while and after steps run: files closed, steps ended, signs of life, where steps run; and
+what is promised to them, where mdsd says that it does not know.
 
 Nobody waits for it: a notice is noted, and sent by one thread until mdsd acknowledges it or has said nothing
 about its allocation for `GIVE_UP_S`. Notices of one allocation go out in order, closes of one are merged, signs
@@ -17,12 +18,23 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+import msgspec
+
 from tarazu.daemons.clientd.node_notices import NodeNotices
 from tarazu.daemons.service import Wakeup
 from tarazu.daemons.shares import Share
 from tarazu.errors import TarazuError
 from tarazu.wire.bounds import MAX_ALIVE_IDS
-from tarazu.wire.messages import FileClosed, StepAlive, StepEnded, StepNodes, TargetsChanged, TargetsTold
+from tarazu.wire.messages import (
+    Acknowledged,
+    FileClosed,
+    PromiseTold,
+    StepAlive,
+    StepEnded,
+    StepNodes,
+    TargetsChanged,
+    TargetsTold,
+)
 from tarazu.wire.requester import Requester
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Servers, request_id
@@ -41,6 +53,8 @@ LONGEST_GATHERING_S = 1.0
 """Signs of life wait for others at most this long, and at most a quarter of their interval."""
 MAX_ALIVE = 100_000
 """Signs of life that wait or are on their way, of all users."""
+MAX_PROMISES_BYTES = 64 << 20
+"""Of promises still to be told, of all users."""
 MAX_OPEN_ALIVE = 4
 """Messages with signs of life that have no answer yet; what comes meanwhile is gathered for the next."""
 LOOK_S = 0.2
@@ -57,10 +71,12 @@ class _Pending:
     closed: dict[int, int] = field(default_factory=dict)
     """Index in the request → size in bytes."""
     ended: bool = False
+    promise: PromiseTold | None = None
+    """What mdsd does not know of it; goes out before all else."""
     open: str = ""
     """Id of the message that is on its way."""
     sent: dict[int, int] | None = None
-    """The files that it names; None when it says that the step ended."""
+    """The files that it names, none when it tells of the promise; None when it says that the step ended."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +110,7 @@ class Notices:
         self.files = Share(MAX_FILES)
         self.allocations = Share(MAX_ALLOCATIONS)
         self.signs = Share(MAX_ALIVE)
+        self.promises = Share(MAX_PROMISES_BYTES)
         self.open = Share(MAX_OPEN)
         self.nodes = NodeNotices()
         self.counts = {"told": 0, "given_up": 0, "dropped": 0}
@@ -109,6 +126,8 @@ class Notices:
         self._alive: dict[str, _Sign] = {}
         """Allocation → its sign of life that is not on its way."""
         self._alive_due: float | None = None
+        self._wanted: dict[str, int] = {}
+        """Allocations of which mdsd knows nothing → the user who gave a sign of life."""
         self._alive_open: dict[str, _Signs] = {}
         self._swept = 0.0
         self._wakeup = Wakeup()
@@ -137,6 +156,30 @@ class Notices:
                     self.counts["dropped"] += 1
             due = now + min(LONGEST_GATHERING_S, interval_s / 4)
             self._alive_due = due if self._alive_due is None else min(due, self._alive_due)
+        self._wakeup.wake()
+
+    def wanted(self, uid: int, ids: Sequence[str]) -> list[str]:
+        """Of these allocations of a user those of which mdsd does not know what it promised: say it (`promised`)."""
+        with self._lock:
+            return [id for id in ids if self._wanted.get(id) == uid]
+
+    def promised(self, promise: PromiseTold) -> None:
+        """What is promised still with an allocation of `promise.uid`, as its leader knows it."""
+        size_bytes = _size_bytes(promise)
+        with self._lock:
+            self._wanted.pop(promise.id, None)
+            known = self._pending.get(promise.id)
+            if known and (known.promise or known.ended):
+                return
+            if not self.promises.take(promise.uid, size_bytes):
+                self.counts["dropped"] += 1
+                return
+            pending = self._pending_of(promise.uid, promise.id)
+            if pending is None or pending.uid != promise.uid:
+                self.promises.give(promise.uid, size_bytes)
+                self.counts["dropped"] += 1
+                return
+            pending.promise = promise
         self._wakeup.wake()
 
     def runs_on(self, message: StepNodes) -> None:
@@ -170,6 +213,7 @@ class Notices:
         """The step of an allocation, or of nodes, is over."""
         with self._lock:
             self.nodes.ended(uid, id)
+            self._wanted.pop(id, None)
             if sign := self._alive.pop(id, None):
                 self.signs.give(sign.uid)
             pending = self._pending_of(uid, id)
@@ -215,8 +259,9 @@ class Notices:
                     if isinstance(reply, TargetsChanged):
                         self._pass_on(mdsd, reply)
                         continue
+                    unknown = reply.unknown if isinstance(reply, Acknowledged) else ()
                     with self._lock:
-                        self._acknowledged(request_id(reply))
+                        self._acknowledged(request_id(reply), unknown)
         finally:
             transport.close()
 
@@ -283,30 +328,38 @@ class Notices:
             return 60.0
         return max(0.0, self._alive_due - now)
 
-    def _message(self, pending: _Pending) -> FileClosed | StepEnded:
+    def _message(self, pending: _Pending) -> PromiseTold | FileClosed | StepEnded:
+        if pending.promise:
+            pending.sent = {}
+            return msgspec.structs.replace(pending.promise, message_id=pending.open)
         if not pending.closed:
             pending.sent = None
             return StepEnded(pending.id, pending.open)
         pending.sent = dict(islice(pending.closed.items(), MAX_FILES_A_MESSAGE))
         return FileClosed(pending.id, pending.open, tuple(pending.sent.items()))
 
-    def _acknowledged(self, message_id: str) -> None:
+    def _acknowledged(self, message_id: str, unknown: Sequence[str] = ()) -> None:
         self.counts["told"] += 1
         if self.nodes.acknowledged(message_id, time.monotonic()):
             return
         if signs := self._alive_open.pop(message_id, None):
+            self._wanted |= {id: signs.signs[id].uid for id in unknown if id in signs.signs}
+            while len(self._wanted) > MAX_ALLOCATIONS:
+                del self._wanted[next(iter(self._wanted))]
             self._give_signs(signs)
         pending = self._messages.pop(message_id, None)
         if pending is None:
             return
         sent = pending.sent
         self._returned(pending)
+        if sent == {}:
+            self._forget_promise(pending)
         pending.since = time.monotonic()
         told = [index for index, size_bytes in (sent or {}).items() if pending.closed[index] == size_bytes]
         for index in told:  # the others were closed again meanwhile
             del pending.closed[index]
         self.files.give(pending.uid, len(told))
-        if pending.closed or (sent is not None and pending.ended):
+        if pending.promise or pending.closed or (sent is not None and pending.ended):
             self._queue(pending)
         else:
             self._drop(pending)
@@ -316,7 +369,13 @@ class Notices:
         pending.open, pending.sent = "", None
         self.open.give(pending.uid)
 
+    def _forget_promise(self, pending: _Pending) -> None:
+        if pending.promise:
+            self.promises.give(pending.uid, _size_bytes(pending.promise))
+            pending.promise = None
+
     def _drop(self, pending: _Pending) -> None:
+        self._forget_promise(pending)
         del self._pending[pending.id]
         self.allocations.give(pending.uid)
         self.files.give(pending.uid, len(pending.closed))
@@ -353,3 +412,7 @@ class Notices:
         for allocation, sign in list(self._alive.items()):
             if now - sign.since > GIVE_UP_S:
                 self.signs.give(self._alive.pop(allocation).uid)
+
+
+def _size_bytes(promise: PromiseTold) -> int:
+    return len(promise.osts) + len(promise.sizes) + len(promise.starts)

@@ -41,7 +41,7 @@ from tarazu.store.rows import NewFile
 from tarazu.trace.records import LayoutKind
 from tarazu.units import MIB
 from tarazu.wire import local, messages
-from tarazu.wire.messages import CountRequest
+from tarazu.wire.messages import CountRequest, silent_after_s
 from tarazu.wire.requester import Requester
 
 log = logging.getLogger("tarazu.clientd")
@@ -54,7 +54,6 @@ MOST_WARNINGS = 20
 """Told to the leader with one plan."""
 EARLY_S = 120.0
 """A new plan is asked for this long before the horizon of the last one is reached."""
-LONGEST_ALIVE_S = 86_400.0
 
 Look = Callable[[tuple[str, ...], tuple[str, ...]], local.DirectoryLayouts]
 """Asks for the default layouts of directories, and for the MDTs of others."""
@@ -406,11 +405,6 @@ def allocation_request(
         alive_s=silent_after_s(alive_s) if files else 0.0,
         directories=tuple(directories),
     )
-
-
-def silent_after_s(alive_s: float) -> float:
-    """So long without a sign of life a step counts as dead, which gives one that often; 0: never."""
-    return 2 * alive_s if 0 < alive_s < LONGEST_ALIVE_S else 0.0
 
 
 @contextmanager

@@ -49,7 +49,7 @@ from tarazu.store.stop import SiteWatch
 from tarazu.wire import local
 from tarazu.wire.bounds import MAX_ID_CHARACTERS, MAX_NIDS_CHARACTERS
 from tarazu.wire.channel import Channel, peer_uid
-from tarazu.wire.messages import StepNodes, ThenReply, ViewReply
+from tarazu.wire.messages import PromiseTold, StepNodes, ThenReply, ViewReply
 from tarazu.wire.said import SaidOnce
 
 if TYPE_CHECKING:
@@ -96,7 +96,6 @@ class Clientd(Service):
         "forwarding.benchmarks",
         "predict.",
         "mdsd.requests",
-        "standby.requests",
         "run.stop_file",
         "run.include",
         "run.exclude",
@@ -298,6 +297,7 @@ class Clientd(Service):
             case local.StepProgress():
                 self.counts["progress"] += 1
                 self._progress(message, uid)
+                self._hear_promises(channel, message, uid)
                 channel.send(local.Done())
             case local.StepNodes():
                 self._nodes(message, uid)
@@ -381,6 +381,17 @@ class Clientd(Service):
         for id, files in message.closed.items():
             self.notices.closed(uid, id, [(i, size) for i, size in files if i >= 0 and 0 <= size < 2**63])
 
+    def _hear_promises(self, channel: Channel, message: local.StepProgress, uid: int) -> None:
+        """What mdsd does not know of the step's promises its leader tells."""
+        wanted = () if message.ended else self.notices.wanted(uid, message.request_ids)
+        for id in wanted:
+            channel.limit(EXCHANGE_S)
+            channel.max_bytes = local.MAX_PROMISE_BYTES
+            answer = channel.ask(local.PromiseWanted(id))
+            if not isinstance(answer, PromiseTold) or answer.id != id:
+                raise WireError("clientd socket", "what is promised", type(answer).__name__)
+            self.notices.promised(msgspec.structs.replace(answer, uid=uid))
+
     def _nodes(self, message: local.StepNodes, uid: int) -> None:
         check_ids((message.id, message.fs_name, message.job_id or "none"))
         if message.ended:
@@ -415,7 +426,7 @@ class Clientd(Service):
     def _status(self, uid: int, job: str = "") -> local.StatusAnswer:
         """What `tarazu status` shows this user, and `tarazu job show` of one of his jobs."""
         plans = self.stored.of_job(job, uid) if job else []
-        status = self.mdsd.everyone([id for plan in plans for id in plan.pop("promises")])
+        status = self.mdsd.status_or_why([id for plan in plans for id in plan.pop("promises")])
         if job:
             status["job"] = {"plans": plans, "promises": status["mdsd"].pop("promises_of", None)}
         if uid and "routers" in status["mdsd"]:

@@ -2,7 +2,7 @@
 
 What waits is allocated together (`batch.py`), one batch at a time in a process of its own (`placing.py`), so that all
 else is answered meanwhile; users take turns. While the gate is closed requests wait; one whose deadline comes is
-`declined`, and the job runs unplaced. An answer leaves when its record is safe.
+`declined`, and the job runs unplaced.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from tarazu.allocate.records import Ended, Promised, Replied, Revoked
 from tarazu.config import RunSettings, Settings
 from tarazu.config.users import uid_of
 from tarazu.daemons.mdsd.allocation_requests import (
     MAX_DEADLINE_S,
     MAX_EXPIRES_S,
     alive_s,
+    clamped_alive_s,
     memory_bytes,
     promised_creates,
     why_malformed,
@@ -29,7 +29,6 @@ from tarazu.daemons.mdsd.audit import Audit
 from tarazu.daemons.mdsd.batch import MOST_FILES, MOST_REQUESTS, BatchPart, Outcome, Placed, Refused
 from tarazu.daemons.mdsd.book import Book
 from tarazu.daemons.mdsd.limits import PromiseLimits
-from tarazu.daemons.mdsd.outbox import Outbox
 from tarazu.daemons.mdsd.per_user import QUEUE_LIMITS, PerUser
 from tarazu.daemons.mdsd.placing import Placing
 from tarazu.daemons.mdsd.request_rate import RequestRate
@@ -38,8 +37,9 @@ from tarazu.daemons.metrics.histogram import NUMBERS, Histogram
 from tarazu.flows import solver_of
 from tarazu.left import GAINS_NOTHING, LEFT_TO_LUSTRE
 from tarazu.stats.gate import Gate
+from tarazu.stripes import from_bytes
 from tarazu.wire import messages
-from tarazu.wire.messages import AllocationReply, AllocationRequest
+from tarazu.wire.messages import AllocationReply, AllocationRequest, PromiseTold
 from tarazu.wire.transport import Peer
 
 log = logging.getLogger("tarazu.mdsd")
@@ -131,7 +131,7 @@ class Allocating:
         book: Book,
         system: System,
         gate: Gate,
-        outbox: Outbox,
+        reply: Callable[[Peer, bytes], None],
         audit: Audit,
         wake: Callable[[], None],
     ) -> None:
@@ -141,13 +141,15 @@ class Allocating:
         self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
         self.running: Running | None = None
         self.answers: Counter[str] = Counter()
+        self.told = 0
+        """Promises that were taken over from leaders."""
         self.promised: list[tuple[str, str]] = []
         """(id, file system) of what was promised since somebody looked."""
-        self._book, self._system, self._gate, self._outbox, self.audit, self._wake = (
+        self._book, self._system, self._gate, self._reply, self.audit, self._wake = (
             book,
             system,
             gate,
-            outbox,
+            reply,
             audit,
             wake,
         )
@@ -213,10 +215,8 @@ class Allocating:
 
     def ask(self, peer: Peer, request: AllocationRequest, now: float) -> None:
         """Answer a request that was answered before or cannot be; put any other in the queue."""
-        if self._outbox.again(peer, request.id):
-            return
         if kept := self._book.answered.get(request.id):
-            self._outbox.add(peer, request.id, kept.data, 0)
+            self._reply(peer, kept.data)
         elif waiting := self.waiting.get(request.id):
             waiting.peer = peer
         elif running := self._running(request.id):
@@ -232,8 +232,6 @@ class Allocating:
         elif request.id in self._book.ledger:
             why = "its job step ended, or it was answered so long ago that the answer is forgotten"
             self._refuse(Pending(request, peer, now, now), "declined", why, keep=False)
-        elif self._book.trouble:
-            self._refuse(Pending(request, peer, now, now), "declined", self._book.trouble, keep=False)
         else:
             pending = Pending(request, peer, now, now + min(request.deadline_s, MAX_DEADLINE_S))
             self.waiting.add(request.id, request.uid, pending, memory_bytes(request))
@@ -242,39 +240,51 @@ class Allocating:
                 assert last is not None
                 self._refuse(last, "declined", f"mdsd is busy: waiting requests: expected {excess.why}")
 
-    def step_ended(self, id: str, now_s: float) -> None:
+    def step_ended(self, id: str, now: float) -> None:
         """Nothing is promised any more, but for closed files whose bytes no report can show yet."""
-        self._book.note(Ended(id, now_s))
+        self._book.ended(id, now)
         self._system.creates.ended(id)
         if pending := self.waiting.pop(id):
             self._refuse(pending, "declined", "the job step ended")
         elif running := self._running(id):
             running.ended = True
 
+    def knows(self, id: str) -> bool:
+        """Whether something was promised here with this id, or will be. Where it was declined, another mdsd may have
+        promised it.
+        """
+        asked = id in self.waiting or self._running(id) is not None
+        return asked or id in self._book.ledger
+
+    def take_told(self, told: PromiseTold, now: float) -> None:
+        """Enter what a living step's leader says was promised to it, by an mdsd before this one; once."""
+        if self.knows(told.id):
+            return
+        try:
+            stripes = from_bytes(told.osts, told.sizes, told.starts)
+        except ValueError as error:
+            log.warning("promise %s: %s", told.id, error)
+            return
+        view = self._system.view(told.fs_name, now)
+        size_bytes = sum(stripes.sizes)
+        if why := self._limits.of_batch(view).refusal_of_told(told.uid, size_bytes, len(stripes.osts)):
+            log.warning("promise %s is not taken over: %s", told.id, why)
+            self._book.ended(told.id, now)
+            return
+        self._book.ledger.promise(
+            told.id,
+            told.fs_name,
+            now + min(told.expires_s, MAX_EXPIRES_S),
+            stripes,
+            uid=told.uid,
+            alive_s=clamped_alive_s(told.alive_s),
+            now=now,
+        )
+        self.told += 1
+        self.promised.append((told.id, told.fs_name))
+
     def _running(self, id: str) -> Pending | None:
         return self.running.parts.get(id) if self.running else None
-
-    def withdraw(self) -> None:
-        """The ledger cannot be written: promises that were not sent yet are declined, and so are waiting requests."""
-        for id in self._outbox.withdraw():
-            self._book.note(Revoked(id))
-            log.warning("allocation %s: declined: %s", id, self._book.trouble)
-        while pending := self.waiting.take():
-            self._refuse(pending, "declined", self._book.trouble, keep=False)
-
-    def begin_again(self) -> None:
-        """Promises that were not sent were taken back, and what is being allocated may be too much now."""
-        self._outbox.clear()
-        if self.running:
-            parts, self.running = self.running.parts, None
-            for id, pending in parts.items():
-                self.waiting.add(id, pending.request.uid, pending, memory_bytes(pending.request))
-
-    def leave_to_other(self) -> None:
-        """Another mdsd answers: who waits here may ask it."""
-        self.begin_again()
-        while pending := self.waiting.take():
-            self._outbox.add(pending.peer, pending.request.id, not_active(pending.request.id), 0)
 
     def look(self, now: float) -> None:
         """What is done is answered, what is overdue declined, what comes next started."""
@@ -353,58 +363,39 @@ class Allocating:
         if placed := [outcome.reply.elapsed_s for outcome in outcomes if isinstance(outcome, Placed)]:
             self.seconds.observe(max(placed))
         for pending, outcome in zip(done.parts.values(), outcomes, strict=True):
-            if self._answered_meanwhile(pending):
-                continue
             if isinstance(outcome, Refused):
                 # Servers may be missing still: what cannot be on those that have reported may be on all of them.
                 nothing = outcome.reason in GAINS_NOTHING
                 unsure = outcome.status == "never" and not nothing and self._system.young()
                 self._refuse(pending, "later" if unsure else outcome.status, outcome.reason)
-            elif self._book.trouble:
-                self._refuse(pending, "declined", self._book.trouble, keep=False)
             else:
                 self._promise(pending, outcome)
 
-    def _answered_meanwhile(self, pending: Pending) -> bool:
-        """Whether the other mdsd had answered it, and its answer came in while the request waited here: that stays."""
-        if kept := self._book.answered.get(pending.request.id):
-            self._outbox.add(pending.peer, pending.request.id, kept.data, 0)
-        return kept is not None
-
     def _promise(self, pending: Pending, placed: Placed) -> None:
         request = pending.request
-        now_s = self._book.clock.now()
-        if not pending.ended and placed.reply.mdts:
+        now = time.monotonic()
+        if not pending.ended:
             self._system.creates.promise(
                 request.id,
                 request.fs_name,
                 request.uid,
                 promised_creates(request, placed.reply.mdts),
-                now=time.monotonic(),
+                now=now,
                 expires_s=request.expires_s,
                 alive_s=alive_s(request),
             )
-        keep_until_s = now_s + _keep_s(request)
-        if pending.ended:
-            self._book.note(Replied(request.id, request.uid, placed.data, keep_until_s))
-        else:
-            self._book.note(
-                Promised(
-                    request.id,
-                    request.fs_name,
-                    request.uid,
-                    now_s,
-                    now_s + min(request.expires_s, self._book.alone.longest_s(MAX_EXPIRES_S)),
-                    alive_s(request),
-                    *placed.stripes,
-                    placed.data,
-                    keep_until_s,
-                )
+            self._book.ledger.promise(
+                request.id,
+                request.fs_name,
+                now + min(request.expires_s, MAX_EXPIRES_S),
+                from_bytes(*placed.stripes),
+                uid=request.uid,
+                alive_s=alive_s(request),
+                now=now,
             )
             self.promised.append((request.id, request.fs_name))
-        why = "the ledger cannot be written: a restart would lose this promise"
-        otherwise = messages.encode(AllocationReply(request.id, "declined", why))
-        self._tell(pending, placed.reply, placed.data, self._book.sequence, otherwise)
+        self._book.keep(request.id, request.uid, placed.data, now + _keep_s(request))
+        self._tell(pending, placed.reply, placed.data)
 
     def _decline_overdue(self, now: float) -> None:
         for id, pending in [(id, pending) for id, pending in self.waiting if pending.due <= now]:
@@ -419,34 +410,18 @@ class Allocating:
     def _refuse(
         self, pending: Pending, status: messages.Status, reason: str, keep: bool = True, audited: bool = True
     ) -> None:
-        if self._answered_meanwhile(pending):
-            return
         request = pending.request
         reply = AllocationReply(request.id, status, reason)
         data = messages.encode(reply)
-        if keep and not self._book.trouble:
-            self._book.note(Replied(request.id, request.uid, data, self._book.clock.now() + _keep_s(request)))
-            self._tell(pending, reply, data, self._book.sequence, data)
-        else:
-            self._tell(pending, reply, data, 0, data, audited)
+        if keep:
+            self._book.keep(request.id, request.uid, data, time.monotonic() + _keep_s(request))
+        self._tell(pending, reply, data, audited)
 
-    def _tell(
-        self,
-        pending: Pending,
-        reply: AllocationReply,
-        data: bytes,
-        sequence: int,
-        otherwise: bytes,
-        audited: bool = True,
-    ) -> None:
+    def _tell(self, pending: Pending, reply: AllocationReply, data: bytes, audited: bool = True) -> None:
         self.answers[LEFT_TO_LUSTRE if reply.reason in GAINS_NOTHING else reply.status] += 1
         if audited:
             self.audit.write(pending.request, reply, time.monotonic() - pending.arrived)
-        self._outbox.add(pending.peer, reply.id, data, sequence, otherwise)
-
-
-def not_active(id: str) -> bytes:
-    return messages.encode(messages.NotActive(id))
+        self._reply(pending.peer, data)
 
 
 def _keep_s(request: AllocationRequest) -> float:

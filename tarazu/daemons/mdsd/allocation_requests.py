@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tarazu.layout.objects import component_object_bytes
+from tarazu.layout.objects import promised_bytes
 from tarazu.lustre import EOF, LOV_MAX_STRIPE_COUNT, MAX_STRIPE_SIZE_BYTES
 from tarazu.model import Allocation, CreateRequest, DirectorySpec, Layout, Left
 from tarazu.wire.bounds import MAX_COMPONENTS, MAX_DIRECTORIES, MAX_ID_CHARACTERS, MAX_LAYOUTS, MAX_STRIPES
@@ -144,7 +144,12 @@ def requests_of(request: AllocationRequest) -> list[CreateRequest]:
 
 def alive_s(request: AllocationRequest) -> float:
     """After how much silence its step counts as dead; 0: never."""
-    return min(max(request.alive_s, MIN_ALIVE_S), MAX_ALIVE_S) if request.alive_s > 0 else 0.0
+    return clamped_alive_s(request.alive_s)
+
+
+def clamped_alive_s(seconds: float) -> float:
+    """What mdsd takes of a step's `alive_s`; 0: never."""
+    return min(max(seconds, MIN_ALIVE_S), MAX_ALIVE_S) if seconds > 0 else 0.0
 
 
 def promises(files: Sequence[CreateRequest], allocation: Allocation) -> Iterator[dict[int, int]]:
@@ -153,8 +158,7 @@ def promises(files: Sequence[CreateRequest], allocation: Allocation) -> Iterator
     for file, placement in zip(files, allocation.files, strict=True):
         key = (file.layout, file.size_bytes)
         if key not in sizes:
-            covered = file.layout.components[: file.layout.covered(file.size_bytes)]
-            sizes[key] = [component_object_bytes(c, file.size_bytes) for c in covered]
+            sizes[key] = promised_bytes(file.layout, file.size_bytes)
         by_ost: dict[int, int] = {}
         for weights, osts in zip(sizes[key], placement.osts):
             for weight, ost in zip(weights, osts):

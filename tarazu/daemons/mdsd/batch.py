@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tarazu.allocate.ledger import pack
 from tarazu.allocate.policy import OF_JOB, Policy
-from tarazu.allocate.records import packed
 from tarazu.config import Weights
 from tarazu.daemons.mdsd.allocation_requests import promised_creates, promises, reply_of, requests_of
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.left import GAINS_NOTHING
 from tarazu.model import Allocation, DirectorySpec, FilePlacement, Left, SystemView
+from tarazu.stripes import pack, to_bytes
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply, AllocationRequest
 
@@ -48,7 +47,7 @@ class Placed(NamedTuple):
     data: bytes
     """The reply, encoded."""
     stripes: tuple[bytes, bytes, bytes]
-    """As in the record `Promised`."""
+    """`stripes.to_bytes` of what it promises."""
 
 
 class Refused(NamedTuple):
@@ -131,7 +130,7 @@ def _together(
             yield Refused("never" if never or nothing else "later", nothing or own.left[0].why)
         else:
             reply = msgspec.structs.replace(reply_of(part.request, own, view_age_s), **directories)
-            yield Placed(reply, messages.encode(reply), packed(pack(promises(of_part, own))))
+            yield Placed(reply, messages.encode(reply), to_bytes(pack(promises(of_part, own))))
 
 
 @dataclass

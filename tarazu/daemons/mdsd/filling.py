@@ -1,6 +1,6 @@
 """How soon the first OST of a file system is full, at the rate of the last days: what mdsd keeps of the past for it.
 
-A sample of what is used on each OST every few hours, for a week, in `filling.msgpack` beside the ledger. A file that
+A sample of what is used on each OST every few hours, for a week, in `filling.msgpack` in its directory. A file that
 cannot be read is as good as none.
 """
 
@@ -83,7 +83,7 @@ class Filling:
 
     def _write(self) -> None:
         if self._path:
-            with contextlib.suppress(OSError):  # the ledger says it when the disk is full
+            with contextlib.suppress(OSError):  # what is lost is learned again
                 durable.replace(self._path, msgspec.msgpack.encode(self._samples), mode=0o600)
 
 

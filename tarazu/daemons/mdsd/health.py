@@ -11,7 +11,7 @@ full      `prealloc_status` is ENOSPC
 The view that plans are made from leaves out at once what is dead, refusing or full. A change counts, and is told to
 running steps, once it was seen for `CONFIRM_S`: a connection that is lost for a moment must not throw out plans. One
 that comes and goes must be up for longer each time before it counts as well.
-Everything is derived anew after a restart and on a standby that takes over.
+Everything is derived anew after a restart.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class BatchLimits:
         beyond = self.beyond(request)
         if request.files and len(beyond) == len(request.files):
             return beyond[0].why
-        return self._too_many(request)
+        return self._too_many(request.uid, promised_stripes(request))
 
     def take(self, request: AllocationRequest) -> dict[int, Left]:
         """It is part of the batch; which of its files have to be left."""
@@ -86,15 +86,24 @@ class BatchLimits:
         # Of what is larger than all that is free the allocator says why: nobody could have it.
         return {i: why for i in left if request.files[i].size_bytes <= free}
 
-    def _too_many(self, request: AllocationRequest) -> str:
-        stripes = promised_stripes(request)
+    def refusal_of_told(self, uid: int, size_bytes: int, stripes: int) -> str:
+        """Why what a leader says was promised to this user is not entered; empty when it is.
+
+        As long as no server has reported nobody knows what is free.
+        """
+        held, most = self._ledger.held_bytes(uid, self._fs_name), self._share * self._free
+        if self._free and held + size_bytes > most:
+            return f"expected promises of at most {most:.0f} bytes of uid {uid}, found {held + size_bytes}"
+        return self._too_many(uid, stripes)
+
+    def _too_many(self, uid: int, stripes: int) -> str:
         limits = (
-            (f"uid {request.uid}", request.uid, MAX_PROMISES_OF_USER, MAX_STRIPES_OF_USER),
+            (f"uid {uid}", uid, MAX_PROMISES_OF_USER, MAX_STRIPES_OF_USER),
             ("all users together", None, MAX_PROMISES, MAX_STRIPES),
         )
-        for who, uid, most, most_stripes in limits:
-            held, held_stripes = self._ledger.numbers(uid)
-            held, held_stripes = held + self._numbers[uid], held_stripes + self._stripes[uid]
+        for who, of, most, most_stripes in limits:
+            held, held_stripes = self._ledger.numbers(of)
+            held, held_stripes = held + self._numbers[of], held_stripes + self._stripes[of]
             if held + 1 > most:
                 return f"expected at most {most} promises of {who}, found {held} and one more"
             if held_stripes + stripes > most_stripes:

@@ -96,24 +96,10 @@ def figures(mdsd: Parts) -> Iterator[Metric]:
     )
     yield gauge("mdsd_promises", "Allocations with promises in the ledger.", promises)
     yield gauge("mdsd_promised_stripes", "Stripes promised in the ledger.", stripes)
+    yield counter("mdsd_told_promises", "Promises taken over from leaders of running steps.", allocating.told)
     yield counter("mdsd_dead_steps", "Job steps that stopped sending signs of life.", mdsd.dead_steps)
-    yield counter("mdsd_ledger_records", "Changes of the ledger so far.", book.sequence)
-    yield gauge(
-        "mdsd_ledger_writable",
-        "0 while the ledger cannot be written; then nothing is promised.",
-        not book.trouble,
-    )
-    yield histogram("mdsd_commit_seconds", "Time to write the ledger to disk.", mdsd.commit_seconds)
     yield gauge("mdsd_kept_replies", "Answers kept in case a request is sent again.", len(book.answered))
     yield gauge("mdsd_kept_reply_bytes", "Memory of these answers.", book.answered.bytes)
-    if mdsd.pair is not None:
-        pair = mdsd.pair.status()
-        yield gauge("mdsd_active", "1 on the mdsd that answers, 0 on the follower.", mdsd.pair.active)
-        yield gauge("mdsd_alone", "1 while it answers and no other mdsd follows.", pair["alone"])
-        yield gauge("mdsd_term", "Number of takeovers so far.", pair["term"])
-        yield gauge(
-            "mdsd_standby_lag_records", "Records that the other mdsd has not acknowledged.", pair["lag"]
-        )
     sockets = {"statistics": mdsd.subscriber.counts, "requests": mdsd.replier.counts}
     yield from of_sockets("mdsd", sockets)
 

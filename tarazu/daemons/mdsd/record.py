@@ -236,7 +236,7 @@ class Record:
         """In the thread: the hour so far, instead of the one of before; what is too old, or too much, goes."""
         if self._directory is None or not kept.spans:
             return
-        with contextlib.suppress(OSError):  # the ledger says it when the disk is full
+        with contextlib.suppress(OSError):  # what is lost is learned again
             self._directory.mkdir(mode=0o700, exist_ok=True)
             path = self._directory / f"{kept.begin_s}-{_rest(kept.fs_name)}"
             durable.replace(path, encode(kept), mode=0o600)

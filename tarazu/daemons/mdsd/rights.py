@@ -18,6 +18,7 @@ from tarazu.wire.messages import (
     AllocationRequest,
     CountRequest,
     FileClosed,
+    PromiseTold,
     StepAlive,
     StepEnded,
     StepNodes,
@@ -53,12 +54,13 @@ class Rights:
             return self._refuse(peer, "expected an id of this request's own, found one of another user's")
         return ""
 
-    def may_tell(self, peer: Peer, message: StepNodes) -> bool:
-        """Whether this peer may say where this user's steps run."""
+    def may_tell(self, peer: Peer, message: StepNodes | PromiseTold) -> bool:
+        """Whether this peer may say where this user's steps run, or what is promised to them."""
         if self._may_ask_for(peer, message.uid):
             return True
+        what = "nodes" if isinstance(message, StepNodes) else "promises"
         self._refuse(
-            peer, f"the key {peer.key} reported nodes of uid {message.uid}, which its list does not allow"
+            peer, f"the key {peer.key} reported {what} of uid {message.uid}, which its list does not allow"
         )
         return False
 

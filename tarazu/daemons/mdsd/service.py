@@ -10,56 +10,54 @@ requests wait; one whose deadline comes is `declined`, and the job runs unplaced
 as Lustre always did. Allocations are computed in a process of its own, so that all else is answered meanwhile; what
 waits together is placed together. Users take turns. Same id, same answer: a request may be resent as often as its
 sender likes, for as long as the reply is kept. It is ready once that process has placed something made up; what is
-asked before waits. Everything is bounded, for each user and in all. Promises and replies
-are on disk before an answer leaves: after a restart they are there, and reports come at once. While
-the disk takes nothing, nothing is promised. A job step that promised to give signs of life and is silent loses its
-promises. SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
+asked before waits. Everything is bounded, for each user and in all. Promises and replies are in memory: an mdsd that
+starts is told by the leaders of living steps what was promised to them, within two of their signs of life, and reports
+come at once. A job step that promised to give signs of life and is silent loses its promises. Where several addresses
+are set, clients ask the first mdsd that answers; the mdsds know nothing of each other. SIGTERM and SIGINT end it,
+SIGHUP makes it read its settings again.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import logging
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.allocate.records import Closed, Joined
-from tarazu.daemons.mdsd.allocating import STARTING, Allocating, not_active
+from tarazu.config.check import addresses
+from tarazu.daemons.mdsd.allocating import STARTING, Allocating
 from tarazu.daemons.mdsd.audit import Audit
 from tarazu.daemons.mdsd.book import Book
 from tarazu.daemons.mdsd.counting import Counting
 from tarazu.daemons.mdsd.exclusions import Exclusions
 from tarazu.daemons.mdsd.filling import Filling
 from tarazu.daemons.mdsd.health import Health, HealthChange, text_of_change, word
-from tarazu.daemons.mdsd.ledger_clock import LedgerClock
 from tarazu.daemons.mdsd.mds_watch import MdsWatch
-from tarazu.daemons.mdsd.outbox import Outbox
 from tarazu.daemons.mdsd.record import Record
 from tarazu.daemons.mdsd.rights import Rights
 from tarazu.daemons.mdsd.router_plan.planner import RouterPlan
-from tarazu.daemons.mdsd.standby.roles import Pair
 from tarazu.daemons.mdsd.status import Statuses, promises_of, status_of
 from tarazu.daemons.mdsd.system import System
 from tarazu.daemons.mdsd.target_news import TargetNews
 from tarazu.daemons.mdsd.usual_times import UsualTimes
 from tarazu.daemons.metrics.exporter import Ask
-from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, parser, serve
-from tarazu.errors import ConfigError
 from tarazu.stats.gate import Gate
 from tarazu.store.stop import SiteWatch
 from tarazu.units import counted
-from tarazu.wire import messages
 from tarazu.wire.messages import (
     Acknowledged,
     AllocationRequest,
     CountRequest,
     FileClosed,
+    PromiseTold,
     Request,
     RulesRequest,
     StatusRequest,
@@ -71,8 +69,8 @@ from tarazu.wire.messages import (
     ViewReply,
     ViewRequest,
 )
-from tarazu.wire.replication import Link
-from tarazu.wire.transport import Peer, request_id
+from tarazu.wire.security import here
+from tarazu.wire.transport import Peer
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -102,7 +100,6 @@ class Mdsd(Service):
         "keys.",
         "state.",
         "mdsd.",
-        "standby.",
         "allocate.",
         "forwarding.",
         "run.alive_s",
@@ -116,14 +113,14 @@ class Mdsd(Service):
         self,
         settings: config.Settings,
         wakeup: Wakeup,
-        clock: LedgerClock | None = None,
-        second: bool = False,
         state: str = "",
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`second`: of two mdsds, the one that is started with --standby; `state`: where its ledger is, instead."""
+        """`state`: where it keeps how the system was, instead."""
         super().__init__(settings, wakeup, settings.metrics.mdsd)
         options = settings.mdsd
-        self.started = time.monotonic()
+        self.monotonic = monotonic
+        self.started = monotonic()
         self.allocate, self.weights = settings.allocate, settings.allocate.weights
         audit = Audit(options.audit_log)
         self.routers = RouterPlan(settings, audit, wakeup.wake)
@@ -138,35 +135,27 @@ class Mdsd(Service):
         self._questions: dict[str, float] = {}
         """Those that were answered just now."""
         self.transport = self.connect("server")
-        self.subscriber = self.transport.subscriber(options.statistics)
-        self.replier = self.transport.replier(options.requests)
-        self.manager.busy(300.0)  # a long journal takes seconds to read
-        self.book = Book.open(state or settings.state.mdsd, clock)
-        self.commit_seconds = Histogram()
-        self.clock = self.book.clock
-        self.listened_at, self.listened_s = self.started, self.clock.now()
-        self.paused_at = self.started
-        self.outbox = Outbox(self.replier)
+        self.subscriber = self.transport.subscriber(here(addresses(options.statistics)))
+        self.replier = self.transport.replier(here(addresses(options.requests)))
+        self.book = Book()
+        self.listened_at = self.paused_at = self.started
         self.health = Health(config.root(), wakeup.wake)
         self.news = TargetNews(self.book.ledger, self.replier.reply)
-        filling = Filling(state or settings.state.mdsd, settings.allocate.weights)
-        usual = UsualTimes(state or settings.state.mdsd)
-        self.system = System(
-            settings, self.book.ledger, self.book.alone, self.subscriber.counts, self.health, filling, usual
-        )
+        directory = state or settings.state.mdsd
+        with contextlib.suppress(OSError):  # what would be kept there is learned again
+            Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
+        filling = Filling(directory, settings.allocate.weights)
+        usual = UsualTimes(directory)
+        self.system = System(settings, self.book.ledger, self.subscriber.counts, self.health, filling, usual)
         self.allocating = Allocating(
-            settings, self.book, self.system, self.gate, self.outbox, audit, wake=wakeup.wake
+            settings, self.book, self.system, self.gate, self.replier.reply, audit, wake=wakeup.wake
         )
         self.counting = Counting(self.replier.reply, wakeup.wake)
-        self.record = Record(state or settings.state.mdsd, self.replier.reply, wakeup.wake)
+        self.record = Record(directory, self.replier.reply, wakeup.wake)
         self.statuses = Statuses(
             lambda now: status_of(self, now), lambda ids: promises_of(self, ids), self.replier.reply
         )
         self.rights = Rights(settings.keys.uids == "required", self._owner)
-        self.pair = self._pair(options.replication, second)
-        if self.pair:
-            self.replier.term = lambda: self.book.alone.term
-        log.info("%s", self.book)
         keyed = "with keys" if self.transport.curve else "without keys"
         log.info(
             "statistics at %s, requests at %s (%s)", self.subscriber.address, self.replier.address, keyed
@@ -181,36 +170,24 @@ class Mdsd(Service):
         return "" if self.allocating.ready else STARTING
 
     def turn(self, now: float) -> None:
-        now_s, wait_s = self.clock.now(), self.waited_s
         # Suspended, held up, or without a processor: that was our silence, not that of steps or servers.
-        if (paused_s := now_s - self.listened_s - wait_s) > PAUSE_S:
+        if (paused_s := now - self.listened_at - self.waited_s) > PAUSE_S:
             self.book.ledger.excuse(paused_s)
-        if (paused_s := now - self.listened_at - wait_s) > PAUSE_S:
             self.system.excuse(paused_s)
             self.routers.nodes.excuse(paused_s)
             self.paused_at = now if paused_s > LONG_PAUSE_S else self.paused_at
-        self.listened_at, self.listened_s = now, now_s
+        self.listened_at = now
         drained = self._receive(now)
         self.gate.sample(now)
         self.gate.held_by = self.site.why
         self.allocating.look_at_process(now)
-        if self.pair:
-            self.pair.look()
-        if self.active:
-            self.allocating.look(now)
-            self.counting.look(now)
-            self._look_at_health(now)
-            self.routers.look(now)
+        self.allocating.look(now)
+        self.counting.look(now)
+        self._look_at_health(now)
+        self.routers.look(now)
         self._pass_time(now, drained)
-        self._commit()
-        if self.book.trouble:
-            self.allocating.withdraw()
         self.record.look(self.system, self.mds.load, now)
         self._answer_statuses(drained)
-
-    def finish(self) -> None:
-        if self.pair:
-            self.pair.leave(self.outbox.send)
 
     def _owner(self, id: str) -> int | None:
         """The user whose allocation, or step with nodes or a profile, this is."""
@@ -218,35 +195,6 @@ class Mdsd(Service):
             if (owner := known.owner(id)) is not None:
                 return owner
         return None
-
-    @property
-    def active(self) -> bool:
-        """Whether we answer: of two mdsds one does."""
-        return self.pair is None or self.pair.active
-
-    def _pair(self, address: str, second: bool) -> Pair | None:
-        if not address:
-            if self.book.alone.alone:
-                # There was a second mdsd, and is none any more.
-                self.book.note(Joined(self.book.alone.term, self.clock.now()))
-            return None
-        link = Link(self.transport, address, second)
-        return Pair(self.book, link, second, self._begin_again, self.allocating.leave_to_other)
-
-    def _begin_again(self) -> None:
-        """We are the one of two that answers, from now on."""
-        self.allocating.begin_again()
-        self.routers.begin_again(time.monotonic())
-
-    def _commit(self) -> None:
-        """What was noted in this turn is made durable, and the answers that rest on it go out."""
-        before, begin = self.book.durable, time.monotonic()
-        self.book.commit()
-        if self.book.durable != before:
-            self.commit_seconds.observe(time.monotonic() - begin)
-        if self.pair:
-            self.pair.committed()
-        self.outbox.send(self.pair.safe() if self.pair else self.book.durable)
 
     def take_over(self, settings: config.Settings) -> None:
         """Raises ConfigError, and changes nothing, for settings that cannot be."""
@@ -306,13 +254,10 @@ class Mdsd(Service):
         self.routers.close()
         self.record.close()
         self.system.usual.close()
-        self.book.close()
 
     def handle(self, peer: Peer, message: Request, now: float) -> None:
         """Answer one request, or put it in the queue."""
-        if not self.active and not isinstance(message, StatusRequest):
-            self.replier.reply(peer, not_active(request_id(message)))
-        elif isinstance(message, AllocationRequest):
+        if isinstance(message, AllocationRequest):
             if refusal := self.rights.refusal(peer, message):
                 self.replier.reply(peer, self.allocating.turn_down(peer, message, refusal))
                 return
@@ -336,11 +281,18 @@ class Mdsd(Service):
             if self.rights.may_tell(peer, message) and not self.allocating.users.why_not(message.uid):
                 self.routers.tell(message, now)
             self.replier.reply(peer, Acknowledged(message.message_id))
-        elif not self.outbox.again(peer, message.message_id):
+        elif isinstance(message, PromiseTold):
+            if self.rights.may_tell(peer, message):
+                self.allocating.take_told(message, now)
+                self.news.heard((message.id,), peer, now)
+            self.replier.reply(peer, Acknowledged(message.message_id))
+        else:
+            unknown: tuple[str, ...] = ()
             if heeded := self.rights.heeded(peer, message):
-                self._take_notice(peer, heeded)
-            reply = messages.encode(Acknowledged(message.message_id))
-            self.outbox.add(peer, message.message_id, reply, self.book.sequence)
+                self._take_notice(peer, heeded, now)
+                if isinstance(heeded, StepAlive):
+                    unknown = tuple(id for id in heeded.ids if not self.allocating.knows(id))
+            self.replier.reply(peer, Acknowledged(message.message_id, unknown))
 
     def _question(self, peer: Peer, question: ViewRequest) -> None:
         """Answered, but not twice in a moment: when we are slow, what was sent again meanwhile waits behind it."""
@@ -389,29 +341,31 @@ class Mdsd(Service):
             stopped=self.site.why,
         )
 
-    def _take_notice(self, peer: Peer, notice: FileClosed | StepEnded | StepAlive | TargetsTold) -> None:
+    def _take_notice(
+        self, peer: Peer, notice: FileClosed | StepEnded | StepAlive | TargetsTold, now: float
+    ) -> None:
         if isinstance(notice, TargetsTold):
             self.news.told(notice.ids, notice.generation)
         elif isinstance(notice, FileClosed):
             self._hear(notice.id)
-            self.news.heard((notice.id,), peer, time.monotonic())
-            now_s = self.clock.now()
-            release_at_s = now_s + 2 * self.system.interval_s()
-            if known := self.book.ledger.known(notice.id, notice.files):
-                self.book.note(Closed(notice.id, now_s, release_at_s, known))
+            self.news.heard((notice.id,), peer, now)
+            release_at = now + 2 * self.system.interval_s()
+            for index, size_bytes in notice.files:
+                self.book.ledger.closed(notice.id, index, size_bytes, now, release_at)
         elif isinstance(notice, StepEnded):
             self.routers.nodes.ended(notice.id)
-            self.allocating.step_ended(notice.id, self.clock.now())
+            self.allocating.step_ended(notice.id, now)
             self.counting.ended(notice.id)
         else:
             for id in notice.ids:
                 self._hear(id)
-            self.news.heard(notice.ids, peer, time.monotonic())
+            self.news.heard(notice.ids, peer, now)
 
     def _hear(self, id: str) -> None:
-        self.system.creates.hear(id, time.monotonic())
-        self.counting.hear((id,), time.monotonic())
-        if self.book.hear(id, self.clock.now()):
+        now = self.monotonic()
+        self.system.creates.hear(id, now)
+        self.counting.hear((id,), now)
+        if self.book.hear(id, now):
             log.info("job step of %s reports again: its open files are promised again", id)
             for fs_name in self.system.views.fs_names():
                 self.news.promised(id, fs_name, self.health.avoided(fs_name))
@@ -424,8 +378,6 @@ class Mdsd(Service):
         self._questions = {id: at for id, at in self._questions.items() if now - at < JUST_NOW_S}
         self.manager.status(self._in_a_line())
         self.system.learn(now)
-        if not self.active:
-            return
         if not self.system.may_settle():
             self.system.look_at_filling()
         # What a step has said may still wait to be read, or to be sent again.
@@ -433,7 +385,7 @@ class Mdsd(Service):
         if listening:
             self.routers.pass_time(now)
             self.system.creates.pass_time(now)
-        for dead in self.book.pass_time(self.clock.now(), listening=listening):
+        for dead in self.book.pass_time(now, listening=listening):
             if not dead.again:
                 self.dead_steps += 1
                 self.allocating.audit.died(dead)
@@ -441,10 +393,9 @@ class Mdsd(Service):
     def _in_a_line(self) -> str:
         """For `systemctl status`."""
         promises, stripes = self.book.ledger.numbers()
-        why = self.starting() or self.book.trouble or self.gate.why_closed()
-        role = f"{self.pair.role}; " if self.pair else ""
+        why = self.starting() or self.gate.why_closed()
         return (
-            f"{role}{counted(len(self.system.views), 'server')}; "
+            f"{counted(len(self.system.views), 'server')}; "
             f"{counted(promises, 'promise')} of {counted(stripes, 'stripe')}; "
             f"{len(self.allocating.waiting)} requests wait{f': {why}' if why else ''}"
         )
@@ -452,13 +403,10 @@ class Mdsd(Service):
     def may_wait_s(self, now: float) -> float:
         # With requests waiting, look again soon at gate and newcomers.
         longest_s = 0.1 if self.allocating.waiting and self.system.may_settle() else LONGEST_WAIT_S
-        if self.pair:
-            longest_s = min(longest_s, self.pair.next_s())
-        if self.active:
-            # Of a pause within a wait nobody knows.
-            longest_s = min(longest_s, LISTENING_S) if len(self.book.ledger) else longest_s
-            longest_s = min(longest_s, self.allocating.next_due() - now, self.news_due - now)
-            longest_s = min(longest_s, self.routers.next_s(now) - now)
+        # Of a pause within a wait nobody knows.
+        longest_s = min(longest_s, LISTENING_S) if len(self.book.ledger) else longest_s
+        longest_s = min(longest_s, self.allocating.next_due() - now, self.news_due - now)
+        longest_s = min(longest_s, self.routers.next_s(now) - now)
         return min(longest_s, self.statuses.due() - now, self.record.next_s(now))
 
 
@@ -466,11 +414,6 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
     """The configuration with the command line's options on top. Raises ConfigError."""
     own = {name: getattr(options, name) for name in ("statistics", "requests", "audit_log")}
     settings = config.load(options.config)
-    if options.standby:
-        if not settings.mdsd.replication:
-            raise ConfigError("--standby", "mdsd.replication and [standby] in the configuration", "none")
-        there = {"statistics": settings.standby.statistics, "requests": settings.standby.requests}
-        settings = config.override(settings, "mdsd", **there)
     settings = config.override(settings, "mdsd", **own)
     return config.override(settings, "keys", directory=options.keys)
 
@@ -481,10 +424,7 @@ def command_line() -> argparse.ArgumentParser:
     options.add_argument("--statistics", metavar="ADDRESS", help="bind for statistics, tcp://mds1:5770")
     options.add_argument("--requests", metavar="ADDRESS", help="bind for requests, tcp://mds1:5771")
     options.add_argument(
-        "--state", metavar="DIR", default="", help="where the ledger is kept, /var/lib/tarazu/mdsd"
-    )
-    options.add_argument(
-        "--standby", action="store_true", help="be the second mdsd: [standby] in the configuration"
+        "--state", metavar="DIR", default="", help="where it keeps how the system was, /var/lib/tarazu/mdsd"
     )
     options.add_argument("--audit-log", metavar="FILE", help="one line per allocation (default: stderr)")
     return options
@@ -496,7 +436,7 @@ def main(argv: list[str] | None = None) -> int:
     def make(settings: config.Settings, wakeup: Wakeup) -> Mdsd:
         # Reports make objects by the thousand and no cycles: at 80,000 OSTs each walk of the collector takes 0.3 s.
         gc.set_threshold(100_000, 20, 20)
-        return Mdsd(settings, wakeup, second=chosen.standby, state=chosen.state)
+        return Mdsd(settings, wakeup, chosen.state)
 
     return serve(NAME, chosen, lambda: settings_from(chosen), make)
 

@@ -23,10 +23,8 @@ from tarazu.daemons.mdsd.health import Health
 from tarazu.daemons.mdsd.mds_watch import MdsWatch
 from tarazu.daemons.mdsd.rights import Rights
 from tarazu.daemons.mdsd.router_plan.planner import RouterPlan
-from tarazu.daemons.mdsd.standby.roles import Pair
 from tarazu.daemons.mdsd.system import System
 from tarazu.daemons.mdsd.target_news import TargetNews
-from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import installed_version
 from tarazu.model import SystemView
 from tarazu.ost_state import common_cause
@@ -48,8 +46,6 @@ MOST_ASKERS = 1_000
 """That wait at a time; more ask again."""
 MOST_JOBS = 3
 """Named of each server by bytes, and as many by operations."""
-DIGEST_STRIPES, DIGEST_REPLY_BYTES = 20_000, 4 << 20
-"""A ledger of more has no digest in the status."""
 
 
 class _Asker(NamedTuple):
@@ -129,11 +125,9 @@ class Parts(Protocol):
     subscriber: Subscriber
     replier: Replier
     site: SiteWatch
-    pair: Pair | None
     gate: Gate
     mds: MdsWatch
     book: Book
-    commit_seconds: Histogram
     system: System
     health: Health
     allocating: Allocating
@@ -152,8 +146,6 @@ def status_of(mdsd: Parts, now: float) -> dict[str, Any]:
     load = mdsd.mds.load
     closed = mdsd.gate.why_closed()
     promised, stripes = mdsd.book.ledger.numbers()
-    # That of a large one would hold others up.
-    small = stripes <= DIGEST_STRIPES and mdsd.book.answered.bytes <= DIGEST_REPLY_BYTES
     return {
         "daemon": "mdsd",
         "version": installed_version(),
@@ -164,7 +156,6 @@ def status_of(mdsd: Parts, now: float) -> dict[str, Any]:
         "keys": mdsd.transport.curve is not None,
         "ready": not mdsd.starting(),
         "stopped": mdsd.site.why,
-        "pair": mdsd.pair.status() if mdsd.pair else None,
         "gate": {
             "open": not closed,
             "why_closed": closed,
@@ -172,14 +163,6 @@ def status_of(mdsd: Parts, now: float) -> dict[str, Any]:
             "cpu_limit": mdsd.gate.cpu_limit,
             "memory_load": mdsd.gate.memory_load,
             "memory_limit": mdsd.gate.memory_limit,
-        },
-        "ledger": {
-            "writable": not mdsd.book.trouble,
-            "trouble": mdsd.book.trouble,
-            "records": mdsd.book.sequence,
-            "unwritten_records": mdsd.book.sequence - mdsd.book.durable,
-            "digest": mdsd.book.digest() if small else "",
-            "damaged_places": len(mdsd.book.damages),
         },
         "statistics": {"address": mdsd.subscriber.address, **mdsd.subscriber.counts.summary()},
         "failed": mdsd.failed,
@@ -193,6 +176,7 @@ def status_of(mdsd: Parts, now: float) -> dict[str, Any]:
             "promises": promised,
             "promised_stripes": stripes,
             "dead_steps": mdsd.dead_steps,
+            "told_promises": mdsd.allocating.told,
             "kept_replies": len(mdsd.book.answered),
             "kept_reply_bytes": mdsd.book.answered.bytes,
             "answers": dict(mdsd.allocating.answers),

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tarazu.allocate.alone import AloneCount
 from tarazu.allocate.ledger import Ledger
 from tarazu.config import Settings, root
 from tarazu.daemons.mdsd.allocation_requests import MAX_NAME_CHARACTERS
@@ -45,7 +44,6 @@ class System:
         self,
         settings: Settings,
         ledger: Ledger,
-        alone: AloneCount,
         counts: Counts,
         health: Health,
         filling: Filling,
@@ -62,7 +60,7 @@ class System:
         self._learn_at = -math.inf
         self._common: set[str] = set()
         """File systems of which most OSTs are slower than usual."""
-        self._ledger, self._alone = ledger, alone
+        self._ledger = ledger
         self.creates = PromisedCreates()
         self._counts = counts
         self._limits = ReportLimits()
@@ -97,14 +95,14 @@ class System:
 
     def view(self, fs_name: str, now: float) -> SystemView:
         """The system as the allocator sees it: with promises and each OST's state, without what the site excludes or
-        is not well, and with no more space than this mdsd may give away; `now` on the monotonic clock.
+        is not well; `now` on the monotonic clock.
         """
         promised, written = self._ledger.promised(fs_name), self._ledger.written(fs_name)
         view = self.exclusions.apply(self.views.view(fs_name, now, promised, written, time.time()))
         view = self.creates.apply(view)
         days = self.filling.days_until_full(view, time.time())
         judged = self.health.apply(view, {name for of in self.views.impossible.values() for name in of})
-        return msgspec.structs.replace(self._alone.share(judged), days_until_full=days)
+        return msgspec.structs.replace(judged, days_until_full=days)
 
     def reported(self) -> Iterator[SystemView]:
         """File systems as their servers report them: each time as many as take `AT_ONCE_S`, in turn."""

@@ -1,4 +1,4 @@
-"""What is usual for each OST, on disk: `usual.msgpack` beside the ledger, written every `WRITE_S` and at the end.
+"""What is usual for each OST, on disk: `usual.msgpack` in its directory, written every `WRITE_S` and at the end.
 
 Losing it loses what was learned, nothing else: a file that cannot be used is set aside, and learning begins again.
 """
@@ -69,5 +69,5 @@ class UsualTimes:
 
     def _write(self) -> None:
         if self._path:
-            with contextlib.suppress(OSError):  # the ledger says it when the disk is full
+            with contextlib.suppress(OSError):  # what is lost is learned again
                 durable.replace(self._path, self.usual.dump(), mode=0o600)

@@ -46,7 +46,7 @@ MOST_OPERATIONS = 4
 class Ossd(Service):
     """All state of the daemon."""
 
-    USED = ("keys.", "ossd.", "mdsd.statistics", "standby.statistics", "metrics.ossd")
+    USED = ("keys.", "ossd.", "mdsd.statistics", "metrics.ossd")
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup, name: str = "") -> None:
         """`name`: its host's by default."""

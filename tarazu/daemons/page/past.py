@@ -79,15 +79,15 @@ class State(NamedTuple):
     why: str = ""
 
 
-def states(of: Overview, pair: Mapping[str, str] | None = None) -> dict[tuple[str, str], State]:
-    """Of all OSTs and servers, and of two mdsds; busy is well."""
+def states(of: Overview) -> dict[tuple[str, str], State]:
+    """Of all OSTs and servers, and of mdsd; busy is well."""
     found = {
         (OST, t.name): State(t.verdict, t.since_s, t.why) if t.verdict.amiss else State(WELL)
         for t in of.targets
     }
     found |= {(SERVER, s.name): State(SILENT if s.stale else HEARD) for s in of.servers}
     found[MDSD, MDSD] = State(ANSWERS)
-    return found | {(MDSD, address): State(role) for address, role in (pair or {}).items()}
+    return found
 
 
 class _Sum:

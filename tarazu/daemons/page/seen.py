@@ -52,8 +52,6 @@ class SystemState(msgspec.Struct, frozen=True):
     """Since when it does; None: nothing is noted yet."""
     started_s: float = 0.0
     """The page itself."""
-    pair: dict[str, str] = {}
-    """Of two mdsds: address → role, or `unavailable`."""
 
 
 class FileSystemOverview(msgspec.Struct, frozen=True):
@@ -133,13 +131,3 @@ def amiss(targets: Iterable[Target]) -> list[Target]:
 def deaf(servers: Iterable[Server]) -> list[Server]:
     """Of which there is something to say: silent, or of which not all can be read."""
     return [s for s in servers if s.stale or s.unreadable or s.impossible]
-
-
-def pair_of(status: Mapping[str, Any]) -> dict[str, str]:
-    """Of `status_of`: where there are two mdsds, what each is."""
-    mdsds = status.get("mdsds") or {}
-    return (
-        {str(address): str(of.get("role", "unavailable")) for address, of in mdsds.items()}
-        if len(mdsds) > 1
-        else {}
-    )

@@ -28,7 +28,7 @@ from tarazu.daemons.page.pages import Pages
 from tarazu.daemons.page.past import MDSD, SILENT, Event, State, states
 from tarazu.daemons.page.results import Results
 from tarazu.daemons.page.ring import Moment, Ring
-from tarazu.daemons.page.seen import SystemState, amiss, file_systems, pair_of, work_of
+from tarazu.daemons.page.seen import SystemState, amiss, file_systems, work_of
 from tarazu.daemons.page.server import PageServer
 from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
 from tarazu.errors import ConfigError, TarazuError, Unavailable
@@ -59,7 +59,6 @@ class Page(Service):
         "state.",
         "clientd.socket",
         "mdsd.requests",
-        "standby.requests",
         "ossd.interval_s",
         "run.",
         "tune.",
@@ -136,7 +135,6 @@ class Page(Service):
                 overview(mdsd, at_s),
                 work_of(mdsd),
                 old_after_s=settings.mdsd.stale_after_s,
-                pair=pair_of(status),
             )
         except Exception as error:
             if not isinstance(error, (TarazuError, TypeError, ValueError)):
@@ -179,7 +177,7 @@ class Page(Service):
             self.past.notice({(MDSD, MDSD): silent}, at_s)
         elif seen.overview is not None:
             runs_s = seen.work.uptime_s if seen.work else 0.0
-            self.past.notice(states(seen.overview, seen.pair), at_s, mdsd_runs_s=runs_s)
+            self.past.notice(states(seen.overview), at_s, mdsd_runs_s=runs_s)
         return self.past.since(at_s - DAY)
 
     def _note(self, at_s: float) -> None:

@@ -38,7 +38,7 @@ class PoolService(Service):
     """All state of the daemon."""
 
     USED = (
-        "keys.", "state.", "mdsd.requests", "standby.", "pool.", "changes.", "ossd.interval_s", "run.stop_file"
+        "keys.", "state.", "mdsd.requests", "pool.", "changes.", "ossd.interval_s", "run.stop_file"
     )  # fmt: skip
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:

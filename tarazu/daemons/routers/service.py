@@ -63,7 +63,7 @@ class RulesService(Service):
     """All state of the daemon."""
 
     USED = (
-        *("keys.", "state.", "ossd.", "mdsd.requests", "standby.requests", "forwarding.", "changes."),
+        *("keys.", "state.", "ossd.", "mdsd.requests", "forwarding.", "changes."),
         "run.stop_file",
     )
 

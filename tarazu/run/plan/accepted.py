@@ -106,7 +106,7 @@ class Plans:
         """Of the map that brought the newest rows; 0 while there are none."""
         self.next_s: float | None = 0.0
         """When the next plan should be asked for, seconds after the start of the step; None: never."""
-        self.promises = StepPromises(asking.settings)
+        self.promises = StepPromises(asking.settings, asking.step.fs_name)
         self._until_s = 0.0
         self._in_vain = 0
         """Id of the last plan that was stored, when nothing was placed and it is asked for again."""

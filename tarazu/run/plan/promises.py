@@ -1,6 +1,7 @@
 """What mdsd has promised for one job step: which of its placed files were created and closed, and what to tell of it.
 
-Small: a few bytes a file, so that a step of a million files can be followed to its end.
+An mdsd that has started since does not know it, and asks: so it is kept here, which files lie on which OSTs, with how
+many bytes. Small: some 20 bytes a file and 10 a stripe, so that a step of a million files can be followed to its end.
 """
 
 from __future__ import annotations
@@ -11,9 +12,15 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Mapping
 
+import msgspec
+
 from tarazu.config import Settings
+from tarazu.layout.objects import promised_bytes
 from tarazu.model import ANY_RANK
+from tarazu.stripes import Stripes, to_bytes
 from tarazu.wire import local
+from tarazu.wire.bounds import MAX_TOLD_FILES, MAX_TOLD_STRIPES
+from tarazu.wire.messages import PromiseTold, silent_after_s
 
 UNSEEN, OPEN = -2, -1
 """Instead of a size: not created yet; created, and not reported as closed."""
@@ -33,6 +40,17 @@ class StepPromise:
         self._indexes = array("l", (f.request_index for f in files))
         self._shared = bytearray(f.name.rank == ANY_RANK for f in files)
         self._sizes = array("q", [UNSEEN]) * len(files)
+        self._osts, self._promised, self._starts = array("H"), array("Q"), array("I", (0,))
+        """The stripes of file i are `starts[i]` to `starts[i + 1]`."""
+        sizes: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+        for file in files:
+            kind = (file.layout, file.size_bytes)
+            if kind not in sizes:
+                sizes[kind] = promised_bytes(plan.layouts[file.layout], file.size_bytes)
+            for of_component, osts in zip(sizes[kind], file.osts):
+                self._osts.extend(osts[: len(of_component)])
+                self._promised.extend(of_component[: len(osts)])
+            self._starts.append(len(self._osts))
 
     @property
     def has_files(self) -> bool:
@@ -74,6 +92,25 @@ class StepPromise:
                 released.append((self._indexes[place], 0))
         return released
 
+    def stripes(self) -> Stripes | None:
+        """OSTs, bytes and starts of the files of the request, as in PromiseTold; of one that is closed, or was never
+        promised, nothing. None where they are too many for one message.
+        """
+        osts, sizes, starts = array("H"), array("Q"), array("I", (0,))
+        places = {
+            index: place for place, index in enumerate(self._indexes) if self._sizes[place] < 0 <= index
+        }
+        last = max(places, default=-1)
+        if last >= MAX_TOLD_FILES or len(self._osts) > MAX_TOLD_STRIPES:
+            return None
+        for index in range(last + 1):
+            if (place := places.get(index)) is not None:
+                first, end = self._starts[place], self._starts[place + 1]
+                osts.extend(self._osts[first:end])
+                sizes.extend(self._promised[first:end])
+            starts.append(len(osts))
+        return Stripes(osts, sizes, starts)
+
     def _place(self, row_id: int) -> int | None:
         place = bisect_left(self._rows, row_id)
         return place if place < len(self._rows) and self._rows[place] == row_id else None
@@ -82,7 +119,8 @@ class StepPromise:
 class StepPromises:
     """Of all plans of one job step on one file system. Its planning thread and the one that looks share them."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, fs_name: str) -> None:
+        self.fs_name = fs_name
         self.standing: list[StepPromise] = []
         """Of the allocations that still stand."""
         self._settings = settings
@@ -171,6 +209,20 @@ class StepPromises:
         if not standing and not closed:
             return None
         return local.StepProgress(standing, self._settings.run.alive_s, closed)
+
+    def told(self, request_id: str) -> PromiseTold:
+        """What is still promised with this allocation; nothing where that is over, or too much for one message."""
+        with self._lock:
+            promise = next((p for p in self.standing if p.request_id == request_id), None)
+            stripes = promise.stripes() if promise else None
+        left_s = max(0.0, promise.expires_at - time.monotonic()) if promise else 0.0
+        told = PromiseTold(
+            request_id, "", self.fs_name, 0, left_s, silent_after_s(self._settings.run.alive_s)
+        )
+        if stripes is None:
+            return told
+        osts, sizes, starts = to_bytes(stripes)
+        return msgspec.structs.replace(told, osts=osts, sizes=sizes, starts=starts)
 
     def untold(self, progress: local.StepProgress) -> None:
         """It did not reach clientd: it is reported again, unless there is something newer."""

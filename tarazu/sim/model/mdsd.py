@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tarazu.allocate import partly
-from tarazu.allocate.ledger import Ledger, pack
+from tarazu.allocate.ledger import Ledger
 from tarazu.config import Settings, Weights
 from tarazu.daemons.mdsd.allocation_requests import promises, reply_of, requests_of, why_malformed
 from tarazu.daemons.mdsd.limits import PromiseLimits
@@ -19,6 +19,7 @@ from tarazu.sim.allocation import policies
 from tarazu.sim.model.view import FS_NAME
 from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.view import ViewBuilder
+from tarazu.stripes import pack
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply, AllocationRequest, FileClosed, StepEnded, ViewReply
 from tarazu.wire.reports import OssReport

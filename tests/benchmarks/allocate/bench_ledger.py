@@ -9,7 +9,8 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 
-from tarazu.allocate.ledger import Ledger, pack
+from tarazu.allocate.ledger import Ledger
+from tarazu.stripes import pack
 
 STRIPES = 1_000_000
 OSTS = 3_600

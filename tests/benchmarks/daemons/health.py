@@ -9,9 +9,10 @@ from array import array
 from collections.abc import Callable
 from pathlib import Path
 
-from tarazu.allocate.ledger import Ledger, Stripes
+from tarazu.allocate.ledger import Ledger
 from tarazu.daemons.mdsd.health import LONGEST_LOOK_S, LOOK_S
 from tarazu.stats.osp import Osps
+from tarazu.stripes import Stripes
 from tests.benchmarks.figure import Figure
 
 OSTS = 3600

@@ -11,7 +11,7 @@ from tarazu.daemons.clientd import notices as noticing
 from tarazu.daemons.clientd.notices import Notices
 from tarazu.daemons.shares import Share
 from tarazu.wire.bounds import MAX_ALIVE_IDS
-from tarazu.wire.messages import FileClosed, StepAlive, StepEnded
+from tarazu.wire.messages import FileClosed, PromiseTold, StepAlive, StepEnded
 from tarazu.wire.sockets import ZmqTransport
 from tests.daemons.listening import Mdsd, until
 
@@ -50,6 +50,26 @@ def test_an_ended_step_gives_no_sign_of_life(mdsd: Mdsd, notices: Notices) -> No
     notices.ended(1, "dead")
     seen = mdsd.take(lambda s: any(isinstance(m, StepAlive) for m in s))
     assert [m.ids for m in seen if isinstance(m, StepAlive)][-1] == ("lives",)
+
+
+def test_what_mdsd_does_not_know_is_told_once_and_before_what_came_of_it(
+    mdsd: Mdsd, notices: Notices
+) -> None:
+    mdsd.unknown = ("a", "never alive")
+    notices.alive(1, ["a", "b"], 0.1)
+    mdsd.take(lambda s: s)
+    until(lambda: notices.wanted(1, ["a", "b", "never alive"]) == ["a"])
+    assert not notices.wanted(2, ["a"]), "another user's"
+    notices.promised(PromiseTold("a", "", "lustre", 1, 60.0, 4.0, b"12", b"12345678", bytes(8)))
+    notices.closed(1, "a", [(0, 10)])
+    notices.ended(1, "a")
+    seen = mdsd.take(lambda s: any(isinstance(m, StepEnded) for m in s))
+    of = [m for m in seen if isinstance(m, PromiseTold | FileClosed | StepEnded)]
+    kinds = [type(m) for m in dict.fromkeys(of)]
+    assert kinds == [PromiseTold, FileClosed, StepEnded] and isinstance(of[0], PromiseTold)
+    assert (of[0].uid, of[0].osts) == (1, b"12")
+    until(lambda: notices.waiting == 0)
+    assert not notices.promises.used and not notices.wanted(1, ["a"])
 
 
 def test_what_nobody_takes_is_given_up(mdsd: Mdsd, notices: Notices, monkeypatch: pytest.MonkeyPatch) -> None:

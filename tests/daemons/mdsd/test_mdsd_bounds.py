@@ -178,7 +178,8 @@ def test_a_step_that_died_loses_its_promises_and_one_that_is_heard_does_not(
     ask(client, allocation("dies", alive_s=0.001, expires_s=1e6))
     ask(client, allocation("lives", alive_s=3600.0, expires_s=1e6))
     ask(client, allocation("quiet", expires_s=1e6))
-    assert client.request(StepAlive(("lives", "nobody"), "alive"), PATIENCE_S) == Acknowledged("alive")
+    alive = StepAlive(("lives", "nobody"), "alive")
+    assert client.request(alive, PATIENCE_S) == Acknowledged("alive", ("nobody",))
     status = site.wait_status(lambda status: status["requests"]["dead_steps"] == 1)
     assert promised(status) == 32 * MIB and status["requests"]["promises"] == 2
     (line,) = (line for line in site.audit.read_text().splitlines() if "status=died" in line)

@@ -9,6 +9,7 @@ from typing import Any
 from tarazu.run import job_log
 from tarazu.wire.messages import StepAlive, TargetsChanged, TargetsTold
 from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask
+from tests.daemons.mdsd.test_told import told
 
 
 def set_state(site: Site, index: int, state: str) -> None:
@@ -54,6 +55,7 @@ def test_a_step_hears_of_a_dead_ost_until_its_leader_has_heard_it_also_after_a_k
     mdsd.kill()
     mdsd.wait()
     site.mdsd()
+    client.request(told("mine", [{dead: 1 << 20}]), PATIENCE_S)
     speak(client, "mine")
     again = news(client)
     assert again and again.ids == ("mine",) and dict(again.osts) == {dead: "dead"}

@@ -12,7 +12,6 @@ import msgspec
 import pytest
 
 from tarazu import config
-from tarazu.allocate.alone import AloneCount
 from tarazu.allocate.ledger import Ledger
 from tarazu.cli import status as status_command
 from tarazu.cli.top.choice import TopChoice
@@ -109,7 +108,7 @@ class Mdsd:
         os.environ["TARAZU_ROOT"] = str(root)
         self.health = Health(str(root))
         self.book = SimpleNamespace(ledger=Ledger())
-        self.system = System(settings, self.book.ledger, AloneCount(), Counts(), self.health, Filling(""))
+        self.system = System(settings, self.book.ledger, Counts(), self.health, Filling(""))
         self.system.views.speeds = cast(Any, Speeds())
         self.system.take_in(report("oss3", (14,), {}), 0.0)
         now = 10.0 + self.system.views.stale_after_s

@@ -35,7 +35,7 @@ class Planner:
         self.settings = config.Settings(state=config.State(str(state)), forwarding=forwarding)
         self.path = path
         self.plan = RouterPlan(self.settings, Audit(str(path)), lambda: None)
-        self.plan.begin_again(BEGAN)
+        self.plan.learn_anew(BEGAN)
         self.now = BEGAN
         self.asked = 0
 
@@ -93,14 +93,14 @@ def test_learning_lasts_until_leaders_have_spoken_and_a_plan_was_made(planner: P
     assert planner.ask().mode == "learning", "nothing was planned since"
     planner.settle(1.0)
     assert planner.ask() == RouterRules(f"m{planner.asked}", planner.ask().generation, "apply")
-    planner.plan.begin_again(planner.now)
+    planner.plan.learn_anew(planner.now)
     assert planner.ask().mode == "learning"
 
 
 def test_who_takes_over_keeps_what_servers_had(planner: Planner) -> None:
     """Rules that an OSS says it has are those that the mdsd before gave it."""
     for other in NAMES:
-        planner.plan.begin_again(planner.now)
+        planner.plan.learn_anew(planner.now)
         planner.ask(rules=(RouterRule("10.7.0.[1-4]@tcp1", other),))
         planner.tell("a", "10.7.0.[1-4]@tcp1")
         planner.plan.result = Result()

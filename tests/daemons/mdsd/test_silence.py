@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tarazu import config
-from tarazu.daemons.mdsd.ledger_clock import LedgerClock, Sources
 from tarazu.daemons.mdsd.service import Mdsd
 from tarazu.daemons.service import Wakeup
-from tests.daemons.mdsd.test_book import promised
 
 WAIT_S = 0.2
 
@@ -21,15 +21,13 @@ class Turned:
     """An mdsd with one step's promise, which has to give a sign of life every four seconds."""
 
     def __init__(self, directory: Path, wakeup: Wakeup) -> None:
-        self.passed_s = 0.0
+        self.passed_s = time.monotonic()
         fields = {"statistics": "tcp://127.0.0.1:*", "requests": "tcp://127.0.0.1:*", "audit_log": ""}
         settings = config.override(config.Settings(), "mdsd", **fields)
         settings = config.override(settings, "keys", insecure=True)
         settings = config.override(settings, "state", directory=str(directory))
-        sources = Sources(lambda: self.passed_s, lambda: 1e9 + self.passed_s, lambda: "this boot")
-        self.mdsd = Mdsd(settings, wakeup, LedgerClock(sources))
-        now_s = self.mdsd.clock.now()
-        self.mdsd.book.note(promised("step", [{0: 100}], now_s, expires_at_s=now_s + 1e6, alive_s=4.0))
+        self.mdsd = Mdsd(settings, wakeup, monotonic=lambda: self.passed_s)
+        self.mdsd.book.ledger.promise("step", "lustre", math.inf, [{0: 100}], alive_s=4.0, now=self.passed_s)
         self.turns(1.0)
 
     def turns(self, seconds: float) -> None:
@@ -41,7 +39,7 @@ class Turned:
         """A wait that was to last `WAIT_S`."""
         self.passed_s += took_s
         self.mdsd.waited_s = WAIT_S
-        self.mdsd.turn(self.mdsd.started + self.passed_s)
+        self.mdsd.turn(self.passed_s)
 
 
 @pytest.fixture

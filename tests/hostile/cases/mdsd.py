@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 
-from tarazu.allocate.records import Ended
-from tarazu.daemons.mdsd.book import Book
 from tarazu.daemons.mdsd.filling import Filling
 from tarazu.daemons.mdsd.hour import Hour, OstNow, ServerNow, Sums
 from tarazu.daemons.mdsd.hour import encode as encode_hour
@@ -23,7 +20,6 @@ from tarazu.why.facts import JobThen
 from tarazu.wire.messages import ThenRequest
 from tests.hostile.cases.case import Case, copy
 from tests.hostile.database import SEED, use
-from tests.hostile.ledger import write_ledger
 
 
 def _ring(directory: Path) -> Path:
@@ -41,18 +37,6 @@ def _use_ring(path: Path) -> None:
         ring.add({"scratch": Moment(660, 0.5, 0.6, 1.1, 1.0, 1e9, 5, 0)})
     finally:
         ring.close()
-
-
-def _ledger(name: str) -> Callable[[Path], Path]:
-    def make(directory: Path) -> Path:
-        write_ledger(directory)
-        return next(directory.glob(f"{name}-*"))
-
-    return make
-
-
-def _open_book(path: Path) -> None:
-    Book.open(path.parent).close()
 
 
 def _results(directory: Path) -> Path:
@@ -97,16 +81,6 @@ def _usual(directory: Path) -> Path:
     return directory / "usual.msgpack"
 
 
-def _append(path: Path) -> None:
-    """A log is written on behind what was lost of it."""
-    book = Book.open(path.parent)
-    try:
-        book.note(Ended("step-0-1", book.clock.now()))
-        book.commit()
-    finally:
-        book.close()
-
-
 def _doctored(path: Path) -> None:
     list(capacity._database(str(path)))
 
@@ -122,20 +96,6 @@ CASES = (
         ),
         _results,
         lambda p: Results(str(p.parent)).all(),
-    ),
-    Case(
-        "ledger's snapshot",
-        ("tarazu.store.frames:read", "tarazu.daemons.mdsd.book:Book._decoded"),
-        _ledger("snapshot"),
-        _open_book,
-        30,
-    ),
-    Case(
-        "ledger's log",
-        ("tarazu.store.frames:read", "tarazu.store.journal:Journal.resume"),
-        _ledger("log"),
-        _append,
-        30,
     ),
     Case(
         "interaction database",

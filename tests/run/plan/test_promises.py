@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import pytest
@@ -9,13 +10,14 @@ import pytest
 from tarazu.config import Settings
 from tarazu.model import ANY_RANK
 from tarazu.run.plan.promises import StepPromise, StepPromises
+from tarazu.stripes import from_bytes
 from tarazu.wire import local
 from tests.run.plan.conftest import reply
 
 
 @pytest.fixture
 def promises() -> StepPromises:
-    return StepPromises(Settings())
+    return StepPromises(Settings(), "lustre")
 
 
 def test_a_close_is_told_once_and_again_only_with_another_size(promises: StepPromises) -> None:
@@ -58,6 +60,22 @@ def test_a_progress_holds_no_more_than_clientd_takes(promises: StepPromises) -> 
     first, rest = promises.progress(), promises.progress()
     assert first and rest and len(first.closed["request0"]) == local.MAX_CLOSED
     assert len(rest.closed["request0"]) == 5 and not promises.news
+
+
+def test_what_is_promised_still_can_be_told_to_an_mdsd_that_does_not_know(promises: StepPromises) -> None:
+    plan = reply(0, files=3)
+    promises.add(plan, guess=False)
+    promises.note({plan.files[1].row_id: 10}, everywhere=True)
+    told = promises.told("request0")
+    assert (told.id, told.fs_name, told.alive_s) == ("request0", "lustre", 60.0) and told.expires_s > 0
+    osts, sizes, starts = from_bytes(told.osts, told.sizes, told.starts)
+    of = [dict(zip(osts[a:b], sizes[a:b])) for a, b in itertools.pairwise(starts)]
+    of_file = [sum(by_ost.values()) for by_ost in of]
+    assert of_file == [plan.files[0].size_bytes, 0, plan.files[2].size_bytes]
+    assert set(of[0]) == set(itertools.chain(*plan.files[0].osts))
+    assert (
+        from_bytes(*[getattr(promises.told("over"), n) for n in ("osts", "sizes", "starts")]).starts[-1] == 0
+    )
 
 
 def test_a_million_files_are_followed_in_little_memory() -> None:

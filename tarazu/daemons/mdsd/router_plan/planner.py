@@ -131,13 +131,13 @@ class RouterPlan:
         self._audit = audit
         self._policy = Joint() if settings.forwarding.routers != "observe" else None
         if self.mode == "observe":
-            self.begin_again(time.monotonic())
+            self.learn_anew(time.monotonic())
         own = settings.forwarding
         self.mode, self.most = own.routers, MOST_RULES
         self.nodes.changed = True
 
-    def begin_again(self, now: float) -> None:
-        """We answer from now on: what the other mdsd knew is to be learned anew."""
+    def learn_anew(self, now: float) -> None:
+        """What runs, and what servers have, is not known yet."""
         self.learn_until, self._learned = now + self._learn_s, False
         self._osses.clear()
 

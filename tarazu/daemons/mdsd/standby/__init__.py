@@ -1,1 +1,0 @@
-"""Two mdsds, one of which answers: which one (roles), and how the other learns what was promised."""
