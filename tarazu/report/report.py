@@ -182,7 +182,8 @@ def _measured(runs: Sequence[RunRecord]) -> str:
     newest = next((run for run in reversed(known) if run.arm == "placed" and run.well), None)
     if newest is None:
         return ""
-    measured = compare(comparable(known, newest.usable_osts, newest.kind))
+    usable_osts = next((run.usable_osts for run in reversed(known) if run.usable_osts), 0)
+    measured = compare(comparable(known, usable_osts, newest.kind))
     return str(measured) if measured.left else ""
 
 
