@@ -78,7 +78,7 @@ MAY_IMPORT = {
     "pfl": BASE | {"layout", "allocate", "trace", "drawing"},
     "store": BASE | {"layout", "trace", "native", "why"},
     "plan": BASE | {"layout", "store", "native", "wire"},
-    "doctor": BASE | {"wire", "stats", "allocate", "trace", "store", "run", "native"},
+    "doctor": BASE | {"evidence", "wire", "stats", "allocate", "trace", "store", "run", "native"},
     "mdt_defaults": BASE | {"changes", "layout"},
     "run": BASE
     | {

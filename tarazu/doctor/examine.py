@@ -10,6 +10,7 @@ import msgspec
 from tarazu.doctor import (
     capacity,
     directories,
+    estimate,
     key_files,
     left_behind,
     lustre,
@@ -40,6 +41,7 @@ TOPICS = (
     Topic("directories", directories.look, frozenset({"launch", "client"})),
     Topic("stop file", settings.look_at_stop_file),
     Topic("space and limits", capacity.look),
+    Topic("estimate", estimate.look, frozenset({"launch"})),
     Topic("left behind", left_behind.look),
 )
 
