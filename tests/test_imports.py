@@ -164,7 +164,6 @@ MAY_ASK: dict[str, set[str]] = {
         "burstd.node_part",
         "changes",
         "council.here",
-        "mdsd.book",
         "mdsd.health",
         "ossd.service",
         "pool",
