@@ -1,9 +1,6 @@
 /* Finding the wrapped functions: the next definition of each name behind this library. */
 #include "base/real.h"
-
-#include <dlfcn.h>
-
-TZ_SYMVER(dlsym);
+#include "base/symbols.h"
 
 void *tz_real_table[TZ_SYM_COUNT];
 
@@ -33,7 +30,7 @@ static void *missing_pointer(void)
 void *tz_resolve(enum tz_symbol symbol)
 {
     int saved = errno;
-    void *found = dlsym(RTLD_NEXT, symbol_name[symbol]);
+    void *found = tz_symbol_behind(symbol_name[symbol]);
 
     if (!found)
         found = returns_pointer[symbol] ? (void *)missing_pointer : (void *)missing;

@@ -1,12 +1,10 @@
 /* liblustreapi.so.1, opened at first use, and a plan in its terms. */
 #include "place/llapi.h"
 #include "base/lock.h"
+#include "base/symbols.h"
 
 #include <dlfcn.h>
 #include <signal.h>
-
-TZ_SYMVER(dlsym);
-TZ_SYMVER(dlopen);
 
 /* Result, name behind "llapi_", parameters, and whether nothing goes without it: 2.12 has no extension sizes. */
 #define SYMBOLS                                                                                                        \
@@ -33,6 +31,22 @@ static struct {
 static int loaded; /* atomic: 1 usable, 2 not */
 static struct tz_lock loading;
 
+/* libc before 2.34 has dlopen in a library of its own; what that calls is there. */
+static void *open_library(const char *name)
+{
+    const int by_dlopen = (int)0x80000000;
+    void *(*call)(const char *, int) = NULL;
+    void *found = tz_symbol_behind("dlopen");
+    int flags = RTLD_NOW | RTLD_LOCAL;
+
+    if (!found) {
+        found = tz_symbol_behind("__libc_dlopen_mode");
+        flags |= by_dlopen;
+    }
+    memcpy(&call, &found, sizeof found);
+    return call ? call(name, flags) : NULL;
+}
+
 static bool load(void)
 {
 #define SYMBOL(result, name, parameters, needed) {"llapi_" #name, &llapi.name, needed},
@@ -41,12 +55,12 @@ static bool load(void)
         void *to;
         bool needed;
     } symbols[] = {SYMBOLS};
-    void *library = dlopen("liblustreapi.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *library = open_library("liblustreapi.so.1");
 
     if (!library)
         return false;
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *found = dlsym(library, symbols[i].name);
+        void *found = tz_symbol_of(library, symbols[i].name);
 
         if (!found && symbols[i].needed)
             return false;

@@ -24,8 +24,7 @@ static int show(struct dl_phdr_info *info, size_t size, void *data)
 
 	if (dl_iterate_phdr(count, &inner) || inner < 3 || size < sizeof *info)
 		return -1;
-	/* But for the library, and what it needs itself. */
-	if (!strstr(info->dlpi_name, "libtarazu") && !strstr(info->dlpi_name, "libdl.so"))
+	if (!strstr(info->dlpi_name, "libtarazu"))
 		printf("%s %d\n", name ? name + 1 : "program", info->dlpi_phnum);
 	return strcmp(info->dlpi_name, (const char *)data) == 0 ? 7 : 0;
 }

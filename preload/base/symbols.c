@@ -1,0 +1,141 @@
+/*
+ * The tables that a loader looks into (System V ABI, "Dynamic Linking"; the GNU hash table): of the list of libraries
+ * that it keeps for debuggers. Nothing here waits or takes memory.
+ */
+#include "base/symbols.h"
+
+#include <link.h>
+#include <sys/auxv.h>
+
+extern struct r_debug _r_debug __attribute__((weak)); /* the loader's */
+
+enum { HIDDEN = 0x8000, FIRST_VERSION = 2 };
+
+struct tables {
+    const ElfW(Sym) * symbols;
+    const char *names;
+    const ElfW(Half) * versions;          /* NULL: it has none */
+    const uint32_t *gnu_hash, *sysv_hash; /* one of them */
+};
+
+/* Most loaders have added the address at which the library lies, some leave it to the reader. */
+static const void *at(const struct link_map *library, ElfW(Addr) address)
+{
+    return (const void *)(address < library->l_addr ? address + library->l_addr : address);
+}
+
+static bool read_tables(const struct link_map *library, struct tables *t)
+{
+    *t = (struct tables){0};
+    for (const ElfW(Dyn) *d = library->l_ld; d && d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_SYMTAB)
+            t->symbols = at(library, d->d_un.d_ptr);
+        else if (d->d_tag == DT_STRTAB)
+            t->names = at(library, d->d_un.d_ptr);
+        else if (d->d_tag == DT_VERSYM)
+            t->versions = at(library, d->d_un.d_ptr);
+        else if (d->d_tag == DT_GNU_HASH)
+            t->gnu_hash = at(library, d->d_un.d_ptr);
+        else if (d->d_tag == DT_HASH)
+            t->sysv_hash = at(library, d->d_un.d_ptr);
+    }
+    return t->symbols && t->names && (t->gnu_hash || t->sysv_hash);
+}
+
+/* No call: a sanitizer's runtime may be at its own beginning, and has a strcmp of its own. */
+static bool equal(const char *a, const char *b)
+{
+    for (; *a && *a == *b; a++, b++)
+        ;
+    return *a == *b;
+}
+
+/* As dlsym has it: of several versions the one that programs are linked with today. */
+static bool is_wanted(const struct tables *t, uint32_t i, const char *name)
+{
+    const ElfW(Sym) *s = &t->symbols[i];
+    unsigned binding = ELF64_ST_BIND(s->st_info), type = ELF64_ST_TYPE(s->st_info);
+    unsigned version = t->versions ? t->versions[i] : 0;
+
+    return s->st_shndx != SHN_UNDEF && s->st_value && (binding == STB_GLOBAL || binding == STB_WEAK) &&
+           (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
+           ((version & ~(unsigned)HIDDEN) < FIRST_VERSION || !(version & HIDDEN)) && equal(t->names + s->st_name, name);
+}
+
+/* Buckets hold the first of their symbols; a chain's last hash has bit 0. */
+static uint32_t find_by_gnu_hash(const struct tables *t, const char *name)
+{
+    const uint32_t *head = t->gnu_hash, count = head[0], first = head[1], words = head[2], shift = head[3];
+    const ElfW(Addr) *bloom = (const void *)(head + 4);
+    const uint32_t *buckets = (const void *)(bloom + words), *chain = buckets + count;
+    const uint32_t bits = 8 * sizeof *bloom;
+    uint32_t hash = 5381, i;
+    ElfW(Addr) word;
+
+    for (const char *p = name; *p; p++)
+        hash = hash * 33 + (unsigned char)*p;
+    word = bloom[hash / bits % words];
+    if (!(word >> hash % bits & word >> (hash >> shift) % bits & 1) || (i = buckets[hash % count]) < first)
+        return 0;
+    for (;; i++) {
+        uint32_t here = chain[i - first];
+
+        if ((here | 1) == (hash | 1) && is_wanted(t, i, name))
+            return i;
+        if (here & 1)
+            return 0;
+    }
+}
+
+static uint32_t find_by_sysv_hash(const struct tables *t, const char *name)
+{
+    const uint32_t *head = t->sysv_hash, *buckets = head + 2, *chain = buckets + head[0];
+    uint32_t hash = 0, high, i;
+
+    for (const char *p = name; *p; p++) {
+        hash = (hash << 4) + (unsigned char)*p;
+        high = hash & 0xf0000000;
+        hash = (hash ^ high >> 24) & ~high;
+    }
+    for (i = buckets[hash % head[0]]; i && !is_wanted(t, i, name); i = chain[i])
+        ;
+    return i;
+}
+
+void *tz_symbol_of(const void *handle, const char *name)
+{
+    const struct link_map *library = handle;
+    struct tables t;
+    uint32_t i = 0;
+    uintptr_t found;
+
+    if (read_tables(library, &t))
+        i = t.gnu_hash ? find_by_gnu_hash(&t, name) : find_by_sysv_hash(&t, name);
+    if (!i)
+        return NULL;
+    found = library->l_addr + t.symbols[i].st_value;
+    /* A function that chooses one for this processor. */
+    if (ELF64_ST_TYPE(t.symbols[i].st_info) == STT_GNU_IFUNC)
+        return ((void *(*)(unsigned long))found)(getauxval(AT_HWCAP));
+    return (void *)found;
+}
+
+/* This library in the loader's list. */
+static const struct link_map *own(void)
+{
+    const struct link_map *library = &_r_debug ? _r_debug.r_map : NULL;
+
+    while (library && library->l_ld != _DYNAMIC) /* this library's */
+        library = library->l_next;
+    return library;
+}
+
+void *tz_symbol_behind(const char *name)
+{
+    const struct link_map *library = own();
+    void *found = NULL;
+
+    while (!found && library && (library = library->l_next) != NULL)
+        found = tz_symbol_of(library, name);
+    return found;
+}
