@@ -41,6 +41,9 @@
 /* A thread's own, reached without a call: the library is there from the start. */
 #define TZ_THREAD __thread __attribute__((tls_model("initial-exec")))
 
+/* Behind all small variables, which so share a few pages: of a large one most processes touch the beginning at most. */
+#define TZ_LARGE __attribute__((section(".bss.z")))
+
 #define tz_likely(x) __builtin_expect(!!(x), 1)
 #define tz_unlikely(x) __builtin_expect(!!(x), 0)
 

@@ -34,14 +34,32 @@ static void read_all(int fd, char *text, bool (*each)(char *, char *, void *), v
     }
 }
 
+/* For one file at a time: whoever comes meanwhile, or in the copy of a process that was at it, has pages of his own. */
+TZ_LARGE static char common[ROOM];
+static int used; /* atomic */
+
+static char *take_room(void)
+{
+    return __atomic_exchange_n(&used, 1, __ATOMIC_ACQUIRE) ? tz_pages(ROOM) : common;
+}
+
+static void give_back(char *text)
+{
+    if (text == common)
+        __atomic_store_n(&used, 0, __ATOMIC_RELEASE);
+    else
+        tz_pages_free(text, ROOM);
+}
+
 bool tz_lines(int at, const char *path, bool (*each)(char *line, char *end, void *argument), void *argument)
 {
     int fd = (int)syscall(SYS_openat, at, path, O_RDONLY | O_CLOEXEC);
-    char *text = fd >= 0 ? tz_pages(ROOM) : NULL;
+    char *text = fd >= 0 ? take_room() : NULL;
 
-    if (text)
+    if (text) {
         read_all(fd, text, each, argument);
-    tz_pages_free(text, ROOM);
+        give_back(text);
+    }
     if (fd >= 0)
         tz_sys_close(fd);
     return text != NULL;

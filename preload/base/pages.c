@@ -3,7 +3,8 @@
 
 #include <sys/resource.h>
 
-enum { PAGE = 4096, SHARE = 64, STEP = 1 << 20 };
+/* What is always allowed is the first piece of the node file, a spool and the control page. */
+enum { PAGE = 4096, SHARE = 64, STEP = 1 << 20, ALWAYS = 272 << 10 };
 
 static uint64_t taken; /* atomic: bytes of address space */
 
@@ -41,7 +42,7 @@ static bool take(size_t size)
     static uint64_t granted; /* atomic: to here no limit was in the way */
     uint64_t all = __atomic_add_fetch(&taken, rounded(size), __ATOMIC_RELAXED), limit;
 
-    if (all <= tz_relaxed(&granted))
+    if (all <= ALWAYS || all <= tz_relaxed(&granted))
         return true;
     limit = limit_here();
     if (all <= limit) {

@@ -38,19 +38,28 @@ uint64_t tz_read_number(const char **text, unsigned base)
     return tz_number_of(from, (size_t)(*text - from), base);
 }
 
-/* Linux before 3.17 has no such link. */
+/* Linux before 3.17 has no /proc/thread-self. Atomic: 0 not known yet, 1 it has, -1 it has not. */
+static int thread_self;
+
 static bool has_thread_self(void)
 {
-    static int known; /* atomic: 0 not yet, 1 it has, -1 it has not */
     char target[8];
 
-    if (tz_unlikely(!tz_relaxed(&known))) {
+    if (tz_unlikely(!tz_relaxed(&thread_self))) {
         if (tz_readlink("/proc/thread-self", target, sizeof target) >= 0)
-            tz_store(&known, 1);
+            tz_store(&thread_self, 1);
         else if (tz_readlink("/proc/self", target, sizeof target) >= 0)
-            tz_store(&known, -1);
+            tz_store(&thread_self, -1);
     }
-    return tz_relaxed(&known) >= 0;
+    return tz_relaxed(&thread_self) >= 0;
+}
+
+static void put_link(char out[TZ_FD_LINK_MAX], int fd)
+{
+    char digits[24];
+
+    tz_put_number(digits, (unsigned)fd, 10);
+    tz_join(out, TZ_FD_LINK_MAX, (const char *[]){"/proc/thread-self/fd/", digits, NULL});
 }
 
 /* Of this thread, which may have descriptors of its own (unshare): the same number of another's is another file. */
@@ -58,22 +67,37 @@ void tz_fd_link(int fd, char out[TZ_FD_LINK_MAX])
 {
     char thread[24], digits[24];
 
-    tz_put_number(digits, (unsigned)fd, 10);
     if (has_thread_self()) {
-        tz_join(out, TZ_FD_LINK_MAX, (const char *[]){"/proc/thread-self/fd/", digits, NULL});
+        put_link(out, fd);
         return;
     }
+    tz_put_number(digits, (unsigned)fd, 10);
     tz_put_number(thread, (uint64_t)syscall(SYS_gettid), 10);
     tz_join(out, TZ_FD_LINK_MAX, (const char *[]){"/proc/self/task/", thread, "/fd/", digits, NULL});
 }
 
-size_t tz_fd_path(int fd, char *out)
+/* By the usual link before it is known whether there are such: then that is known too. */
+static ssize_t read_link(int fd, char *out)
 {
     char link[TZ_FD_LINK_MAX];
     ssize_t got;
 
+    if (tz_unlikely(!tz_relaxed(&thread_self))) {
+        put_link(link, fd);
+        got = tz_readlink(link, out, TZ_PATH_MAX);
+        if (got >= 0)
+            tz_store(&thread_self, 1);
+        if (got >= 0 || errno != ENOENT)
+            return got;
+    }
     tz_fd_link(fd, link);
-    got = tz_readlink(link, out, TZ_PATH_MAX);
+    return tz_readlink(link, out, TZ_PATH_MAX);
+}
+
+size_t tz_fd_path(int fd, char *out)
+{
+    ssize_t got = read_link(fd, out);
+
     if (got <= 0 || got >= TZ_PATH_MAX || out[0] != '/')
         return 0;
     out[got] = '\0';

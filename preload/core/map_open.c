@@ -3,23 +3,20 @@
 #include "base/pages.h"
 #include "base/rawsys.h"
 
-const char *tz_map_trust(int fd, int64_t trusted_uid, uint64_t length, uint64_t *size)
+const char *tz_map_trust(int fd, int64_t trusted_uid, uint64_t length, struct tz_stat *st)
 {
-    struct tz_stat st;
-
-    if (tz_fstat(fd, &st))
+    if (tz_fstat(fd, st))
         return "cannot be examined";
-    if (!S_ISREG(st.mode))
+    if (!S_ISREG(st->mode))
         return "not a regular file";
-    if (st.uid != 0 && st.uid != tz_euid() && (int64_t)st.uid != trusted_uid)
+    if (st->uid != 0 && st->uid != tz_euid() && (int64_t)st->uid != trusted_uid)
         return "owned by someone who is not trusted";
-    if (st.mode & 022)
+    if (st->mode & 022)
         return "writable by others";
-    if (st.links > 1)
+    if (st->links > 1)
         return "linked from elsewhere";
-    if (st.size < length)
+    if (st->size < length)
         return "truncated";
-    *size = st.size;
     return NULL;
 }
 
@@ -45,22 +42,22 @@ const char *tz_map_open(const char *path, int64_t trusted_uid, bool copy, struct
     int fd = tz_sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     const char *wrong;
     void *base = NULL;
-    uint64_t size;
+    struct tz_stat st;
 
     memset(map, 0, sizeof *map);
     if (fd < 0)
         return "cannot be opened";
-    wrong = tz_map_trust(fd, trusted_uid, TZ_MAP_HEADER, &size);
+    wrong = tz_map_trust(fd, trusted_uid, TZ_MAP_HEADER, &st);
     if (!wrong)
-        base = copy ? copy_of(fd, size) : tz_pages_of(fd, 0, size, PROT_READ);
+        base = copy ? copy_of(fd, st.size) : tz_pages_of(fd, 0, st.size, PROT_READ);
     tz_sys_close(fd);
     if (wrong)
         return wrong;
     if (!base)
         return "cannot be mapped";
-    wrong = tz_map_check(base, size, map);
+    wrong = tz_map_check(base, st.size, map);
     if (wrong) {
-        tz_pages_free(base, size);
+        tz_pages_free(base, st.size);
         memset(map, 0, sizeof *map);
     }
     return wrong;

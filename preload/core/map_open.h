@@ -1,6 +1,7 @@
 /* Opening a map: check its owner, and map it. */
 #pragma once
 
+#include "base/rawsys.h"
 #include "core/map.h"
 
 enum { TZ_MAP_COPY_MAX = 16 << 20 };
@@ -12,5 +13,6 @@ enum { TZ_MAP_COPY_MAX = 16 << 20 };
 TZ_API const char *tz_map_open(const char *path, int64_t trusted_uid, bool copy, struct tz_map *map);
 TZ_API void tz_map_close(struct tz_map *map);
 
-/* Is a map or control page owned and protected as it must be, and at least `length` long? For an open descriptor. */
-const char *tz_map_trust(int fd, int64_t trusted_uid, uint64_t length, uint64_t *size);
+/* Is a map or control page owned and protected as it must be, and at least `length` long? For an open descriptor. NULL,
+ * and what it is. */
+const char *tz_map_trust(int fd, int64_t trusted_uid, uint64_t length, struct tz_stat *st);

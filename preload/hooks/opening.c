@@ -1,5 +1,6 @@
 /* Before and after an open: is the path managed, is all stopped, what is planned; then the record. */
 #include "hooks/opening.h"
+#include "base/rawsys.h"
 #include "life/withdraw.h"
 #include "place/apply.h"
 #include "place/current.h"
@@ -42,11 +43,27 @@ bool tz_opening_begin(struct tz_opening *o, const struct tz_call *call)
     return true;
 }
 
+/* What is open now, where a record needs it. */
+static bool look_at(const struct tz_create *c, bool creates, int fd, struct tz_stat *st)
+{
+    bool writes = (c->call.flags & O_ACCMODE) != O_RDONLY;
+
+    return tz_config.recorder != TZ_RECORD_OFF && (writes || (creates && c->existence == TZ_PERHAPS)) &&
+           tz_look(fd, st) == 0;
+}
+
+static void record(struct tz_create *c, bool creates, int fd, FILE *stream)
+{
+    struct tz_stat room, *st = look_at(c, creates, fd, &room) ? &room : NULL;
+    enum tz_made made = creates ? tz_record_create(c, st) : TZ_NOT_MADE;
+
+    tz_record_open(fd, st, &c->where, c->call.flags, made, stream);
+}
+
 void tz_opening_end(struct tz_opening *o, int fd, FILE *stream)
 {
     struct tz_create *c = &o->create;
     int saved = errno;
-    enum tz_made made = TZ_NOT_MADE;
 
     if (fd < 0) {
         if (o->creates)
@@ -57,9 +74,7 @@ void tz_opening_end(struct tz_opening *o, int fd, FILE *stream)
     } else {
         if (!o->place && c->existence != TZ_FRESH)
             tz_place_opened(c, fd);
-        if (o->creates)
-            made = tz_record_create(c, fd);
-        tz_record_open(fd, &c->where, c->call.flags, made, stream);
+        record(c, o->creates, fd, stream);
     }
     tz_scratch_put(c->scratch);
     errno = saved;

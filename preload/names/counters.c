@@ -12,14 +12,16 @@
 #include "base/hash.h"
 #include "base/pages.h"
 
-enum { BUCKET = 8, LEVELS = 3, FIRST_BITS = 9, MORE_BITS = 3, LAST_SLOTS = 256 };
+enum { BUCKET = 8, LEVELS = 4, LEAST_BITS = 5, FIRST_BITS = 9, MORE_BITS = 3, LAST_SLOTS = 256 };
 
-static struct tz_counter *levels[LEVELS]; /* atomic pointers */
+TZ_LARGE static struct tz_counter
+    least[BUCKET << LEAST_BITS];          /* the first level: a page, all that most processes need */
+static struct tz_counter *levels[LEVELS]; /* atomic pointers; of the first one not used */
 static int full;                          /* atomic */
 
 static unsigned bits(int level)
 {
-    return FIRST_BITS + MORE_BITS * (unsigned)level;
+    return level ? FIRST_BITS + MORE_BITS * (unsigned)(level - 1) : LEAST_BITS;
 }
 
 static size_t size(int level)
@@ -31,7 +33,7 @@ struct tz_counter *tz_counters_slot(uint64_t key)
 {
     for (int i = 0; i < LEVELS; i++) {
         uint64_t first = BUCKET * (key >> (64 - bits(i))), mask = ((uint64_t)BUCKET << bits(i)) - 1;
-        struct tz_counter *level = tz_pages_once(&levels[i], size(i));
+        struct tz_counter *level = i ? tz_pages_once(&levels[i], size(i)) : least;
 
         if (!level)
             return NULL;
@@ -112,7 +114,10 @@ void tz_counters_return(const struct tz_nth *nth)
 /* A child is a process of its own and counts from 0, in the memory that it has. */
 void tz_counters_forked(void)
 {
-    for (int i = 0; i < LEVELS; i++)
+    for (size_t i = 0; i < sizeof least / sizeof *least; i++) /* most are zeros, which stay shared with the parent */
+        if (least[i].key)
+            least[i] = (struct tz_counter){0};
+    for (int i = 1; i < LEVELS; i++)
         if (levels[i] && madvise(levels[i], size(i), MADV_DONTNEED))
             tz_store(&levels[i], NULL);
     tz_store(&full, 0);

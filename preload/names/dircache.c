@@ -7,20 +7,14 @@
 #include "base/text.h"
 #include "process/state.h"
 
-/* openat2 came with Linux 5.6; older headers lack it. */
-#ifndef SYS_openat2
-#define SYS_openat2 437
-#endif
-struct how {
-    uint64_t flags, mode, resolve;
-};
-enum { HOW_NO_SYMLINKS = 0x04 };
-
 _Static_assert(sizeof(struct tz_dir) + 2 * TZ_PATH_MAX <= sizeof((struct tz_scratch *)0)->directory, "it fits");
 
-enum { SLOTS = 4096, LIMIT = 3072, ARENA = 65536, ARENAS = 32 };
+enum { FIRST_SLOTS = 64, FIRST_LIMIT = 48, SLOTS = 4096, LIMIT = 3072, ARENA = 65536, ARENAS = 32 };
 
-static const struct tz_dir *table[SLOTS]; /* atomic pointers; entries are never freed */
+/* The first ones lie close together, and so does what they need: a page or two, all that most processes touch. */
+static const struct tz_dir *first[FIRST_SLOTS];    /* atomic pointers; entries are never freed */
+TZ_LARGE static const struct tz_dir *table[SLOTS]; /* the same */
+static _Alignas(16) char first_arena[2048];
 static struct tz_lock lock;
 static uint32_t filled; /* atomic, written under the lock */
 static char *arena;
@@ -34,12 +28,11 @@ void tz_dircache_forked(void)
     arena_left = 0;
 }
 
-const struct tz_dir *tz_dircache_find(const char *raw, size_t length)
+static const struct tz_dir *find_in(const struct tz_dir **slots, uint32_t count, uint64_t hash, const char *raw,
+                                    size_t length)
 {
-    uint64_t hash = tz_hash_text(raw, length, 0);
-
-    for (uint32_t slot = hash % SLOTS, probed = 0; probed < SLOTS; slot = (slot + 1) % SLOTS, probed++) {
-        const struct tz_dir *dir = tz_load(&table[slot]);
+    for (uint32_t slot = hash % count, probed = 0; probed < count; slot = (slot + 1) % count, probed++) {
+        const struct tz_dir *dir = tz_load(&slots[slot]);
 
         if (!dir)
             return NULL;
@@ -49,9 +42,24 @@ const struct tz_dir *tz_dircache_find(const char *raw, size_t length)
     return NULL;
 }
 
+const struct tz_dir *tz_dircache_find(const char *raw, size_t length)
+{
+    uint64_t hash = tz_hash_text(raw, length, 0);
+    const struct tz_dir *dir = find_in(first, FIRST_SLOTS, hash, raw, length);
+
+    return dir || tz_load(&filled) <= FIRST_LIMIT ? dir : find_in(table, SLOTS, hash, raw, length);
+}
+
 static struct tz_dir *carve(size_t size)
 {
+    static bool begun;
+
     size = (size + 15) & ~(size_t)15;
+    if (!begun) {
+        begun = true;
+        arena = first_arena;
+        arena_left = sizeof first_arena;
+    }
     if (size > arena_left) {
         arena = arenas < ARENAS ? tz_pages(ARENA) : NULL;
         arenas += arena != NULL;
@@ -69,7 +77,8 @@ static const struct tz_dir *remember(const struct tz_dir *found)
     size_t size = sizeof *found + found->raw_length + found->below_length;
     const struct tz_dir *kept;
     struct tz_dir *copy;
-    uint32_t slot = found->hash % SLOTS;
+    const struct tz_dir **slots;
+    uint32_t slot, count;
 
     if (!tz_owner_quick() || tz_relaxed(&filled) >= LIMIT || !tz_trylock(&lock))
         return found;
@@ -77,9 +86,11 @@ static const struct tz_dir *remember(const struct tz_dir *found)
     copy = kept ? NULL : carve(size);
     if (copy) {
         memcpy(copy, found, size);
-        while (table[slot])
-            slot = (slot + 1) % SLOTS;
-        tz_store(&table[slot], copy);
+        slots = filled < FIRST_LIMIT ? first : table;
+        count = filled < FIRST_LIMIT ? FIRST_SLOTS : SLOTS;
+        for (slot = copy->hash % count; slots[slot]; slot = (slot + 1) % count)
+            ;
+        tz_store(&slots[slot], copy);
         tz_store(&filled, filled + 1);
         kept = copy;
     }
@@ -118,20 +129,21 @@ static size_t ask_kernel(const char *path, char *out)
 
 static bool has_no_symlinks(const char *path)
 {
-    static uint32_t unknown; /* atomic: this kernel has no such call */
-    struct how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = HOW_NO_SYMLINKS};
-    int fd;
+    int fd = tz_sys_open_straight(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-    if (tz_load(&unknown))
-        return false;
-    fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
-    if (fd < 0) {
-        if (errno == ENOSYS)
-            tz_store(&unknown, 1);
-        return false;
-    }
-    tz_sys_close(fd);
-    return true;
+    if (fd >= 0)
+        tz_sys_close(fd);
+    return fd >= 0;
+}
+
+/* What the kernel calls the place of a mount. */
+static const char *place_of(const struct tz_mount *m, struct tz_scratch *scratch, size_t *length)
+{
+    *length = m->path_length;
+    if (is_clean(m->path, m->path_length) && has_no_symlinks(m->path))
+        return m->path;
+    *length = ask_kernel(m->path, scratch->text);
+    return scratch->text;
 }
 
 /* False while another thread is at it: nothing may be concluded, or remembered, from mounts half known. */
@@ -145,9 +157,11 @@ static bool resolve_mounts(struct tz_scratch *scratch)
         return false;
     for (uint32_t i = 0; !tz_load(&done) && i < tz_mounts.count; i++) {
         struct tz_mount *m = &tz_mounts.list[i];
-        size_t length = ask_kernel(m->path, scratch->text);
+        size_t length;
+        const char *place = place_of(m, scratch, &length);
+
         if (length > 1 && length < sizeof m->real) {
-            memcpy(m->real, scratch->text, length);
+            memcpy(m->real, place, length);
             tz_store(&m->real_length, (uint32_t)length);
         }
     }
@@ -184,12 +198,12 @@ static struct tz_mount *mount_of(const char *path, size_t length, uint32_t *star
     return best;
 }
 
-/* The directory as the kernel has it, in scratch->text; its length, 0 when it does not exist. */
-static size_t resolve(const char *raw, size_t length, struct tz_scratch *scratch)
+/* The directory as the kernel has it; its length, 0 when it does not exist. */
+static const char *resolve(const char *raw, size_t length, struct tz_scratch *scratch, size_t *resolved)
 {
-    char *path = scratch->asked;
     struct tz_mount *m;
     uint32_t start;
+    char *path;
 
     m = mount_of(raw, length, &start);
     if (is_clean(raw, length)) {
@@ -197,43 +211,54 @@ static size_t resolve(const char *raw, size_t length, struct tz_scratch *scratch
         uint32_t real = m ? tz_load(&m->real_length) : 0;
         size_t head = real ? real : start, rest = length - start;
 
-        if (head + rest >= TZ_PATH_MAX)
-            return 0;
+        *resolved = head + rest < TZ_PATH_MAX ? head + rest : 0;
+        if (!*resolved)
+            return NULL;
+        path = tz_room(scratch->near_asked, TZ_NEAR_PATH, scratch->asked, head + rest + 1);
         memcpy(path, real ? m->real : raw, head);
         memcpy(path + head, raw + start, rest);
         path[head + rest] = '\0';
-        if (has_no_symlinks(path)) {
-            memcpy(scratch->text, path, head + rest);
-            return head + rest;
-        }
+        if ((real && rest == 0) || has_no_symlinks(path))
+            return path;
     }
+    path = tz_room(scratch->near_asked, TZ_NEAR_PATH, scratch->asked, length + 1);
     memcpy(path, raw, length);
     path[length] = '\0';
-    return ask_kernel(path, scratch->text);
+    *resolved = ask_kernel(path, scratch->text);
+    return scratch->text;
+}
+
+bool tz_dircache_managed(const char *path, size_t length, struct tz_scratch *scratch)
+{
+    uint32_t start;
+
+    return resolve_mounts(scratch) && mount_of(path, length, &start);
 }
 
 const struct tz_dir *tz_dircache_add(const char *raw, size_t length, bool resolved, struct tz_scratch *scratch)
 {
-    struct tz_dir *found = (void *)scratch->directory;
+    size_t n = length, below_length;
+    struct tz_mount *mount;
+    const char *path = raw;
+    struct tz_dir *found;
     uint32_t start;
-    size_t n;
 
     if (length == 0 || length >= TZ_PATH_MAX || !resolve_mounts(scratch))
         return NULL;
-    if (resolved) {
-        memcpy(scratch->text, raw, length);
-        n = length;
-    } else {
-        n = resolve(raw, length, scratch);
-    }
+    if (!resolved)
+        path = resolve(raw, length, scratch, &n);
     if (n == 0)
         return NULL;
+    mount = mount_of(path, n, &start);
+    below_length = mount ? n - start : 0;
+    found = (void *)tz_room(scratch->near_directory, TZ_NEAR_DIRECTORY, scratch->directory,
+                            sizeof *found + length + below_length);
     found->hash = tz_hash_text(raw, length, 0);
-    found->mount = mount_of(scratch->text, n, &start);
+    found->mount = mount;
     found->raw_length = (uint32_t)length;
-    found->below_length = found->mount ? (uint32_t)(n - start) : 0;
+    found->below_length = (uint32_t)below_length;
     memcpy(found->text, raw, length);
-    if (found->mount)
-        memcpy(found->text + length, scratch->text + start, found->below_length);
+    if (mount)
+        memcpy(found->text + length, path + start, below_length);
     return remember(found);
 }

@@ -24,4 +24,7 @@ const struct tz_dir *tz_dircache_find(const char *raw, size_t length);
  */
 const struct tz_dir *tz_dircache_add(const char *raw, size_t length, bool resolved, struct tz_scratch *scratch);
 
+/* Does a path, as the kernel has it, lie in a managed mount? */
+bool tz_dircache_managed(const char *path, size_t length, struct tz_scratch *scratch);
+
 void tz_dircache_forked(void);

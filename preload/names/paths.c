@@ -7,13 +7,13 @@
 #include "process/files.h"
 #include "process/state.h"
 
-static struct {
+TZ_LARGE static struct {
     struct tz_lock lock;
     uint32_t generation; /* atomic, of the working directory */
-    uint32_t known;      /* generation that `text` belongs to */
+    uint32_t known;      /* the generation that `text` belongs to, and one; 0: none */
     uint32_t length;
     char text[TZ_PATH_MAX];
-} cwd = {.generation = 1};
+} cwd;
 
 void tz_cwd_changed(void)
 {
@@ -34,7 +34,7 @@ static size_t read_cwd(char *out)
     long n;
 
     if (tz_trylock(&cwd.lock)) {
-        if (cwd.known == generation) {
+        if (cwd.known == generation + 1) {
             length = cwd.length;
             memcpy(out, cwd.text, length);
         }
@@ -49,7 +49,7 @@ static size_t read_cwd(char *out)
     if (tz_owner_quick() && tz_trylock(&cwd.lock)) {
         memcpy(cwd.text, out, length);
         cwd.length = (uint32_t)length;
-        cwd.known = generation;
+        cwd.known = generation + 1;
         tz_unlock(&cwd.lock);
     }
     return length;
@@ -95,10 +95,12 @@ static bool never_managed(const char *path)
     }
 }
 
-static bool join(struct tz_where *where, const struct tz_dir *dir, const char *name, size_t name_length, char *key)
+static bool join(struct tz_where *where, const struct tz_dir *dir, const char *name, size_t name_length,
+                 struct tz_scratch *scratch)
 {
     struct tz_mount *m = where->mount;
     size_t length = m->below_length + dir->below_length + 1 + name_length;
+    char *key = tz_room(scratch->near_key, TZ_NEAR_KEY, scratch->key, length + 1);
 
     if (length >= TZ_KEY_MAX)
         return false;
@@ -160,5 +162,5 @@ bool tz_locate(int dirfd, const char *path, struct tz_scratch **scratch, struct 
     if (!dir || !tz_scratch_need(scratch))
         return false;
     where->mount = dir->mount;
-    return join(where, dir, name, name_length, (*scratch)->key);
+    return join(where, dir, name, name_length, *scratch);
 }

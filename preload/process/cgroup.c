@@ -16,7 +16,7 @@ static const struct names {
   version_2 = {{"memory.max", "memory.high"}, "memory.current", {"inactive_file ", "active_file "}};
 
 /* Written once, under the lock. */
-static struct {
+TZ_LARGE static struct {
     struct tz_lock lock;
     int known;                 /* atomic: 1 found, -1 there is none */
     const struct names *names; /* of the files */

@@ -73,9 +73,9 @@ bool tz_key_wanted(const char *key, size_t length)
 {
     if (is_lock_test(key, length))
         return false;
-    if (tz_config.include[0] && !glob_any(tz_config.include, key))
+    if (tz_config.include && !glob_any(tz_config.include, key))
         return false;
-    return !tz_config.exclude[0] || !glob_any(tz_config.exclude, key);
+    return !tz_config.exclude || !glob_any(tz_config.exclude, key);
 }
 
 static void read_identity(void)
@@ -135,16 +135,58 @@ static void read_spool(const char *setting)
         }
 }
 
+static bool take_field(const char **text, char *to, size_t size)
+{
+    size_t length = strcspn(*text, ":");
+
+    if (length >= size)
+        return false;
+    memcpy(to, *text, length);
+    to[length] = '\0';
+    *text += length;
+    *text += **text == ':';
+    return true;
+}
+
+/*
+ * TARAZU_HERE, what the leader has found for the processes of its node: "host:device:inode:type:device:type", of the
+ * spool directory, of the file system that the stop file lies on, and of that of the control page.
+ */
+static void read_here(const char *p)
+{
+    struct tz_here *here = &tz_config.here;
+    char host[TZ_HOST_MAX];
+
+    if (!p || !take_field(&p, host, sizeof host) || strcmp(host, tz_config.host) != 0)
+        return;
+    here->spool.dev = tz_read_number(&p, 10);
+    p += *p == ':';
+    here->spool.ino = tz_read_number(&p, 10);
+    p += *p == ':';
+    if (!take_field(&p, here->stop_type, sizeof here->stop_type))
+        return;
+    here->map_dev = tz_read_number(&p, 10);
+    p += *p == ':';
+    take_field(&p, here->map_type, sizeof here->map_type);
+}
+
 static bool equals(const char *value, const char *word)
 {
     return value && strcmp(value, word) == 0;
 }
 
-static bool copy_setting(char *to, const char *name)
+/* Copies: the program may change its environment later. A list too long to keep must not be half obeyed. */
+static bool copy_lists(void)
 {
-    const char *value = getenv(name);
+    TZ_LARGE static char include[TZ_GLOBS_MAX], exclude[TZ_GLOBS_MAX];
+    const char *wanted = getenv("TARAZU_INCLUDE"), *unwanted = getenv("TARAZU_EXCLUDE");
 
-    return !value || copy(to, TZ_GLOBS_MAX, value);
+    if (wanted && *wanted)
+        tz_config.include = include;
+    if (unwanted && *unwanted)
+        tz_config.exclude = exclude;
+    return (!tz_config.include || copy(include, sizeof include, wanted)) &&
+           (!tz_config.exclude || copy(exclude, sizeof exclude, unwanted));
 }
 
 bool tz_config_read(void)
@@ -181,9 +223,9 @@ bool tz_config_read(void)
         read_spool(spool);
         tz_config.spool_limit = (uint64_t)number(getenv("TARAZU_SPOOL_KIB"), 0) << 10;
     }
+    read_here(getenv("TARAZU_HERE"));
     tz_config.llapi = equals(getenv("TARAZU_APPLY"), "llapi");
     tz_config.hints = equals(getenv("TARAZU_LISTS"), "hints");
     tz_config.trusted_uid = number(getenv("TARAZU_UID"), -1);
-    /* Copies: the program may change its environment later. A list too long to keep must not be half obeyed. */
-    return copy_setting(tz_config.include, "TARAZU_INCLUDE") && copy_setting(tz_config.exclude, "TARAZU_EXCLUDE");
+    return copy_lists();
 }

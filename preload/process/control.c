@@ -36,12 +36,13 @@ static struct {
 /* A map that was sent lies beside the spools, in a place where somebody else may have been first. */
 static bool is_kept(void)
 {
+    static struct tz_identity directory;
     size_t length = strlen(tz_config.spool);
     int fd;
 
     if (!length || strncmp(tz_config.map, tz_config.spool, length) != 0 || tz_config.map[length] != '/')
         return true;
-    fd = tz_trusted_directory(tz_config.map, false);
+    fd = tz_trusted_directory(tz_config.map, false, &directory);
     if (fd < 0)
         return false;
     tz_sys_close(fd);
@@ -86,9 +87,8 @@ static void read_page(int fd)
 /* Under the lock. What cannot be read changes nothing. */
 static void look_at_file(void)
 {
-    static char path[1100];
+    TZ_LARGE static char path[1100];
     struct tz_stat st;
-    uint64_t size;
     int fd;
 
     if (!tz_control_path(path, sizeof path, "control", 0))
@@ -96,8 +96,8 @@ static void look_at_file(void)
     fd = tz_sys_open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
     if (fd < 0)
         return;
-    if (!tz_map_trust(fd, tz_config.trusted_uid, PAGE, &size)) {
-        if (!control.found && tz_look(fd, &st) == 0 && tz_mount_is_coherent(st.dev))
+    if (!tz_map_trust(fd, tz_config.trusted_uid, PAGE, &st)) {
+        if (!control.found && tz_mount_is_coherent(st.dev))
             map_page(fd);
         else
             read_page(fd);

@@ -8,11 +8,14 @@ enum { CHUNK = 128, CHUNKS = 4096 };
 /* A number of references that none can be added to: the last one was given back, and its key is just being freed. */
 #define ENDING (UINT32_MAX / 2)
 
-struct tz_file **tz_files_table[TZ_FDS_MAX / 1024];
+TZ_LARGE struct tz_file *tz_files_first[1024];
+TZ_LARGE struct tz_file **tz_files_table[TZ_FDS_MAX / 1024];
 
-static struct tz_file *chunks[CHUNKS]; /* atomic pointers */
-static uint32_t hint;                  /* atomic: where the last free one was */
-static uint32_t replacements;          /* atomic: of descriptors, by dup2 */
+TZ_LARGE static struct tz_file first_chunk[CHUNK]; /* the first one */
+TZ_LARGE static struct tz_file *chunks[CHUNKS];    /* atomic pointers; of the first one not used */
+static uint32_t beyond;                            /* atomic: no descriptor from here on is followed */
+static uint32_t hint;                              /* atomic: where the last free one was */
+static uint32_t replacements;                      /* atomic: of descriptors, by dup2 */
 
 static struct tz_file *take_free(struct tz_file *in)
 {
@@ -32,7 +35,7 @@ static struct tz_file *allocate(void)
 
     for (uint32_t n = 0; n < CHUNKS; n++) {
         uint32_t i = (first + n) % CHUNKS;
-        struct tz_file *chunk = tz_pages_once(&chunks[i], CHUNK * sizeof *chunk), *file;
+        struct tz_file *chunk = i ? tz_pages_once(&chunks[i], CHUNK * sizeof *chunk) : first_chunk, *file;
 
         if (!chunk)
             return NULL;
@@ -51,9 +54,22 @@ static struct tz_file **slot_of(int fd)
 {
     struct tz_file **chunk = NULL;
 
-    if ((unsigned)fd < TZ_FDS_MAX)
+    if ((unsigned)fd < 1024)
+        chunk = tz_files_first;
+    else if ((unsigned)fd < TZ_FDS_MAX)
         chunk = tz_pages_once(&tz_files_table[(unsigned)fd >> 10], 1024 * sizeof *chunk);
     return chunk ? &chunk[fd & 1023] : NULL;
+}
+
+/* The slot in which a description is about to be put. */
+static struct tz_file **use_slot(int fd)
+{
+    uint32_t seen = tz_load(&beyond);
+
+    while (seen <= (uint32_t)fd && fd >= 0 &&
+           !__atomic_compare_exchange_n(&beyond, &seen, (uint32_t)fd + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        ;
+    return slot_of(fd);
 }
 
 /* A reference to one that has some: it may have become another file's meanwhile. */
@@ -105,7 +121,7 @@ static void drop(struct tz_file *file)
 
 struct tz_file *tz_files_open(int fd, uint32_t flags, struct tz_mount *mount, const char *key, size_t length)
 {
-    struct tz_file **slot = slot_of(fd), *file;
+    struct tz_file **slot = use_slot(fd), *file;
 
     file = slot ? allocate() : NULL;
     if (!file)
@@ -134,7 +150,7 @@ struct tz_file *tz_files_open(int fd, uint32_t flags, struct tz_mount *mount, co
 
 void tz_files_share(int fd, struct tz_file *of)
 {
-    struct tz_file **slot = slot_of(fd);
+    struct tz_file **slot = use_slot(fd);
 
     if (!slot || !add_reference(of))
         return;
@@ -151,12 +167,14 @@ struct tz_file *tz_files_take(int fd, bool *last)
     return file;
 }
 
-void tz_files_each(unsigned first, unsigned last, void (*call)(int fd))
+void tz_files_each(unsigned first_fd, unsigned last, void (*call)(int fd))
 {
-    if (last >= TZ_FDS_MAX)
-        last = TZ_FDS_MAX - 1;
-    for (unsigned fd = first; fd <= last; fd++) {
-        if (!tz_load(&tz_files_table[fd >> 10]))
+    unsigned end = tz_load(&beyond);
+
+    if (last < end)
+        end = last + 1;
+    for (unsigned fd = first_fd; fd < end; fd++) {
+        if (fd >= 1024 && !tz_load(&tz_files_table[fd >> 10]))
             fd |= 1023;
         else if (tz_files_get((int)fd))
             call((int)fd);

@@ -32,13 +32,16 @@ struct tz_file {
     char key[TZ_INLINE_KEY];
 };
 
-extern struct tz_file **tz_files_table[TZ_FDS_MAX / 1024];
+extern struct tz_file *tz_files_first[1024];
+extern struct tz_file **tz_files_table[TZ_FDS_MAX / 1024]; /* atomic; the first one is not used */
 
 /* What stands for the file behind a descriptor; NULL for the descriptors that are not followed. */
 static inline const struct tz_file *tz_files_get(int fd)
 {
     struct tz_file **chunk;
 
+    if (tz_likely((unsigned)fd < 1024))
+        return tz_load(&tz_files_first[fd]);
     if ((unsigned)fd >= TZ_FDS_MAX)
         return NULL;
     chunk = tz_load(&tz_files_table[(unsigned)fd >> 10]);

@@ -15,7 +15,7 @@ static int open_status(void)
 static bool is_filtered(int fd)
 {
     static const char name[] = "\nSeccomp:\t";
-    char text[320];
+    char text[960]; /* mostly it is within */
     size_t kept = 0;
 
     for (;;) {

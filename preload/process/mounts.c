@@ -10,7 +10,7 @@
 #include <sys/statfs.h>
 #include <sys/vfs.h>
 
-struct tz_mounts tz_mounts;
+TZ_LARGE struct tz_mounts tz_mounts;
 
 static bool set(char *to, size_t size, uint32_t *length, const char *from, size_t n)
 {
@@ -167,6 +167,10 @@ bool tz_mounts_read(void)
 
     if (!wanted)
         read_setting(setting);
+    if (tz_config.stop[0] && tz_config.here.stop_type[0] && !wanted) {
+        tz_mounts.stop_is_local = is_one_of(tz_config.here.stop_type, local);
+        return tz_mounts.count != 0;
+    }
     if (wanted || tz_config.stop[0])
         tz_lines(AT_FDCWD, "/proc/self/mounts", read_mount, &wanted);
     if (tz_config.stop[0] && !deepest)
@@ -204,6 +208,8 @@ bool tz_mount_is_coherent(uint64_t dev)
 {
     struct device device = {.numbers = {major(dev), minor(dev)}};
 
+    if (dev == tz_config.here.map_dev && tz_config.here.map_type[0])
+        return is_one_of(tz_config.here.map_type, coherent);
     tz_lines(AT_FDCWD, "/proc/self/mountinfo", find_device, &device);
     return device.coherent;
 }

@@ -19,9 +19,9 @@ struct tz_mount {
 
 extern struct tz_mounts {
     uint32_t count;
-    struct tz_mount list[TZ_MOUNTS_MAX];
     bool in_system[3];  /* one lies below /proc, /sys or /dev: test beds may */
     bool stop_is_local; /* the site's stop file lies on a file system of this node */
+    struct tz_mount list[TZ_MOUNTS_MAX];
 } tz_mounts;
 
 /* Reads TARAZU_MOUNTS, else the mount entries of Lustre; false when there are none. */

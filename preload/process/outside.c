@@ -13,14 +13,23 @@ extern char *program_invocation_short_name;
 
 static const char *const submits[] = {"sbatch", "qsub", "bsub", "msub", "yhbatch", NULL};
 /* What `tarazu run` sets; TARAZU_RUN_… and the like are the user's own. */
-static const char *const ours[] = {"TARAZU_STEP",        "TARAZU_MODE",
-                                   "TARAZU_RECORD",      "TARAZU_SPOOL",
-                                   "TARAZU_SPOOL_KIB",   "TARAZU_APPLY",
-                                   "TARAZU_LISTS",       "TARAZU_INCLUDE",
-                                   "TARAZU_EXCLUDE",     "TARAZU_EXCLUDE_PROGRAMS",
-                                   "TARAZU_MAP",         "TARAZU_STOP",
-                                   "TARAZU_JOB",         "TARAZU_ARRAY_JOB",
-                                   "TARAZU_ARRAY_INDEX", NULL};
+static const char *const ours[] = {"TARAZU_STEP",
+                                   "TARAZU_MODE",
+                                   "TARAZU_RECORD",
+                                   "TARAZU_SPOOL",
+                                   "TARAZU_HERE",
+                                   "TARAZU_SPOOL_KIB",
+                                   "TARAZU_APPLY",
+                                   "TARAZU_LISTS",
+                                   "TARAZU_INCLUDE",
+                                   "TARAZU_EXCLUDE",
+                                   "TARAZU_EXCLUDE_PROGRAMS",
+                                   "TARAZU_MAP",
+                                   "TARAZU_STOP",
+                                   "TARAZU_JOB",
+                                   "TARAZU_ARRAY_JOB",
+                                   "TARAZU_ARRAY_INDEX",
+                                   NULL};
 /* Open MPI warns at each start of names in these that have no value. */
 static const char *const lists[] = {"OMPI_MCA_mca_base_env_list", "OMPI_MCA_mca_base_env_list_internal", NULL};
 

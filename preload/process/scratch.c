@@ -11,6 +11,8 @@ static struct {
     struct tz_scratch *scratch; /* atomic, kept once made */
 } slots[SCRATCH_SLOTS];
 
+TZ_LARGE static struct tz_scratch first; /* of the first slot: most processes need no other */
+
 /* Where this thread found one before: warm memory, and no fight for the first slot. */
 static TZ_THREAD int my_slot;
 
@@ -22,8 +24,10 @@ static struct tz_scratch *get(void)
         if (tz_relaxed(&slots[i].used) || __atomic_exchange_n(&slots[i].used, 1, __ATOMIC_ACQUIRE))
             continue;
         found = tz_relaxed(&slots[i].scratch);
-        if (!found)
-            __atomic_store_n(&slots[i].scratch, found = tz_pages(sizeof *found), __ATOMIC_SEQ_CST);
+        if (!found) {
+            found = i == 0 ? &first : tz_pages(sizeof *found);
+            __atomic_store_n(&slots[i].scratch, found, __ATOMIC_SEQ_CST);
+        }
         if (found) {
             found->slot = my_slot = i;
             return found;

@@ -3,6 +3,8 @@
 #include "base/pages.h"
 #include "base/rawsys.h"
 
+#include <sys/auxv.h>
+
 int tz_state;
 int tz_counting;
 int tz_memory_shared;
@@ -14,22 +16,29 @@ static int owner_pid;
 static int *copy_mark; /* on a page that a forked copy sees as zeros; NULL where the kernel has no such page */
 static void (*copied)(void);
 
+enum { PAGE = 4096 };
+
+/* Of the library's own zeros, where pages are small enough. */
+static int *mark_page(void)
+{
+    TZ_LARGE static char room[2 * PAGE];
+    char *page = room + (PAGE - (uintptr_t)room % PAGE) % PAGE;
+
+    return getauxval(AT_PAGESZ) == PAGE ? (int *)(void *)page : tz_pages(PAGE);
+}
+
 void tz_owner_begin(void (*call)(void))
 {
-    int *page = tz_pages(4096);
+    int *page = mark_page();
 
     copied = call;
     owner_pid = tz_config.ident.pid;
-    if (!page)
-        return;
 #ifdef MADV_WIPEONFORK
-    if (madvise(page, 4096, MADV_WIPEONFORK) == 0) {
+    if (page && madvise(page, PAGE, MADV_WIPEONFORK) == 0) {
         *page = 1;
         copy_mark = page;
-        return;
     }
 #endif
-    tz_pages_free(page, 4096);
 }
 
 void tz_owner_forked(void)

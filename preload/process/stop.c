@@ -18,18 +18,22 @@ static struct {
 /* A directory on the way to the stop file; under the lock. */
 static char part[sizeof tz_config.stop];
 
-/* No symbolic link and no "." or ".." on the way: it could lead to another file system than the path says. */
-static bool is_straight(const char *path)
+/* No "." or ".." on the way. */
+static bool is_plain(const char *path)
+{
+    for (; *path; path++)
+        if (path[0] == '/' && (path[1] == '/' || path[1] == '.'))
+            return false;
+    return true;
+}
+
+/* No symbolic link among the directories on the way. */
+static bool has_no_links(const char *path)
 {
     char target[8];
-    size_t length = strlen(path);
 
-    for (size_t i = 0; i < length; i++) {
+    for (size_t i = 1; path[i]; i++) {
         if (path[i] != '/')
-            continue;
-        if (path[i + 1] == '/' || path[i + 1] == '.')
-            return false;
-        if (i == 0)
             continue;
         memcpy(part, path, i);
         part[i] = '\0';
@@ -37,6 +41,23 @@ static bool is_straight(const char *path)
             return false;
     }
     return true;
+}
+
+/* Links and dots could lead to another file system than the path says. Not known where the way ends early. */
+static int find_way(const char *path)
+{
+    int fd;
+
+    if (!is_plain(path))
+        return -1;
+    fd = tz_sys_open_straight(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0) {
+        tz_sys_close(fd);
+        return 1;
+    }
+    if (errno == ENOENT || errno == ELOOP)
+        return errno == ENOENT ? 0 : -1;
+    return has_no_links(path) ? 1 : -1;
 }
 
 static bool is_roots(const char *path, mode_t type, struct stat *st)
@@ -51,8 +72,8 @@ static bool is_there(void)
     struct stat st;
 
     if (site.way == 0)
-        tz_store(&site.way, is_straight(tz_config.stop) ? 1 : -1);
-    if (site.way < 0 || !is_roots(tz_config.stop, S_IFREG, &st) || st.st_nlink != 1)
+        tz_store(&site.way, find_way(tz_config.stop));
+    if (site.way <= 0 || !is_roots(tz_config.stop, S_IFREG, &st) || st.st_nlink != 1)
         return false;
     memcpy(part, tz_config.stop, sizeof part);
     *strrchr(part, '/') = '\0';

@@ -1,6 +1,7 @@
 /*
  * The way to a directory, entry by entry, each through the descriptor of the one before. An entry of root's or of this
- * user's, in a directory that is fit, stays what it is: nobody else can put another in its place.
+ * user's, in a directory that is fit, stays what it is: nobody else can put another in its place. The way is gone once:
+ * afterwards the directory is known by its device and inode.
  */
 #include "process/trusted.h"
 #include "base/pages.h"
@@ -31,52 +32,58 @@ static bool is_ours(const struct tz_stat *st, bool shared)
     return st->uid == 0 || st->uid == tz_euid() || (st->uid == NOBODY && !shared && is_namespace());
 }
 
-static bool is_fit(int fd, bool *shared)
+static bool is_fit(const struct tz_stat *st, bool *shared)
 {
-    struct tz_stat st;
-
-    if (tz_fstat(fd, &st) || !S_ISDIR(st.mode) || !is_ours(&st, *shared))
+    if (!S_ISDIR(st->mode) || !is_ours(st, *shared))
         return false;
-    *shared = *shared || (st.mode & 022);
-    return !(st.mode & 022) || (st.mode & S_ISVTX);
+    *shared = *shared || (st->mode & 022);
+    return !(st->mode & 022) || (st->mode & S_ISVTX);
 }
 
-static bool is_own(int fd)
+static bool is_own(const struct tz_stat *st)
 {
-    struct tz_stat st;
+    return S_ISDIR(st->mode) && st->uid == tz_euid() && !(st->mode & 022);
+}
 
-    return tz_fstat(fd, &st) == 0 && S_ISDIR(st.mode) && st.uid == tz_euid() && !(st.mode & 022);
+/* Looks at what has been opened; where that fails it is closed. */
+static int looked_at(int fd, struct tz_stat *st)
+{
+    if (fd < 0 || tz_fstat(fd, st) == 0)
+        return fd;
+    tz_sys_close(fd);
+    return -1;
 }
 
 /* The entry as it is, a link too. O_DIRECTORY lets the kernel mount what is mounted on demand. */
-static int look(int at, const char *name)
+static int look(int at, const char *name, struct tz_stat *st)
 {
     int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, fd = (int)syscall(SYS_openat, at, name, flags | O_DIRECTORY);
 
-    return fd < 0 && (errno == ENOTDIR || errno == ELOOP) ? (int)syscall(SYS_openat, at, name, flags) : fd;
+    if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+        fd = (int)syscall(SYS_openat, at, name, flags);
+    return looked_at(fd, st);
 }
 
-static int enter(int at, const char *name, bool make)
+static int enter(int at, const char *name, bool make, struct tz_stat *st)
 {
-    int fd = look(at, name);
+    int fd = look(at, name, st);
 
     if (fd >= 0 || errno != ENOENT || !make)
         return fd;
-    return syscall(SYS_mkdirat, at, name, 0700) == 0 || errno == EEXIST ? look(at, name) : -1;
+    return syscall(SYS_mkdirat, at, name, 0700) == 0 || errno == EEXIST ? look(at, name, st) : -1;
 }
 
 /*
  * In new pages at `*way`, what a link of root's or of this user's says, and the rest behind it; false for any other.
  * The rest may lie in the pages that were there. Links are rare, and a signal handler's stack may be small.
  */
-static bool follow(int link, bool shared, char **way, const char *rest)
+static bool follow(int link, const struct tz_stat *st, bool shared, char **way, const char *rest)
 {
     size_t behind = strlen(rest) + 1;
-    struct tz_stat st;
     long length;
     char *next;
 
-    if (tz_fstat(link, &st) || !is_ours(&st, shared) || st.links != 1 || !(next = tz_pages(MOST)))
+    if (!is_ours(st, shared) || st->links != 1 || !(next = tz_pages(MOST)))
         return false;
     length = syscall(SYS_readlinkat, link, "", next, MOST);
     if (length <= 0 || (size_t)length + 1 + behind > MOST) {
@@ -104,44 +111,40 @@ static bool take_name(const char **rest, char name[NAME_ROOM])
     return true;
 }
 
-static bool is_link(int fd)
+static int root(struct tz_stat *st)
 {
-    struct tz_stat st;
-
-    return tz_fstat(fd, &st) == 0 && S_ISLNK(st.mode);
+    return looked_at(tz_sys_open("/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0), st);
 }
 
-static int root(void)
-{
-    return tz_sys_open("/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-}
-
-int tz_trusted_directory(const char *path, bool make)
+/* What the path leads to, entry by entry. */
+static int walk(const char *path, bool make, struct tz_stat *st)
 {
     char name[NAME_ROOM], *way = NULL;
     const char *rest = path;
     bool shared = false, fit = path[0] == '/';
-    int at = fit ? root() : -1, next, links = 0, why;
+    int at = fit ? root(st) : -1, next, links = 0, why;
+    struct tz_stat entry;
 
     while (at >= 0 && *(rest += strspn(rest, "/"))) {
-        fit = take_name(&rest, name) && is_fit(at, &shared);
-        next = fit ? enter(at, name, make) : -1;
-        if (next >= 0 && is_link(next)) { /* the last one has to be the directory itself */
-            fit = *rest && ++links <= LINKS && follow(next, shared, &way, rest);
+        fit = take_name(&rest, name) && is_fit(st, &shared);
+        next = fit ? enter(at, name, make, &entry) : -1;
+        if (next >= 0 && S_ISLNK(entry.mode)) { /* the last one has to be the directory itself */
+            fit = *rest && ++links <= LINKS && follow(next, &entry, shared, &way, rest);
             tz_sys_close(next);
             if (fit)
                 rest = way;
             if (fit && way[0] != '/')
                 continue;
-            next = fit ? root() : -1;
+            next = fit ? root(&entry) : -1;
         }
         why = errno;
         tz_sys_close(at);
         errno = why;
         at = next;
+        *st = entry;
     }
     tz_pages_free(way, MOST);
-    if (at >= 0 && !is_own(at)) {
+    if (at >= 0 && !is_own(st)) {
         tz_sys_close(at);
         at = -1;
         fit = false;
@@ -149,4 +152,39 @@ int tz_trusted_directory(const char *path, bool make)
     if (!fit)
         errno = path[0] == '/' ? EPERM : EINVAL;
     return at;
+}
+
+static bool is_same(const struct tz_stat *st, const struct tz_identity *known)
+{
+    return st->ino == tz_relaxed(&known->ino) && st->dev == tz_relaxed(&known->dev);
+}
+
+/* Whatever way leads there now: it is the directory to which a fit way has led. */
+static int open_known(const char *path, const struct tz_identity *known, struct tz_stat *st)
+{
+    int fd;
+
+    if (!tz_relaxed(&known->ino))
+        return -1;
+    fd = looked_at(tz_sys_open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0), st);
+    if (fd >= 0 && (!is_same(st, known) || !is_own(st))) {
+        tz_sys_close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+int tz_trusted_directory(const char *path, bool make, struct tz_identity *known)
+{
+    struct tz_stat st;
+    int fd = open_known(path, known, &st);
+
+    if (fd < 0)
+        fd = walk(path, make, &st);
+    if (fd >= 0) {
+        __atomic_store_n(&known->dev, st.dev, __ATOMIC_RELAXED);
+        __atomic_store_n(&known->uid, st.uid, __ATOMIC_RELAXED);
+        __atomic_store_n(&known->ino, st.ino, __ATOMIC_RELAXED);
+    }
+    return fd;
 }

@@ -16,6 +16,7 @@
 
 enum { HEADER = 4096, STEP = 4096, HEADS = 960, HEADS_AT = 256, ENTRY_HEAD = 16 };
 enum { TIME_AT = 8, SHARE = 100 };
+enum { ALWAYS = 65536 }; /* bytes that the spools of a node may take before anybody asks how many there are */
 enum { RETRY_NS = 1000000000 };
 
 #define MAGIC 0x313045444f4e5a54ULL /* TZNODE01 */
@@ -27,7 +28,7 @@ struct header {
     uint64_t capacity; /* atomic: the memory behind the file up to here is reserved */
     uint64_t reserved; /* atomic: bytes of all spools of this node */
     uint64_t lost;     /* atomic: records that found no room */
-    uint64_t limit;    /* bytes that spools may take */
+    uint64_t limit;    /* atomic: bytes that spools may take, 0 while they take few and nobody has asked */
     uint32_t recorder, mode, uid, ranks;
     char host[TZ_HOST_MAX];
     char job[TZ_JOB_MAX];
@@ -85,14 +86,14 @@ static bool raise(uint64_t *to, uint64_t value)
     return false;
 }
 
-/* Nothing that a damaged file says may lead beyond its end; which is looked at last, for others make it longer. */
-static bool is_sound(const struct header *h, int fd)
+/* Nothing that a damaged file says may lead beyond its end; others may have made it longer since `size`. */
+static bool is_sound(const struct header *h, int fd, uint64_t size)
 {
     uint64_t used = tz_load(&h->used), capacity = tz_load(&h->capacity);
     struct tz_stat st;
 
     return h->version == 1 && h->length == HEADER && used >= HEADER && used <= capacity &&
-           capacity <= TZ_NODE_LONGEST && tz_fstat(fd, &st) == 0 && capacity <= st.size;
+           capacity <= TZ_NODE_LONGEST && (capacity <= size || (tz_fstat(fd, &st) == 0 && capacity <= st.size));
 }
 
 static struct header *open_node(void)
@@ -105,7 +106,7 @@ static struct header *open_node(void)
         return NULL;
     if (st.size >= HEADER + STEP || tz_spool_fill(fd, 0, HEADER + STEP))
         h = tz_node_begin(fd);
-    if (h && tz_load(&h->magic) == MAGIC && !is_sound(h, fd)) {
+    if (h && tz_load(&h->magic) == MAGIC && !is_sound(h, fd, st.size)) {
         tz_node_not();
         h = NULL;
     }
@@ -115,7 +116,6 @@ static struct header *open_node(void)
     if (tz_load(&h->magic) != MAGIC) { /* all that come here write the same */
         h->version = 1;
         h->length = HEADER;
-        h->limit = limit_of_job();
         h->recorder = tz_config.recorder;
         h->mode = tz_config.mode;
         h->uid = (uint32_t)syscall(SYS_getuid);
@@ -153,13 +153,25 @@ static struct header *header(void)
     return h;
 }
 
+/* What the spools may take: found out by the first process that would go beyond what is always allowed. */
+static uint64_t limit_in(struct header *h)
+{
+    uint64_t given = tz_config.spool_limit;
+
+    if (tz_load(&h->reserved) <= ALWAYS)
+        return given ? least(given, ALWAYS) : ALWAYS;
+    if (!tz_load(&h->limit))
+        tz_store(&h->limit, limit_of_job());
+    return least(tz_load(&h->limit), limit_here());
+}
+
 bool tz_node_reserve(uint64_t bytes)
 {
     struct header *h = header();
 
     if (!h || (bytes > STEP && bytes > tz_cgroup_free() / SHARE))
         return false;
-    if (__atomic_add_fetch(&h->reserved, bytes, __ATOMIC_ACQ_REL) <= least(h->limit, limit_here()))
+    if (__atomic_add_fetch(&h->reserved, bytes, __ATOMIC_ACQ_REL) <= limit_in(h))
         return true;
     tz_node_release(bytes);
     return false;

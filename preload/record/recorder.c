@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/rawsys.h"
 #include "base/text.h"
+#include "names/dircache.h"
 #include "process/state.h"
 #include "record/node.h"
 #include "record/spool.h"
@@ -12,13 +13,9 @@ enum { CREATE_EXISTED = 1, CREATE_AGAIN = 2, CREATE_SHARED = 4, CLOSE_COUNTED = 
 enum { YOUNG_S = 2, JOINED_LOV_MAX = 512 };
 
 /* Without O_EXCL nobody says whether the open made the file: one with content or a past did exist. */
-static bool existed(int fd)
+static bool existed(const struct tz_stat *st)
 {
-    struct tz_stat st;
-
-    if (tz_look(fd, &st))
-        return false;
-    return st.size > 0 || (st.born_s && st.changed_s - st.born_s > YOUNG_S);
+    return st && (st->size > 0 || (st->born_s && st->changed_s - st->born_s > YOUNG_S));
 }
 
 /*
@@ -37,12 +34,12 @@ static bool one_of_few(void)
     return tz_load(&few) > 0 && __atomic_fetch_sub(&few, 1, __ATOMIC_RELAXED) > 0;
 }
 
-enum tz_made tz_record_create(struct tz_create *c, int fd)
+enum tz_made tz_record_create(struct tz_create *c, const struct tz_stat *st)
 {
     const struct tz_names *names = &c->scratch->names;
     const struct tz_mount *m = c->where.mount;
     bool records = tz_config.recorder != TZ_RECORD_OFF;
-    bool made = c->existence == TZ_FRESH || (records && c->existence == TZ_PERHAPS && !existed(fd));
+    bool made = c->existence == TZ_FRESH || (records && c->existence == TZ_PERHAPS && !existed(st));
     uint32_t lov_max = made ? UINT16_MAX : JOINED_LOV_MAX; /* its maker has recorded the layout */
     struct tz_create_values values = {c->nth.precise, c->nth.loose, c->outcome,   c->found,
                                       c->refusal,     c->row_id,    c->generation};
@@ -106,11 +103,11 @@ static void note_open(const struct tz_where *where)
         tz_node_note(&record);
 }
 
-void tz_record_open(int fd, const struct tz_where *where, int flags, enum tz_made made, FILE *stream)
+void tz_record_open(int fd, const struct tz_stat *st, const struct tz_where *where, int flags, enum tz_made made,
+                    FILE *stream)
 {
     static const uint32_t as[] = {0, TZ_FILE_CREATED, TZ_FILE_CREATED | TZ_FILE_NOTED, TZ_FILE_ADOPTED};
     struct tz_file *file;
-    struct tz_stat st;
 
     if (tz_config.recorder == TZ_RECORD_OFF || (flags & O_ACCMODE) == O_RDONLY || !tz_owner())
         return;
@@ -120,11 +117,11 @@ void tz_record_open(int fd, const struct tz_where *where, int flags, enum tz_mad
                          where->key_length);
     if (!file)
         return;
-    if (tz_look(fd, &st) == 0) {
-        file->ino = st.ino;
-        file->opened_size = st.size;
+    if (st) {
+        file->ino = st->ino;
+        file->opened_size = st->size;
         if (flags & O_APPEND)
-            file->position = st.size;
+            file->position = st->size;
     }
     file->opened_ns = tz_now_ns();
     tz_file_put(file);
@@ -243,32 +240,41 @@ void tz_record_streams(void)
     tz_streams_each(expect_at_exit);
 }
 
-static void adopt(int fd, FILE *stream, struct tz_scratch **scratch)
+/* False where it lies in no managed mount. */
+static bool adopt(int fd, const struct tz_stat *st, FILE *stream, struct tz_scratch **scratch)
 {
     struct tz_where where;
-    struct tz_stat st;
     size_t length;
     char *path;
     long flags;
 
-    if (tz_look(fd, &st) || !S_ISREG(st.mode))
-        return;
-    flags = syscall(SYS_fcntl, fd, F_GETFL);
-    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || !tz_scratch_need(scratch))
-        return;
+    if (!tz_scratch_need(scratch))
+        return false;
     path = (*scratch)->opened;
     length = tz_fd_path(fd, path);
-    if (length == 0 || (length > 10 && memcmp(path + length - 10, " (deleted)", 10) == 0))
-        return;
+    if (length == 0 || (length > 10 && memcmp(path + length - 10, " (deleted)", 10) == 0) ||
+        !tz_dircache_managed(path, length, *scratch))
+        return false;
+    flags = syscall(SYS_fcntl, fd, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+        return true;
     if (tz_locate(AT_FDCWD, path, scratch, &where) && tz_key_wanted(where.key, where.key_length))
-        tz_record_open(fd, &where, (int)flags, TZ_WAS_OPEN, stream);
+        tz_record_open(fd, st, &where, (int)flags, TZ_WAS_OPEN, stream);
+    return true;
+}
+
+static bool is_file(int fd, struct tz_stat *st)
+{
+    return tz_look(fd, st) == 0 && S_ISREG(st->mode);
 }
 
 void tz_record_adopt(void)
 {
     struct tz_scratch *scratch = NULL;
+    struct tz_stat output, error;
+    bool elsewhere = is_file(1, &output) && !adopt(1, &output, stdout, &scratch);
 
-    adopt(1, stdout, &scratch);
-    adopt(2, stderr, &scratch);
+    if (is_file(2, &error) && !(elsewhere && error.dev == output.dev && error.ino == output.ino))
+        adopt(2, &error, stderr, &scratch);
     tz_scratch_put(scratch);
 }

@@ -1,6 +1,7 @@
 /* The recorder: what becomes of managed files, from creation to the last close. */
 #pragma once
 
+#include "base/rawsys.h"
 #include "place/create.h"
 #include "process/files.h"
 
@@ -8,14 +9,16 @@
 
 enum tz_made { TZ_NOT_MADE, TZ_MADE, TZ_MADE_NOTED, TZ_WAS_OPEN };
 
-/* After the file is open: writes the record. Says whether this open made the file, and whether only the node knows. */
-enum tz_made tz_record_create(struct tz_create *create, int fd);
+/* After the file is open, `st` what it is, NULL: not known: writes the record. Says whether this open made the file,
+ * and whether only the node knows. */
+enum tz_made tz_record_create(struct tz_create *create, const struct tz_stat *st);
 
 /* A directory was made, or was there. */
 void tz_record_directory(const struct tz_create *create);
 
 /* Follows a descriptor that can be written; `stream` or NULL. */
-void tz_record_open(int fd, const struct tz_where *where, int flags, enum tz_made made, FILE *stream);
+void tz_record_open(int fd, const struct tz_stat *st, const struct tz_where *where, int flags, enum tz_made made,
+                    FILE *stream);
 
 /* Follows standard output and error that were opened by the program before this one (a shell's redirection). */
 void tz_record_adopt(void);

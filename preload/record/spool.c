@@ -31,16 +31,12 @@ static struct {
     char name[64];
 } spool;
 
-/* The spool from its beginning to `to`, with new memory from `from` on; NULL when there is none. */
-static uint8_t *map(int flags, uint64_t from, uint64_t to)
+static uint8_t *map_reserved(int flags, uint64_t from, uint64_t to)
 {
+    int directory = tz_spool_directory(false), fd;
     void *base = NULL;
     struct tz_stat st;
-    int directory, fd;
 
-    if (!tz_node_reserve(to - from))
-        return NULL;
-    directory = tz_spool_directory(false);
     fd = tz_spool_open_in(directory, spool.name, flags | O_RDWR, &st);
     if (fd >= 0) {
         if (tz_spool_fill(fd, from, to))
@@ -49,9 +45,22 @@ static uint8_t *map(int flags, uint64_t from, uint64_t to)
         if (!base && (flags & O_CREAT))
             tz_spool_remove(directory, spool.name);
     }
-    if (directory >= 0)
-        tz_sys_close(directory);
-    if (!base)
+    tz_spool_directory_close(directory);
+    return base;
+}
+
+/* The spool from its beginning to `to`, with new memory from `from` on; NULL when there is none. */
+static uint8_t *map(int flags, uint64_t from, uint64_t to)
+{
+    uint8_t *base = NULL;
+    bool reserved;
+
+    tz_spool_hold();
+    reserved = tz_node_reserve(to - from);
+    if (reserved)
+        base = map_reserved(flags, from, to);
+    tz_spool_let_go();
+    if (reserved && !base)
         tz_node_release(to - from);
     return base;
 }
@@ -251,8 +260,7 @@ static uint64_t leave(void)
         syscall(SYS_ftruncate, fd, (off_t)spool.used);
         tz_sys_close(fd);
     }
-    if (directory >= 0)
-        tz_sys_close(directory);
+    tz_spool_directory_close(directory);
     return handed_over ? spool.used : (spool.used + 4095) & ~4095ULL;
 }
 

@@ -11,22 +11,53 @@ enum { NAME = TZ_HOST_MAX + 1 + 64 };
 /* Which of the two this process uses: once it has begun it stays with one. Atomic. */
 static int chosen;
 
+static uint32_t owner; /* atomic: of the directory that was opened last, which is this user */
+
+static TZ_THREAD int held = -1; /* what this thread keeps open for several steps */
+
+static int open_one(const char *path, bool make, struct tz_identity *known, int which)
+{
+    int fd = tz_trusted_directory(path, make, known);
+
+    if (fd >= 0) {
+        tz_store(&owner, tz_relaxed(&known->uid));
+        tz_store(&chosen, which);
+    }
+    return fd;
+}
+
 int tz_spool_directory(bool make)
 {
-    int which = tz_load(&chosen), fd = -1;
+    static struct tz_identity beside;
+    int which = tz_load(&chosen), fd;
 
+    if (held >= 0)
+        return held;
     if (which != BESIDE) {
-        fd = tz_trusted_directory(tz_config.spool, make);
-        if (fd >= 0 || which == GIVEN || errno != EPERM) {
-            if (fd >= 0)
-                tz_store(&chosen, GIVEN);
+        fd = open_one(tz_config.spool, make, &tz_config.here.spool, GIVEN);
+        if (fd >= 0 || which == GIVEN || errno != EPERM)
             return fd;
-        }
     }
-    fd = tz_trusted_directory(tz_config.spool_beside, make);
-    if (fd >= 0)
-        tz_store(&chosen, BESIDE);
-    return fd;
+    return open_one(tz_config.spool_beside, make, &beside, BESIDE);
+}
+
+void tz_spool_directory_close(int directory)
+{
+    if (directory >= 0 && directory != held)
+        tz_sys_close(directory);
+}
+
+void tz_spool_hold(void)
+{
+    held = tz_spool_directory(false);
+}
+
+void tz_spool_let_go(void)
+{
+    int directory = held;
+
+    held = -1;
+    tz_spool_directory_close(directory);
 }
 
 static bool file_name(char *out, const char *name)
@@ -42,7 +73,7 @@ int tz_spool_open_in(int directory, const char *name, int flags, struct tz_stat 
     if (directory < 0 || !file_name(file, name))
         return -1;
     fd = (int)syscall(SYS_openat, directory, file, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd >= 0 && (tz_fstat(fd, st) || !S_ISREG(st->mode) || st->uid != tz_euid() || st->links != 1)) {
+    if (fd >= 0 && (tz_fstat(fd, st) || !S_ISREG(st->mode) || st->uid != tz_load(&owner) || st->links != 1)) {
         tz_sys_close(fd);
         fd = -1;
     }
@@ -53,8 +84,7 @@ int tz_spool_open(const char *name, int flags, struct tz_stat *st)
 {
     int directory = tz_spool_directory(flags & O_CREAT), fd = tz_spool_open_in(directory, name, flags, st);
 
-    if (directory >= 0)
-        tz_sys_close(directory);
+    tz_spool_directory_close(directory);
     return fd;
 }
 

@@ -9,6 +9,11 @@
  * missing.
  */
 int tz_spool_directory(bool make);
+void tz_spool_directory_close(int directory);
+
+/* Keeps it open, if it is there, for all steps of this thread until it is let go: it is looked at once. */
+void tz_spool_hold(void);
+void tz_spool_let_go(void);
 
 /* Opens <host>.<name> there, and looks at it; -1 where it is not a file of this user's, under this name alone. */
 int tz_spool_open_in(int directory, const char *name, int flags, struct tz_stat *st);

@@ -6,8 +6,8 @@
 
 enum { STREAMS = 1024 };
 
-static FILE *streams[STREAMS]; /* atomic pointers */
-static uint32_t used;          /* atomic: no stream lies beyond */
+TZ_LARGE static FILE *streams[STREAMS]; /* atomic pointers */
+static uint32_t used;                   /* atomic: no stream lies beyond */
 
 void tz_streams_add(FILE *stream)
 {

@@ -92,6 +92,7 @@ def environment(step: Step) -> dict[str, str]:
         "TARAZU_MODE": step.mode,
         "TARAZU_RECORD": step.record_mode,
         "TARAZU_SPOOL": step.directories.spool,
+        "TARAZU_HERE": step.directories.found_here(run.stop_file),
         "TARAZU_APPLY": run.apply,
         "TARAZU_LISTS": step.settings.layout.lists,
         "TARAZU_INCLUDE": ":".join(run.include),

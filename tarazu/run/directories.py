@@ -67,6 +67,16 @@ class Directories:
             self.map_here = self._make(str(self.map))
         return moved
 
+    def found_here(self, stop_file: str) -> str:
+        """$TARAZU_HERE: what processes of this node need not find out again (docs/formats.md); empty: nothing."""
+        try:
+            spool, maps = os.stat(self.spool_here or ""), os.stat(self.map_here)
+        except OSError:
+            return ""
+        stop = type_by_name(stop_file) if stop_file else ""
+        fields = (spool.st_dev, spool.st_ino, stop, maps.st_dev, file_system_type(self.map_here))
+        return ":".join(map(str, (os.uname().nodename, *fields)))
+
     def sweep(self) -> None:
         """Remove what killed leaders left behind."""
         leftovers.sweep(self.all_maps, in_home=self.in_home)
@@ -126,6 +136,21 @@ def file_system_type(path: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
         point = os.fsdecode(re.sub(rb"\\([0-3][0-7]{2})", lambda m: bytes([int(m[1], 8)]), fields[4]))
         if len(point) >= len(best) and (path == Path(point) or Path(point) in path.parents):
             best, kind = point, type_name
+    return kind
+
+
+def type_by_name(path: str, mounts: Path = Path("/proc/self/mounts")) -> str:
+    """Type of the file system that `path` lies on by its name alone: no server is asked. Empty when it is unknown."""
+    try:
+        lines = mounts.read_bytes().split(b"\n")
+    except OSError:
+        return ""
+    best, kind = 0, ""
+    for line in lines:
+        _, point, type_name, *_ = [*line.split(b" "), b"", b"", b""]
+        name = os.fsdecode(re.sub(rb"\\([0-3][0-7]{2})", lambda m: bytes([int(m[1], 8)]), point))
+        if len(name) >= best and name and f"{path}/".startswith(f"{name.rstrip('/')}/"):
+            best, kind = len(name), os.fsdecode(type_name)
     return kind
 
 

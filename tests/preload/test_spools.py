@@ -387,7 +387,11 @@ def test_a_close_asks_no_server(plain: Runs, record: str) -> None:
 
 
 def test_the_limit_follows_the_memory_of_the_node(plain: Runs) -> None:
+    """Nobody asks for it before the spools are large."""
     plain(["touch", "f"])
+    (node,) = plain.spool_directory.glob("*.node.tzs")
+    assert not any(node.read_bytes()[48:56])
+    plain.python("for i in range(1000): open(f'f.{i}', 'w').close()")
     (node,) = plain.spool_directory.glob("*.node.tzs")
     limit = int.from_bytes(node.read_bytes()[48:56], "little")
     total = int(Path("/proc/meminfo").read_text().split()[1]) << 10
