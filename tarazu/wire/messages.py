@@ -2,11 +2,11 @@
 
 ossd ──OssReport──► mdsd, burstd    PUB → SUB, may be lost
 ossd --node ──NodeReport──► burstd  the same, with a client's key
-clientd ──AllocationRequest, CountRequest, FileClosed, StepEnded, StepAlive, StepNodes, ViewRequest,
+clientd ──AllocationRequest, CountRequest, FileClosed, StepEnded, StepAlive, PromiseTold, StepNodes, ViewRequest,
                                                     ThenRequest, StatusRequest──► mdsd
                                                                                         DEALER → ROUTER
-ossd ──RulesRequest──► mdsd ──RouterRules, NotActive──► ossd    DEALER → ROUTER; with ossd's key nothing else there
-mdsd ──AllocationReply, CountReply, Acknowledged, ViewReply, ThenReply, StatusReply, NotActive──► clientd
+ossd ──RulesRequest──► mdsd ──RouterRules──► ossd    DEALER → ROUTER; with ossd's key nothing else there
+mdsd ──AllocationReply, CountReply, Acknowledged, ViewReply, ThenReply, StatusReply──► clientd
                                                                                         resent until answered
 mdsd ──TargetsChanged──► clientd ──TargetsTold──► mdsd        by itself, repeated until told
 
