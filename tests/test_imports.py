@@ -75,7 +75,7 @@ MAY_IMPORT = {
     "forwarding": BASE | {"batch", "trace", "native", "flows", "drawing"},
     "tune": BASE | {"stats", "wire"},
     "rebalance": BASE | {"layout", "allocate", "native", "trace", "wire"},
-    "pfl": BASE | {"layout", "allocate", "trace", "drawing"},
+    "pfl": BASE | {"layout", "allocate", "trace", "drawing", "predict"},
     "store": BASE | {"layout", "trace", "native", "why"},
     "plan": BASE | {"layout", "store", "native", "wire"},
     "doctor": BASE | {"evidence", "wire", "stats", "allocate", "trace", "store", "run", "native"},

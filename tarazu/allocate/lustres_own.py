@@ -70,8 +70,8 @@ def estimate(
     timing, own = Timing(ours, weights), Timing(theirs, weights)
     followed = timing.follows(ours.groups) and own.follows(theirs.groups)
     placing_s = placing_cost.in_time_of(timing, placing_cost.placing_s(ours))
-    ours_s = timing.time_s(ours.groups, followed) + placing_s
-    most = ours_s * (1 + max(least_gain, doubt(ours)))
+    ours_s = timing.time_s(ours.groups, followed)
+    most = (ours_s + placing_s) * (1 + max(least_gain, doubt(ours)))
     times: list[float] = []
     error = 0.0
     for seed in range(DRAWS):

@@ -192,9 +192,9 @@ def _summary_line(
     states, costs, bounds = [], [], []
     for p in asked:
         name = f"{p.step.fs_name}:" if several else ""
-        if p.last:
-            because = f" because={name}{p.last.reason!r}" if p.last.reason else ""
-            states.append(f"plan={name}{p.last.status!r}{because}")
+        if last := p.last_placed or p.last:  # a later one, of a step that goes on, may plan nothing more
+            because = f" because={name}{last.reason!r}" if last.reason else ""
+            states.append(f"plan={name}{last.status!r}{because}")
         elif step.mode != "observe":
             why = step.schedules[p.step.fs_name].why_nothing()
             states.append(f"plan={name}'none' because={name}{str(why)!r}")
