@@ -72,6 +72,8 @@ static uint32_t find_by_gnu_hash(const struct tables *t, const char *name)
     uint32_t hash = 5381, i;
     ElfW(Addr) word;
 
+    if (!count || !words)
+        return 0;
     for (const char *p = name; *p; p++)
         hash = hash * 33 + (unsigned char)*p;
     word = bloom[hash / bits % words];
@@ -92,6 +94,8 @@ static uint32_t find_by_sysv_hash(const struct tables *t, const char *name)
     const uint32_t *head = t->sysv_hash, *buckets = head + 2, *chain = buckets + head[0];
     uint32_t hash = 0, high, i;
 
+    if (!head[0])
+        return 0;
     for (const char *p = name; *p; p++) {
         hash = (hash << 4) + (unsigned char)*p;
         high = hash & 0xf0000000;

@@ -18,7 +18,6 @@ ELSEWHEN = {
     "importlib.metadata": BEFORE,
     "argparse": BEFORE,
     "difflib": BEFORE,
-    "logging": BEFORE,
     "tomllib": BEFORE,
     "pyarrow": NEVER,
     "pyarrow.csv": NEVER,

@@ -12,7 +12,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -58,8 +57,7 @@ class LeftOsts(NamedTuple):
     """A plan from the history, and one of the run from itself, is to be asked for anew."""
 
 
-@dataclass
-class Expected:
+class Expected(msgspec.Struct):
     """Of all plans from the runs before."""
 
     seconds: float = 0.0
