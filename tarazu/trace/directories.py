@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,10 +29,10 @@ def to_text(directories: Sequence[DirectoryRecord], most_bytes: int = MOST_BYTES
     if not directories:
         return "", 0
     header, *lines = map(_line, (COLUMNS, *(plain(cells(d).values()) for d in directories)))
-    left_bytes = most_bytes - len(msgspec.json.encode(header))
+    left_bytes = most_bytes - len(json.dumps(header))
     kept: list[int] = []
     for at in sorted(range(len(lines)), key=lambda i: -directories[i].creates):
-        left_bytes -= len(msgspec.json.encode(lines[at]))
+        left_bytes -= len(json.dumps(lines[at]))
         if left_bytes < 0:
             break
         kept.append(at)

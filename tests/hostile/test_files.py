@@ -56,6 +56,7 @@ LEFT = {
     "tarazu.run.nodes.gather:gather": MESSAGE,
     "tarazu.run.nodes.send_map:send": NOTHING,
     "tarazu.run.directories:file_system_type": KERNEL,
+    "tarazu.run.directories:type_by_name": KERNEL,
     "tarazu.run.plan.reports:StepReports.report": NOTHING,
     "tarazu.run.program:restore_environment": KERNEL,
     "tarazu.run.watch:SpoolWatch._headers": "`spool that grows`",
