@@ -77,7 +77,7 @@ class Keeping:
         self._lever: NodesLever = self.agent.engine.levers[NodesLever.name]  # type: ignore[assignment]
         self._fresh: tuple[Held, ...] = ()
         """Added since the notes were read last."""
-        with self.agent.store.locked():
+        with self.agent.store.locked():  # which reads them
             pass
 
     @property

@@ -44,7 +44,7 @@ def test_without_slurm_nothing_is_asked_for_and_it_says_why(tmp_path: Path) -> N
         assert (row["user"], row["name"], row["asked"]) == ("root", "io", 1)
         assert "Slurm" in row["why"] or "scontrol" in row["why"]
         with pytest.raises(StoreError):
-            (tmp_path / "tarazu-burstd/pins.jsonl").write_text("?")
+            (tmp_path / "tarazu-burstd/changes.json").write_text("?")
             NodeSelection(settings(tmp_path), lambda _: None)
     finally:
         part.close()

@@ -267,11 +267,11 @@ def test_what_was_not_there_at_the_start_was_missed_for_ever(site: Site) -> None
     path = site.directory / "machine"
     path.write_text("n[1-4] cabinet=a io_node=r1\n")
     service = site.service(jobs="slurm", machine=str(path))
-    pins = site.directory / "tarazu-burstd/pins.jsonl"
-    pins.write_text("?")
+    notes = site.directory / "tarazu-burstd/changes.json"
+    notes.write_text("?")
     service.start_nodes()
     assert not service.parts
-    pins.unlink()
+    notes.unlink()
     path.write_text("n[1-8] cabinet=a io_node=r1\n")
     service._look_around()
     assert service.machine is not None and len(service.machine.nodes) == 8
@@ -287,7 +287,7 @@ def test_what_was_not_there_at_the_start_was_missed_for_ever(site: Site) -> None
 
 def test_notes_that_cannot_be_read_cost_no_traffic(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     service = site.service(jobs="slurm")
-    (site.directory / "tarazu-burstd/pins.jsonl").write_text("?")
+    (site.directory / "tarazu-burstd/changes.json").write_text("?")
     service.start_nodes()
     assert not service.parts and "Slurm is not answered" in caplog.text
     assert not (site.directory / "socket").exists()
