@@ -82,7 +82,7 @@ ANALYSIS = {
     ".": "sim drawing rebalance pfl",
     "cli": "rebalance layouts",
     "cli/bursts": "import_ nodes remap remap_follow remap_input report report_files report_text",
-    "daemons/burstd": "answering batch deciding former gathering here history jobs keeping names "
+    "daemons/burstd": "answering batch deciding gathering here history jobs keeping names "
     "node_part reports service wishes",
     "forwarding": "bursts nodes",
     "forwarding/mapping": "folded follow history hops judge module_options offers simple together",

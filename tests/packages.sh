@@ -33,6 +33,7 @@ need clang "clang libclang-rt-dev"
 need bwrap bubblewrap
 need setfacl acl
 need rsync rsync
+need parallel parallel
 [ -e /usr/share/lmod/lmod/libexec/lmod ] || missing="$missing lmod"
 need tclsh tcl
 need chromium-headless-shell chromium-headless-shell

@@ -11,8 +11,9 @@ import argparse
 import errno
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
+
+import msgspec
 
 from tarazu import config, native
 from tarazu.cli.db import from_clientd
@@ -202,7 +203,7 @@ def _costs(options: argparse.Namespace) -> int:
     from tarazu.allocate.explain import costs, fill_cost
 
     view, reply = view_of(config.load(options.config), options.fs)
-    weights = asdict(reply.weights)
+    weights = msgspec.structs.asdict(reply.weights)
     rows = costs(view, reply.weights, options.bytes)
     filling = fill_cost(view, reply.weights, options.bytes)
     if options.json:

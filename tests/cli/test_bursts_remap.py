@@ -308,19 +308,6 @@ def test_what_was_in_force_before_comes_back_and_what_somebody_edits_stays(run: 
     assert status == 1 and "this file could not be restored; remove it" in err and path.read_text() == "{"
 
 
-def test_what_a_version_before_has_written_and_held_is_undone(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "tarazu-mapping" / "mapping.json"
-    mapping_file.write(path, "folded", (udsp.rule("10.77.0.[1-9]@tcp1", "10.1.0.1@tcp"),))
-    lock, held = (path.with_name(f"mapping.json.{name}") for name in ("lock", "held"))
-    lock.touch()
-    held.touch()
-    assert "held by tarazu change bursts remap --undo" in run("--follow")[1]
-    assert (
-        run("--undo")[1].startswith(f"restored: mapping {path} [") and not path.exists() and not lock.exists()
-    )
-    assert run("--apply", "--mapping", "folded")[0] == 0 and not held.exists()
-
-
 def test_in_advise_follow_proposes_the_same_until_it_is_approved(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "tarazu-mapping" / "mapping.json"
     said = [run("--follow", routers="advise")[1] for _ in range(2)]

@@ -21,7 +21,14 @@ SETTINGS = {
     for item in dataclasses.fields(section.default_factory())  # type: ignore[misc]
 }
 SECTIONS = {name.partition(".")[0] for name in SETTINGS}
-VARIABLES = {"TARAZU_CONFIG", "TARAZU_DISABLE", "TARAZU_MOUNTS", "TARAZU_LUSTRE_MOUNT", "TARAZU_TUNE_DATA"}
+VARIABLES = {
+    "TARAZU_CONFIG",
+    "TARAZU_DISABLE",
+    "TARAZU_HERE",
+    "TARAZU_MOUNTS",
+    "TARAZU_LUSTRE_MOUNT",
+    "TARAZU_TUNE_DATA",
+}
 """Of the environment, beside those of settings."""
 FILES = {"c", "h", "toml", "service", "sysusers", "py", "json", "sql", "sock", "svg", "log", "db", "path"}
 """`mdsd.service`, `bursts.sql`: files, no settings."""

@@ -125,14 +125,14 @@ def test_gnu_parallel(plain: Runs, writer: Path) -> None:
 
 
 @pytest.mark.skipif(
-    not shutil.which("mpirun"), reason="mpirun is not installed (Debian: apt install openmpi-bin)"
+    not shutil.which("mpirun.openmpi"), reason="Open MPI is not installed (Debian: apt install openmpi-bin)"
 )
 def test_mpi(plain: Runs) -> None:
     program = plain.work / "ranks.py"
     program.write_text(
         WRITE + 'for kind in "de":\n    write(f"{kind}.{os.environ[\'OMPI_COMM_WORLD_RANK\']}", 4)\n'
     )
-    ranks = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "4", sys.executable, program]
+    ranks = ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "-n", "4", sys.executable, program]
     result = plain(ranks, OMPI_MCA_plm="isolated", OMPI_MCA_rmaps_base_oversubscribe="1")
     assert result.returncode == 0, result.stderr
     assert written(plain, 4) == {0: names("d", 4), 1: names("e", 4)}
