@@ -67,7 +67,7 @@ def test_nobody_is_said_to_hold_a_lock_where_there_are_none(
     command = [sys.executable, "-c", EVERY_USE, str(tmp_path)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     *refusals, lease = done.stdout.splitlines()
-    assert len(refusals) == 5 and lease == "in use"
+    assert len(refusals) == 4 and lease == "in use"
     assert all(line.endswith(f"{locks.EXPECTED}, found {os.strerror(number)!r}") for line in refusals)
 
 
@@ -86,18 +86,6 @@ def test_history_is_gathered_where_there_are_no_locks(without_locks: dict[str, s
     command = [sys.executable, "-m", "tarazu", "history", "gather"]
     done = subprocess.run(command, env=without_locks, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_mdsd_says_that_its_state_cannot_be_locked(without_locks: dict[str, str], tmp_path: Path) -> None:
-    config = tmp_path / "tarazu.toml"
-    config.write_text(
-        f'[state]\ndirectory = "{tmp_path}"\n[keys]\ninsecure = true\n'
-        f'[mdsd]\nstatistics = "ipc://{tmp_path}/statistics"\nrequests = "ipc://{tmp_path}/requests"\n'
-    )
-    command = [sys.executable, "-m", "tarazu.daemons.mdsd.service", "--config", str(config)]
-    done = subprocess.run(command, env=without_locks, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "Function not implemented" in done.stderr
-    assert "running" not in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_script_of_moves_runs_where_there_are_no_locks_and_not_twice_where_there_are(
