@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 from tarazu import trusted
 from tarazu.config import RunSettings, own_path
 from tarazu.errors import TarazuError
 from tarazu.run import leftovers
+from tarazu.stats import client
 
 
 class Directories:
@@ -133,7 +133,7 @@ def file_system_type(path: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
         if fields[2] == numbers:
             return type_name
         # Some (btrfs, overlay) have other device numbers for their files: there the deepest mount point tells.
-        point = os.fsdecode(re.sub(rb"\\([0-3][0-7]{2})", lambda m: bytes([int(m[1], 8)]), fields[4]))
+        point = client.unescaped(fields[4])
         if len(point) >= len(best) and (path == Path(point) or Path(point) in path.parents):
             best, kind = point, type_name
     return kind
@@ -141,14 +141,10 @@ def file_system_type(path: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
 
 def type_by_name(path: str, mounts: Path = Path("/proc/self/mounts")) -> str:
     """Type of the file system that `path` lies on by its name alone: no server is asked. Empty when it is unknown."""
-    try:
-        lines = mounts.read_bytes().split(b"\n")
-    except OSError:
-        return ""
     best, kind = 0, ""
-    for line in lines:
+    for line in client.mount_entries(mounts):
         _, point, type_name, *_ = [*line.split(b" "), b"", b"", b""]
-        name = os.fsdecode(re.sub(rb"\\([0-3][0-7]{2})", lambda m: bytes([int(m[1], 8)]), point))
+        name = client.unescaped(point)
         if len(name) >= best and name and f"{path}/".startswith(f"{name.rstrip('/')}/"):
             best, kind = len(name), os.fsdecode(type_name)
     return kind

@@ -56,8 +56,8 @@ def mounts(root: str | Path = "/", environ: Mapping[str, str] | None = None) -> 
                 raise BadInput("$TARAZU_MOUNTS", "/path=fsname:…", listed)
             mounted.append(Mount(path.rstrip("/") or "/", fs_name))
     else:
-        for line in _mount_entries(Path(root) / "proc/mounts"):
-            device, path, kind, *_ = [*map(_unescaped, line.split(b" ")), "", "", ""]
+        for line in mount_entries(Path(root) / "proc/mounts"):
+            device, path, kind, *_ = [*map(unescaped, line.split(b" ")), "", "", ""]
             # The device is nid[,nid…][:nid…]:/fsname[/subdirectory].
             if kind == "lustre" and ":/" in device:
                 fs_name, _, below = device.partition(":/")[2].partition("/")
@@ -128,7 +128,7 @@ def _glob(root: str | Path, directories: tuple[str, ...], pattern: str) -> list[
     return []
 
 
-def _mount_entries(path: Path) -> list[bytes]:
+def mount_entries(path: Path) -> list[bytes]:
     """Lines in bytes: a path may hold whatever Unicode takes for a space or the end of a line."""
     try:
         return path.read_bytes().rstrip(b"\0").split(b"\n")
@@ -136,7 +136,7 @@ def _mount_entries(path: Path) -> list[bytes]:
         return []
 
 
-def _unescaped(text: bytes) -> str:
+def unescaped(text: bytes) -> str:
     """A field of proc/mounts, in which the kernel writes a blank, tab, newline and backslash in octal (`\\040`)."""
     return os.fsdecode(re.sub(rb"\\([0-3][0-7]{2})", lambda m: bytes([int(m[1], 8)]), text))
 
