@@ -14,13 +14,19 @@ from tarazu import signals
 _SCRIPT = """
 read -r over && exit
 marked() { grep -lzxF -e "$1" /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3; }
-signal=TERM
-while pids=$(marked "$1") && [ "$pids" ]; do
-    kill -$signal $pids 2>/dev/null
+signal=TERM nothing=0
+while [ $nothing -lt 3 ]; do
+    nothing=$((nothing + 1))
+    if pids=$(marked "$1") && [ "$pids" ]; then
+        kill -$signal $pids 2>/dev/null
+        signal=KILL nothing=0
+    fi
     sleep 1
-    signal=KILL
 done
 [ -z "$2" ] || rm -rf -- "$2"
+"""
+"""It looks until it has found nothing for a while: who was being started when this process ended shows the mark only
+once it is another program.
 """
 
 

@@ -29,7 +29,7 @@ class Daemon(msgspec.Struct, frozen=True):
     name: str
     argv: list[str]
     env: Mapping[str, str]
-    """Its whole environment."""
+    """Its whole environment, but for TESTBED, by which whoever guards a testbed knows all its processes."""
 
 
 def _start_time(pid: int) -> str | None:
@@ -119,7 +119,7 @@ def start(directory: Path, daemons: Iterable[Daemon]) -> list[str]:
         with open(directory / "log" / f"{daemon.name}.log", "ab") as log:
             process = subprocess.Popen(
                 daemon.argv,
-                env=dict(daemon.env),
+                env={**daemon.env, "TESTBED": str(directory)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

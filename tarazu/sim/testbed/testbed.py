@@ -410,7 +410,6 @@ def up(
 def _start_server(testbed: Testbed) -> None:
     command = [sys.executable, "-m", "tarazu.sim.testbed.server", str(testbed.directory)]
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-    environment["TESTBED"] = str(testbed.directory)
     processes.start(testbed.directory, [processes.Daemon(SERVER, command, environment)])
     deadline = time.monotonic() + READY_S
     while not (testbed.directory / "run" / "ticks").exists():

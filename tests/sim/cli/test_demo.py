@@ -15,12 +15,14 @@ from tests.waiting import LONG_S, until
 
 
 def marked(directory: Path) -> list[int]:
-    """Processes of testbeds below it."""
+    """Processes of testbeds below it: by their environment, and by their command lines."""
     pids = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            if f"\0TESTBED={directory}".encode() in b"\0" + path.read_bytes():
-                pids.append(int(path.parent.name))
+            marks = (b"\0" + (process / "environ").read_bytes(), f"\0TESTBED={directory}/")
+            named = (b"\0" + (process / "cmdline").read_bytes(), f"\0{directory}/tarazu-demo-")
+            if any(text.encode() in where for where, text in (marks, named)):
+                pids.append(int(process.name))
         except OSError:
             pass
     return pids
