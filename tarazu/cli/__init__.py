@@ -180,33 +180,6 @@ GROUPS = {
     "studies": ("demo", "sim"),
 }
 """Heading of `--help` → commands below it."""
-FORMER = {
-    name.rpartition(" ")[2]: name
-    for name in (
-        "job explain",
-        "job map",
-        "job check-app",
-        "history phases",
-        "history predict",
-        "history report",
-        "history db",
-        "doctor collect",
-        "config keys",
-        "change drain",
-        "change pool",
-        "change rebalance",
-        "change routers",
-        "change tune",
-        "change bursts",
-        "sim forward",
-        "sim scenarios",
-        "sim benchmarks",
-        "sim testbed",
-    )
-}
-"""Names of 0.1.0, which go on for one version → what they are now."""
-
-
 ABOUT = "balance I/O on Lustre, from the application's open() to the disk"
 
 
@@ -255,10 +228,6 @@ def _dispatch(words: list[str]) -> int:
 
         print(f"tarazu {version('tarazu')}")
         return 0
-    if words[0] in FORMER:
-        if sys.stderr.isatty():
-            print(f"tarazu: `{words[0]}` is now `{FORMER[words[0]]}`", file=sys.stderr)
-        words = [*FORMER[words[0]].split(), *words[1:]]
     if words[0] not in COMMANDS:
         names = ", ".join(below(""))
         meant = _parser().likely(words[0], "tarazu", below(""))

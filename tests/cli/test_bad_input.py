@@ -144,7 +144,7 @@ def test_database(site: Path, content: bytes) -> None:
     before = digest(site)
     if content == GARBAGE:  # a damaged database is set aside by clientd, which goes on
         one_line(command("tarazu.daemons.clientd.service", "--config", site / "tarazu.toml"), path)
-    one_line(command("tarazu", "db", "show", "--database", path), path)
+    one_line(command("tarazu", "history", "db", "show", "--database", path), path)
     assert digest(site) == before
 
 
@@ -160,8 +160,8 @@ def test_a_malformed_run_is_named_and_skipped(site: Path) -> None:
 
 def test_placement_map(site: Path) -> None:
     (site / "map.1").write_bytes(GARBAGE)
-    one_line(command("tarazu", "map", "show", site / "map.1"), site / "map.1")
-    one_line(command("tarazu", "map", "show", site / "none"), site / "none")
+    one_line(command("tarazu", "job", "map", "show", site / "map.1"), site / "map.1")
+    one_line(command("tarazu", "job", "map", "show", site / "none"), site / "none")
 
 
 def test_an_unknown_command() -> None:

@@ -66,7 +66,17 @@ def run(tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         )
         where = [] if "--undo" in words or "--traffic" in words else ["--traffic", str(kept)]
         status = main(
-            ["bursts", "remap", "--windows", "1", "--config", str(configuration), *where, *map(str, words)]
+            [
+                "change",
+                "bursts",
+                "remap",
+                "--windows",
+                "1",
+                "--config",
+                str(configuration),
+                *where,
+                *map(str, words),
+            ]
         )
         said = capsys.readouterr()
         return status, said.out, said.err

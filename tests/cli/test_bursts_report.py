@@ -50,7 +50,7 @@ def site(tmp_path: Path) -> Path:
 
 def words(site: Path, *more: str) -> list[str]:
     files = [word for name in ("traffic", "jobs", "machine") for word in (f"--{name}", str(site / name))]
-    return ["bursts", "report", *files, *more]
+    return ["change", "bursts", "report", *files, *more]
 
 
 def test_figures_as_text(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,13 +154,13 @@ def test_without_jobs_and_machine_there_are_still_nodes(
 ) -> None:
     monkeypatch.setenv("PATH", str(site))  # no Slurm to ask
     (site / "tarazu.toml").write_text(f'[state]\ndirectory = "{site}"\n[bursts]\n')
-    assert main(["bursts", "report", "--json", "--config", str(site / "tarazu.toml")]) == 0
+    assert main(["change", "bursts", "report", "--json", "--config", str(site / "tarazu.toml")]) == 0
     out, err = capsys.readouterr()
     found = msgspec.json.decode(out, type=Report)
     assert (found.nodes, found.cabinets, found.jobs.jobs) == (3, 0, 0)
     assert found.busiest_cabinets.mean is None
     assert "without jobs: " in err
-    assert main(["bursts", "report", "--config", str(site / "tarazu.toml")]) == 0
+    assert main(["change", "bursts", "report", "--config", str(site / "tarazu.toml")]) == 0
 
 
 def test_jobs_that_the_daemon_noted_and_when_it_did_not_count(
@@ -173,7 +173,7 @@ def test_jobs_that_the_daemon_noted_and_when_it_did_not_count(
         kept.put(jobs.read(site / "jobs").jobs)
         kept.gap(0, DAY)
         kept.gap(DAY + 86_400 + 650, DAY + 86_400 + 660)  # the second job ran then
-    assert main(["bursts", "report", "--json", "--config", str(site / "tarazu.toml")]) == 0
+    assert main(["change", "bursts", "report", "--json", "--config", str(site / "tarazu.toml")]) == 0
     found = msgspec.json.decode(capsys.readouterr().out, type=Report)
     assert (found.jobs.jobs, found.partly, found.partly_bytes, found.bytes) == (6, 1, 30 * GB, 215 * GB)
 
@@ -184,7 +184,7 @@ def test_all_of_it_by_the_settings(site: Path, capsys: pytest.CaptureFixture[str
         f'[state]\ndirectory = "{site}"\n'
         f'[bursts]\njobs = "{site}/sacct"\nmachine = "{site}/machine"\nintensive = "100G"\n'
     )
-    assert main(["bursts", "report", "--json", "--config", str(site / "tarazu.toml")]) == 0
+    assert main(["change", "bursts", "report", "--json", "--config", str(site / "tarazu.toml")]) == 0
     found = msgspec.json.decode(capsys.readouterr().out, type=Report)
     assert (found.cabinets, found.jobs.jobs, found.jobs.intensive.have) == (4, 7, 0)
 

@@ -196,19 +196,19 @@ def test_scripts(build: Build, tmp_path: Path) -> None:
 
 def test_exit_status_and_output(build: Build, capsys: Any, tmp_path: Path) -> None:
     good = str(build("plugin.c", "-shared", "-fPIC", name="lib.so"))
-    assert main(["check-app", "dd"]) == 0
+    assert main(["job", "check-app", "dd"]) == 0
     assert "nothing escapes" in capsys.readouterr().out
-    assert main(["check-app", "--json", str(build("every.c", "-static"))]) == 1
+    assert main(["job", "check-app", "--json", str(build("every.c", "-static"))]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["escapes"] is True and told["findings"][0]["level"] == ESCAPES
     text = tmp_path / "text"
     text.write_text("no program")
     text.chmod(0o755)
     for bad in (str(text), "/nonexistent", str(tmp_path)):
-        assert main(["check-app", bad]) == 2
+        assert main(["job", "check-app", bad]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert line.startswith("tarazu job check-app: ")
-    assert main(["check-app", good]) == 1  # a library is no program: it has no loader
+    assert main(["job", "check-app", good]) == 1  # a library is no program: it has no loader
 
 
 def test_a_node_without_pyelftools_is_told_in_one_line(

@@ -18,7 +18,7 @@ NOBODY = 65534
 
 
 def collect(capsys: pytest.CaptureFixture[str], root: Path, *words: str) -> tuple[int, str]:
-    status = main(["collect", "--root", str(root), *words])
+    status = main(["doctor", "collect", "--root", str(root), *words])
     return status, capsys.readouterr().out
 
 

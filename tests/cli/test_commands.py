@@ -1,26 +1,23 @@
-"""The `tarazu` command itself: what it has, its help, and the names that it had before."""
+"""The `tarazu` command itself: what it has, and its help."""
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
 import sys
 
 import pytest
 
-from tarazu.cli import COMMANDS, FORMER, GROUPS, below, main
+from tarazu.cli import COMMANDS, GROUPS, below, main
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, *FORMER])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_its_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([*name.split(), "--help"])
     assert ended.value.code == 0
     shown = capsys.readouterr().out
-    assert f"usage: tarazu {FORMER.get(name, name)} " in shown
-    assert all(re.search(rf"^    {verb}\b", shown, re.MULTILINE) for verb in below(FORMER.get(name, name)))
+    assert f"usage: tarazu {name} " in shown
+    assert all(re.search(rf"^    {verb}\b", shown, re.MULTILINE) for verb in below(name))
 
 
 def test_the_help_has_each_command_under_one_heading(capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,25 +25,6 @@ def test_the_help_has_each_command_under_one_heading(capsys: pytest.CaptureFixtu
     listed = re.findall(r"^  (\S+)  ", capsys.readouterr().out, re.MULTILINE)
     assert listed == [name for names in GROUPS.values() for name in names] == below("")
     assert len(listed) <= 15
-
-
-def test_former_names_stand_for_one_command_each() -> None:
-    assert set(FORMER.values()) <= set(COMMANDS) and not set(FORMER) & set(below(""))
-
-
-def test_a_former_name_does_the_same_and_tells_people_the_new_one() -> None:
-    tarazu = [sys.executable, "-m", "tarazu"]
-    now = subprocess.run([*tarazu, "job", "check-app", "dd"], capture_output=True, check=True)
-    before = subprocess.run([*tarazu, "check-app", "dd"], capture_output=True, check=True)
-    assert (before.stdout, before.stderr) == (now.stdout, b"")
-    master, slave = pty.openpty()
-    with open(master, "rb", 0) as seen:
-        people = subprocess.run(
-            [*tarazu, "check-app", "dd"], stdout=subprocess.PIPE, stderr=slave, check=True
-        )
-        os.close(slave)
-        assert people.stdout == now.stdout
-        assert seen.read(1024) == b"tarazu: `check-app` is now `job check-app`\r\n"
 
 
 def test_options_of_all_commands_may_stand_before_a_verb(capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,8 +65,8 @@ def test_a_verb_that_is_not_installed_says_so_and_the_others_work(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tarazu.cli.bursts.report", None)
-    assert main(["bursts", "report", "--json", "--days", "7"]) == 2
+    assert main(["change", "bursts", "report", "--json", "--days", "7"]) == 2
     name = "change bursts report"
     assert capsys.readouterr().err == f"tarazu {name}: expected {PART}; found no tarazu.cli.bursts.report\n"
-    assert main(["bursts", "plugin", "library"]) == 0
+    assert main(["change", "bursts", "plugin", "library"]) == 0
     assert "return tarazu" in capsys.readouterr().out

@@ -73,6 +73,6 @@ def test_tables_1_and_2(
 ) -> None:
     monkeypatch.setenv("TARAZU_MOUNTS", "/mnt/lustre=lustre")
     path = database(tmp_path / "interaction.db", rules)
-    assert main(["db", "show", "--paper", "--database", str(path)]) == 0
+    assert main(["history", "db", "show", "--paper", "--database", str(path)]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines() if line]
     assert lines == [header, *table.splitlines()]

@@ -71,21 +71,21 @@ def on(sick: Testbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callab
     def run(root: Path, *words: str) -> Any:
         monkeypatch.setenv("PATH", stand_ins(root, lctl=lctl_command(root))["PATH"])
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            words = ("drain", *words, "--json", "--root", str(root))
-            assert main([*words, "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
+            drain = ("change", "drain", *words, "--json", "--root", str(root))
+            assert main([*drain, "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
         return json.loads(out.getvalue())
 
     return run
 
 
 def test_costs_of_the_live_view(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = asked(sick, capsys, "explain", "--costs")
+    shown = asked(sick, capsys, "job", "explain", "--costs")
     assert [o["ost"] for o in shown["osts"]] == list(range(12))
     assert shown["osts"][SICK]["speed"] == pytest.approx(1 / 20, rel=0.3)
     assert shown["osts"][SICK]["share"] < 0.2
     assert {o["source"] for o in shown["osts"]} == {"brw_stats"}
     assert shown["weights"]["fill_budget"] == 0.02
-    assert main(["explain", "--costs", "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
+    assert main(["job", "explain", "--costs", "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
     table = capsys.readouterr().out
     assert "oss2" in table and "weights ([allocate]): fill_budget 0.02" in table
     assert "speed by" in table and table.count(" brw_stats") == 12
@@ -105,7 +105,7 @@ def test_the_status_names_the_source_of_a_speed(
 
 
 def test_advise_changes_nothing(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = asked(sick, capsys, "drain", "--advise", "--share", "0.1")
+    shown = asked(sick, capsys, "change", "drain", "--advise", "--share", "0.1")
     assert [(c["ost"], c["oss"], c["held_back"]) for c in shown["osts"]] == [(SICK, "oss2", False)]
     assert shown["commands"] == {
         "5": {
@@ -114,7 +114,7 @@ def test_advise_changes_nothing(sick: Testbed, capsys: pytest.CaptureFixture[str
             "max_create_count": "lctl set_param osp.lustre-OST0005-osc-MDT*.max_create_count=0",
         }
     }
-    assert main(["drain", "--advise", "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
+    assert main(["change", "drain", "--advise", "--config", str(sick.directory / "etc/tarazu.toml")]) == 0
     assert "on OSS oss2 (2.12 and later" in capsys.readouterr().out
     degraded = sick.oss_root("oss2") / "sys/fs/lustre/obdfilter/lustre-OST0005/degraded"
     assert degraded.read_text() == "0\n"
@@ -205,7 +205,7 @@ def test_apply_on_the_mds(sick: Testbed, on: Callable[..., Any]) -> None:
 
 
 def test_apply_away_from_a_server_is_refused(sick: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["drain", "--apply", "--config", str(sick.directory / "etc/tarazu.toml")]
+    words = ["change", "drain", "--apply", "--config", str(sick.directory / "etc/tarazu.toml")]
     assert main([*words, "--root", str(sick.client_root())]) == 1
     assert "expected obdfilter.*.degraded" in capsys.readouterr().err
 
@@ -218,9 +218,9 @@ def test_while_the_site_is_stopped_nothing_is_set(
     assert main(["disable", "--site", "--reason", "moving disks"]) == 0
     monkeypatch.setenv("TARAZU_STATE_DIRECTORY", str(tmp_path / "state"))
     root = ["--root", str(tmp_path)]
-    assert main(["drain", "--apply", *root]) == 1
+    assert main(["change", "drain", "--apply", *root]) == 1
     assert "stop: moving disks: nothing is set (undo: tarazu enable --site)" in capsys.readouterr().err
-    assert main(["drain", "--undo", *root]) == 0
+    assert main(["change", "drain", "--undo", *root]) == 0
 
 
 def test_without_mdsd_it_says_so(
@@ -231,6 +231,6 @@ def test_without_mdsd_it_says_so(
         "[mdsd]\nrequests = 'tcp://127.0.0.1:1'\n[keys]\ndirectory = '/nonexistent'\n"
         "[clientd]\nsocket = '/nonexistent'\n"
     )
-    run = ["drain", "--advise", "--config", str(tmp_path / "t.toml")]
+    run = ["change", "drain", "--advise", "--config", str(tmp_path / "t.toml")]
     assert main(run) == 1
     assert "expected an answer" in capsys.readouterr().err

@@ -56,6 +56,7 @@ def test_logs_become_a_history_that_predict_uses(history: History, capsys: Captu
     assert (
         main(
             [
+                "history",
                 "predict",
                 "ckpt",
                 "--",

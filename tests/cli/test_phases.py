@@ -28,7 +28,7 @@ LIKE_TABLES = {
 
 
 def lines(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, str]]:
-    assert main(["phases", "--csv", *words]) == 0
+    assert main(["history", "phases", "--csv", *words]) == 0
     return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
 
 
@@ -75,7 +75,7 @@ def test_the_first_row_of_table_2_but_its_time(tmp_path: Path, capsys: pytest.Ca
             )
         )
     ]
-    assert main(["phases", "--json", str(path)]) == 0
+    assert main(["history", "phases", "--json", str(path)]) == 0
     (told,) = json.loads(capsys.readouterr().out)
     assert told["phases"][0]["request_sizes"] == [[2 << 20, 8192]]
 
@@ -84,14 +84,14 @@ def test_settings_of_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(TRACES / "series_iorm_0_b8m_i4.darshan")
     assert len(lines(capsys, path)) == 4 and len(lines(capsys, path, "--distance", "2")) == 1
     assert lines(capsys, path, "--under", "/home") == []
-    assert main(["phases", path, "--threshold", "1.5"]) == 2
+    assert main(["history", "phases", path, "--threshold", "1.5"]) == 2
     assert "expected 0 or more, and less than 1, found 1.5" in capsys.readouterr().err
 
 
 def test_runs_and_spools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.spool"
     path.write_bytes(spool([create_record("/f", "/f", "/f"), close_record("/f", 100)]))
-    assert main(["phases", str(path)]) == 0
+    assert main(["history", "phases", str(path)]) == 0
     told = capsys.readouterr()
     assert "contiguous" in told.out and "writes only" in told.err
 
@@ -99,7 +99,7 @@ def test_runs_and_spools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_what_is_none_of_these_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"not a log")
-    assert main(["phases", str(path)]) == 2
+    assert main(["history", "phases", str(path)]) == 2
     assert "expected a Darshan log" in capsys.readouterr().err
 
 
@@ -107,7 +107,7 @@ def test_one_bad_log_among_many_does_not_hide_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = TRACES / "series_haccfpp_0_p100k.darshan"
-    assert main(["phases", str(tmp_path), str(good)]) == 2
+    assert main(["history", "phases", str(tmp_path), str(good)]) == 2
     out, err = capsys.readouterr()
     assert out.count("hacc_io") == 2
     assert err.count("\n") == 1 and f"{tmp_path}: expected a Darshan log" in err

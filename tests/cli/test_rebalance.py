@@ -77,6 +77,7 @@ def advised(bed: Testbed, *words: str) -> Any:
     program: list[str | Path] = [
         "-m",
         "tarazu",
+        "change",
         "rebalance",
         "--advise",
         "--json",
@@ -213,7 +214,7 @@ def test_a_file_stays_where_the_users_default_names_osts(on_client: Testbed) -> 
 
 
 def test_advice_as_text(on_client: Testbed, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["rebalance", "--min-size", "1M", "--reads-per-day", "24"]
+    words = ["change", "rebalance", "--min-size", "1M", "--reads-per-day", "24"]
     words += ["--view", str(on_client.directory / "view.json"), str(on_client.client_mount() / "set")]
     done = on_client.exec(
         0, [sys.executable, "-m", "tarazu", *words, "--idle", "0"], capture_output=True, text=True
@@ -244,6 +245,6 @@ def test_bad_questions_are_one_line(
 ) -> None:
     place = str(on_client.client_mount() / "set")
     filled = [word.replace("{set}", place) for word in words]
-    assert main(["rebalance", "--view", str(on_client.directory / "view.json"), *filled]) == 2
+    assert main(["change", "rebalance", "--view", str(on_client.directory / "view.json"), *filled]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert expected in line

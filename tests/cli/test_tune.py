@@ -39,7 +39,7 @@ def tune(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Tune:
             f'[state]\ndirectory = "{tmp_path}"\n[run]\nstop_file = "{tmp_path}/stop"\n'
         )
         os.environ["TARAZU_ROOT"] = f"{tmp_path}/root"
-        status = main(["tune", *words, "--config", str(configuration)])
+        status = main(["change", "tune", *words, "--config", str(configuration)])
         said = capsys.readouterr()
         return status, said.out, said.err
 

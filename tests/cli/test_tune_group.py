@@ -29,7 +29,7 @@ def test_an_administrator_orders_looks_and_undoes(
     group.announcer(client)
 
     def tune(node: str, *words: str) -> str:
-        assert main(["tune", *words, "--config", str(tmp_path / f"{node}.toml")]) == 0
+        assert main(["change", "tune", *words, "--config", str(tmp_path / f"{node}.toml")]) == 0
         return capsys.readouterr().out
 
     group.until(lambda: group.status()["nodes"], client)

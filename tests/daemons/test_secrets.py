@@ -76,7 +76,7 @@ def test_a_run_with_keys_shows_no_secret_anywhere(site: Site, capsys: pytest.Cap
     status = site.wait_status(lambda status: status["osses"])
     ask(site.client(), allocation())
     main(["config", "--config", str(site.config)])
-    main(["keys", "list", "--directory", str(site.keys)])
+    main(["config", "keys", "list", "--directory", str(site.keys)])
     shown = (
         str(status) + capsys.readouterr().out + site.log("mdsd") + site.log("ossd") + site.audit.read_text()
     )

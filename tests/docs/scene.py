@@ -92,6 +92,7 @@ def build() -> dict[str, str]:
     }
     call(
         _bin("tarazu"),
+        "sim",
         "testbed",
         "up",
         str(SITE),
@@ -140,7 +141,15 @@ def _files(here: Path) -> None:
         "--written",
         "write_bytes",
     )
-    counted = ("bursts", "import", str(here / "range.csv"), *columns, "--directory", str(here / "DIR"))
+    counted = (
+        "change",
+        "bursts",
+        "import",
+        str(here / "range.csv"),
+        *columns,
+        "--directory",
+        str(here / "DIR"),
+    )
     call(_bin("tarazu"), *counted, env={"PATH": "/usr/bin:/bin"})
     shutil.copytree(here / "DIR" / "traffic", here / "DIR", dirs_exist_ok=True)
     for name in ("app", "ior", "hacc_io", "solver", "a", "b", "script.sh"):
@@ -162,7 +171,18 @@ def _installed(env: dict[str, str]) -> None:
     state.mkdir(exist_ok=True)
     shutil.copytree(SITE / "var" / "tarazu" / "mdsd", state / "mdsd")
     (state / "interaction.db").touch()
-    call(_bin("tarazu"), "keys", "create", "client", "--name", "login1", "--uids", "1000", env=client(env))
+    call(
+        _bin("tarazu"),
+        "config",
+        "keys",
+        "create",
+        "client",
+        "--name",
+        "login1",
+        "--uids",
+        "1000",
+        env=client(env),
+    )
 
 
 def _more_daemons(env: dict[str, str]) -> None:
@@ -186,7 +206,7 @@ def _more_daemons(env: dict[str, str]) -> None:
     )
     earlier.write_text("time,node,read,written\n" + "\n".join(rows) + "\n")
     columns = ("--time", "time", "--node", "node", "--read", "read", "--written", "written")
-    call(_bin("tarazu"), "bursts", "import", str(earlier), *columns, env=there)
+    call(_bin("tarazu"), "change", "bursts", "import", str(earlier), *columns, env=there)
     for daemon in (("tarazu-council",), ("tarazu-announcer", "--kind", "client"), ("tarazu-burstd",)):
         with (SITE / "log" / daemon[0]).open("w") as log:
             subprocess.Popen(

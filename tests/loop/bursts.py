@@ -202,7 +202,7 @@ class Bursts:
 
     def give_features(self) -> None:
         """As the site's administrator would add to slurm.conf."""
-        lines = self.tarazu("bursts", "nodes", "--features").stdout.splitlines()[1:]
+        lines = self.tarazu("change", "bursts", "nodes", "--features").stdout.splitlines()[1:]
         for feature, nodes in map(str.split, lines):
             both = (f"AvailableFeatures={feature}", f"ActiveFeatures={feature}")
             self.run("scontrol", "update", f"NodeName={nodes}", *both)

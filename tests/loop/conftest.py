@@ -57,7 +57,7 @@ class Loop:
 
     def rows(self, app: str) -> list[dict[str, Any]]:
         """Files of the newest plan."""
-        return self.json("db", "show", "--app", app)["files"]
+        return self.json("history", "db", "show", "--app", app)["files"]
 
     def outcomes(self, app: str) -> dict[str, int]:
         """Of the newest run."""

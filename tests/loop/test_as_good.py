@@ -52,8 +52,8 @@ def test_what_gains_nothing_is_left_to_lustre(loop: Loop) -> None:
     assert "hit" not in line and f'why="{NO_GAIN}: {AS_GOOD}"' in line
     shown = loop.tarazu("job", "show", line.split()[1]).stdout
     assert f"{FILES} of {FILES} files left to Lustre: no gain: Lustre's own allocator does as well" in shown
-    assert loop.json("db", "show", "--app", "job")["plan"]["status"] == LEFT_TO_LUSTRE
-    (run,) = [r for r in loop.json("report", "--since", "1h")["runs"] if AS_GOOD in r["why"]]
+    assert loop.json("history", "db", "show", "--app", "job")["plan"]["status"] == LEFT_TO_LUSTRE
+    (run,) = [r for r in loop.json("history", "report", "--since", "1h")["runs"] if AS_GOOD in r["why"]]
     assert run["why"][AS_GOOD]["files"] == FILES
 
 

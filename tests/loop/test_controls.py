@@ -52,5 +52,5 @@ def test_the_fourth_placed_run_is_followed_by_a_control(loop: Loop) -> None:
     assert all(of.kind == "plain" and of.expected_gain > 0 for of in known if of.arm == "placed")
     shown = loop.tarazu("job", "show", lines[4].split()[1]).stdout
     assert f"24 of 24 files left to Lustre: {CONTROL}" in shown
-    measured = loop.json("report", "--since", "1h")["applications"][0]["measured"]
+    measured = loop.json("history", "report", "--since", "1h")["applications"][0]["measured"]
     assert measured.startswith("placed 3 runs, ") and "; left 1 run, " in measured

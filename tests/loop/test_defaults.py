@@ -128,11 +128,11 @@ def test_why_a_file_is_left_to_lustre_is_said(placed: Loop) -> None:
         found = row(placed, name)
         assert found["left_because"].startswith(why), (name, found["left_because"])
         assert (found["layout"], found["placement"]) == (None, None)
-        told = placed.tarazu("explain", placed.mount() / name / "f").stdout
+        told = placed.tarazu("job", "explain", placed.mount() / name / "f").stdout
         assert f"left to Lustre: {why}" in told
-    shown = placed.tarazu("db", "show", "--app", "defaults").stdout
+    shown = placed.tarazu("history", "db", "show", "--app", "defaults").stdout
     assert all(f"left to Lustre: {why}" in shown for why in LEFT.values())
     line = (placed.home / "jobs.log").read_text().splitlines()[-1]
     assert "plan='planned'" in line and f"left={len(LEFT)} why=" in line
-    (explained,) = placed.json("explain", placed.mount() / "small" / "f")["file"]
+    (explained,) = placed.json("job", "explain", placed.mount() / "small" / "f")["file"]
     assert json.dumps(explained["left_because"]) == json.dumps(LEFT["small"])

@@ -88,7 +88,7 @@ class Two(Loop):
 
     def of_plan(self, app: str, fs_name: str) -> list[dict[str, Any]]:
         """Files of the newest plan there."""
-        found = self.json("db", "show", "--app", app, "--fs", fs_name)
+        found = self.json("history", "db", "show", "--app", app, "--fs", fs_name)
         assert found["plan"]["step"]["fs_name"] == fs_name
         return found["files"]
 
@@ -140,7 +140,7 @@ def test_a_program_on_the_file_system_with_the_shorter_path_is_learned_and_place
     link = two.mount() / "to-the-other"
     link.symlink_to(path.parent)
     for named in (path, link / "part.0"):
-        told = two.tarazu("explain", named).stdout
+        told = two.tarazu("job", "explain", named).stdout
         assert told.startswith("scratch:/shorter/part.0\n") and "outcome: hit" in told
 
 
@@ -148,8 +148,8 @@ def test_one_step_on_two_file_systems_is_placed_on_both(two: Two) -> None:
     """With the same keys: a row of one is never used for the other."""
     two.write("both", FIRST, SECOND, mode="observe")
     for fs_name in (FIRST, SECOND):
-        assert len(two.json("predict", "both", "--fs", fs_name)["files"]) == FILES
-    asked = two.tarazu("predict", "both")
+        assert len(two.json("history", "predict", "both", "--fs", fs_name)["files"]) == FILES
+    asked = two.tarazu("history", "predict", "both")
     assert asked.returncode != 0 and "found runs on lustre, scratch: choose with --fs" in asked.stderr
     line = two.write("both", FIRST, SECOND)
     assert two.newest("both") == {FIRST: {"hit": FILES}, SECOND: {"hit": FILES}}

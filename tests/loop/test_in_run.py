@@ -64,5 +64,5 @@ def test_a_long_run_is_planned_horizon_by_horizon(loop: Loop, tmp_path: Path) ->
     loop.run(*program, 8, 0.5, app="long")
     outcomes = loop.outcomes("long")
     assert outcomes.get("hit", 0) == 8, (outcomes, loop.log())
-    plans = loop.json("db", "show", "--app", "long")
+    plans = loop.json("history", "db", "show", "--app", "long")
     assert len(plans["files"]) < 8, "the newest plan holds the files of its own horizon only"

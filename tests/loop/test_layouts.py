@@ -142,16 +142,16 @@ def test_a_job_whose_curve_says_4_gets_4_stripes_beside_auto(pfl_loop: Loop, ior
         if run == 1:
             pfl_loop.clear()
             (kept,) = (pfl_loop.home / "history").glob("*/curved/*.run")
-            ((phase,),) = (one["phases"] for one in pfl_loop.json("phases", kept))
+            ((phase,),) = (one["phases"] for one in pfl_loop.json("history", "phases", kept))
             assert (phase["bytes"], phase["sharing"], phase["rank_count"]) == (RANKS * GIB, "shared", RANKS)
     of = {app: pfl_loop.testbed.layout(f"{app}/run2/data").layout for app in ("curved", "uncurved")}
     assert [c.stripe_count for c in of["curved"].components] == [4]
     assert [c.stripe_count for c in of["uncurved"].components] == [24], (
         "what its processes keep busy, as with auto"
     )
-    told = pfl_loop.tarazu("explain", pfl_loop.mount() / "curved/run2/data").stdout
+    told = pfl_loop.tarazu("job", "explain", pfl_loop.mount() / "curved/run2/data").stdout
     assert "stripes: 4 by joint among 1 running step on 35 OSTs; the curve of curved" in told
-    told = pfl_loop.tarazu("explain", pfl_loop.mount() / "uncurved/run2/data").stdout
+    told = pfl_loop.tarazu("job", "explain", pfl_loop.mount() / "uncurved/run2/data").stdout
     assert "; auto: 24 instead of 1: written in the time that an OST takes for " in told
     first, second = (pfl_loop.home / "jobs.log").read_text().splitlines()[-2:]
     assert "hit=1" in first and "stripes='4 by joint" in first

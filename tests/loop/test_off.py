@@ -215,7 +215,7 @@ def test_every_lever_at_once_obeys_the_site_s_stop_and_comes_back(steady: Loop, 
     }
     state = "--state", tmp_path / "drain", "--root", bed.mds_root
     stop = bed.directory / "etc" / "stop"
-    keep = demo.tarazu_command("pool", "--keep")
+    keep = demo.tarazu_command("change", "pool", "--keep")
     try:
         with running(steady) as job:
             job.make_until(True)
@@ -224,10 +224,13 @@ def test_every_lever_at_once_obeys_the_site_s_stop_and_comes_back(steady: Loop, 
             with subprocess.Popen(keep, env=environ, stderr=subprocess.PIPE, text=True) as keeper:
                 try:
                     job.make_until(False)
-                    for words in (("drain", "--apply", *state), ("bursts", "remap", "--apply")):
+                    for words in (
+                        ("change", "drain", "--apply", *state),
+                        ("change", "bursts", "remap", "--apply"),
+                    ):
                         done = steady.tarazu(*words, env=lever)
                         assert done.returncode == 1 and "the whole site is stopped by" in done.stderr, done
-                    assert "stopped by" in steady.tarazu("pool", "--apply", env=lever).stdout
+                    assert "stopped by" in steady.tarazu("change", "pool", "--apply", env=lever).stdout
                     assert "stopped by" in steady.tarazu("top", "--once").stdout
                     bed.refresh()
                     assert "stopped by" in json.dumps(steady.json("status")["mdsd"]["gate"])
@@ -239,7 +242,7 @@ def test_every_lever_at_once_obeys_the_site_s_stop_and_comes_back(steady: Loop, 
                     until(lambda: len(bed.pools.get("good", ())) == len(bed.oss_of_ost))
                     # Once more: what is set meanwhile is taken back all the same.
                     assert steady.tarazu("disable", "--site").returncode == 0
-                    assert steady.tarazu("pool", "--undo", env=lever).returncode == 0
+                    assert steady.tarazu("change", "pool", "--undo", env=lever).returncode == 0
                     assert "good" not in bed.pools
                 finally:
                     keeper.terminate()

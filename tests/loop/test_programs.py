@@ -212,7 +212,12 @@ def test_files_whose_names_are_no_utf8_are_placed_beside_others(loop: Loop) -> N
     assert {row["found"] for row in loop.rows(app)} == {"exact"}
     assert placed_as_planned(loop, app) == len(names)
     odd = loop.mount() / "odd" / "gr\udcf6\udcdfe" / "teil.0"
-    for words in (("explain", odd), ("predict", app), ("db", "show", "--app", app), ("history", "show", app)):
+    for words in (
+        ("job", "explain", odd),
+        ("history", "predict", app),
+        ("history", "db", "show", "--app", app),
+        ("history", "show", app),
+    ):
         shown = loop.tarazu(*words, text=False, env={"PYTHONIOENCODING": "utf-8:strict"})
         assert shown.returncode == 0 and b"/odd/gr\xf6\xdfe/teil." in shown.stdout, shown
     assert b" app=odd\xfc mode=place" in (loop.home / "jobs.log").read_bytes()

@@ -40,7 +40,7 @@ def rules(loop: Loop) -> dict[str, str]:
 
 
 def remap(loop: Loop, *words: str) -> str:
-    done = loop.tarazu("bursts", "remap", *words)
+    done = loop.tarazu("change", "bursts", "remap", *words)
     assert done.returncode == 0, done.stderr
     return str(done.stdout)
 
@@ -66,7 +66,7 @@ def test_servers_follow_a_mapping_until_it_is_undone(loop: Loop) -> None:
     assert processes.kill(loop.testbed.directory, "tarazu-mdsd")
     loop.testbed.start_daemons()
     assert patiently(lambda: rules(loop) == mapped)
-    assert "mapping of nodes to routers: round-robin" in loop.tarazu("routers").stdout
+    assert "mapping of nodes to routers: round-robin" in loop.tarazu("change", "routers").stdout
     assert processes.kill(loop.testbed.directory, "tarazu-mdsd")
     assert remap(loop, "--undo").startswith("restored: mapping ")
     loop.testbed.start_daemons()

@@ -39,7 +39,7 @@ def observed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
 
 @pytest.fixture(scope="module")
 def reported(observed: Loop) -> Any:
-    return observed.json("report", "--since", "1h", "--picture", observed.home / "report.png")
+    return observed.json("history", "report", "--since", "1h", "--picture", observed.home / "report.png")
 
 
 def test_runs_in_observe_mode_say_what_they_would_have_gained(reported: Any) -> None:
@@ -58,7 +58,7 @@ def test_where_files_still_lie_their_real_osts_count(observed: Loop, reported: A
     assert third["known_bytes"] == third["bytes"]
     on_ost: dict[int, int] = {}
     for n, size in enumerate(SIZES):
-        explained = observed.json("explain", observed.mount() / f"file.{n}")
+        explained = observed.json("job", "explain", observed.mount() / f"file.{n}")
         ((ost,),) = explained["actual"]["osts"]
         on_ost[ost] = on_ost.get(ost, 0) + size
     mean = sum(SIZES) / 4

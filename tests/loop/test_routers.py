@@ -77,19 +77,19 @@ def test_a_job_has_the_router_that_its_curve_says_while_it_runs(
     running.start()
     ((dst, rte),) = patiently(lambda: rules(loop))
     assert dst == str(routers.client_nid(1)) and rte in [str(routers.router_nid(n)) for n in (1, 2)]
-    seen = json.loads(said("routers", "--json"))["mdsd"]
+    seen = json.loads(said("change", "routers", "--json"))["mdsd"]
     (job,) = [job for job in seen["jobs"] if job["known"]]
     assert (job["nodes"], job["routers"], job["why"]) == (1, rte, "")
     assert job["slowdown"] < job["alike"] == pytest.approx(2.0, rel=0.05)
-    advised = said("routers", "--advise")
+    advised = said("change", "routers", "--advise")
     assert f"lnetctl udsp add --dst {dst} --rte {rte}" in advised and "# on oss1:" in advised
     assert "routers of jobs: apply, policy joint; 1 step told" in said("status")
     for name, value in on_server.items():
         monkeypatch.setenv(name, value)
-    assert said("routers", "--undo").startswith(f"restored: routers --dst {dst} --rte {rte} [")
+    assert said("change", "routers", "--undo").startswith(f"restored: routers --dst {dst} --rte {rte} [")
     assert rules(loop) == []
-    assert "routers: nothing new is set: held by tarazu change routers --undo" in said("routers")
-    assert "routers goes on" in said("routers", "--apply")
+    assert "routers: nothing new is set: held by tarazu change routers --undo" in said("change", "routers")
+    assert "routers goes on" in said("change", "routers", "--apply")
     assert patiently(lambda: rules(loop)) == [(dst, rte)]
     until.touch()
     running.join()

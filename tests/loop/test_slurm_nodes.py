@@ -161,7 +161,7 @@ def test_undo_after_a_kill_and_a_restart_that_goes_on(bursts: Bursts) -> None:
     waiting = [bursts.submit("-N4", "-J", "io", "-L", "one") for _ in range(2)]
     assert all(bursts.job(id)["ReqNodeList"] != "(null)" for id in waiting)
     bursts.signal(signal.SIGKILL)
-    assert bursts.tarazu("bursts", "nodes", "--undo").stdout.count("restored: nodes root/io") == 2
+    assert bursts.tarazu("change", "bursts", "nodes", "--undo").stdout.count("restored: nodes root/io") == 2
     assert all(bursts.job(id)["ReqNodeList"] == "(null)" for id in waiting)
     bursts.start()
     bursts.submit("-N4", "-J", "io", "-L", "one")
@@ -215,10 +215,10 @@ def test_without_a_plugin_of_slurms_controller(bursts: Bursts) -> None:
     """What is said on the command line comes first, so that the controller's plugin leaves such jobs alone."""
     script = bursts.directory / "io"
     script.write_text("#!/bin/sh\n#SBATCH -N 4 -o /dev/null --exclusive\nsleep 60\n")
-    done = bursts.tarazu("bursts", "sbatch", "--", "--parsable", str(script))
+    done = bursts.tarazu("change", "bursts", "sbatch", "--", "--parsable", str(script))
     assert "tarazu: sbatch --nodelist=n[" in done.stderr
     assert bursts.leaves(done.stdout.strip()) == 2
-    own = bursts.tarazu("bursts", "sbatch", "--", "--parsable", "--switches=1", str(script))
+    own = bursts.tarazu("change", "bursts", "sbatch", "--", "--parsable", "--switches=1", str(script))
     assert own.stderr == "" and bursts.leaves(own.stdout.strip()) == 1
     given = bursts.record("io")["given"]
     filtered = bursts.slurm.directory / "filtered.conf"

@@ -70,7 +70,7 @@ def test_it_avoids_a_sick_and_a_full_ost(bed: Testbed) -> None:
     assert 3 in osts(bed, "before")
 
     def amiss() -> set[int]:
-        pools = json.loads(tarazu(mds, "pool", "--json"))["pools"]
+        pools = json.loads(tarazu(mds, "change", "pool", "--json"))["pools"]
         return {change["ost"] for pool in pools for change in pool["round"]["waiting"]}
 
     until(lambda: amiss() == {3, 6}, "OST 3 is sick and OST 6 is full")
@@ -86,5 +86,5 @@ def test_it_avoids_a_sick_and_a_full_ost(bed: Testbed) -> None:
     finally:
         keeper.terminate()
         assert keeper.wait(300) == 0
-    assert "restored: pool " in tarazu(mds, "pool", "--undo")
+    assert "restored: pool " in tarazu(mds, "change", "pool", "--undo")
     assert "good" not in bed.pools and bed.crashed() is None

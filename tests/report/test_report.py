@@ -71,7 +71,7 @@ def test_a_report_without_ortools_is_made_all_the_same(
 
 
 def report(site: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert main(["report", "--view", str(site / "view.json"), *words]) == 0
+    assert main(["history", "report", "--view", str(site / "view.json"), *words]) == 0
     return capsys.readouterr().out
 
 

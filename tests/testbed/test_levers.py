@@ -71,11 +71,11 @@ def test_nrs_is_learned_set_and_restored_whatever_dies(bed: Testbed, tmp_path: P
         group.until(lambda: written("left by a former run" in group.log("oss1")))
         group.until(lambda: written(nrs() != before))
         file = str(group.configuration("oss1", root))
-        assert main(["tune", "--undo", "--config", file]) == 0 and nrs() == before
+        assert main(["change", "tune", "--undo", "--config", file]) == 0 and nrs() == before
         for _ in range(5):
             written(True)
         assert nrs() == before
-        assert main(["tune", "--apply", "--config", file]) == 0
+        assert main(["change", "tune", "--apply", "--config", file]) == 0
         group.until(lambda: written(nrs() != before))
         group.end(announcer)
         assert nrs() == before and "Traceback" not in group.log("oss1")

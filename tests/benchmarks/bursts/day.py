@@ -86,7 +86,7 @@ def _of(
 
 def report(folder: Path, drawn: bool) -> tuple[float, float, int, dict]:  # type: ignore[type-arg]
     """Seconds, those of processors, most bytes of memory, and what is said of the files in a folder."""
-    command = [sys.executable, "-m", "tarazu", "bursts", "report", "--json"]
+    command = [sys.executable, "-m", "tarazu", "change", "bursts", "report", "--json"]
     for option in ("traffic", "jobs", "machine"):
         command += [f"--{option}", str(folder / option)]
     command += ["--out", str(folder / "page")] if drawn else []

@@ -98,7 +98,7 @@ def advised(folder: Path, machine: Machine) -> tuple[float, int, Any]:
     (folder / "tarazu.toml").write_text(
         f"[state]\ndirectory = '{folder}'\n[forwarding]\nnids = '{folder}/nids'\nrules = {RULES}\n"
     )
-    command = [sys.executable, "-m", "tarazu", "bursts", "remap", "--advise", "--json"]
+    command = [sys.executable, "-m", "tarazu", "change", "bursts", "remap", "--advise", "--json"]
     command += ["--config", f"{folder}/tarazu.toml"]
     command += ["--traffic", f"{folder}/traffic", "--machine", f"{folder}/machine"]
     with open(folder / "out", "w+b") as out:

@@ -33,7 +33,7 @@ def test_what_was_imported_is_an_applications_history(
     (tmp_path / "traffic.csv").write_text(
         "clock,node,w\n" + "".join(f"{T + 10 * i},n{n},{1000 * i * n}\n" for i in range(80) for n in (1, 2))
     )
-    command = ["bursts", "import", "--config", str(tmp_path / "tarazu.toml")]
+    command = ["change", "bursts", "import", "--config", str(tmp_path / "tarazu.toml")]
     files = ["--jobs", str(tmp_path / "jobs.txt"), "--written", "w", str(tmp_path / "traffic.csv")]
     assert main([*command, *files]) == 0
     said = capsys.readouterr().out

@@ -20,7 +20,7 @@ LOG = DATA / "phases" / "ior_posix_ssf_n8_t1m_wr.darshan"
 
 
 def run(*words: str) -> int:
-    return main(["benchmarks", *words])
+    return main(["sim", "benchmarks", *words])
 
 
 def test_import_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

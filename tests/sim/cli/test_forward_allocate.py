@@ -12,14 +12,14 @@ from tarazu.cli import main
 
 @pytest.fixture
 def example(tmp_path: Path, capsys) -> Path:
-    assert main(["forward", "allocate", "--example"]) == 0
+    assert main(["sim", "forward", "allocate", "--example"]) == 0
     path = tmp_path / "jobs.toml"
     path.write_text(capsys.readouterr().out)
     return path
 
 
 def test_the_example_is_compared_and_one_answer_explained(example: Path, capsys) -> None:
-    assert main(["forward", "allocate", str(example)]) == 0
+    assert main(["sim", "forward", "allocate", str(example)]) == 0
     out = capsys.readouterr().out
     lines = out.splitlines()
     assert [line.split()[0] for line in lines[1:12]] == [
@@ -34,7 +34,10 @@ def test_the_example_is_compared_and_one_answer_explained(example: Path, capsys)
 
 
 def test_json_and_another_policy(example: Path, capsys) -> None:
-    assert main(["forward", "allocate", str(example), "--json", "--policy", "nsysa-randp", "--model"]) == 0
+    assert (
+        main(["sim", "forward", "allocate", str(example), "--json", "--policy", "nsysa-randp", "--model"])
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     by_name = {o["policy"]: o for o in found["policies"]}
     assert found["resources"]["count"] == 8
@@ -51,7 +54,7 @@ def test_what_does_nothing_is_left_to_the_model(tmp_path: Path, capsys) -> None:
         '[resources]\nkind = "ost"\ncount = 2\nnodes = 2\n'
         '[[job]]\nname = "\\u001b[2Jidle"\nnodes = 1\ncpu_s = 0\nio_bytes = 0\ncurve = { 1 = 1e9 }\n'
     )
-    assert main(["forward", "allocate", str(path)]) == 0
+    assert main(["sim", "forward", "allocate", str(path)]) == 0
     out = capsys.readouterr().out
     assert "model" in out and "\x1b" not in out
 
@@ -65,7 +68,7 @@ def test_what_does_nothing_is_left_to_the_model(tmp_path: Path, capsys) -> None:
     ],
 )
 def test_errors_are_one_line(words: list[str], message: str, capsys) -> None:
-    assert main(["forward", "allocate", *words]) == 2
+    assert main(["sim", "forward", "allocate", *words]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
 
@@ -74,7 +77,7 @@ def test_a_policy_without_an_answer_in_time_keeps_nobody_from_the_others(
     example: Path, capsys, monkeypatch
 ) -> None:
     monkeypatch.setattr("tarazu.sim.forwarding.policies.knapsack.LONGEST_S", 0.0)
-    assert main(["forward", "allocate", str(example), "--model"]) == 0
+    assert main(["sim", "forward", "allocate", str(example), "--model"]) == 0
     said = " ".join("".join(capsys.readouterr()).split())
     assert "mckp: expected an answer of CP-SAT within 0 s" in said and "joint, job by job" in said
-    assert main(["forward", "allocate", str(example), "--model", "--policy", "mckp"]) == 1
+    assert main(["sim", "forward", "allocate", str(example), "--model", "--policy", "mckp"]) == 1

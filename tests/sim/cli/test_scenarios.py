@@ -10,7 +10,18 @@ from tarazu.cli import main
 
 
 def test_the_command_prints_and_filters(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["scenarios", "--only", "fpp-32 pl", "--policy", "greedy", "--policy", "tarazu", "--seeds", "2"]
+    command = [
+        "sim",
+        "scenarios",
+        "--only",
+        "fpp-32 pl",
+        "--policy",
+        "greedy",
+        "--policy",
+        "tarazu",
+        "--seeds",
+        "2",
+    ]
     assert main(command) == 0
     shown = capsys.readouterr()
     assert [line.split()[:4] for line in shown.out.splitlines()[1:]] == [
@@ -21,5 +32,5 @@ def test_the_command_prints_and_filters(capsys: pytest.CaptureFixture[str]) -> N
     rows = json.loads(capsys.readouterr().out)
     assert [row["policy"] for row in rows] == ["greedy", "tarazu"]
     assert rows[1]["median"] == pytest.approx(rows[1]["bound"])
-    assert main(["scenarios", "--only", "nothing"]) == 2
+    assert main(["sim", "scenarios", "--only", "nothing"]) == 2
     assert "expected a scenario among ior-fpp-32" in capsys.readouterr().err

@@ -42,7 +42,7 @@ def two_pictures(figures: Sequence[figures.Figure]) -> list[Picture]:
 def rows(folder: Path) -> list[ForwardingRow]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(study, "pictures", two_pictures)
-        assert main(["forward", "study", "--out", str(folder), *SHORT]) == 0
+        assert main(["sim", "forward", "study", "--out", str(folder), *SHORT]) == 0
     return read_lines(folder / "rows.jsonl", ForwardingRow)[0]
 
 
@@ -74,7 +74,7 @@ def test_the_same_command_goes_on_where_it_was_and_says_the_same(
     monkeypatch.setattr(cases, "rows", never)
     monkeypatch.setattr(study, "pictures", nothing)
     (tmp_path / "rows.jsonl").write_bytes((folder / "rows.jsonl").read_bytes())
-    assert main(["forward", "study", "--out", str(tmp_path), *SHORT]) == 0
+    assert main(["sim", "forward", "study", "--out", str(tmp_path), *SHORT]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(before)
     assert (tmp_path / "figures.json").read_bytes() == before
 
@@ -196,7 +196,7 @@ def test_a_rate_in_another_unit_does_not_keep_the_study_for_hours(tmp_path: Path
 def test_bad_input_is_one_line(
     arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["forward", "study", "--out", str(tmp_path / "out"), *arguments]) == 2
+    assert main(["sim", "forward", "study", "--out", str(tmp_path / "out"), *arguments]) == 2
     assert capsys.readouterr().err.startswith(f"tarazu sim forward study: {said}")
 
 
