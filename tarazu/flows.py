@@ -21,7 +21,7 @@ Solver = Literal["auto", "networkx", "ortools"]
 """OR-tools is an extra, `tarazu[scale]`."""
 
 NETWORKX_ARCS = 2_000
-"""Up to here networkx needs 0.1 s at most (docs/benchmarks-placement.md); OR-tools needs a hundredth of that."""
+"""Up to here networkx needs 0.1 s at most (docs/benchmarks.md); OR-tools needs a hundredth of that."""
 
 
 NETWORKX_S = 1e-8

@@ -1,7 +1,7 @@
 """Say which file creations of a program the placement library would not see.
 
 Reads the program's files and those of its libraries; runs nothing. Exit status: 0 when nothing escapes, 1 when
-something may, 2 when the program cannot be examined. docs/limitations-reference.md says more about each case.
+something may, 2 when the program cannot be examined. docs/limitations.md says more about each case.
 
 tarazu job check-app ./ior
 """

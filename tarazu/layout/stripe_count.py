@@ -32,7 +32,7 @@ BUSY = 8
 """OSTs that one process keeps busy at a time: more stripes of a file that it writes alone do not make it faster."""
 OBJECT_REQUESTS = 4
 """What one object costs an OST beside its bytes: to create, to lock, at `stat`, to remove
-(docs/benchmarks-placement.md, "What an object costs")."""
+(docs/benchmarks.md, "What an object costs")."""
 REQUEST_S = 0.5e-3
 """Of an OST for a request without bytes, and of the MDS for a create (`tarazu.sim.model.presets`)."""
 OST_BYTES_PER_S = 496e6

@@ -49,7 +49,7 @@ Metric = Literal["OST cost", "final fill", "completion time"]
 
 
 class DemoScenario(msgspec.Struct, frozen=True):
-    """One scenario of the demonstration (docs/benchmarks-placement.md has them all)."""
+    """One scenario of the demonstration (docs/benchmarks.md has them all)."""
 
     name: str
     metric: Metric

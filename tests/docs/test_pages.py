@@ -65,7 +65,7 @@ def anchors(page: Path) -> set[str]:
 def test_the_index_names_every_page_once() -> None:
     named = re.findall(r"\]\(([\w-]+\.md)\)", (ROOT / "docs" / "index.md").read_text())
     assert sorted(named) == sorted(
-        page.name for page in PAGES if page.parent.name == "docs" and page.name != "index.md"
+        page.name for page in PAGES if page.parent == ROOT / "docs" and page.name != "index.md"
     )
 
 

@@ -28,7 +28,7 @@ def test_a_program_behind_a_list_of_system_calls_ends_as_without_the_library(
 ) -> None:
     for when in MOMENTS:
         if how == "raw" and when == "later":
-            continue  # past libc, after the first look: nothing tells (docs/limitations-reference.md)
+            continue  # past libc, after the first look: nothing tells (docs/limitations.md)
         files = [f"{when}.{n}" for n in range(3)]
         for extra in ({}, {"TARAZU_RECORD": "full"}):
             done = plain([program, how, what, when, *files], **extra)

@@ -131,7 +131,7 @@ def test_a_library_that_is_loaded_later(placed: Placed, compiled: Any, how: str)
     if how in ("local", "global"):
         assert placed.osts("f") == [[3, 1, 5]] and placed.create("/f").outcome == HIT
     else:
-        assert placed.creates == []  # as docs/limitations-reference.md says
+        assert placed.creates == []  # as docs/limitations.md says
 
 
 def test_a_static_program_is_not_seen(plain: Runs, tmp_path: Path) -> None:

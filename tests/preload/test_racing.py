@@ -62,7 +62,7 @@ def test_ranks_of_mpirun(placed: Placed, compiled: Any, layout: str, apply: str)
 
 
 def test_processes_that_want_different_layouts(placed: Placed, compiled: Any) -> None:
-    """Two leaders' maps for one name: one layout wins, nobody loses data (docs/limitations-reference.md)."""
+    """Two leaders' maps for one name: one layout wins, nobody loses data (docs/limitations.md)."""
     racer, ranks = compiled("racer.c"), 8
     placed.map(placed.row("/s", *placed.three_lists, layout=placed.three_parts))
     placed.run(["true"], placed.environ())

@@ -5,6 +5,5 @@ tarazu change undo --all                all of it as before tarazu, now; nothing
 
 The others look at one change (show, score), decide on it (approve, apply ID, undo ID), tell what happened (log), or
 stop new changes (stop). `drain`, `pool`, `mdt`, `rebalance`, `routers`, `tune` and `bursts` are about one
-lever each; `layouts` says which progressive layout fits the site's files. Root sees and takes back what root has set; a
-user his own default layouts. More: docs/changes.md.
+lever each; `layouts` says which progressive layout fits the site's files. More: docs/changes.md.
 """

@@ -6,7 +6,5 @@ from tests.benchmarks import suite
 
 if __name__ == "__main__":
     sys.exit(
-        suite.main(
-            "slow_osts", "make bench-slow-osts", "Judge what docs/benchmarks-daemons.md claims of slow OSTs."
-        )
+        suite.main("slow_osts", "make bench-slow-osts", "Judge what docs/benchmarks.md claims of slow OSTs.")
     )

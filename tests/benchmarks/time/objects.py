@@ -2,7 +2,7 @@
 
 Files of 1 to 32 stripes are made, written, closed and removed; the MDS's requests and the OSTs' own counters
 (`obdfilter.*.stats`) say what came of it. Locks and glimpses are not the testbed's: one of each an object, counted on a
-real Lustre (docs/benchmarks-placement.md). `tarazu.layout.stripe_count.OBJECT_REQUESTS` is the sum.
+real Lustre (docs/benchmarks.md). `tarazu.layout.stripe_count.OBJECT_REQUESTS` is the sum.
 """
 
 from __future__ import annotations
