@@ -158,7 +158,7 @@ def _files(here: Path) -> None:
     results.mkdir()
     shutil.copy(ROOT / "tests/data/ior/4.0.0-posix-unique.json", results / "1.json")
     shutil.copytree(ROOT / "tests/data/ior/io500", here / "RESULTS")
-    shutil.copy(ROOT / "tests/data/ior/4.1.0-verbose.txt", here / "ior.txt")
+    shutil.copy(ROOT / "tests/data/ior/io500/ior-easy-write.txt", here / "ior.txt")
 
 
 def _installed(env: dict[str, str]) -> None:

@@ -71,15 +71,6 @@ class Answer(msgspec.Struct):
     def notes(self) -> list[str]:
         if not self.ior:
             return self.logged.notes if self.logged else []
-        others = self.ior.others
-        beside = [f"{counted(others, 'output')} of mdtest beside {'it' if others == 1 else 'them'}: not read"]
-        return [*self.doubts, *(beside if others else [])]
-
-    @property
-    def doubts(self) -> list[str]:
-        """Notes on results of IOR that bear on what is said of them."""
-        if not self.ior:
-            return []
         return [*self.ior.notes, *(f"{of.phase}: {note}" for of in self.lost for note in of.notes)]
 
     @property
@@ -409,7 +400,7 @@ def _print_doubts(answers: Sequence[Answer]) -> None:
     """Each but once."""
     of: dict[str, list[str]] = {}
     for answer in answers:
-        for text in answer.doubts:
+        for text in answer.notes if answer.ior else ():
             of.setdefault(text, []).append(answer.log)
     if of:
         print()

@@ -8,6 +8,7 @@ plan` calls it, `tarazu-ost-4`, or `tarazu-io-node-4`.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections import Counter
@@ -27,7 +28,6 @@ from tarazu.forwarding.estimate.database import (
     MOST_RESOURCES,
 )
 from tarazu.forwarding.estimate.pattern import BenchmarkPattern, Measurement
-from tarazu.sim.whatif.ior.output import documents
 from tarazu.trace.phases.phase import Api, Spatiality
 from tarazu.units import MIB
 
@@ -38,6 +38,9 @@ NAMES: dict[Kind, str] = {"ost": "OSTs", "io-node": "I/O nodes"}
 CONSECUTIVE = 0.8
 """Share of a process's requests that must follow the one before for `contiguous` (paper E, appendix A)."""
 _STRIPES = re.compile(r"(?:lustrestripecount|posix\.lustre\.stripecount)[= ](-?\d{1,9})(?!\d)", re.IGNORECASE)
+_NOISE = re.compile(
+    r"^(?:stonewalling pairs|\d+: stonewalling|(?:ior )?WARNING|Pairs deadline).*$", re.MULTILINE
+)
 _DIRECTORY = re.compile(r"/tarazu-(ost|io-node)-(\d{1,5})/")
 
 
@@ -111,7 +114,7 @@ def decode(text: str, where: str, told: Told = NOTHING) -> list[Measurement]:
     """All measurements of outputs that stand in a text, one after another. Raises BadInput."""
     measurements: list[Measurement] = []
     any_found = False
-    for document in documents(text, where):
+    for document in _documents(text, where):
         any_found = True
         try:
             output = msgspec.convert(document, _Output)
@@ -122,6 +125,20 @@ def decode(text: str, where: str, told: Told = NOTHING) -> list[Measurement]:
     if not any_found:
         raise BadInput(where, "IOR's JSON output (-O summaryFormat=JSON)", "no JSON")
     return measurements
+
+
+def _documents(text: str, where: str) -> Iterator[Any]:
+    """JSON objects at the beginning of a line; what launchers say before and between them, and IOR within them about a
+    deadline, is left alone. Raises BadInput."""
+    text = _NOISE.sub("", text)
+    decoder, at = json.JSONDecoder(), 0
+    while match := re.compile(r"^\{", re.MULTILINE).search(text, at):
+        try:
+            document, at = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError) as error:
+            line = text.count("\n", 0, getattr(error, "pos", match.start())) + 1
+            raise BadInput(f"{where}:{line}", "JSON", str(error)) from None
+        yield document
 
 
 def _measurements(output: _Output, test: _Test, where: str, told: Told) -> Iterator[Measurement]:

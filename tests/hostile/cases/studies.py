@@ -75,6 +75,4 @@ CASES = (
     ),
     Case("results of IO500", (), copy(DATA / "ior" / "io500" / "ior-easy-write.txt"), _lost),
     Case("table of IOR's ranks", (), copy(DATA / "ior" / "io500" / "ior-easy-write.csv"), _lost),
-    Case("IOR's output, for its ranks", (), copy(DATA / "ior" / "4.0.0-stonewalled.json"), _lost),
-    Case("IOR's output with times of ranks", (), copy(DATA / "ior" / "4.1.0-verbose.txt"), _lost),
 )

@@ -1,7 +1,7 @@
 """A file or a folder of IOR's outputs → results: one for each folder that holds some, as IO500 writes them.
 
-In a folder `X.txt` or `X.json` is an output, and the table of its ranks the file that its command names, else `X.csv`.
-Other files, mdtest's among them, are only counted.
+In a folder `X.txt` is an output, and the table of its ranks the file that its command names, else `X.csv`. Other files,
+mdtest's among them, are left alone.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ MAX_BYTES = 64 << 20
 MOST_FILES = 100_000
 MOST_CANNOT = 10
 """Folders that cannot be read that are named."""
-SUFFIXES = {".txt", ".csv", ".json", ".out", ".log", ""}
-PACKED = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst")
+SUFFIXES = {".txt", ".csv", ".out", ".log", ""}
 BEGINNING = 8 << 20
 """Bytes in which an output shows what it is: launchers may say much before it."""
 
@@ -38,8 +37,6 @@ class Result(msgspec.Struct):
     where: str
     phases: list[Phase]
     notes: list[str]
-    others: int = 0
-    """Outputs of mdtest beside them."""
 
     @property
     def lost(self) -> list[Lost]:
@@ -47,7 +44,7 @@ class Result(msgspec.Struct):
 
 
 def is_ior(path: str) -> bool:
-    """A folder, or a text that is IOR's or mdtest's: not a Darshan log."""
+    """A folder, or a text that is IOR's: not a Darshan log."""
     if os.path.isdir(path):
         return True
     if not _is_file(path):
@@ -61,16 +58,13 @@ def is_ior(path: str) -> bool:
 
 
 def _kind(head: bytes) -> str:
-    """`output`, `table`, `mdtest`; empty for another file."""
+    """`output`, `table`; empty for another file."""
     if b"\0" in head:
         return ""
     text = _decoded(head)
     if table.is_table(text):
         return "table"
-    begins = output.BEGINS.search(text) or text.lstrip().startswith(output.CSV)
-    if begins or ('"Command line"' in text and '"Version"' in text):
-        return "output"
-    return "mdtest" if output.MDTEST.search(text) else ""
+    return "output" if output.BEGINS.search(text) else ""
 
 
 def read(path: str) -> list[Result]:
@@ -82,7 +76,7 @@ def read(path: str) -> list[Result]:
     except OSError as error:
         raise BadInput(path, "a folder that can be read", error.strerror) from None
     folders: dict[Path, list[Path]] = {}
-    seen = packed = 0
+    seen = 0
     unread: list[OSError] = []
     for top, names, files in os.walk(path, onerror=unread.append):
         names.sort()
@@ -90,23 +84,19 @@ def read(path: str) -> list[Result]:
             seen += 1
             if seen > MOST_FILES:
                 raise BadInput(path, f"at most {MOST_FILES} files", "more")
-            packed += name.lower().endswith(PACKED)
             if not name.startswith(".") and Path(name).suffix.lower() in SUFFIXES:
                 folders.setdefault(Path(top), []).append(Path(top, name))
     results = []
     for folder, paths in folders.items():
-        texts, notes, others = _texts(paths)
+        texts, notes = _texts(paths)
         if texts:
-            result = _of_files(str(folder), texts, notes)
-            result.others = others
-            results.append(result)
+            results.append(_of_files(str(folder), texts, notes))
     cannot = [f"{error.filename}: {error.strerror}" for error in unread]
     if not results:
-        found = counted(seen, "other file") + (f", {packed} of them packed (unpack first)" if packed else "")
         raise BadInput(
             path,
             "a folder with outputs of IOR or IO500 (a Darshan log is a file)",
-            "; ".join([found, *cannot[:MOST_CANNOT]]),
+            "; ".join([counted(seen, "other file"), *cannot[:MOST_CANNOT]]),
         )
     results[0].notes += cannot[:MOST_CANNOT]
     return results
@@ -121,7 +111,7 @@ def _of_file(path: Path) -> Result:
     for name in dict.fromkeys([*(phase.table for phase in result.phases), path.with_suffix(".csv").name]):
         beside = path.with_name(name) if name else path
         if beside != path and _is_file(beside):
-            found, notes, _ = _texts([beside])
+            found, notes = _texts([beside])
             if any(table.is_table(text) for text in found.values()):
                 return _of_files(str(path), {**texts, **found}, notes)
     return result
@@ -135,23 +125,22 @@ def _is_file(path: Path | str) -> bool:
         return False
 
 
-def _texts(paths: list[Path]) -> tuple[dict[Path, str], list[str], int]:
-    """(what is IOR's, notes on what cannot be read, outputs of mdtest)."""
-    texts, notes, others = {}, [], 0
+def _texts(paths: list[Path]) -> tuple[dict[Path, str], list[str]]:
+    """(what is IOR's, notes on what cannot be read)."""
+    texts, notes = {}, []
     for path in paths:
         try:
             if not _is_file(path):
                 continue
             with path.open("rb") as file:
                 kind = _kind(file.read(BEGINNING))
-            if kind in ("output", "table"):
+            if kind:
                 texts[path] = _text(path)
-            others += kind == "mdtest"
         except OSError as error:
             notes.append(f"{path}: {error.strerror}")
         except TarazuError as error:
             notes.append(str(error))
-    return texts, notes, others
+    return texts, notes
 
 
 def _text(path: Path) -> str:
@@ -166,7 +155,7 @@ def _text(path: Path) -> str:
 
 
 def _decoded(raw: bytes) -> str:
-    return output.untagged(raw.decode("utf-8-sig", "replace"))
+    return raw.decode("utf-8", "replace")
 
 
 def _of_files(where: str, texts: dict[Path, str], notes: list[str]) -> Result:
@@ -211,8 +200,7 @@ def _join(phase: Phase, groups: list[Group], name: str, notes: list[str]) -> Non
     if phase.tasks and len(group.ranks_s) != phase.tasks:
         notes.append(f"{name}: has {len(group.ranks_s)} of {counted(phase.tasks, 'rank')}, and is left out")
         return
-    if not phase.ranks_s:
-        phase.ranks_s = group.ranks_s
+    phase.ranks_s = group.ranks_s
 
 
 def _alone(name: str, groups: list[Group], notes: list[str]) -> list[Phase]:
