@@ -88,8 +88,7 @@ def _print(node: Node, findings: list[Finding], *, only_problems: bool) -> None:
             continue
         if finding.topic != topic:
             topic = finding.topic
-            see = next((f.see for f in findings if f.topic == topic and f.see), "")
-            say(f"{topic} (problems: {see})" if see else topic)
+            say(topic)
         say(f"  {WORDS[finding.verdict]} {finding.check}: {finding.found}")
         if finding.verdict in ("warn", "fail") and finding.mend:
             say(f"          mend: {finding.mend}")

@@ -52,14 +52,7 @@ def examine(node: Node) -> Iterator[Finding]:
         if topic.roles and not topic.roles & node.roles:
             continue
         for finding in _guarded(topic, node):
-            see = f"docs/errors.md#{anchor(topic)}" if finding.verdict in ("warn", "fail") else ""
-            yield msgspec.structs.replace(finding, topic=topic.name, see=see)
-
-
-def anchor(topic: Topic) -> str:
-    """Of its table in docs/errors.md, which has one for each module."""
-    of_module = next(each for each in TOPICS if each.look.__module__ == topic.look.__module__)
-    return f"doctor-{of_module.name.lower().replace(' ', '-')}"
+            yield msgspec.structs.replace(finding, topic=topic.name)
 
 
 def _guarded(topic: Topic, node: Node) -> Iterator[Finding]:

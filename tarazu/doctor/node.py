@@ -32,8 +32,6 @@ class Finding(msgspec.Struct, frozen=True):
     mend: str = ""
     """What to do; for `skip` what it would take to see it."""
     topic: str = ""
-    see: str = ""
-    """Of a problem: where docs/errors.md explains it."""
 
 
 def ok(check: str, found: str) -> Finding:

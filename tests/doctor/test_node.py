@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import resource
 import shutil
 import sqlite3
@@ -14,7 +13,7 @@ import pytest
 from tarazu import built, config
 from tarazu.daemons.changes.store import Store
 from tarazu.daemons.ossd.service import as_text
-from tarazu.doctor.examine import TOPICS, Topic, _guarded, anchor, examine
+from tarazu.doctor.examine import TOPICS, Topic, _guarded
 from tarazu.doctor.node import roles_of
 from tarazu.errors import ConfigError
 from tarazu.stats.collector import Collector
@@ -309,15 +308,3 @@ def test_the_page_names_each_topic() -> None:
     assert [row for row in rows if row in {topic.name for topic in TOPICS}] == [
         topic.name for topic in TOPICS
     ]
-
-
-def test_each_problem_leads_to_a_table_of_docs_errors() -> None:
-    page = (ROOT / "docs/errors.md").read_text()
-    headings = {line.removeprefix("### ") for line in page.splitlines() if line.startswith("### ")}
-    there = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
-    assert {anchor(topic) for topic in TOPICS} == there
-
-
-def test_what_is_well_has_no_link(tree: Tree) -> None:
-    for finding in examine(tree.node()):
-        assert finding.see.startswith("docs/errors.md#doctor-") == (finding.verdict in ("warn", "fail"))
