@@ -132,7 +132,7 @@ _DIALECTS: dict[str, Callable[[], LauncherSyntax]] = {
         mem-bind mem-per-cpu mem-per-gpu mincpus mpi msg-timeout network F nodefile w nodelist N nodes n ntasks
         ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket ntasks-per-tres open-mode o output p
         partition power prefer priority profile prolog q qos r relative reservation signal slurmd-debug
-        sockets-per-node switches task-epilog task-prolog thread-spec T threads threads-per-core t time time-min tmp
+        sockets-per-node switches task-epilog task-prolog tasks-per-node thread-spec T threads threads-per-core t time time-min tmp
         tres-bind tres-per-task tres-per-node uid W wait wckey container-image container-mounts container-workdir
         container-name container-env P
         """,
@@ -148,7 +148,7 @@ _DIALECTS: dict[str, Callable[[], LauncherSyntax]] = {
         colon=True,
         ranks="n ntasks",
         nodes="N nodes",
-        per_node="ntasks-per-node",
+        per_node="ntasks-per-node tasks-per-node",
         hosts="w nodelist x exclude F nodefile r relative",
         reach="jobid het-group pack-group M clusters",
     ),
