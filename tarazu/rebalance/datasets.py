@@ -122,7 +122,7 @@ def of_log(log: DarshanLog) -> Use:
     for record, size in zip(rows["record"].tolist(), rows["read_bytes"].tolist(), strict=True):
         name = log.names.get(record, "")
         mount = log.mount_of(name) if size else None
-        believed = linked.get(os.path.normpath(name)) if size else None
+        believed = linked.get(name) if size else None
         if believed is not None:
             moved[os.path.realpath(name) if os.access(name, os.F_OK) else believed or name] += size
         elif mount and mount.path in mounted:

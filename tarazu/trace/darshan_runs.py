@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import posixpath
 from collections import defaultdict
 from collections.abc import Callable
 
@@ -63,7 +62,7 @@ def import_log(
     linked = linked_names(log)
 
     def key_of(name: str) -> str | None:
-        paths = (name, linked.get(posixpath.normpath(name), ""))
+        paths = (name, linked.get(name, ""))
         return next((path[len(root) :] for path in paths if path.startswith(f"{root}/")), None)
 
     return run_of(log, step, key_of, template=template)

@@ -71,7 +71,7 @@ def _darshan(where: str, threshold: float, distance_s: float, api: Choice, under
     below, linked = f"{under.rstrip('/')}/", linked_names(log)
 
     def wanted(name: str) -> bool:
-        return name.startswith(below) or linked.get(os.path.normpath(name), "").startswith(below)
+        return name.startswith(below) or linked.get(name, "").startswith(below)
 
     logged = phases(log, threshold, distance_s, api=api, wanted=wanted if under else None)
     notes = [gap.text for gap in log.gaps if gap.kind in _NOTED or (gap.kind == "no-bytes" and not logged)]

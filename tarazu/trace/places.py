@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,7 +18,7 @@ from tarazu.errors import TraceError
 from tarazu.units import counted
 
 if TYPE_CHECKING:
-    from tarazu.trace.darshan.log import DarshanLog
+    from tarazu.trace.darshan.log import DarshanLog, DarshanMount
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -47,7 +47,6 @@ class PlaceKeys:
 
     def __call__(self, name: str) -> str | None:
         """None for a name in no place, and where another mount of the log lies between."""
-        name = posixpath.normpath(name)
         directory, _, last = name.rpartition("/")
         believed = self._linked.get(name)
         of = (directory, believed and posixpath.dirname(believed))
@@ -76,20 +75,17 @@ class PlaceKeys:
 
 def lustre_mounts(log: DarshanLog) -> list[str]:
     """Where the log has Lustre mounted; where its table has none, mounts all of whose files have a Lustre layout."""
-    mounted = [mount.path for mount in log.mounts if mount.kind == "lustre"]
+    mounted = dict.fromkeys(mount.path for mount in log.mounts if mount.kind == "lustre")
     if mounted:
-        return mounted
+        return list(mounted)
     laid = set(_laid_out(log))
-    others = {
-        m.path for n in log.names.values() if posixpath.normpath(n) not in laid and (m := log.mount_of(n))
-    }
+    others = {m.path for n in log.names.values() if n not in laid and (m := log.mount_of(n))}
     return sorted({m.path for n in laid if (m := log.mount_of(n)) and m.path != "/"} - others)
 
 
 def linked_names(log: DarshanLog) -> dict[str, str]:
     """Paths of files that have a Lustre layout but are below no Lustre mount, so that a link led there → the path that
-    each is believed to have: below the only Lustre of the log as it is below its own mount, or in the only directory
-    there that has the name of its own. Empty where there are several.
+    each is believed to have on the only Lustre of the log. Empty where there are several.
     """
     mounted = lustre_mounts(log)
     linked: defaultdict[str, list[str]] = defaultdict(list)
@@ -99,34 +95,60 @@ def linked_names(log: DarshanLog) -> dict[str, str]:
             linked[posixpath.dirname(name)].append(name)
     if not linked or len(mounted) != 1:
         return {name: "" for names in linked.values() for name in names}
-    names = {posixpath.normpath(name) for name in log.names.values()}
+    lustre = mounted[0].rstrip("/")
+    names = set(log.names.values())
     there = {posixpath.dirname(n) for n in names if (m := log.mount_of(n)) and m.path == mounted[0]}
+    above = {a for directory in there for a in _up_to(directory, lustre)}
     found: dict[str, str] = {}
     for directory, inside in linked.items():
-        mount = log.mount_of(inside[0])
-        target = mounted[0].rstrip("/") + directory[len(mount.path.rstrip("/")) if mount else 0 :]
-        alike = [d for d in there if posixpath.basename(d) == posixpath.basename(directory)]
-        if target not in there and len(alike) == 1 and names.isdisjoint(_moved(inside, alike[0])):
-            target = alike[0]
+        for target in (targets := _targets(directory, log.mount_of(inside[0]), lustre, above)):
+            if target in there or names.isdisjoint(_moved(inside, target)):
+                break
+        else:
+            target = targets[-1]
         found |= zip(inside, _moved(inside, target), strict=True)
     return found
+
+
+def _targets(directory: str, mount: DarshanMount | None, lustre: str, above: set[str]) -> list[str]:
+    """Where a linked directory may lie on Lustre, the likeliest first: as below its own mount, if that is there; behind
+    the Lustre's path, as automounters have it (`/net/scratch`); in the only directory there that has the name of this
+    one, or of one above it; as below its own mount.
+    """
+    own = mount.path.rstrip("/") if mount else ""
+    direct = lustre + directory[len(own) :]
+    targets = [direct] if direct in above else []
+    if lustre and (not own or (mount and mount.kind == "autofs")):
+        _, mounted, rest = f"{directory}/".partition(f"{lustre}/")
+        targets += [f"{lustre}/{rest}".rstrip("/")] if mounted else []
+    for ancestor in _up_to(directory, own):
+        alike = [a for a in above if posixpath.basename(a) == posixpath.basename(ancestor)]
+        targets += [alike[0] + directory[len(ancestor) :]] if len(alike) == 1 else []
+    return [*targets, direct]
+
+
+def _up_to(directory: str, root: str) -> Iterator[str]:
+    """A directory and those above it, below `root`."""
+    while len(directory) > max(len(root), 1):
+        yield directory
+        directory = posixpath.dirname(directory)
 
 
 def _moved(names: Sequence[str], directory: str) -> list[str]:
     return [posixpath.join(directory, posixpath.basename(name)) for name in names]
 
 
-def _laid_out(log: DarshanLog) -> list[str]:
-    """Paths of the files with a record of Lustre's."""
+def _laid_out(log: DarshanLog, relative: str = "") -> list[str]:
+    """Paths of the files with a record of Lustre's; `relative`: put before the names of those without a directory."""
     records = log.layouts.keys() | log.affected(("odd-layout",))
-    return [posixpath.normpath(n) for r in sorted(records) if (n := log.names.get(r, "")).startswith("/")]
+    return _paths((log.names.get(r, "") for r in sorted(records)), relative)
 
 
 def left_out(log: DarshanLog, places: Sequence[Place], here: Sequence[Place]) -> str:
     """Files that the job wrote on Lustre, by their layouts, but in none of these places, in words; empty: none."""
     keys = PlaceKeys(log, places, here)
-    written = set(_written(log))
-    names = [n for n in _laid_out(log) if n in written and keys(n) is None]
+    written = set(_written(log, "./"))
+    names = [n for n in _laid_out(log, "./") if n in written and keys(n) is None]
     if not names:
         return ""
     mounted = ", ".join(lustre_mounts(log))
@@ -209,9 +231,13 @@ def whereabouts(log: DarshanLog) -> str:
     return ", ".join(parts[:3])
 
 
-def _written(log: DarshanLog) -> list[str]:
+def _written(log: DarshanLog, relative: str = "") -> list[str]:
     records = set(log.accesses["record"][log.accesses["written_bytes"] > 0].tolist())
-    return sorted(posixpath.normpath(n) for r, n in log.names.items() if r in records and n.startswith("/"))
+    return sorted(_paths((n for r, n in log.names.items() if r in records), relative))
+
+
+def _paths(names: Iterable[str], relative: str) -> list[str]:
+    return [n if n.startswith("/") else relative + n for n in names if n and (relative or n.startswith("/"))]
 
 
 def _holds(directory: str, path: str, *, strictly: bool = False) -> bool:

@@ -63,6 +63,8 @@ def keys(history: Path, log: Path, **rules: object) -> dict[str, list[str]]:
         ["/home/u/run/out.1", "/home/u/run/out.2"],
         ["/home/u/run/out.1", "/home/u/run/out.2", "/home/u/run/out.3"],
         ["/home/links/run/out.1", "/projects/x/run/../run/out.2"],
+        ["//home//u/run/out.1"],
+        ["/net/mds1/scratch/u/run/out.1", "/net/mds1/scratch/u/run/out.2", "/net/mds1/scratch/u/run/out.3"],
     ],
 )
 def test_files_that_are_named_through_a_link_are_on_the_only_lustre_of_the_log(
@@ -80,6 +82,15 @@ def test_files_that_are_named_through_a_link_are_on_the_only_lustre_of_the_log(
     assert add_log(str(of_linked), "/scratch", Halves()) == 3
     assert len(workload(read(of_linked), mount="/scratch").files) == 3
     assert sum(phase.bytes for phase in load(of_linked, under="/scratch").phases) == 3 * MIB
+
+
+@pytest.mark.parametrize("linked", ["/projects/job/rank0/o", "/home/jobs/job/rank0/o"])
+@pytest.mark.parametrize("mounts", [MOUNTS, (("/scratch", "autofs"), ("/scratch", "lustre"), *MOUNTS)])
+def test_a_linked_directory_is_the_only_one_of_its_name_or_of_that_of_one_above(
+    tmp_path: Path, linked: str, mounts: Sequence[tuple[str, str]]
+) -> None:
+    log = wrote(tmp_path / "x.darshan", [linked, "/scratch/u/job/rank1/o", "/scratch/u/in/o"], mounts)
+    assert keys(tmp_path / "history", log) == {"fs": ["/u/in/o", "/u/job/rank0/o", "/u/job/rank1/o"]}
 
 
 def test_a_link_of_this_node_tells_the_name_on_lustre(tmp_path: Path) -> None:
@@ -143,6 +154,12 @@ def test_files_without_a_layout_stay_where_their_mount_is(tmp_path: Path) -> Non
     alone = wrote(tmp_path / "y.darshan", ["/home/u/a", "/tmp/b"], mounts=(("/", "xfs"),), laid=[1])
     (taken,) = take(tmp_path / "none", [alone], any_user=True, named=())
     assert taken.outcome == "refused" and "or --mount DIR --fs NAME" in taken.why
+
+
+def test_files_with_a_layout_whose_directory_is_not_logged_are_named(tmp_path: Path) -> None:
+    log = wrote(tmp_path / "x.darshan", ["a", "/scratch/u/b"])
+    (taken,) = take(tmp_path / "history", [log], any_user=True, named=(("", "fs"),))
+    assert (taken.files, taken.left_out.split(" below")[0]) == (1, "1 file with a Lustre layout (./a)")
 
 
 def test_what_was_read_through_a_link_is_rebalanced(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ What a trace (DXT) has is played at its own times, offsets and lengths (`earlies
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -118,7 +117,7 @@ def _wanted(log: DarshanLog, mount: str, moved: list[int]) -> Callable[[int], bo
 
     def below(record: int) -> bool:
         name = log.names.get(record, "")
-        return name.startswith(root) or linked.get(posixpath.normpath(name), "").startswith(root)
+        return name.startswith(root) or linked.get(name, "").startswith(root)
 
     def on_lustre(record: int) -> bool:
         held = log.mount_of(log.names.get(record, ""))

@@ -163,7 +163,7 @@ class DarshanLog(msgspec.Struct, frozen=True):
     mounts: tuple[DarshanMount, ...]
     """Longest path first."""
     names: dict[int, str]
-    """Record id → path; bytes that are no UTF-8 are surrogate escapes."""
+    """Record id → path without `.`, `..` and `//`; bytes that are no UTF-8 are surrogate escapes."""
     present: dict[str, bool]
     """Every module of the log → whether its records are partial."""
     modules: dict[str, Module]

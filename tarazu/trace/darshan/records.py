@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -112,7 +113,7 @@ class OpenLog:
                 end = end if end >= 0 else len(raw)
                 name, at = raw[at:end], end + 1
             if not names.get(record):
-                names[record] = os.fsdecode(name)
+                names[record] = _clean(os.fsdecode(name))
         return names
 
     def table(self, module: str) -> Module:
@@ -251,6 +252,10 @@ class _Reader:
         rows = np.frombuffer(self._content, kind, count, self._at) if count else np.zeros(0, kind)
         self._at += size
         return rows
+
+
+def _clean(name: str) -> str:
+    return posixpath.normpath(name).replace("//", "/") if name.startswith("/") else name
 
 
 def _unescaped(path: bytes) -> bytes:
