@@ -132,9 +132,9 @@ _DIALECTS: dict[str, Callable[[], LauncherSyntax]] = {
         mem-bind mem-per-cpu mem-per-gpu mincpus mpi msg-timeout network F nodefile w nodelist N nodes n ntasks
         ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket ntasks-per-tres open-mode o output p
         partition power prefer priority profile prolog q qos r relative reservation signal slurmd-debug
-        sockets-per-node switches task-epilog task-prolog tasks-per-node thread-spec T threads threads-per-core t time time-min tmp
-        tres-bind tres-per-task tres-per-node uid W wait wckey container-image container-mounts container-workdir
-        container-name container-env P
+        sockets-per-node switches task-epilog task-prolog tasks-per-node thread-spec T threads threads-per-core t
+        time time-min tmp tres-bind tres-per-task tres-per-node uid W wait wckey
+        container-image container-mounts container-workdir container-name container-env P
         """,
         flags="""
         bcast compress contiguous X disable-status exact exclusive h help H hold I immediate K kill-on-bad-exit l
