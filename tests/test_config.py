@@ -95,7 +95,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
 
 
 def test_every_setting_is_documented_with_its_default_as_the_file_takes_it(tmp_path: Path) -> None:
-    rows = re.findall(r"^\| `(\w+)\.(\w+)` \| `(.*?)` \|", config.table(), re.MULTILINE)
+    rows = re.findall(r"^- `(\w+)\.(\w+)` = `(.*?)` \(", config.table(), re.MULTILINE)
     assert len(rows) == sum(len(c.__dataclass_fields__) for c in config.SECTIONS.values())
     text = "".join(
         f"[{section}]\n" + "".join(f"{name} = {value}\n" for of, name, value in rows if of == section)

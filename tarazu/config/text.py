@@ -33,12 +33,14 @@ def shown_default(item: Item) -> str:
 
 
 def table() -> str:
-    """Markdown table of all settings, for docs/settings.md; defaults as the configuration file takes them."""
-    lines = ["| setting | default | read at | what |", "|---|---|---|---|"]
+    """All settings in Markdown, for docs/settings.md; defaults as the configuration file takes them."""
+    lines = list[str]()
     for section, cls in SECTIONS.items():
+        lines += [f"## `[{section}]`", ""]
         for item in items(cls).values():
             when = read_at(section, item.name)
-            lines.append(f"| `{section}.{item.name}` | `{shown_default(item)}` | {when} | {_help(item)} |")
+            lines.append(f"- `{section}.{item.name}` = `{shown_default(item)}` ({when}): {_help(item)}")
+        lines.append("")
     return "\n".join(lines)
 
 

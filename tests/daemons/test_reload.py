@@ -102,8 +102,8 @@ def test_every_setting_that_is_reloaded_or_read_by_steps_is_one() -> None:
     for table in (config.RELOADED, config.READ_EACH_STEP):
         for section, names in table.items():
             assert names <= {field.name for field in dataclasses.fields(config.SECTIONS[section])}
-    assert "| `mdsd.cpu_limit` | `0.7` | SIGHUP |" in config.table()
-    assert '| `mdsd.requests` | `"tcp://127.0.0.1:5771"` | start |' in config.table()
+    assert "- `mdsd.cpu_limit` = `0.7` (SIGHUP): " in config.table()
+    assert '- `mdsd.requests` = `"tcp://127.0.0.1:5771"` (start): ' in config.table()
 
 
 @pytest.mark.parametrize(
