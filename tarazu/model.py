@@ -100,7 +100,7 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
     health: str = ""
     """Why no object should be made here now (`dead: CONNECTING`), as the MDS says; empty: no problem."""
     state: OstState | None = None
-    """mdsd's verdict; None: of an earlier mdsd, or where none has judged."""
+    """mdsd's verdict; None where none has judged."""
 
     @property
     def used_bytes(self) -> int:
@@ -118,7 +118,7 @@ class Ost(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def judged(self) -> OstState:
-        """mdsd's verdict, or what is said here of what an earlier one tells."""
+        """mdsd's verdict, or what is said here where none has judged."""
         return judge(self) if self.state is None else self.state
 
     @property

@@ -180,7 +180,7 @@ def _print_plan(plan: PlanRow, row: FileRow) -> None:
     )
     print(f"  forecast: {human_bytes(forecast.size_bytes)} by {forecast.method}, {rank}, name {name.key}")
     if row.layout is None:
-        print(f"  left to Lustre: {row.left_because or 'by an older version, which did not record why'}")
+        print(f"  left to Lustre: {row.left_because}")
         return
     print(f"  planned layout: {format_layout(row.layout, row.placement.osts if row.placement else ())}")
     if row.left_because:

@@ -74,10 +74,8 @@ def execute(options: argparse.Namespace) -> int:
 def _planned(settings: config.Settings) -> Mapping[str, Any]:
     """mdsd's part of its status. Raises Unavailable."""
     mdsd = status_of(settings)["mdsd"]
-    if "routers" not in mdsd:
-        raise Unavailable(
-            f"mdsd: {mdsd.get('unavailable', 'expected its routers, found an earlier version')}"
-        )
+    if "unavailable" in mdsd:
+        raise Unavailable(f"mdsd: {mdsd['unavailable']}")
     routers: Mapping[str, Any] = mdsd["routers"]
     return routers
 

@@ -149,8 +149,7 @@ def _print_clientd(mine: Mapping[str, Any]) -> None:
 
 
 def _ready(daemon: Mapping[str, Any]) -> str:
-    """An earlier mdsd does not say it."""
-    return "ready" if daemon.get("ready", True) else "starting: plans wait until it is ready"
+    return "ready" if daemon.get("ready") else "starting: plans wait until it is ready"
 
 
 def _print_mds(load: Mapping[str, Any]) -> None:

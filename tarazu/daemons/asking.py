@@ -114,17 +114,14 @@ def then_of(
 
 def whole_of(settings: Settings) -> Whole:
     """All file systems. Raises Unavailable when neither clientd nor mdsd answers."""
-    return whole(lambda fs_name: _view(settings, fs_name), lambda: status_of(settings)["mdsd"])
+    return whole(lambda fs_name: _view(settings, fs_name))
 
 
-def whole(ask: Callable[[str], ViewReply], status: Callable[[], Mapping[str, Any]]) -> Whole:
-    """By asking for one view after the other. `status`: of an earlier mdsd or clientd, whose views do not say whether
-    the site is stopped.
-    """
+def whole(ask: Callable[[str], ViewReply]) -> Whole:
+    """By asking for one view after the other."""
     first = ask("")
     replies = [ask(name) for name in first.fs_names] if first.view is None else [first]
-    stopped = first.stopped if first.stopped is not None else str(status().get("stopped") or "")
-    return Whole(tuple(reply.view for reply in replies if reply.view is not None), stopped)
+    return Whole(tuple(reply.view for reply in replies if reply.view is not None), first.stopped)
 
 
 def _view(settings: Settings, fs_name: str) -> ViewReply:

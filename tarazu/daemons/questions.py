@@ -126,7 +126,6 @@ class Questions:
             raise Unavailable(f"{self.servers}: expected an answer from mdsd, found none a moment ago")
         question = ThenRequest(uuid.uuid4().hex, fs_name, tuple(osts), from_ago_s, to_ago_s)
         with self.connection() as mdsd:
-            # An earlier mdsd is silent to this, and to nothing else.
             return _of_kind(mdsd.request(question, THEN_S, REACH_S), ThenReply)
 
     def status(self, promises: Sequence[str] = ()) -> dict[str, Any]:

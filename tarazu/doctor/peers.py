@@ -108,7 +108,7 @@ def _status(node: Node) -> Iterator[Finding]:
 
 
 def _starting(daemon: str, status: Mapping[str, Any]) -> Iterator[Finding]:
-    if not status.get("ready", True):  # an earlier version does not say it
+    if not status.get("ready"):
         mend = f"look again in a minute; journalctl -u tarazu-{daemon} says why where it stays so"
         yield warn(f"{daemon} ready", "it is starting: plans wait until it is ready", mend)
 

@@ -160,7 +160,7 @@ def write_about(directory: str | os.PathLike[str], about: RunningStep) -> None:
 
 
 def read_about(directory: str | os.PathLike[str]) -> RunningStep | None:
-    """None without such a file: the leader is of an earlier version, or the step has just begun or ended."""
+    """None without such a file: the step has just begun or ended."""
     try:
         descriptor = os.open(
             Path(directory) / ABOUT, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -191,7 +191,7 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     directories_left_out: Unsigned = 0
     """Further ones, for which a history has no room: those with the fewest creates."""
     not_placed: tuple[NotPlacedFiles, ...] = ()
-    """Why files were not placed, the reason of most files first; none of runs of earlier versions."""
+    """Why files were not placed, the reason of most files first."""
     placed_bytes: Bytes = 0
     """Of the files that were placed."""
     placed_kind: LayoutKind = ""

@@ -348,10 +348,8 @@ class ViewReply(msgspec.Struct, frozen=True, tag="view", omit_defaults=True):
     """Why the gate holds allocations back; empty when it is open."""
     fs_names: tuple[str, ...] = ()
     """Every file system that OSSs have reported."""
-    counts: bool = False
-    """It answers CountRequests."""
-    stopped: str | None = None
-    """Why, where the site has switched tarazu off; empty where it has not. None: an earlier mdsd does not say."""
+    stopped: str = ""
+    """Why, where the site has switched tarazu off; empty where it has not."""
     protocol: int = PROTOCOL
 
 
@@ -360,7 +358,7 @@ THEN_S = 2.0
 
 
 class ThenRequest(msgspec.Struct, frozen=True, tag="then?", omit_defaults=True):
-    """How were these OSTs, and their servers, during that time? An earlier mdsd does not answer."""
+    """How were these OSTs, and their servers, during that time?"""
 
     message_id: Id
     fs_name: Id

@@ -216,7 +216,7 @@ class Overview(msgspec.Struct, frozen=True):
 def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
     """Of mdsd's status (`status["mdsd"]` of `tarazu status --json`). Raises WireError for what is none.
 
-    `taken_s`: Unix time, of now without it. What an mdsd of an earlier version does not say is None or empty.
+    `taken_s`: Unix time, of now without it.
     """
     try:
         servers = tuple(
@@ -293,7 +293,7 @@ def over_mean(values: Sequence[float]) -> float | None:
 
 
 def _judged(rows: Sequence[tuple[Target, OstState | None]], servers: Iterable[Server]) -> Iterator[Target]:
-    """Those of one file system, with mdsd's verdicts; an earlier mdsd's are made here."""
+    """Those of one file system, with mdsd's verdicts; made here where it has none."""
     impossible = {name for server in servers for name in server.impossible}
     hot = {server.name for server in servers if server.hot}
     moving = [m for t, _ in rows if (m := t.moving_bytes_per_s) is not None]

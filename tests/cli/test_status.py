@@ -36,7 +36,6 @@ def test_the_state_of_an_ost(of: dict[str, Any], also: tuple[str, ...], words: s
         ({"speed_source": "brw_stats"}, "brw_stats"),
         ({"timed_by": {"reads": "brw_stats", "writes": "ost_io"}}, "(ost_io)"),
         ({"speed_source": "", "timed_by": {"reads": "", "writes": ""}}, "-"),
-        ({}, "-"),  # an mdsd of an earlier version
     ],
 )
 def test_the_source_of_a_speed(more: dict[str, Any], words: str) -> None:

@@ -71,8 +71,13 @@ def test_nobody_there_and_addresses_of_loopback(tree: Tree, monkeypatch: pytest.
 
 
 STATUS: dict[str, Any] = {
-    "clientd": {"version": ""},
-    "mdsd": {"uptime_s": 5.0, "osses": {"oss1": {"stale": False, "unreadable": []}}, "gate": {"open": True}},
+    "clientd": {"version": "", "ready": True},
+    "mdsd": {
+        "uptime_s": 5.0,
+        "ready": True,
+        "osses": {"oss1": {"stale": False, "unreadable": []}},
+        "gate": {"open": True},
+    },
 }
 
 

@@ -77,9 +77,7 @@ def told(settings: Settings, job: str) -> dict[str, Any]:
         problem = f"plans and promises are not known here: {error}"
     mdsd = of_clientd.get("mdsd") or {}
     its = of_clientd.get("job") or {}
-    if of_clientd and "job" not in of_clientd:
-        problem = "clientd is of an earlier version: plans and promises are not known"
-    elif "unavailable" in mdsd:
+    if "unavailable" in mdsd:
         problem = f"promises and routers are not known: {mdsd['unavailable']}"
     stop = site_stop(settings.run.stop_file)
     log = own.lines(settings, job)

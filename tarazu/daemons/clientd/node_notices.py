@@ -17,7 +17,7 @@ from tarazu.wire.requester import Requester
 MAX_STEPS = 10_000
 """Whose words wait or are on their way, of all users."""
 MAX_OPEN = 16
-"""Words without an answer at a time; a mdsd of an earlier version never answers."""
+"""Words without an answer at a time."""
 GIVE_UP_S = 60.0
 """Leaders say it again."""
 

@@ -158,8 +158,7 @@ class Planner:
                     known, problem = self._view(mdsd, request)
                     tell("writing")
                     targets = usable_or_active(known, request, outline.forecast_bytes)
-                    counts = known is not None and known.counts
-                    policy, stripes = self._policy(mdsd, request, summary, counts, request_id, uid)
+                    policy, stripes = self._policy(mdsd, request, summary, known, request_id, uid)
                     outside = made.to_look_at(request, known)
                     layouts = directories(summary.parents, outside)
                     foreign = self.settings.layout.foreign_defaults
@@ -192,7 +191,7 @@ class Planner:
         mdsd: Requester,
         request: local.PlanRequest,
         found: ForecastSummary,
-        counts: bool,
+        known: messages.ViewReply | None,
         request_id: str,
         uid: int,
     ) -> tuple[LayoutPolicy, str]:
@@ -205,8 +204,8 @@ class Planner:
                 policy,
                 f"as auto: {found.curve or 'neither forwarding.benchmarks nor forwarding.curves is set'}",
             )
-        if not counts:
-            return policy, "as auto: mdsd does not answer, or its version cannot choose stripe counts"
+        if known is None:
+            return policy, "as auto: mdsd does not answer"
         wanted = CountRequest(
             uuid.uuid4().hex,
             request_id,

@@ -337,7 +337,6 @@ class Mdsd(Service):
             control=self.allocate.control,
             why_closed=self.gate.why_closed() or self.allocating.why_busy(now),
             fs_names=tuple(known),
-            counts=True,
             stopped=self.site.why,
         )
 

@@ -19,7 +19,6 @@ from tarazu.wire.transport import Peer
 
 REPEAT_S = (1.0, 1.0, 1.0, 2.0, 4.0, 8.0, 16.0)
 LONGEST_REPEAT_S = 30.0
-"""An older clientd never answers."""
 
 
 class Promises(Protocol):

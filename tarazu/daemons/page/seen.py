@@ -94,7 +94,7 @@ class FileSystemOverview(msgspec.Struct, frozen=True):
 
 
 def work_of(mdsd: Mapping[str, Any]) -> Work:
-    """Of mdsd's status; what an earlier version does not say is nought."""
+    """Of mdsd's status; nought where it is none."""
     requests, gate = mdsd.get("requests") or {}, mdsd.get("gate") or {}
     return Work(
         str(mdsd.get("policy", "")),

@@ -83,7 +83,7 @@ class PoolService(Service):
         try:
             try:
                 with self.questions.connection() as mdsd:
-                    self.seen = whole(partial(self.questions.view, mdsd), self.questions.status)
+                    self.seen = whole(partial(self.questions.view, mdsd))
             except TarazuError:
                 if self.site.why:  # all the same it rests
                     self.planner.follow((), self.options.mode)

@@ -26,7 +26,7 @@ Profiles = Mapping[str, StepProfile | None]
 LOOK_S = 2.0
 """So often a new profile is looked for."""
 MOST_INTERVALS = 16
-"""Between attempts, where clientd does not take it (an earlier version)."""
+"""Between attempts, where clientd does not take it."""
 
 
 class NodeTelling:

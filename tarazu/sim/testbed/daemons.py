@@ -133,8 +133,7 @@ def wait_until_ready(testbed: Directory) -> None:
             return f"{known} OSTs known"
         if not (isinstance(status, local.StatusAnswer) and status.ready):
             return "clientd's forecasts not ready"
-        ready = status.status["mdsd"].get("ready", True)  # an earlier one does not say it
-        return "" if ready else "mdsd's process that places not ready"
+        return "" if status.status["mdsd"].get("ready") else "mdsd's process that places not ready"
 
     until(testbed, "its daemons to be ready", problem)
 

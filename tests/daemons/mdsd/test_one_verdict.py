@@ -153,7 +153,7 @@ def view(mdsd: Mdsd) -> SystemView:
     sent = messages.encode(ViewReply("1", mdsd.view(), fs_names=(FS,), stopped=""))
     reply = messages.decode(sent)
     assert isinstance(reply, ViewReply)
-    system = whole(lambda _: reply, dict)
+    system = whole(lambda _: reply)
     assert system.stopped == "" and system.fs_names == (FS,)
     return system.views[0]
 
@@ -226,28 +226,12 @@ def test_a_pool_loses_what_is_avoided_and_leaves_what_is_unknown_where_it_is(vie
     }
 
 
-def test_an_mdsd_of_before_is_judged_alike_where_it_is_read(mdsd: Mdsd, view: SystemView) -> None:
-    status = mdsd.status()
-    for ost in status["file_systems"][FS]["osts"]:
-        del ost["state"]
-    assert [str(t.verdict) for t in overview(status).targets] == list(EXPECTED.values())
-    before = [msgspec.structs.replace(o, state=None) for o in view.osts]
-    # That its server reports nonsense is not in the view.
-    assert {o.index: str(o.verdict) for o in before} == EXPECTED | {12: "ok", 15: "refusing"}
-
-
-def test_an_earlier_mdsd_s_word_on_the_site_s_stop_is_in_its_status(view: SystemView) -> None:
-    reply = ViewReply("1", view, fs_names=(FS,))
-    assert whole(lambda _: reply, lambda: {"stopped": "by root"}).stopped == "by root"
-    assert whole(lambda _: msgspec.structs.replace(reply, stopped=""), dict).stopped == ""
-
-
 def test_of_several_file_systems_each_is_asked_for(view: SystemView) -> None:
     def ask(fs_name: str) -> ViewReply:
         one = msgspec.structs.replace(view, fs_name=fs_name) if fs_name else None
         return ViewReply("1", one, fs_names=("a", "b"), stopped="")
 
-    assert whole(ask, dict).fs_names == ("a", "b")
+    assert whole(ask).fs_names == ("a", "b")
 
 
 def test_a_word_of_a_later_version_is_no_knowledge() -> None:

@@ -1,8 +1,4 @@
-"""The agent of the mapping that mdsd follows, on mdsd's node: `tarazu change bursts remap`.
-
-It keeps what a version before wrote without a note, too: `mapping.json.lock` beside it says so, `mapping.json.held`
-that it was held.
-"""
+"""The agent of the mapping that mdsd follows, on mdsd's node: `tarazu change bursts remap`."""
 
 from __future__ import annotations
 
