@@ -57,6 +57,7 @@ MAY_IMPORT = {
     "config": {"errors", "names", "units", "ost_state"},
     "trusted": {"errors"},
     "drawing": {"errors"},
+    "part": BASE | {"trace"},
     "native": BASE,
     "flows": BASE,
     "program": {"errors", "config", "signals"},
@@ -78,10 +79,11 @@ MAY_IMPORT = {
     "pfl": BASE | {"layout", "allocate", "trace", "drawing", "predict"},
     "store": BASE | {"layout", "trace", "native", "why"},
     "plan": BASE | {"layout", "store", "native", "wire"},
-    "doctor": BASE | {"evidence", "wire", "stats", "allocate", "trace", "store", "run", "native"},
+    "doctor": BASE | {"part", "evidence", "wire", "stats", "allocate", "trace", "store", "run", "native"},
     "mdt_defaults": BASE | {"changes", "layout"},
     "run": BASE
     | {
+        "part",
         "batch",
         "program",
         "wire",
@@ -112,6 +114,7 @@ MAY_IMPORT = {
     },
 }
 MAY_IMPORT["daemons"] = BASE | {
+    "part",
     *(
         "allocate",
         "batch",
@@ -130,6 +133,7 @@ MAY_IMPORT["daemons"] = BASE | {
 }
 MAY_IMPORT["daemons/slurm"] = BASE | {"run", "native"}
 MAY_IMPORT["cli"] = BASE | {
+    "part",
     *(
         "allocate",
         "batch",
@@ -147,6 +151,7 @@ MAY_IMPORT["cli"] = BASE | {
     *("pfl", "rebalance", "report", "run", "stats", "store", "trace", "tune", "why", "wire"),
 }
 MAY_IMPORT["sim"] = BASE | {
+    "part",
     *("allocate", "batch", "cli", "daemons", "drawing", "flows", "forwarding", "layout", "native", "predict"),
     *("report", "run", "stats", "store", "trace", "tune", "why", "wire"),
 }

@@ -180,6 +180,15 @@ GROUPS = {
     "studies": ("demo", "sim"),
 }
 """Heading of `--help` → commands below it."""
+
+
+def commands() -> dict[str, tuple[str, str]]:
+    """COMMANDS, and those of parts. To find them takes as long as Python's start: plain `tarazu run` does not."""
+    from tarazu.part import installed
+
+    return COMMANDS | {name: of for part in installed().values() for name, of in part.commands.items()}
+
+
 ABOUT = "balance I/O on Lustre, from the application's open() to the disk"
 
 
@@ -228,7 +237,7 @@ def _dispatch(words: list[str]) -> int:
 
         print(f"tarazu {version('tarazu')}")
         return 0
-    if words[0] not in COMMANDS:
+    if words[0] not in COMMANDS and words[0] not in commands():
         names = ", ".join(below(""))
         meant = _parser().likely(words[0], "tarazu", below(""))
         print(shown(f"tarazu: expected a command among {names}, found {words[0]!r}{meant}"), file=sys.stderr)
@@ -243,9 +252,9 @@ def _dispatch(words: list[str]) -> int:
     except ModuleNotFoundError as error:
         if "--debug" in words:
             raise
-        called = max((name for name in COMMANDS if words[: len(name.split())] == name.split()), key=len)
+        called = max((name for name in commands() if words[: len(name.split())] == name.split()), key=len)
         package, extra = "tarazu", "mds,client"
-        if str(error.name).startswith("tarazu.") or COMMANDS[called][0].startswith(ANALYSIS):
+        if str(error.name).startswith("tarazu.") or commands()[called][0].startswith(ANALYSIS):
             package, extra = "tarazu-analysis", "whatif" if called == "whatif" else "sim,bursts"
         part = f"the package {package}, or pip install '.[{extra}]' in a clone"
         print(f"tarazu {called}: expected {part}; found no {error.name}", file=sys.stderr)
@@ -261,7 +270,7 @@ def _parser() -> type[Parser]:
     """Imported when a command line is no plain `tarazu run`, which has no time for it."""
     from tarazu.cli.parser import Parser
 
-    Parser.commands = COMMANDS
+    Parser.commands = commands()
     return Parser
 
 
@@ -290,7 +299,7 @@ def _fill(parser: argparse.ArgumentParser, name: str, words: Sequence[str] | Non
 
     from tarazu.cli.output import common_options
 
-    module_name = COMMANDS[name][0] if name else ""
+    module_name = commands()[name][0] if name else ""
     module: Any = importlib.import_module(module_name) if module_name else None
     if hasattr(module, "configure"):
         module.configure(parser)
@@ -303,11 +312,11 @@ def _fill(parser: argparse.ArgumentParser, name: str, words: Sequence[str] | Non
     for verb in verbs:
         words_of = f"{name} {verb}".strip()
         if words is not None and verb not in words:
-            sub.add_parser(verb, help=COMMANDS[words_of][1])
+            sub.add_parser(verb, help=commands()[words_of][1])
             continue
         one = sub.add_parser(
             verb,
-            help=COMMANDS[words_of][1],
+            help=commands()[words_of][1],
             description=description(words_of),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             parents=[common_options()],
@@ -317,7 +326,7 @@ def _fill(parser: argparse.ArgumentParser, name: str, words: Sequence[str] | Non
 
 def description(name: str) -> str:
     """What a command says of itself; imports its module."""
-    module, text = COMMANDS[name] if name else ("", ABOUT)
+    module, text = commands()[name] if name else ("", ABOUT)
     return (
         (importlib.import_module(module).__doc__ if module else "") or f"{text[:1].upper()}{text[1:]}."
     ).strip()
@@ -351,7 +360,7 @@ def below(name: str) -> list[str]:
     start = f"{name} " if name else ""
     return [
         words.removeprefix(start)
-        for words in COMMANDS
+        for words in (COMMANDS if name.partition(" ")[0] == "run" else commands())
         if words.startswith(start) and " " not in words[len(start) :]
     ]
 
@@ -362,7 +371,7 @@ def top_help() -> str:
     for heading, names in GROUPS.items():
         parts.append(f"\n{heading}:\n")
         for name in names:
-            parts.append(f"  {name:<8} {COMMANDS[name][1]}\n")
+            parts.append(f"  {name:<8} {commands()[name][1]}\n")
             verbs = ", ".join(below(name))
             parts.append(f"           ({verbs})\n" if verbs else "")
     parts.append("\n`tarazu COMMAND --help` says more. First steps: docs/quickstart.md.\n")

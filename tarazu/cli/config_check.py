@@ -14,6 +14,7 @@ from tarazu import config
 from tarazu.cli.output import print_json, say
 from tarazu.config.combinations import impossible
 from tarazu.errors import BadInput, ConfigError, TarazuError
+from tarazu.part import installed
 from tarazu.units import counted
 
 
@@ -23,7 +24,7 @@ def check(file: str | None, in_force: str | None, *, as_json: bool) -> int:
     wrong = problems(examined)
     now = _settings_in_force(in_force) if file else config.Settings()
     changes = {} if now is None else _changes(now, examined.settings)
-    notes = list(_unknown_variables())
+    notes = [*_unknown_variables(), *_unknown_parts(examined.settings)]
     if as_json:
         told = [{"where": p.where, "expected": p.expected, "found": p.found} for p in wrong]
         print_json({"problems": told, "notes": notes, "changes": changes})
@@ -39,7 +40,7 @@ def check(file: str | None, in_force: str | None, *, as_json: bool) -> int:
 
 def problems(found: config.Examined) -> list[ConfigError]:
     """Also what cannot work together, and what a daemon would refuse when it starts."""
-    wrong = [*found.problems, *impossible(found)]
+    wrong = [*found.problems, *impossible(found), *_of_parts(found.settings)]
     for name, attempt in _attempts(found.settings):
         try:
             # A node without that part of tarazu does not use the setting.
@@ -53,6 +54,13 @@ def problems(found: config.Examined) -> list[ConfigError]:
         except TarazuError as error:
             wrong.append(ConfigError(found.where(name), "what a daemon can use", str(error)))
     return wrong
+
+
+def _of_parts(settings: config.Settings) -> Iterator[ConfigError]:
+    for name, part in installed().items():
+        if part.settings:
+            _, wrong = settings.part.examined(name, part.settings)
+            yield from wrong or part.problems(settings)
 
 
 def _attempts(s: config.Settings) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -102,7 +110,20 @@ def _changes(before: config.Settings, after: config.Settings) -> dict[str, list[
     for name in config.changed(before, after):
         section, _, setting = name.partition(".")
         changes.setdefault(words[config.read_at(section, setting)], []).append(name)
+    for name, part in installed().items() if before.part != after.part else ():
+        if part.settings:
+            was, now = (vars(of.part.examined(name, part.settings)[0]) for of in (before, after))
+            for setting in (setting for setting in now if now[setting] != was[setting]):
+                needs = words["SIGHUP" if setting in getattr(part.settings, "RELOADED", ()) else "start"]
+                changes.setdefault(needs, []).append(f"{config.PART}.{name}.{setting}")
     return changes
+
+
+def _unknown_parts(settings: config.Settings) -> Iterator[str]:
+    """One file serves all nodes: another one may have them."""
+    for name in settings.part.names():
+        if name not in installed():
+            yield f"[{config.PART}.{name}]: no part of this name is on this node, passed over"
 
 
 def _unknown_variables() -> list[str]:

@@ -20,6 +20,7 @@ from tarazu.cli.tune import council_lines
 from tarazu.daemons.asking import status_of
 from tarazu.daemons.burstd.kept import BurstsDirectory
 from tarazu.daemons.changes import here
+from tarazu.part import installed
 from tarazu.store.stop import site_stop
 from tarazu.units import counted, human_bytes, human_rate, human_speed, human_time
 from tarazu.wire.overview import MetadataTarget, Target, overview
@@ -122,6 +123,11 @@ def _print(status: Mapping[str, Any]) -> None:
         f"  statistics {statistics['address']}: {statistics['received']} received, "
         f"{statistics['dropped']} dropped, {statistics['refused']} handshakes refused"
     )
+    for name, of in (mdsd.get("parts") or {}).items():
+        for line in (
+            [f"part {name}: failed, and is off: {of['failed']}"] if "failed" in of else _of_part(name, of)
+        ):
+            say(f"  {line}")
     if routing := mdsd.get("routers"):
         say(f"  {line_of(routing)}")
     _print_mds(mdsd.get("mds") or {})
@@ -146,6 +152,11 @@ def _print_clientd(mine: Mapping[str, Any]) -> None:
         f"{counted(mine['reports'], 'report')}, "
         f"{counted(mine['failed'], 'failed conversation')}; database {mine['database']}"
     )
+
+
+def _of_part(name: str, status: Mapping[str, Any]) -> list[str]:
+    part = installed().get(name)
+    return part.status_lines(status) if part and status else []
 
 
 def _ready(daemon: Mapping[str, Any]) -> str:

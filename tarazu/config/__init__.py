@@ -6,6 +6,7 @@ Precedence: environment (`TARAZU_<SECTION>_<NAME>`), file, default.
 
 from tarazu.config.check import listening
 from tarazu.config.files import DEFAULT_FILE, own_path, root
+from tarazu.config.parts import PART, PartTables
 from tarazu.config.reading import Examined, changed, examine, load, override, read_at, reloaded
 from tarazu.config.sections import (
     READ_EACH_STEP,
@@ -34,6 +35,7 @@ from tarazu.config.text import commented, shown_default, table, toml, without_pa
 
 __all__ = [
     "DEFAULT_FILE",
+    "PART",
     "READ_EACH_STEP",
     "RELOADED",
     "SECTIONS",
@@ -49,6 +51,7 @@ __all__ = [
     "Metrics",
     "OssdSettings",
     "PageSettings",
+    "PartTables",
     "Pool",
     "Predict",
     "RunSettings",

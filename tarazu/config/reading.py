@@ -8,18 +8,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from tarazu.config import files
-from tarazu.config.check import Item, items
+from tarazu.config.check import items
 from tarazu.config.files import ConfigFile
+from tarazu.config.parts import PART, Given, PartTables
 from tarazu.config.sections import READ_EACH_STEP, RELOADED, SECTIONS, Settings
+from tarazu.config.values import KINDS, convert, from_text, meant, one_of
 from tarazu.errors import ConfigError
-from tarazu.names import near
-from tarazu.units import parse_bytes
 
 T = TypeVar("T")
-BEYOND = 2**63
-"""No file, count or time is as large; nan and inf are not below it either."""
-LONGEST_S = 1e9
-"""30 years; what waits may be asked to wait."""
 
 
 class Examined(NamedTuple):
@@ -76,16 +72,21 @@ class _SettingsReader:
         self.problems: list[ConfigError] = []
         self.origins: dict[str, str] = {}
         self._values: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+        self._parts: dict[str, dict[str, Given]] = {}
+        self._part_environment: dict[str, str] = {}
         self._items = {section: items(cls) for section, cls in SECTIONS.items()}
 
     def settings(self) -> Settings:
-        return Settings(**{section: cls(**self._values[section]) for section, cls in SECTIONS.items()})
+        parts = PartTables(self._parts, self._part_environment)
+        return Settings(part=parts, **{s: cls(**self._values[s]) for s, cls in SECTIONS.items()})
 
     def file(self, file: ConfigFile) -> None:
         for section, table in file.tables.items():
-            if section not in SECTIONS:
+            if section == PART:
+                self._take_parts(file, table)
+            elif section not in SECTIONS:
                 where = file.place(rf"\[\s*{re.escape(section)}\b|{re.escape(section)}\s*=")
-                expected = _one_of("a section", section, SECTIONS)
+                expected = one_of("a section", section, SECTIONS)
                 self.problems.append(ConfigError(where, expected, section))
             elif not isinstance(table, dict):
                 self.problems.append(
@@ -94,106 +95,45 @@ class _SettingsReader:
             else:
                 self._table(file, section, table)
 
+    def _take_parts(self, file: ConfigFile, tables: object) -> None:
+        """What they hold is the parts' matter (`PartTables.of`)."""
+        of_parts = tables if isinstance(tables, dict) else {"": tables}
+        for name, table in of_parts.items():
+            if not isinstance(table, dict):
+                self.problems.append(
+                    ConfigError(file.place(rf"\[?\s*{PART}\b"), f"a table [{PART}.NAME]", table)
+                )
+                continue
+            for setting, value in table.items():
+                where = f"{file.place_of(f'{PART}.{name}', setting)}: [{PART}.{name}] {setting}"
+                self._parts.setdefault(name, {})[setting] = Given(value, where)
+
     def _table(self, file: ConfigFile, section: str, table: Mapping[str, Any]) -> None:
         for name, value in table.items():
             where = f"{file.place_of(section, name)}: [{section}] {name}"
             if name not in self._items[section]:
-                self.problems.append(ConfigError(where, _expected(section, name, self._items), name))
+                self.problems.append(ConfigError(where, meant(section, name, self._items), name))
             else:
                 self._take(section, name, value, where)
 
     def environment(self, environ: Mapping[str, str]) -> None:
         given = {name for name in environ if name.startswith("TARAZU_")}
+        self._part_environment = {n: environ[n] for n in given if n.startswith("TARAZU_PART_")}
         for section, known in self._items.items() if given else ():
             for name in known:
                 variable = f"TARAZU_{section.upper()}_{name.upper()}"
                 if variable in given:
-                    value = _from_text(environ[variable], KINDS[known[name].kind])
+                    value = from_text(environ[variable], KINDS[known[name].kind])
                     self._take(section, name, value, f"${variable}")
 
     def _take(self, section: str, name: str, value: Any, where: str) -> None:
         try:
-            taken = _convert(value, self._items[section][name], where)
+            taken = convert(value, self._items[section][name], where)
         except ConfigError as error:
             self.problems.append(error)
         else:
             self._values[section][name] = taken
             self.origins[f"{section}.{name}"] = where
-
-
-KINDS: dict[str, Any] = {
-    "str": str,
-    "int": int,
-    "float": float,
-    "bool": bool,
-    "tuple[str, ...]": tuple[str, ...],
-}
-"""Of settings, as their sections write them."""
-
-
-def _expected(section: str, name: str, items: Mapping[str, Mapping[str, object]]) -> str:
-    elsewhere = [f"{other}.{name}" for other, known in items.items() if name in known]
-    if elsewhere:
-        return f"a setting of [{section}] (there is {', '.join(elsewhere)})"
-    return _one_of(f"a setting of [{section}]", name, items[section])
-
-
-def _one_of(what: str, name: str, known: Mapping[str, object]) -> str:
-    """With what was likely meant, or all that there is."""
-    if meant := near(name, known):
-        return f"{what} (did you mean {' or '.join(meant)}?)"
-    return f"{what} among {', '.join(known)}"
-
-
-def _from_text(text: str, kind: Any) -> Any:
-    if kind is bool:
-        return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}.get(
-            text.lower(), text
-        )
-    if kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            return text
-    if kind == tuple[str, ...]:
-        if text.startswith("["):  # as in a file: entries may hold colons then
-            return files.value(text)
-        return [part for part in text.split(":") if part]
-    return text
-
-
-def _convert(value: Any, item: Item, where: str) -> Any:
-    found = value
-    kind = KINDS[item.kind]
-    if item.size and isinstance(value, str):
-        try:
-            value = parse_bytes(value)
-        except ValueError:
-            raise ConfigError(where, "a size such as 64M", found) from None
-    if isinstance(value, (int, float)) and not abs(value) < BEYOND:
-        shown = found if isinstance(value, float) else f"one of {value.bit_length()} bits"
-        raise ConfigError(where, "a number that means something", shown)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if kind is str and isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
-    if kind == tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            raise ConfigError(where, "a list of strings", found)
-        value = tuple(value)
-    elif not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        words = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
-        raise ConfigError(where, words[kind], found)
-    if any(
-        "\0" in text for text in (value if isinstance(value, tuple) else (value,)) if isinstance(text, str)
-    ):
-        raise ConfigError(where, "no NUL in it", found)
-    if kind is float and item.name.endswith("_s") and value > LONGEST_S:
-        raise ConfigError(where, f"at most {LONGEST_S:.0f} s", found)
-    check = item.check
-    if check and not check.holds(value):
-        raise ConfigError(where, check.expected, found)
-    return value
 
 
 def override(settings: Settings, section: str, **values: Any) -> Settings:
@@ -225,7 +165,9 @@ def changed(before: Settings, after: Settings) -> list[str]:
 
 
 def reloaded(before: Settings, after: Settings) -> tuple[Settings, list[str]]:
-    """`before` with what a running daemon may take over of `after`; what else differs, as `mdsd.requests`."""
+    """`before` with what a running daemon may take over of `after`; what else differs, as `mdsd.requests`. A part takes
+    of its section what it can.
+    """
     taken: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     left = []
     for each in changed(before, after):
@@ -235,4 +177,4 @@ def reloaded(before: Settings, after: Settings) -> tuple[Settings, list[str]]:
         else:
             taken[section][name] = getattr(getattr(after, section), name)
     sections = {section: _with(getattr(before, section), taken[section]) for section in SECTIONS}
-    return Settings(**sections), left
+    return Settings(part=after.part, **sections), left

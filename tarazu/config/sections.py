@@ -26,6 +26,7 @@ from tarazu.config.check import (
     one_of,
     setting,
 )
+from tarazu.config.parts import PartTables
 from tarazu.units import MIB
 
 if TYPE_CHECKING:
@@ -501,6 +502,7 @@ class Settings:
     changes: Changes = made_by(Changes)
     page: PageSettings = made_by(PageSettings)
     metrics: Metrics = made_by(Metrics)
+    part: PartTables = made_by(PartTables)
 
     def statistics(self) -> tuple[str, ...]:
         """Where ossds publish: to every mdsd, and to tarazu-burstd where it is wanted."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from tarazu.config.check import Item, items
@@ -32,16 +34,21 @@ def shown_default(item: Item) -> str:
     return toml(exact_bytes(value) if item.size and value else value)
 
 
-def table() -> str:
-    """All settings in Markdown, for docs/settings.md; defaults as the configuration file takes them."""
+def table(sections: Mapping[str, type] = MappingProxyType(SECTIONS)) -> str:
+    """All settings in Markdown, the core's or a part's; defaults as the configuration file takes them."""
     lines = list[str]()
-    for section, cls in SECTIONS.items():
+    for section, cls in sections.items():
         lines += [f"## `[{section}]`", ""]
         for item in items(cls).values():
-            when = read_at(section, item.name)
+            when = _read_at(section, cls, item.name)
             lines.append(f"- `{section}.{item.name}` = `{shown_default(item)}` ({when}): {_help(item)}")
         lines.append("")
     return "\n".join(lines)
+
+
+def _read_at(section: str, cls: type, name: str) -> str:
+    """Of a part's section its class says what is taken over."""
+    return "SIGHUP" if name in getattr(cls, "RELOADED", ()) else read_at(section, name)
 
 
 def _help(item: Item) -> str:
@@ -62,13 +69,15 @@ where it says step, with the next job step. Sizes are written as 64M or 1G. tara
 """
 
 
-def commented() -> str:
-    """A configuration file with every setting as a comment: its default, what it does, and when it is read."""
+def commented(of_parts: Mapping[str, type] = MappingProxyType({})) -> str:
+    """A configuration file with every setting as a comment: its default, what it does, and when it is read. `of_parts`:
+    `part.NAME` → the section of each part that is here.
+    """
     lines = [f"# {line}" for line in HEAD.splitlines()]
-    for section, cls in SECTIONS.items():
+    for section, cls in {**SECTIONS, **of_parts}.items():
         lines += ["", "", f"[{section}]"]
         for item in items(cls).values():
-            text = f"{_help(item)} [{read_at(section, item.name)}]"
+            text = f"{_help(item)} [{_read_at(section, cls, item.name)}]"
             lines += ["", *textwrap.wrap(text, 110, initial_indent="# ", subsequent_indent="# ")]
             lines.append(f"#{item.name} = {shown_default(item)}")
     return "\n".join(lines) + "\n"

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tarazu.doctor.node import AS_ROOT, Finding, Node, fail, ok, skip, warn
+from tarazu.part import installed
 from tarazu.store import schema
 from tarazu.store.sqlite import UNREADABLE
 from tarazu.units import human_bytes
@@ -30,6 +31,7 @@ def look(node: Node) -> Iterator[Finding]:
         ("tarazu-burstd state", s.state.burstd),
         ("tarazu-pool state", s.state.pool),
         ("tarazu-page state", s.state.page),
+        *((f"{a.daemon} state", a.place(s)) for part in installed().values() for a in part.agents.values()),
     ):
         if value:
             yield from _space(name, Path(value))

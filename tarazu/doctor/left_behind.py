@@ -9,6 +9,7 @@ from pathlib import Path
 from tarazu import built
 from tarazu.doctor.node import Finding, Node, fail, ok, warn
 from tarazu.errors import TarazuError
+from tarazu.part import installed
 
 LIBRARIES = (
     "usr/lib*/libtarazu.so",
@@ -78,8 +79,13 @@ def _units(node: Node) -> Iterator[Finding]:
 
 def _noted(node: Node) -> Iterator[Finding]:
     running = _running(node)
-    for daemon, name in NOTED:
-        directory = Path(getattr(node.settings.state, name))
+    state = node.settings.state
+    noted = [(daemon, getattr(state, name)) for daemon, name in NOTED]
+    noted += [
+        (a.daemon, a.place(node.settings)) for part in installed().values() for a in part.agents.values()
+    ]
+    for daemon, place in noted:
+        directory = Path(place)
         try:
             there = (directory / CHANGES).exists()
         except OSError:

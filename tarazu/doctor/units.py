@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarazu.doctor.node import ALL_PLACES, DAEMON_USER, PLACES, WANTS, Finding, Node, fail, ok, skip, warn
+from tarazu.part import Unit, installed
 
 PROGRAMS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin")
 """Where systemd looks for a program without a path."""
@@ -29,7 +30,12 @@ def wanted(node: Node) -> list[str]:
         "tarazu-announcer": bool(s.tune.council and s.tune.levers),
         "tarazu-pool": "mgs" in roles and s.pool.mode == "apply",
     }
+    named |= {unit.name: unit.role in roles and unit.wanted(s) for unit in _of_parts()}
     return [name for name, is_wanted in named.items() if is_wanted]
+
+
+def _of_parts() -> list[Unit]:
+    return [unit for part in installed().values() for unit in part.units]
 
 
 def look(node: Node) -> Iterator[Finding]:
@@ -47,6 +53,7 @@ def _tools(node: Node, units: list[str]) -> Iterator[Finding]:
         ("tarazu-ossd-routers", "lnetctl"),
         ("tarazu-announcer", "lctl"),
         ("tarazu-pool", "lctl"),
+        *((of.name, tool) for of in _of_parts() for tool in of.tools),
     ):
         if (
             unit in units

@@ -36,6 +36,8 @@ def finish(step: Step, status: int, started_s: float) -> None:
     if step.nodes and step.nodes.ids:
         with contextlib.suppress(TarazuError):  # else silence ends it
             step.reports.nodes_ended(step.nodes.ids)
+    if step.parts:
+        step.parts.end()
     paths, problem = _spools(step)
     stopped = _stopped(step)
     planned = any(plans.planned_files for plans in step.plans) and step.mode == "place"

@@ -42,6 +42,7 @@ LATE = (
     "tarazu.run.nodes.send_map",
     "tarazu.run.nodes.telling",
     "tarazu.run.nodes.framed",
+    "tarazu.run.parts",
     "tarazu.run.handed",
     "hashlib",
     "json",
@@ -80,6 +81,8 @@ def lead(step: Step) -> int:
     step.problems.in_background(_gather_later, step)
     if step.settings.forwarding.routers != "observe":
         step.problems.in_background(step.tell_nodes)
+    if step.settings.part:  # a part of which the settings say nothing does nothing in a step
+        step.problems.in_background(step.begin_parts)
     try:
         from tarazu.run import end
     except ImportError:  # it is just being uninstalled, or upgraded

@@ -25,7 +25,9 @@ from tarazu.store.stop import SiteStop, SiteWatch
 from tarazu.trace.history import History
 
 if TYPE_CHECKING:
+    from tarazu.part import StepFacts
     from tarazu.run.nodes.telling import NodeTelling
+    from tarazu.run.parts import StepParts
     from tarazu.run.plan.accepted import Plans
     from tarazu.run.plan.map_writer import MapWriter
     from tarazu.run.plan.reports import StepReports
@@ -73,6 +75,8 @@ class Step:
         self.problems = Problems(self.state_dir / "tarazu.log", who, self.over)
         self.nodes: NodeTelling | None = None
         """None until clientd is to hear where the step runs."""
+        self.parts: StepParts | None = None
+        """None until they have begun."""
         self.fs_names = list(dict.fromkeys(mount.fs_name for mount in mounts))
         self.used: list[str] = []
         """File systems that the application wrote to lately."""
@@ -132,6 +136,35 @@ class Step:
         where = hosts(self.argv, self.environ)
         self.nodes.keep(
             where, self.root, lambda: {fs: s.plans.router_profile for fs, s in self.schedules.items()}
+        )
+
+    def begin_parts(self) -> None:
+        """Parts at their work, beside the program."""
+        from tarazu.run.parts import StepParts
+
+        self.parts = StepParts(self._facts, self.problems)
+        self.parts.during()
+
+    def _facts(self, part: str) -> StepFacts:
+        from tarazu.part import StepFacts
+        from tarazu.run.parts import tell
+        from tarazu.wire import local
+        from tarazu.wire.bounds import MAX_ID_CHARACTERS
+
+        def told(id: str, body: bytes) -> None:
+            tell(self.settings.clientd.socket, self.reports, self.over, local.PartTold(part, id, body))
+
+        return StepFacts(
+            settings=self.settings,
+            job_id=(environment.job_id(self.environ) or self.job.job_id)[:MAX_ID_CHARACTERS],
+            argv=self.argv,
+            environ=self.environ,
+            root=self.root,
+            over=self.over,
+            stopped=lambda: self.site.why,
+            log=self.problems.log,
+            plans=lambda: {fs: s.plans.parts.get(part, b"") for fs, s in self.schedules.items()},
+            tell=told,
         )
 
     def about(self) -> RunningStep:

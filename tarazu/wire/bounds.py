@@ -46,6 +46,9 @@ MAX_MDT_JOBS = 100
 MAX_POINTS = 4_096
 """Of one bandwidth curve."""
 
+MAX_PART_BYTES = 4 << 20
+"""Of what a part says in one message."""
+
 Id = Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)]
 
 

@@ -11,6 +11,7 @@ PlanRequest (SCM_RIGHTS), so clientd needs no right to read them; who asks is kn
                ◄── PromiseWanted ──                when mdsd has started since, and does not know what it promised
                ── messages.PromiseTold ──►
     tarazu run ── StepNodes ──► clientd            ◄── Done ──   the same, where routers are chosen for jobs
+    tarazu run ── PartTold ──► clientd             ◄── Done ──   of a part (`tarazu.part`), for the same part in mdsd
     tarazu run ── TargetsWait ──► clientd          ◄── TargetsNews ──   when there are any; who waits costs no thread
     tarazu run ── StepReport ──► clientd           ◄── Done ──   as soon as clientd has it; it works on it later
     any        ── PlansQuery, ViewQuery, StatusQuery ──►  ◄── PlansReply, messages.ViewReply, StatusAnswer ──
@@ -180,6 +181,8 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     """With `layout.stripe_count = curve` or `auto`: how many, and why; empty otherwise."""
     router_profile: StepProfile | None = None
     """Of the application's I/O over numbers of LNet routers, where that is known and wanted."""
+    parts: dict[str, bytes] = {}
+    """Part → what it makes of the runs before (`tarazu.part.Part.plan`)."""
     directories: tuple[PlannedDirectory, ...] = ()
     forecast_directories: int = 0
     forecast_creates: int = 0
@@ -231,6 +234,14 @@ class StepNodes(msgspec.Struct, frozen=True, tag="step-nodes", omit_defaults=Tru
     profile: StepProfile | None = None
     ended: bool = False
     """It does not run any more."""
+
+
+class PartTold(msgspec.Struct, frozen=True, tag="part-told", omit_defaults=True):
+    """For a part of mdsd. The newest of an id goes before older ones that wait still."""
+
+    part: str
+    id: str
+    body: bytes
 
 
 class TargetsWait(msgspec.Struct, frozen=True, tag="targets?"):
@@ -330,6 +341,7 @@ LocalMessage = (
     | PromiseWanted
     | PromiseTold
     | StepNodes
+    | PartTold
     | PlanStage
     | TargetsWait
     | TargetsNews

@@ -8,6 +8,7 @@ clientd ──AllocationRequest, CountRequest, FileClosed, StepEnded, StepAlive,
 ossd ──RulesRequest──► mdsd ──RouterRules──► ossd    DEALER → ROUTER; with ossd's key nothing else there
 mdsd ──AllocationReply, CountReply, Acknowledged, ViewReply, ThenReply, StatusReply──► clientd
                                                                                         resent until answered
+clientd, ossd ──PartRequest──► mdsd ──PartReply──►    of parts (`tarazu.part`), which alone know what is in it
 mdsd ──TargetsChanged──► clientd ──TargetsTold──► mdsd        by itself, repeated until told
 
 mdsd never sees a path: a request carries sizes and layouts only. What a program decides by comes in fields with types;
@@ -31,6 +32,7 @@ from tarazu.wire.bounds import (
     MAX_CLOSED_FILES,
     MAX_MOUNTED,
     MAX_NIDS_CHARACTERS,
+    MAX_PART_BYTES,
     MAX_POINTS,
     MAX_ROUTERS,
     MAX_RULES,
@@ -394,6 +396,24 @@ class StatusReply(msgspec.Struct, frozen=True, tag="status", omit_defaults=True)
     protocol: int = PROTOCOL
 
 
+class PartRequest(msgspec.Struct, frozen=True, tag="part?", omit_defaults=True):
+    """To a part of mdsd: a question, or something that it is told, which is acknowledged."""
+
+    message_id: Id
+    part: Id
+    body: Annotated[bytes, msgspec.Meta(max_length=MAX_PART_BYTES)]
+    """A message of the part's own (`tarazu.part.InMdsd.asks`)."""
+    uid: int = -1
+    """The user in whose name a client speaks."""
+    protocol: int = PROTOCOL
+
+
+class PartReply(msgspec.Struct, frozen=True, tag="part", omit_defaults=True):
+    message_id: str
+    body: bytes
+    protocol: int = PROTOCOL
+
+
 Request = (
     AllocationRequest
     | CountRequest
@@ -407,6 +427,7 @@ Request = (
     | StatusRequest
     | TargetsTold
     | RulesRequest
+    | PartRequest
 )
 Reply = (
     AllocationReply
@@ -417,6 +438,7 @@ Reply = (
     | StatusReply
     | TargetsChanged
     | RouterRules
+    | PartReply
 )
 Message = OssReport | NodeReport | Request | Reply
 

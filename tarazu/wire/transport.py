@@ -14,6 +14,7 @@ from tarazu.wire.messages import (
     AllocationReply,
     AllocationRequest,
     Message,
+    PartRequest,
     Reply,
     Request,
     RulesRequest,
@@ -44,6 +45,8 @@ QUESTIONS = (ViewRequest, ThenRequest, StatusRequest)
 """How the system is: every key may ask."""
 OF_OSS = (RulesRequest,)
 """What an OSS's key alone may ask for besides; a client's may ask for all else."""
+OF_PARTS = (PartRequest,)
+"""Which of them each key may send the part says (`tarazu.part.InMdsd.asks`)."""
 
 
 class Peer(NamedTuple):
@@ -120,7 +123,7 @@ def askable(peer: Peer) -> tuple[type, ...]:
     if peer.admission is None:
         return REQUESTS
     if peer.admission.role == "oss":
-        return (*QUESTIONS, *OF_OSS)
+        return (*QUESTIONS, *OF_PARTS, *OF_OSS)
     if peer.admission.role == "server":
         return QUESTIONS
     return tuple(kind for kind in REQUESTS if kind not in OF_OSS)

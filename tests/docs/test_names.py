@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import textwrap
 import tomllib
@@ -11,16 +10,12 @@ from pathlib import Path
 import metric_table
 import pytest
 
-from tarazu.config import Settings
+from tarazu.config import PART, SECTIONS
+from tarazu.config.check import items
 from tarazu.config.reading import examine
 from tests.docs.reading import PAGES, ROOT, blocks, spans
 
-SETTINGS = {
-    f"{section.name}.{item.name}"
-    for section in dataclasses.fields(Settings)
-    for item in dataclasses.fields(section.default_factory())  # type: ignore[misc]
-}
-SECTIONS = {name.partition(".")[0] for name in SETTINGS}
+SETTINGS = {f"{section}.{name}" for section, cls in SECTIONS.items() for name in items(cls)}
 VARIABLES = {
     "TARAZU_CONFIG",
     "TARAZU_DISABLE",
@@ -53,7 +48,7 @@ def test_variables_that_are_named_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_configurations_that_are_shown_are_accepted(page: Path, tmp_path: Path) -> None:
     for block in blocks(page):
-        if block.language != "toml" or not tomllib.loads(block.text).keys() <= SECTIONS:
+        if block.language != "toml" or not tomllib.loads(block.text).keys() <= {*SECTIONS, PART}:
             continue
         file = tmp_path / "tarazu.toml"
         file.write_text(textwrap.dedent(block.text))

@@ -27,6 +27,7 @@ from tarazu.config import Settings
 from tarazu.daemons.asking import TIMEOUT_S
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.names import did_you_mean
+from tarazu.part import installed
 from tarazu.store.stop import site_stop
 from tarazu.trace.history import id_of
 from tarazu.units import counted, figure, human_bytes, human_time
@@ -63,6 +64,13 @@ def execute(options: argparse.Namespace) -> int:
     return 0
 
 
+def _of_parts(statuses: Mapping[str, Any], job: str) -> dict[str, list[str]]:
+    """Part → what it says of the job."""
+    parts = {name: part for name, part in installed().items() if statuses.get(name)}
+    said = {n: part.job_lines(statuses[n], job) for n, part in parts.items() if "failed" not in statuses[n]}
+    return {name: lines for name, lines in said.items() if lines}
+
+
 def _known(job: Mapping[str, Any]) -> bool:
     return any(job[part] for part in ("running", "ended", "log", "plans"))
 
@@ -91,6 +99,7 @@ def told(settings: Settings, job: str) -> dict[str, Any]:
         "plans": its.get("plans") or [],
         "promises": its.get("promises"),
         "routers": [of for of in (mdsd.get("routers") or {}).get("jobs", ()) if of["job"] == job],
+        "parts": _of_parts(mdsd.get("parts") or {}, job),
         "site_stopped": str(stop) if stop else "",
         "problem": problem,
     }
@@ -122,6 +131,8 @@ def text(found: Mapping[str, Any]) -> Iterator[str]:
     yield from _ended(found["ended"], {line.run: line for line in found["log"]}, found.get("why", {}))
     yield from _plans(found["plans"])
     yield from _promises(found["promises"])
+    for lines in found["parts"].values():
+        yield from lines
     for of in found["routers"]:
         why = f" ({of['why']})" if of["why"] else ""
         yield f"routers on {of['fs']}: {of['routers'] or 'all'} for {counted(of['nodes'], 'node')}{why}"

@@ -28,6 +28,7 @@ from tarazu.daemons.changes.store import Approval, Decisions, Proposal, Store
 from tarazu.daemons.changes.trail import NAME as TRAIL
 from tarazu.daemons.changes.trail import read
 from tarazu.errors import BadInput, TarazuError, Unavailable
+from tarazu.part import SettingAgent, installed
 
 UNITS = {
     "parameters": "tarazu-announcer",
@@ -120,7 +121,7 @@ class ListedAgent(msgspec.Struct, frozen=True, kw_only=True):
 def agents_of(settings: config.Settings) -> list[NodeAgent]:
     """Those that are here, whether they can be made or not."""
     found = []
-    for name, unit in UNITS.items():
+    for name, unit in (UNITS | {name: each.unit for name, each in _of_parts().items()}).items():
         directory = _place(settings, name)
         try:
             status = _status(directory)
@@ -155,16 +156,24 @@ def agent_named(settings: config.Settings, name: str) -> NodeAgent:
                 raise Unavailable(each.why_not)
             return each
     agent = _made(settings, name)
-    return NodeAgent(name, UNITS[name], agent.store, agent)
+    unit = UNITS[name] if name in UNITS else _of_parts()[name].unit
+    return NodeAgent(name, unit, agent.store, agent)
+
+
+def _of_parts() -> dict[str, SettingAgent]:
+    return {name: each for part in installed().values() for name, each in part.agents.items()}
 
 
 def _made(settings: config.Settings, name: str) -> Agent:
-    agent: Agent = importlib.import_module(f"tarazu.daemons.changes.agents.{name}").agent_of(settings)
+    module = f"tarazu.daemons.changes.agents.{name}" if name in UNITS else _of_parts()[name].module
+    agent: Agent = importlib.import_module(module).agent_of(settings)
     return agent
 
 
 def _place(settings: config.Settings, name: str) -> str:
     """An agent's directory."""
+    if name not in UNITS:
+        return _of_parts()[name].place(settings)
     state = settings.state
     return {
         "parameters": state.announcer,

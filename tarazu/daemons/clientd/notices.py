@@ -21,6 +21,7 @@ from itertools import islice
 import msgspec
 
 from tarazu.daemons.clientd.node_notices import NodeNotices
+from tarazu.daemons.clientd.part_notices import PartNotices
 from tarazu.daemons.service import Wakeup
 from tarazu.daemons.shares import Share
 from tarazu.errors import TarazuError
@@ -113,6 +114,7 @@ class Notices:
         self.promises = Share(MAX_PROMISES_BYTES)
         self.open = Share(MAX_OPEN)
         self.nodes = NodeNotices()
+        self.parts = PartNotices()
         self.counts = {"told": 0, "given_up": 0, "dropped": 0}
         self._connect = connect
         self._pass_news = pass_news
@@ -186,6 +188,13 @@ class Notices:
         """A step runs on these nodes; it takes the place of what was said of the step before."""
         with self._lock:
             if not self.nodes.note(message, time.monotonic()):
+                self.counts["dropped"] += 1
+        self._wakeup.wake()
+
+    def part_told(self, part: str, id: str, uid: int, body: bytes) -> None:
+        """A leader's word for a part of mdsd; it goes before older ones of this id."""
+        with self._lock:
+            if not self.parts.note(part, id, uid, body, time.monotonic()):
                 self.counts["dropped"] += 1
         self._wakeup.wake()
 
@@ -273,6 +282,7 @@ class Notices:
     def _all_anew(self) -> None:
         """Nothing is on its way any more: the connection is gone."""
         self.nodes.anew()
+        self.parts.anew()
         for pending in self._messages.values():
             self._returned(pending)
             self._queue(pending)
@@ -291,6 +301,7 @@ class Notices:
         """Send what is due; seconds until something else may be."""
         self._give_up(mdsd, now)
         self.nodes.submit(mdsd)
+        self.parts.submit(mdsd)
         while pending := self._next():
             pending.open = uuid.uuid4().hex
             self._messages[pending.open] = pending
@@ -301,7 +312,7 @@ class Notices:
             if not self._alive:
                 self._alive_due = None
         # Soon again while something is open: only a look at the socket sends what could not be sent before.
-        open = self._messages or self._alive_open or len(self.nodes)
+        open = self._messages or self._alive_open or len(self.nodes) or len(self.parts)
         return min(LOOK_S if open else 60.0, self._until_alive(now))
 
     def _next(self) -> _Pending | None:
@@ -341,6 +352,8 @@ class Notices:
     def _acknowledged(self, message_id: str, unknown: Sequence[str] = ()) -> None:
         self.counts["told"] += 1
         if self.nodes.acknowledged(message_id, time.monotonic()):
+            return
+        if self.parts.acknowledged(message_id, time.monotonic()):
             return
         if signs := self._alive_open.pop(message_id, None):
             self._wanted |= {id: signs.signs[id].uid for id in unknown if id in signs.signs}
@@ -390,6 +403,7 @@ class Notices:
             return
         self._swept = now
         self.nodes.give_up(now)
+        self.parts.give_up(mdsd, now)
         late = [pending for pending in self._pending.values() if now - pending.since > GIVE_UP_S]
         for pending in late:
             if pending.open:

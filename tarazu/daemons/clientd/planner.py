@@ -33,6 +33,7 @@ from tarazu.evidence.outcomes import kind_of
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
 from tarazu.left import FAILED_FORECAST, GAINS_NOTHING, LEFT_TO_LUSTRE
 from tarazu.model import DirectorySpec, FilePlacement, Forecast, JobStep, Layout
+from tarazu.part import Live, Part
 from tarazu.plan.configure import Configured, layout_policy
 from tarazu.plan.left_to_lustre import as_the_site_wants, checked, commonest, left_names
 from tarazu.predict.waves import waves
@@ -64,9 +65,10 @@ Wish = tuple[Forecast, Layout, Layout | None]
 class Planner:
     """The pipeline from a history to a plan. `ready` is set once forecasts can be made."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, parts: Live[Part] | None = None) -> None:
         """Raises a TarazuError when the PFL file or the keys cannot be used."""
         self.settings = settings
+        self.parts: Live[Part] = parts or Live(lambda part: part, {})
         self.policy = layout_policy(settings.layout)
         self.forecasts = Forecasts()
         self.forecast_seconds = Histogram()
@@ -137,6 +139,7 @@ class Planner:
             routing.benchmarks if routing else "",
             self.forecasts.seconds,
             request.part,
+            self._parts() if files else {},
         )
         request_id = uuid.uuid4().hex
         tell("forecast")
@@ -176,6 +179,11 @@ class Planner:
             return self._store_and_place(
                 step, request, expected, made, outline, mdsd, problem, request_id, tell
             )
+
+    def _parts(self) -> dict[str, bytes]:
+        """What parts make of the runs before they make by this; those alone that make something."""
+        by = self.parts.each(lambda part: part.planned_by(self.settings))
+        return {name: of for name, of in by.items() if of}
 
     def _view(self, mdsd: Requester, request: local.PlanRequest) -> tuple[messages.ViewReply | None, str]:
         """What mdsd knows of the file system; and why it need not be asked for a placement."""
@@ -333,6 +341,7 @@ def outline_of(request: local.PlanRequest, found: ForecastSummary, until_s: floa
         until_s=until_s,
         next_s=max(request.from_s, until_s - EARLY_S) if found.later else None,
         router_profile=found.router_profile,
+        parts=found.parts,
     )
 
 

@@ -45,9 +45,10 @@ from tarazu.daemons.service import Service, Wakeup, installed_version, parser, s
 from tarazu.daemons.shares import Share, Turns
 from tarazu.errors import Busy, ConfigError, StoreError, TarazuError, Unavailable, WireError
 from tarazu.left import LEFT_TO_LUSTRE
+from tarazu.part import Live, Part
 from tarazu.store.stop import SiteWatch
 from tarazu.wire import local
-from tarazu.wire.bounds import MAX_ID_CHARACTERS, MAX_NIDS_CHARACTERS
+from tarazu.wire.bounds import MAX_ID_CHARACTERS, MAX_NIDS_CHARACTERS, MAX_PART_BYTES
 from tarazu.wire.channel import Channel, peer_uid
 from tarazu.wire.messages import PromiseTold, StepNodes, ThenReply, ViewReply
 from tarazu.wire.said import SaidOnce
@@ -101,6 +102,7 @@ class Clientd(Service):
         "run.exclude",
         "run.only_",
         "metrics.clientd",
+        "part.",
     )
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup, name: str = "") -> None:
@@ -108,7 +110,8 @@ class Clientd(Service):
         super().__init__(settings, wakeup, settings.metrics.clientd)
         self.name = name or socket.gethostname()
         self.started_s = time.time()
-        self.planner = Planner(settings)
+        self.parts: Live[Part] = Live(lambda part: part)
+        self.planner = Planner(settings, self.parts)
         self.site = SiteWatch(settings.run.stop_file)
         self.stored = StoredPlans(settings.clientd.database)
         self.mdsd = self.planner.mdsd
@@ -302,6 +305,9 @@ class Clientd(Service):
             case local.StepNodes():
                 self._nodes(message, uid)
                 channel.send(local.Done())
+            case local.PartTold():
+                self._part_told(message, uid)
+                channel.send(local.Done())
             case local.TargetsWait():
                 check_ids(message.request_ids)
                 check_ids((message.fs_name,))
@@ -406,6 +412,12 @@ class Clientd(Service):
         )
         self.notices.runs_on(said)
 
+    def _part_told(self, message: local.PartTold, uid: int) -> None:
+        check_ids((message.part, message.id))
+        if len(message.body) > MAX_PART_BYTES:
+            raise WireError("clientd socket", f"at most {MAX_PART_BYTES} bytes for a part", len(message.body))
+        self.notices.part_told(message.part, message.id, uid, message.body)
+
     def _answer_question(self, channel: Channel, uid: int, answer: Callable[[], local.LocalMessage]) -> None:
         channel.limit(TURN_S + EXCHANGE_S)
         with self.questions.turn(uid, 1, TURN_S):
@@ -429,6 +441,9 @@ class Clientd(Service):
         status = self.mdsd.status_or_why([id for plan in plans for id in plan.pop("promises")])
         if job:
             status["job"] = {"plans": plans, "promises": status["mdsd"].pop("promises_of", None)}
+        if uid and (of_parts := status["mdsd"].get("parts")):
+            seen = {name: self._of_user(name, of, uid) for name, of in of_parts.items()}
+            status["mdsd"] = {**status["mdsd"], "parts": seen}
         if uid and "routers" in status["mdsd"]:
             mdsd = status["mdsd"]
             status["mdsd"] = {**mdsd, "routers": of_user(mdsd["routers"], uid)}
@@ -446,6 +461,11 @@ class Clientd(Service):
             **self.counts,
         }
         return local.StatusAnswer({"clientd": mine, **status}, self.planner.ready.is_set())
+
+    def _of_user(self, name: str, of_part: dict[str, Any], uid: int) -> dict[str, Any]:
+        if "failed" in of_part:
+            return of_part
+        return self.parts.call(name, lambda part: part.of_user(of_part, uid)) or {}
 
     def release(self) -> None:
         self.notices.stop()

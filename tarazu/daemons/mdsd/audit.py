@@ -1,11 +1,12 @@
 """mdsd's audit log: one line per answered allocation request, per step that died, per change of an OST's health, of a
-step's routers or of the mapping to routers.
+step's routers or of the mapping to routers; and what parts note.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 
 from tarazu.allocate.ledger import Dead
 from tarazu.daemons.audit_file import AuditFile
@@ -85,6 +86,10 @@ class Audit:
         if expected:
             fields |= {"slowdown": f"{expected[0]:.3f}", "alike": f"{expected[1]:.3f}"}
         self._file.line(fields)
+
+    def part(self, name: str, fields: Mapping[str, object]) -> None:
+        """What a part has to note; values as they are to stand there."""
+        self._file.line({"status": "part", "part": name, **fields})
 
     def mapping(self, mode: str, mapping: InForce | None) -> None:
         """Nodes follow another mapping to routers than they did; None: none any more."""

@@ -88,6 +88,14 @@ def figures(mdsd: Parts) -> Iterator[Metric]:
     yield gauge("mdsd_router_steps_placed", "Job steps with LNet routers of their own.", routers.placed)
     yield counter("mdsd_router_plans", "Plans of LNet routers made.", routers.plans)
     yield gauge("mdsd_router_servers", "OSSs that ask for rules.", routers.servers)
+    yield gauge("mdsd_parts", "Parts that are on.", len([*mdsd.parts.live]))
+    yield gauge(
+        "mdsd_parts_failed",
+        "Parts that failed, and are off until the next start.",
+        len(mdsd.parts.live.failed),
+    )
+    yield counter("mdsd_part_messages_refused", "Messages to parts that none takes.", mdsd.parts.refused)
+    yield from mdsd.parts.families()
     yield gauge("mdsd_stopped", "1 while the site's stop file is there.", bool(mdsd.site.why))
     yield gauge("mdsd_gate_open", "1 while allocations may run.", not gate.why_closed())
     yield gauge("mdsd_cpu_load_ratio", "Busy share of this node's processors.", gate.cpu_load)

@@ -18,10 +18,8 @@ from tarazu.wire.messages import (
     AllocationRequest,
     CountRequest,
     FileClosed,
-    PromiseTold,
     StepAlive,
     StepEnded,
-    StepNodes,
     TargetsTold,
 )
 from tarazu.wire.reports import MdtReport, OssReport, OstReport
@@ -54,14 +52,11 @@ class Rights:
             return self._refuse(peer, "expected an id of this request's own, found one of another user's")
         return ""
 
-    def may_tell(self, peer: Peer, message: StepNodes | PromiseTold) -> bool:
-        """Whether this peer may say where this user's steps run, or what is promised to them."""
-        if self._may_ask_for(peer, message.uid):
+    def may_tell(self, peer: Peer, uid: int, what: str) -> bool:
+        """Whether this peer may say something of this user's steps; `what`: for the log."""
+        if self._may_ask_for(peer, uid):
             return True
-        what = "nodes" if isinstance(message, StepNodes) else "promises"
-        self._refuse(
-            peer, f"the key {peer.key} reported {what} of uid {message.uid}, which its list does not allow"
-        )
+        self._refuse(peer, f"the key {peer.key} reported {what} of uid {uid}, which its list does not allow")
         return False
 
     def heeded(self, peer: Peer, notice: Notice) -> Notice | None:

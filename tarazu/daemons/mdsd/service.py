@@ -26,7 +26,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,7 @@ from tarazu.daemons.mdsd.exclusions import Exclusions
 from tarazu.daemons.mdsd.filling import Filling
 from tarazu.daemons.mdsd.health import Health, HealthChange, text_of_change, word
 from tarazu.daemons.mdsd.mds_watch import MdsWatch
+from tarazu.daemons.mdsd.parts import MdsdParts
 from tarazu.daemons.mdsd.record import Record
 from tarazu.daemons.mdsd.rights import Rights
 from tarazu.daemons.mdsd.router_plan.planner import RouterPlan
@@ -57,6 +58,7 @@ from tarazu.wire.messages import (
     AllocationRequest,
     CountRequest,
     FileClosed,
+    PartRequest,
     PromiseTold,
     Request,
     RulesRequest,
@@ -102,6 +104,7 @@ class Mdsd(Service):
         "mdsd.",
         "allocate.",
         "forwarding.",
+        "part.",
         "run.alive_s",
         "run.stop_file",
         "run.exclude_users",
@@ -156,6 +159,7 @@ class Mdsd(Service):
             lambda now: status_of(self, now), lambda ids: promises_of(self, ids), self.replier.reply
         )
         self.rights = Rights(settings.keys.uids == "required", self._owner)
+        self.parts = MdsdParts(settings, self._note_of_part, wakeup.wake, lambda: self.site.why)
         keyed = "with keys" if self.transport.curve else "without keys"
         log.info(
             "statistics at %s, requests at %s (%s)", self.subscriber.address, self.replier.address, keyed
@@ -175,6 +179,7 @@ class Mdsd(Service):
             self.book.ledger.excuse(paused_s)
             self.system.excuse(paused_s)
             self.routers.nodes.excuse(paused_s)
+            self.parts.excuse(paused_s)
             self.paused_at = now if paused_s > LONG_PAUSE_S else self.paused_at
         self.listened_at = now
         drained = self._receive(now)
@@ -188,6 +193,7 @@ class Mdsd(Service):
         self._pass_time(now, drained)
         self.record.look(self.system, self.mds.load, now)
         self._answer_statuses(drained)
+        self.parts.turn(now, listening=drained and now - self.paused_at > HEARD_AGAIN_S)
 
     def _owner(self, id: str) -> int | None:
         """The user whose allocation, or step with nodes or a profile, this is."""
@@ -202,6 +208,7 @@ class Mdsd(Service):
         self.allocating.take_over(settings)
         self.system.take_over(settings, exclusions)
         self.routers.take_over(settings, self.allocating.audit)
+        self.parts.take_over(settings)
         self.allocate, self.weights = settings.allocate, settings.allocate.weights
         self.gate.cpu_limit, self.gate.memory_limit = settings.mdsd.cpu_limit, settings.mdsd.memory_limit
 
@@ -241,6 +248,9 @@ class Mdsd(Service):
             self.statuses.forget()
             self._failed("a status failed: who asks for one gets none")
 
+    def _note_of_part(self, name: str, fields: Mapping[str, object]) -> None:
+        self.allocating.audit.part(name, fields)
+
     def _failed(self, text: str, *of: str) -> None:
         self.failed += 1
         if self.failed <= MOST_TRACEBACKS:
@@ -252,6 +262,7 @@ class Mdsd(Service):
         self.allocating.close()
         self.counting.close()
         self.routers.close()
+        self.parts.close()
         self.record.close()
         self.system.usual.close()
 
@@ -278,11 +289,16 @@ class Mdsd(Service):
         elif isinstance(message, RulesRequest):
             self.replier.reply(peer, self.routers.answer(message, now, stopped=bool(self.site.why)))
         elif isinstance(message, StepNodes):
-            if self.rights.may_tell(peer, message) and not self.allocating.users.why_not(message.uid):
+            if self.rights.may_tell(peer, message.uid, "nodes") and not self.allocating.users.why_not(
+                message.uid
+            ):
                 self.routers.tell(message, now)
             self.replier.reply(peer, Acknowledged(message.message_id))
+        elif isinstance(message, PartRequest):
+            why_not = self.allocating.users.why_not
+            self.replier.reply(peer, self.parts.ask(peer, message, now, self.rights, why_not))
         elif isinstance(message, PromiseTold):
-            if self.rights.may_tell(peer, message):
+            if self.rights.may_tell(peer, message.uid, "promises"):
                 self.allocating.take_told(message, now)
                 self.news.heard((message.id,), peer, now)
             self.replier.reply(peer, Acknowledged(message.message_id))
@@ -405,7 +421,7 @@ class Mdsd(Service):
         # Of a pause within a wait nobody knows.
         longest_s = min(longest_s, LISTENING_S) if len(self.book.ledger) else longest_s
         longest_s = min(longest_s, self.allocating.next_due() - now, self.news_due - now)
-        longest_s = min(longest_s, self.routers.next_s(now) - now)
+        longest_s = min(longest_s, self.routers.next_s(now) - now, self.parts.due() - now)
         return min(longest_s, self.statuses.due() - now, self.record.next_s(now))
 
 

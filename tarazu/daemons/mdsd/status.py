@@ -21,6 +21,7 @@ from tarazu.daemons.mdsd.book import Book
 from tarazu.daemons.mdsd.counting import Counting
 from tarazu.daemons.mdsd.health import Health
 from tarazu.daemons.mdsd.mds_watch import MdsWatch
+from tarazu.daemons.mdsd.parts import MdsdParts
 from tarazu.daemons.mdsd.rights import Rights
 from tarazu.daemons.mdsd.router_plan.planner import RouterPlan
 from tarazu.daemons.mdsd.system import System
@@ -133,6 +134,7 @@ class Parts(Protocol):
     allocating: Allocating
     counting: Counting
     routers: RouterPlan
+    parts: MdsdParts
     rights: Rights
     news: TargetNews
     failed: int
@@ -184,6 +186,7 @@ def status_of(mdsd: Parts, now: float) -> dict[str, Any]:
         "untold": len(mdsd.news),
         "stripe_counts": {"steps": len(mdsd.counting), **mdsd.counting.answers},
         "routers": mdsd.routers.status(now),
+        "parts": mdsd.parts.status(now),
         "mds": msgspec.to_builtins(load),
         "osses": {
             name: {

@@ -14,7 +14,7 @@ import logging
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import nlargest
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from tarazu import config
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, parser, run, serve
 from tarazu.errors import ConfigError
+from tarazu.part import installed
 from tarazu.stats import mdt_stats
 from tarazu.stats.collector import Collector
 from tarazu.stats.params import mdt_name
@@ -33,8 +34,6 @@ from tarazu.wire.reports import MdtReport, OssReport
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-    from tarazu.daemons.ossd.node import NodeService
-    from tarazu.daemons.routers.service import RulesService
 
 log = logging.getLogger("tarazu.ossd")
 
@@ -191,8 +190,12 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
     return config.override(settings, "keys", directory=options.keys)
 
 
-def part_of(options: argparse.Namespace) -> type[NodeService | RulesService | Ossd]:
+def part_of(options: argparse.Namespace) -> Callable[[config.Settings, Wakeup, str], Service]:
     """What of this program was asked for: each is a process of its own, with rights of its own."""
+    for name, part in installed().items():
+        if part.ossd and getattr(options, name):
+            made: Callable[[config.Settings, Wakeup, str], Service] = part.in_ossd()
+            return made
     if options.node:
         from tarazu.daemons.ossd.node import NodeService
 
@@ -220,6 +223,9 @@ def command_line() -> argparse.ArgumentParser:
         action="store_true",
         help="on a compute node: tell tarazu-burstd what it moves (bursts.statistics)",
     )
+    for name, part in installed().items():
+        if part.ossd:
+            options.add_argument(f"--{name}", action="store_true", help=part.ossd)
     options.add_argument("--once", action="store_true", help="print one report and end")
     options.add_argument("--json", action="store_true", help="with --once: as JSON")
     return options

@@ -100,6 +100,8 @@ class Plans:
         """When the first map with files of the runs before was written, on the monotonic clock."""
         self.router_profile: StepProfile | None = None
         """What the newest answer knows of the step's I/O with more or fewer LNet routers."""
+        self.parts: dict[str, bytes] = {}
+        """What the newest plans have of parts (`tarazu.part.Part.plan`)."""
         self.generation = 0
         """Of the map that brought the newest rows; 0 while there are none."""
         self.next_s: float | None = 0.0
@@ -204,6 +206,7 @@ class Plans:
         if plan.request_id:
             self.request_ids.append(plan.request_id)
         self.router_profile = plan.router_profile or self.router_profile
+        self.parts |= plan.parts
         self.mdt_reason = plan.mdt_reason or self.mdt_reason
         named = {index for file in plan.files for osts in file.osts for index in osts}
         if unknown := sorted(named - fs.osts)[:5]:

@@ -97,6 +97,11 @@ class StepReports:
             with self._to_clientd() as channel:
                 channel.ask(local.StepNodes(id, fs_name, "", "", 0.0, ended=True))
 
+    def part_told(self, message: local.PartTold) -> None:
+        """For a part of mdsd, at the end. Raises TarazuError."""
+        with self._to_clientd() as channel:
+            channel.ask(message)
+
     @contextlib.contextmanager
     def _to_clientd(self, share: float = 1.0) -> Iterator[Channel]:
         """One of the last conversations, which may take `REPORT_S` together; this one a share of what is left."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tarazu.errors import TarazuError
+from tarazu.part import installed
 from tarazu.sim.testbed import processes
 from tarazu.sim.testbed.directory import Directory
 from tarazu.sim.testbed.processes import Daemon
@@ -104,6 +105,8 @@ def daemon_commands(testbed: Directory) -> list[Daemon]:
             daemons.append(oss_daemon(name, Path(config[1]), testbed.router_root(name)))
     if testbed.router_names:
         daemons += [rules_daemon(testbed, name, Path(config[1])) for name in testbed.oss_names]
+    for part in installed().values():
+        daemons += part.testbed_daemons(testbed)
     for number, name in enumerate(testbed.client_names):
         root = testbed.client_root(number)
         argv = [program("tarazu-clientd"), *config, "--name", name, "--socket", str(root / "clientd.sock")]

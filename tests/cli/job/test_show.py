@@ -41,6 +41,7 @@ NOTHING: dict[str, Any] = {
     "plans": [],
     "promises": None,
     "routers": [],
+    "parts": {},
     "site_stopped": "",
     "problem": "",
 }

@@ -23,12 +23,15 @@ from tarazu.predict.aipa import MOST_FILES
 from tarazu.predict.directories import MOST as MOST_DIRECTORIES
 from tarazu.store.rows import NewFile
 from tarazu.wire import local
+from tarazu.wire.bounds import Id
 from tarazu.wire.channel import Channel
 from tarazu.wire.messages import StepProfile
 
 MOST_TEXTS = 100
 MOST_OUTCOMES = local.MAX_DESCRIPTORS
 MOST_CHARACTERS = 500
+MOST_PARTS = 100
+PartBytes = Annotated[bytes, msgspec.Meta(max_length=1 << 20)]
 FILES_AT_ONCE = 1_000
 """Decoding more of them holds up clientd's other threads."""
 MAX_FRAME_BYTES = 64 << 20
@@ -70,6 +73,8 @@ class ForecastTask(msgspec.Struct, frozen=True, tag="job"):
     """In which `ForecastSummary` has to be told."""
     part: str = ""
     """As in `local.PlanRequest`."""
+    parts: dict[str, bytes] = {}
+    """Part of tarazu → by what it makes something of the runs (`tarazu.part.Part.planned_by`)."""
 
 
 class ForecastSummary(msgspec.Struct, frozen=True, tag="found"):
@@ -92,6 +97,8 @@ class ForecastSummary(msgspec.Struct, frozen=True, tag="found"):
     curve: Annotated[str, msgspec.Meta(max_length=MOST_CHARACTERS)] = ""
     """Where the curve comes from, or why there is none."""
     router_profile: StepProfile | None = None
+    parts: Annotated[dict[Id, PartBytes], msgspec.Meta(max_length=MOST_PARTS)] = {}
+    """What they made."""
     directories: Annotated[int, msgspec.Meta(ge=0, le=MOST_DIRECTORIES)] = 0
     """Expected directories, which follow at once in several `ExpectedDirectories`."""
     outcomes: Annotated[tuple[Outcome, ...], msgspec.Meta(max_length=MOST_OUTCOMES)] = ()

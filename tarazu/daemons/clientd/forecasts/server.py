@@ -26,11 +26,12 @@ LOOK_S = 0.5
 
 
 def main(descriptor: int) -> int:
-    from tarazu import native
+    from tarazu import native, part
     from tarazu.daemons.clientd.forecasts import made_up
     from tarazu.daemons.clientd.forecasts.frames import READY
 
     native.load()
+    part.installed()
     made_up.forecast()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: clientd says when it is over
     control = socket.socket(fileno=descriptor)

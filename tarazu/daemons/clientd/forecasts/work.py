@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 from tarazu.daemons.clientd.forecasts.curves import profile_of
 from tarazu.daemons.clientd.forecasts.frames import (
@@ -27,14 +28,15 @@ from tarazu.daemons.clientd.forecasts.frames import (
 from tarazu.errors import TarazuError, WireError
 from tarazu.evidence.outcomes import Outcome, outcomes
 from tarazu.model import Forecast, JobStep
+from tarazu.part import installed
 from tarazu.plan.configure import configure, parents_of
 from tarazu.predict import RUNS, aipa, directories, rules
 from tarazu.predict.waves import waves
 from tarazu.trace.past import read_first_lines, read_past
 from tarazu.trace.records import KnownRun
 from tarazu.wire import local
-from tarazu.wire.messages import StepProfile
 
+T = TypeVar("T")
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
 CURVE_S = 5.0
 """For an application's curve: benchmarks that take longer to read are no reason to delay a job."""
@@ -122,6 +124,11 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
             partial(profile_of, earlier, job.step, job.router_curves, job.router_benchmarks, "io-node"),
             until - time.monotonic(),
         )
+    of_parts = {}
+    for name, by in job.parts.items():
+        made_of_it, why = limited(partial(_of_part, name, by, earlier, job.step), until - time.monotonic())
+        of_parts[name] = made_of_it or b""
+        problems += [f"part {name}: {why}"] if why else []
     del earlier, history
     wanted = [f for f in prediction.files if job.from_s <= f.at_s < job.until_s or job.in_run]
     expected = [d for d in made.directories if job.from_s <= d.at_s < job.until_s or job.in_run]
@@ -138,6 +145,7 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
             profile=profile,
             curve=_line(curve),
             router_profile=router_profile,
+            parts={name: of for name, of in of_parts.items() if of},
             directories=len(expected),
             outcomes=tuple(taken),
             may_not_choose=refused,
@@ -148,9 +156,11 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
     return wanted
 
 
-def limited(
-    look: Callable[[], tuple[StepProfile | None, str]], left_s: float
-) -> tuple[StepProfile | None, str]:
+def _of_part(name: str, by: bytes, runs: Sequence[KnownRun], step: JobStep) -> tuple[bytes, str]:
+    return installed()[name].plan(by, runs, step), ""
+
+
+def limited(look: Callable[[], tuple[T | None, str]], left_s: float) -> tuple[T | None, str]:
     """What `look` finds, or why it finds nothing: the forecast continues in any case, with time enough to answer."""
 
     def too_long(number: int, frame: object) -> None:

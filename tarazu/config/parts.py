@@ -1,0 +1,75 @@
+"""What files and the environment say of parts: kept as it stands until a part asks, which has a section of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from tarazu.config.check import items
+from tarazu.config.values import KINDS, convert, from_text, one_of
+from tarazu.errors import ConfigError
+
+T = TypeVar("T")
+PART = "part"
+"""`[part.NAME]` in the file, `TARAZU_PART_NAME_SETTING` in the environment."""
+
+
+class Given(NamedTuple):
+    value: Any
+    where: str
+
+
+class PartTables:
+    """By the names of parts. Equal ones say the same."""
+
+    def __init__(
+        self, tables: Mapping[str, Mapping[str, Any]] | None = None, environ: Mapping[str, str] | None = None
+    ) -> None:
+        """`tables`: name → setting → value, or where it stands too; `environ`: variables of parts."""
+        self._tables = {
+            name: {
+                s: v if isinstance(v, Given) else Given(v, f"[{PART}.{name}] {s}") for s, v in table.items()
+            }
+            for name, table in (tables or {}).items()
+        }
+        self._environ = dict(environ or {})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PartTables) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((*self._tables, *self._environ.items()))
+
+    def __bool__(self) -> bool:
+        """Anything is said of any part."""
+        return bool(self._tables or self._environ)
+
+    def names(self) -> tuple[str, ...]:
+        """Parts of which files say something."""
+        return tuple(self._tables)
+
+    def of(self, name: str, section: type[T]) -> T:
+        """A part's section, of the class that it declares. Raises ConfigError for the first mistake."""
+        read, problems = self.examined(name, section)
+        if problems:
+            raise problems[0]
+        return read
+
+    def examined(self, name: str, section: type[T]) -> tuple[T, list[ConfigError]]:
+        """With the defaults of what is wrong; each mistake."""
+        known = items(section)
+        given = dict(self._tables.get(name, {}))
+        for setting, item in known.items():
+            variable = f"TARAZU_{PART}_{name}_{setting}".upper()
+            if variable in self._environ:
+                value = from_text(self._environ[variable], KINDS[item.kind])
+                given[setting] = Given(value, f"${variable}")
+        values, problems = {}, []
+        for setting, (value, where) in given.items():
+            try:
+                if setting not in known:
+                    raise ConfigError(where, one_of(f"a setting of [{PART}.{name}]", setting, known), setting)
+                values[setting] = convert(value, known[setting], where)
+            except ConfigError as error:
+                problems.append(error)
+        return section(**values), problems

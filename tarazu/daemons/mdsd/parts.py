@@ -1,0 +1,118 @@
+"""The parts in mdsd: what peers say to them, by rights that the core checks; their turns, once its answers are out."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tarazu.daemons.mdsd.rights import Rights
+from tarazu.malformed import MALFORMED
+from tarazu.part import Asker, InMdsd, Live, MdsdFacts, Part
+from tarazu.wire.messages import Acknowledged, PartReply, PartRequest
+from tarazu.wire.said import SaidOnce
+from tarazu.wire.transport import Peer
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from tarazu.config import Settings
+
+log = logging.getLogger("tarazu.mdsd")
+
+
+class MdsdParts:
+    """All of them."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        note: Callable[[str, Mapping[str, object]], None],
+        wake: Callable[[], None],
+        stopped: Callable[[], str],
+        parts: Mapping[str, Part] | None = None,
+    ) -> None:
+        """`note` writes a line of the audit log: (part, fields). Raises ConfigError."""
+
+        def make(part: Part) -> InMdsd | None:
+            def its(fields: Mapping[str, object]) -> None:
+                note(part.name, fields)
+
+            return part.in_mdsd(MdsdFacts(settings, its, wake, stopped))
+
+        self.live = Live(make, parts)
+        self.refused = 0
+        """Messages that no part takes."""
+        self._decoders: dict[str, msgspec.msgpack.Decoder[Any]] = {}
+        self._due = -math.inf
+        self._said = SaidOnce(log)
+
+    def ask(
+        self, peer: Peer, request: PartRequest, now: float, rights: Rights, why_not: Callable[[int], str]
+    ) -> PartReply | Acknowledged:
+        """Its answer; else it is acknowledged, whatever came of it: nobody need send it again. `why_not`: why a user is
+        left alone; empty: he is not.
+        """
+        acknowledged = Acknowledged(request.message_id)
+        taken = self.live.call(request.part, lambda part: self._taken(part, peer, request))
+        if taken is None:
+            return acknowledged
+        role, message = taken
+        if peer.admission is not None and peer.admission.role != role:
+            self._refuse(peer, f"the key {peer.key} may send part {request.part} no {type(message).__name__}")
+            return acknowledged
+        if role == "client" and (
+            not rights.may_tell(peer, request.uid, request.part) or why_not(request.uid)
+        ):
+            return acknowledged
+        asker = Asker(peer.name, request.uid if role == "client" else -1)
+        answer = self.live.call(request.part, lambda part: part.answer(asker, message, now))
+        return PartReply(request.message_id, msgspec.msgpack.encode(answer)) if answer else acknowledged
+
+    def _taken(self, part: InMdsd, peer: Peer, request: PartRequest) -> tuple[str, Any] | None:
+        """(the role that may send it, the message)."""
+        if request.part not in self._decoders:
+            kinds: Any = None
+            for kind in part.asks:
+                kinds = kind if kinds is None else kinds | kind
+            self._decoders[request.part] = msgspec.msgpack.Decoder(kinds)
+        try:
+            message = self._decoders[request.part].decode(request.body)
+        except MALFORMED as error:
+            self._refuse(peer, f"a message that part {request.part} does not take: {error}")
+            return None
+        return part.asks[type(message)], message
+
+    def _refuse(self, peer: Peer, why: str) -> None:
+        self.refused += 1
+        self._said.warning(f"{peer.name}: {why}", f"{peer.name} {why[:40]}")
+
+    def turn(self, now: float, listening: bool) -> None:
+        dues = self.live.each(lambda part: part.turn(now, listening))
+        self._due = min(dues.values(), default=math.inf)
+
+    def due(self) -> float:
+        """When a part wants its next turn."""
+        return self._due
+
+    def excuse(self, paused_s: float) -> None:
+        self.live.each(lambda part: part.excuse(paused_s))
+
+    def take_over(self, settings: Settings) -> None:
+        self.live.each(lambda part: part.take_over(settings))
+        self._due = -math.inf
+
+    def status(self, now: float) -> dict[str, Any]:
+        """Part → its own; of one that is off why."""
+        off: dict[str, Any] = {name: {"failed": why} for name, why in self.live.failed.items()}
+        return {**off, **self.live.each(lambda part: part.status(now))}
+
+    def families(self) -> Iterator[Metric]:
+        for families in self.live.each(lambda part: list(part.families())).values():
+            yield from families
+
+    def close(self) -> None:
+        self.live.each(lambda part: part.close())

@@ -1,0 +1,303 @@
+"""The seam: what a part of tarazu may do, how it is found, and what becomes of one that fails.
+
+A part is a capability in one folder, `tarazu/parts/NAME/`, or anywhere else. The entry points "tarazu.parts" of
+pyproject.toml lead to an object of a subclass of `Part`. It declares, and its methods import what else there is of it:
+who does not use a part loads none of that. The core knows parts by this file alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import math
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from tarazu.config import Settings
+from tarazu.errors import ConfigError
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from tarazu.model import JobStep
+    from tarazu.trace.records import KnownRun
+
+log = logging.getLogger("tarazu.parts")
+log.addHandler(logging.NullHandler())  # nothing of it comes to a program that is led
+
+GROUP = "tarazu.parts"
+T = TypeVar("T")
+R = TypeVar("R")
+Role = Literal["client", "oss"]
+
+
+class Asker(NamedTuple):
+    """Who has sent a part of mdsd a message."""
+
+    name: str
+    """Its address."""
+    uid: int
+    """The user in whose name a client speaks, which its key may; -1: an OSS."""
+
+
+class MdsdFacts(NamedTuple):
+    """What mdsd hands to a part of it."""
+
+    settings: Settings
+    note: Callable[[Mapping[str, object]], None]
+    """Writes a line of the audit log."""
+    wake: Callable[[], None]
+    """Ends the loop's wait, from any thread."""
+    stopped: Callable[[], str]
+    """Why the site is stopped; empty: it is not."""
+
+
+class InMdsd:
+    """A part in mdsd. All is called by the loop, whose times are on the monotonic clock, and must not wait."""
+
+    asks: Mapping[type[msgspec.Struct], Role] = {}
+    """Its messages, tagged structs → the role whose key may send each."""
+
+    def answer(self, asker: Asker, message: Any, now: float) -> msgspec.Struct | None:
+        """The answer; None: the message was something to be told."""
+        return None
+
+    def turn(self, now: float, listening: bool) -> float:
+        """Once the core's answers are out; when it wants the next turn. `listening`: who is silent now has said
+        nothing.
+        """
+        return math.inf
+
+    def excuse(self, paused_s: float) -> None:
+        """Nobody was listened to for so long."""
+
+    def take_over(self, settings: Settings) -> None:
+        """Settings were read again."""
+
+    def status(self, now: float) -> dict[str, Any]:
+        """Of `tarazu status --json`: plain values."""
+        return {}
+
+    def families(self) -> Iterator[Metric]:
+        """Its metrics."""
+        yield from ()
+
+    def close(self) -> None: ...
+
+
+class StepFacts(NamedTuple):
+    """What a leader hands to a part of a job step."""
+
+    settings: Settings
+    job_id: str
+    """The batch system's, else the step's own."""
+    argv: Sequence[str]
+    environ: Mapping[str, str]
+    root: str
+    over: threading.Event
+    """The program has ended."""
+    stopped: Callable[[], str]
+    """Why the site is stopped; empty: it is not."""
+    log: Callable[[str], None]
+    """Of what goes wrong."""
+    plans: Callable[[], Mapping[str, bytes]]
+    """File system → what the newest plan has of the part (`Part.plan`), empty where it has nothing."""
+    tell: Callable[[str, bytes], None]
+    """(id of what it is about, message): to the part in mdsd; the newest of an id goes before older ones that still
+    wait. Raises TarazuError.
+    """
+
+
+class InStep:
+    """A part in the leader of a job step."""
+
+    def during(self) -> None:
+        """The body of a thread, from the program's start on; it ends soon after `StepFacts.over`."""
+
+    def end(self) -> None:
+        """The program has ended: it may `tell` something still. Nobody waits long for that."""
+
+
+class Unit(NamedTuple):
+    """A systemd unit of a part; it lies in the part's folder."""
+
+    name: str
+    role: str
+    """Of nodes (`tarazu.doctor.node`)."""
+    wanted: Callable[[Settings], bool]
+    tools: tuple[str, ...] = ()
+    """Programs of Lustre that it calls."""
+
+
+class SettingAgent(NamedTuple):
+    """What of a part changes a system, by the engine of changes."""
+
+    module: str
+    """Has `agent_of(settings)`."""
+    unit: str
+    """That sets by it; empty: a command does."""
+    directory: str
+    """Below `state.directory`: what is set is noted there."""
+    daemon: str
+    """Whose notes they are."""
+
+    def place(self, settings: Settings) -> str:
+        """Where it notes them."""
+        return f"{settings.state.directory}/{self.directory}"
+
+
+class Part:
+    """One part: what it declares, and what it makes. What it does not have stays as it is here."""
+
+    name: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Other parts without which it is not."""
+    settings: ClassVar[type | None] = None
+    """The class of its section, `[part.NAME]`; `RELOADED` in it names those that a running daemon takes over."""
+    commands: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """As `tarazu.cli.COMMANDS`."""
+    ossd: ClassVar[str] = ""
+    """What `tarazu-ossd --NAME` does, in a line; empty: there is no such program."""
+    units: ClassVar[tuple[Unit, ...]] = ()
+    agents: ClassVar[Mapping[str, SettingAgent]] = {}
+    page: ClassVar[str] = ""
+    """Its page of docs/."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies, its units too."""
+        return Path(str(sys.modules[type(self).__module__].__file__)).parent
+
+    def own(self, settings: Settings) -> Any:
+        """Its section. Raises ConfigError."""
+        assert self.settings is not None
+        return settings.part.of(self.name, self.settings)
+
+    def problems(self, settings: Settings) -> Iterator[ConfigError]:
+        """What a daemon would refuse at its start, beside values that are wrong one by one."""
+        yield from ()
+
+    def in_mdsd(self, mdsd: MdsdFacts) -> InMdsd | None:
+        """None: there is nothing to do there. Raises ConfigError."""
+        return None
+
+    def in_ossd(self) -> Any:
+        """The daemon of `tarazu-ossd --NAME`: a `Service` made of (settings, wakeup, name)."""
+
+    def in_step(self, step: StepFacts) -> InStep | None:
+        """None: there is nothing to do in this step."""
+        return None
+
+    def planned_by(self, settings: Settings) -> bytes:
+        """What `plan` has to know, of clientd's settings; empty: it plans nothing."""
+        return b""
+
+    def plan(self, by: bytes, runs: Sequence[KnownRun], step: JobStep) -> bytes:
+        """What comes of the runs before, oldest first, for the step's leader. In the process of a forecast."""
+        return b""
+
+    def of_user(self, status: dict[str, Any], uid: int) -> dict[str, Any]:
+        """What of its status this user may see, who is not root."""
+        return {}
+
+    def status_lines(self, status: Mapping[str, Any]) -> list[str]:
+        """Of `tarazu status`."""
+        return []
+
+    def job_lines(self, status: Mapping[str, Any], job: str) -> list[str]:
+        """Of `tarazu job show`."""
+        return []
+
+    def testbed_daemons(self, testbed: Any) -> list[Any]:
+        """Its daemons on a `tarazu.sim.testbed`, beside the core's."""
+        return []
+
+
+@functools.cache
+def installed() -> Mapping[str, Part]:
+    """All parts that are here, each after those that it needs. One that cannot be loaded is not; that is logged.
+
+    Raises ConfigError for parts that need one another in a circle.
+    """
+    from importlib.metadata import entry_points  # takes half as long as Python's own start
+
+    found: dict[str, Part] = {}
+    for entry in sorted(entry_points(group=GROUP)):
+        try:
+            found.setdefault(entry.name, entry.load())
+        except ModuleNotFoundError as error:
+            if not f"{entry.module}.".startswith(f"{error.name}."):
+                log.exception("part %s: cannot be loaded", entry.name)  # else it was taken away
+        except Exception:
+            log.exception("part %s: cannot be loaded", entry.name)
+    return ordered(found)
+
+
+def ordered(parts: Mapping[str, Part]) -> dict[str, Part]:
+    """Each after those that it needs; without those that need one that is not there. Raises ConfigError."""
+    from graphlib import CycleError, TopologicalSorter
+
+    try:
+        names = list(TopologicalSorter({name: part.needs for name, part in parts.items()}).static_order())
+    except CycleError as error:
+        raise ConfigError(
+            "parts", "parts that do not need one another", " needs ".join(error.args[1])
+        ) from None
+    there: dict[str, Part] = {}
+    for name in names:
+        part = parts.get(name)
+        if part and (missing := [need for need in part.needs if need not in there]):
+            log.error("part %s: expected the parts that it needs, found no %s", name, ", ".join(missing))
+        elif part:
+            there[name] = part
+    return there
+
+
+class Live(Generic[T]):
+    """What a process has of parts. One that fails is off until the next start, and the core goes on."""
+
+    def __init__(self, make: Callable[[Part], T | None], parts: Mapping[str, Part] | None = None) -> None:
+        """`make` may raise ConfigError, as a daemon's own start does."""
+        self.failed: dict[str, str] = {}
+        """Part → why it is off."""
+        self._live: dict[str, T] = {}
+        for name, part in (installed() if parts is None else parts).items():
+            try:
+                if (made := make(part)) is not None:
+                    self._live[name] = made
+            except ConfigError:
+                raise
+            except Exception as error:
+                self._fail(name, error)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._live))
+
+    def get(self, name: str) -> T | None:
+        """None: it is off, or was never here."""
+        return self._live.get(name)
+
+    def call(self, name: str, hook: Callable[[T], R]) -> R | None:
+        """What a hook of one part says; None: it is off, or is so now."""
+        if (part := self._live.get(name)) is None:
+            return None
+        try:
+            return hook(part)
+        except Exception as error:
+            self._fail(name, error)
+            return None
+
+    def each(self, hook: Callable[[T], R]) -> dict[str, R]:
+        """Part → what its hook says; without those that fail."""
+        said = {name: self.call(name, hook) for name in self}
+        return {name: of for name, of in said.items() if of is not None}
+
+    def _fail(self, name: str, error: Exception) -> None:
+        log.error("part %s failed, and is off until the next start", name, exc_info=error)
+        self.failed[name] = f"{type(error).__name__}: {error}"
+        self._live.pop(name, None)
