@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
 
@@ -205,6 +206,19 @@ class Mdt(msgspec.Struct, frozen=True, omit_defaults=True):
         return judge_mdt(self)
 
 
+MOST_CORRECTION = 10.0
+_Factor = Annotated[float, msgspec.Meta(ge=1 / MOST_CORRECTION, le=MOST_CORRECTION)]
+
+
+class Correction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the estimate's seconds are to be multiplied by, as placed runs took them (`tarazu.evidence.model_error`)."""
+
+    streams: _Factor = 1.0
+    """Of writing."""
+    requests: _Factor = 1.0
+    """To the MDS."""
+
+
 class SystemView(msgspec.Struct, frozen=True):
     """What the metadata server knows of one file system at one moment."""
 
@@ -222,6 +236,8 @@ class SystemView(msgspec.Struct, frozen=True):
     """Sorted by index; none where no ossd runs on an MDS."""
     spills: dict[str, str] = {}
     """Pool → the one into which Lustre puts its new files now; empty: into none. Known where mdsd is on the MDS."""
+    correction: Correction = Correction()
+    """Of the estimate, for those who ask now."""
 
     def oss_of(self, name: str) -> Oss:
         """The server of that name; an unloaded one when it never reported host statistics."""
@@ -290,9 +306,11 @@ class Allocation(msgspec.Struct, frozen=True, omit_defaults=True):
     """No allocation of these requests can have a lower OST cost."""
     elapsed_s: float = 0.0
     expected_s: float = 0.0
-    """Until the last byte is written, by the estimate; 0: not known."""
+    """Until the last byte is written, by the estimate without correction; 0: not known."""
+    expected_requests_s: float = 0.0
+    """Of the placed files' requests to the MDS, likewise."""
     expected_gain: float = 0.0
-    """By how much longer Lustre's own allocator would take, as a share of that; 0: nobody asked."""
+    """By how much longer Lustre's own allocator would take, as a share of ours, corrected; 0: nobody asked."""
     left: dict[int, Left] = {}
     """i → why `files[i]` is empty (`tarazu.allocate.partly`). Costs and bound are those of the other files."""
 

@@ -46,8 +46,9 @@ class Estimate(NamedTuple):
     loses: bool
     """Lustre does."""
     ours_s: float = 0.0
-    """Seconds until the last byte is written; 0 for both where nobody looked."""
-    lustres_s: float = 0.0
+    """Seconds until the last byte is written, without correction; 0 where nobody looked."""
+    gain: float = 0.0
+    """By how much longer Lustre takes, as a share of ours with the requests, corrected."""
 
 
 def estimate(
@@ -69,9 +70,13 @@ def estimate(
         return Estimate(True)
     timing, own = Timing(ours, weights), Timing(theirs, weights)
     followed = timing.follows(ours.groups) and own.follows(theirs.groups)
-    placing_s = placing_cost.in_time_of(timing, placing_cost.placing_s(ours))
+    streams = ours.view.correction.streams
+    start_s, more_s = (
+        placing_cost.in_time_of(timing, seconds, streams)
+        for seconds in (placing_cost.START_S, placing_cost.more_s(ours))
+    )
     ours_s = timing.time_s(ours.groups, followed)
-    most = (ours_s + placing_s) * (1 + max(least_gain, doubt(ours)))
+    most = (ours_s + start_s + more_s) * (1 + max(least_gain, doubt(ours)))
     times: list[float] = []
     error = 0.0
     for seed in range(DRAWS):
@@ -87,7 +92,7 @@ def estimate(
     if not times:
         return Estimate(True)
     lustres_s = float(np.mean(times))
-    return Estimate(most <= lustres_s - error, ours_s, lustres_s)
+    return Estimate(most <= lustres_s - error, ours_s, lustres_s / (ours_s + more_s) - 1)
 
 
 def doubt(problem: Problem) -> float:

@@ -23,6 +23,7 @@ from tarazu.allocate import (
     flow,
     lustres_own,
     marginal_cost,
+    placing_cost,
     problem,
     servers,
     waves,
@@ -164,7 +165,8 @@ class Tarazu:
             return msgspec.structs.replace(
                 done,
                 expected_s=estimate.ours_s if seconds else 0.0,
-                expected_gain=estimate.lustres_s / estimate.ours_s - 1 if estimate.ours_s > 0 else 0.0,
+                expected_requests_s=placing_cost.requests_s(draft.problem) if seconds else 0.0,
+                expected_gain=estimate.gain,
             )
         return Allocation(
             (FilePlacement(()),) * len(requests),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 from tarazu.config import own_path
 from tarazu.doctor.node import Finding, Node, ok, skip, warn
 from tarazu.errors import TraceError
-from tarazu.evidence.model_error import LEAST_RUNS, factor, is_off
-from tarazu.evidence.outcomes import Outcome, outcome
+from tarazu.evidence.model_error import JUDGED, is_off, off
+from tarazu.evidence.outcomes import outcomes
 from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, read_header, reader
@@ -22,28 +23,27 @@ NEWEST = 20
 
 def look(node: Node) -> Iterator[Finding]:
     history = History(own_path(node.settings.run.history_dir))
-    runs: defaultdict[str, list[Outcome]] = defaultdict(list)
+    ratios: defaultdict[str, list[float]] = defaultdict(list)
     for fs_name, application in history.applications():
-        for path in history.paths(fs_name, application)[-NEWEST:]:
-            run = _first_line(path)
-            if run and (of := outcome(run)):
-                runs[fs_name].append(of)
-    for fs_name, known in sorted(runs.items()):
-        by, count = factor(known)
+        runs = [run for path in history.paths(fs_name, application)[-NEWEST:] if (run := _first_line(path))]
+        if known := outcomes(runs):
+            ratios[fs_name] += off(known)
+    for fs_name, of_runs in sorted(ratios.items()):
+        count = len(of_runs)
         name = f"estimate for {fs_name}"
-        if count < LEAST_RUNS:
-            yield skip(
-                name, f"{counted(count, 'placed run')} of yours can be compared, {LEAST_RUNS} are needed"
-            )
-        elif is_off(by):
-            text = f"{counted(count, 'placed run')} of yours took {by:.2f} times as long as expected"
+        if count < JUDGED:
+            yield skip(name, f"{counted(count, 'placed run')} of yours can be compared, {JUDGED} are needed")
+            continue
+        by = median(of_runs)
+        text = f"{counted(count, 'placed run')} of yours took {by:.2f} times as long as expected"
+        if is_off(by):
             yield warn(
                 name,
                 text,
                 "nothing has to be done: what runs took decides whether to place (docs/deciding.md)",
             )
         else:
-            yield ok(name, f"{counted(count, 'placed run')} of yours took {by:.2f} times as long as expected")
+            yield ok(name, text)
 
 
 def _first_line(path: Path) -> RunRecord | None:

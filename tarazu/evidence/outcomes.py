@@ -44,9 +44,11 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     well: bool = True
     """No OST that it used was sick, full or slow, as far as that is known."""
     expected_s: Seconds = 0.0
-    """By the estimate where it was placed; 0: not known."""
+    """By the estimate, without correction, where it was placed; 0: not known."""
+    expected_requests_s: Seconds = 0.0
+    """Of its files' requests to the MDS, likewise."""
     expected_gain: Annotated[float, Meta(ge=-1, le=1e9)] = 0.0
-    """By how much longer Lustre would have taken, as a share of that; 0: not known."""
+    """By how much longer Lustre would have taken, as a share of both, corrected; 0: not known."""
 
     @property
     def bytes_per_s(self) -> float:
@@ -76,6 +78,7 @@ def outcome(run: RunRecord) -> Outcome | None:
         usable_osts=system.usable_osts if system else 0,
         well=not (system and any(ost.verdict.amiss for ost in system.osts.values())),
         expected_s=run.expected_s,
+        expected_requests_s=run.expected_requests_s,
         expected_gain=run.expected_gain,
     )
 

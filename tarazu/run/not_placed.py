@@ -130,6 +130,7 @@ class _Deciding:
             run,
             placed_kind=expected.kind if expected.kind in get_args(LayoutKind) else "",
             expected_s=min(max(0.0, expected.seconds), LATEST_S),
+            expected_requests_s=min(max(0.0, expected.requests_s), LATEST_S),
             expected_gain=min(max(-1.0, expected.gain), LATEST_S),
         )
 

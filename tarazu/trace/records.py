@@ -197,9 +197,11 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     placed_kind: LayoutKind = ""
     """Of the layouts that most of the planned bytes got."""
     expected_s: Seconds = 0.0
-    """Of writing what was planned where it was placed, by the estimate; 0: not known."""
+    """Of writing what was planned where it was placed, by the estimate without correction; 0: not known."""
+    expected_requests_s: Seconds = 0.0
+    """Of its files' requests to the MDS, likewise."""
     expected_gain: Annotated[float, Meta(ge=-1, le=LATEST_S)] = 0.0
-    """By how much longer Lustre would have taken, as a share of that; 0: not known."""
+    """By how much longer Lustre would have taken, as a share of both, corrected; 0: not known."""
 
     @property
     def complete(self) -> bool:

@@ -166,6 +166,7 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     elapsed_s: float = 0.0
     expected_s: float = 0.0
     """As in `messages.AllocationReply`."""
+    expected_requests_s: float = 0.0
     expected_gain: float = 0.0
     kind: str = ""
     """Of the layouts that most of the bytes got (`trace.records.LayoutKind`)."""

@@ -25,7 +25,7 @@ import msgspec
 from tarazu.config import Weights
 from tarazu.errors import WireError
 from tarazu.malformed import MALFORMED
-from tarazu.model import DirectorySpec, Layout, SystemView
+from tarazu.model import Correction, DirectorySpec, Layout, SystemView
 from tarazu.why.facts import System
 from tarazu.wire.bounds import (
     MAX_ALIVE_IDS,
@@ -82,6 +82,8 @@ class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaul
     """Seconds without a message about this id (StepAlive, FileClosed, the request again) after which its job
     step counts as dead and the promises end; 0: only `expires_s` ends them. mdsd takes at least 2 s, at most a
     day."""
+    correction: Correction = Correction()
+    """Of the estimate, by what former runs of this application took."""
     own: tuple[int, ...] = ()
     """For each of `layouts` which of them Lustre would give those files without us; empty: the same."""
     directories: tuple[DirectorySpec, ...] = ()
@@ -127,6 +129,7 @@ class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaul
     elapsed_s: float = 0.0
     expected_s: float = 0.0
     """As in `model.Allocation`, of this request alone; 0: it was placed together with others, or nobody knows."""
+    expected_requests_s: float = 0.0
     expected_gain: float = 0.0
     """Of all that were placed together."""
     view_age_s: float = 0.0

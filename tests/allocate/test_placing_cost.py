@@ -11,7 +11,7 @@ from tarazu.config.sections import Allocate
 from tarazu.layout.stripe_count import REQUEST_S
 from tarazu.left import AS_GOOD, NO_GAIN, of_text
 from tarazu.lustre import EOF
-from tarazu.model import Component, CreateRequest, Layout, Mdt, Oss, Ost, SystemView
+from tarazu.model import Component, Correction, CreateRequest, Layout, Mdt, Oss, Ost, SystemView
 from tarazu.units import GIB, MIB, TIB
 
 PLAIN = Layout((Component(0, EOF, MIB, 1),))
@@ -28,16 +28,19 @@ def system(osts: int) -> SystemView:
 
 
 def seconds(view: SystemView, layout: Layout, waves: list[int]) -> float:
-    return placing_cost.placing_s(build(view, [CreateRequest(MIB, layout)] * len(waves), waves))
+    return placing_cost.more_s(build(view, [CreateRequest(MIB, layout)] * len(waves), waves))
 
 
 def test_each_file_of_who_writes_one_after_another_is_waited_for() -> None:
     view = system(4)
-    start = placing_cost.START_S
-    assert seconds(view, PLAIN, [*range(10)]) == start + 60 * REQUEST_S
-    assert seconds(view, COMPOSITE, [*range(10)]) == start + 70 * REQUEST_S
-    assert seconds(view, PLAIN, [0] * 10) == start + 6 * REQUEST_S
-    assert seconds(view, PLAIN, [0] * 160) == start + 60 * REQUEST_S
+    assert seconds(view, PLAIN, [*range(10)]) == 60 * REQUEST_S
+    assert seconds(view, COMPOSITE, [*range(10)]) == 70 * REQUEST_S
+    assert seconds(view, PLAIN, [0] * 10) == 6 * REQUEST_S
+    assert seconds(view, PLAIN, [0] * 160) == 60 * REQUEST_S
+    corrected = msgspec.structs.replace(view, correction=Correction(requests=3.0))
+    assert seconds(corrected, PLAIN, [0] * 10) == 18 * REQUEST_S
+    problem = build(corrected, [CreateRequest(MIB, PLAIN)] * 10)
+    assert placing_cost.requests_s(problem) == 8 * REQUEST_S
 
 
 def test_the_mdts_own_time_counts_where_it_is_known() -> None:

@@ -29,10 +29,11 @@ from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.evidence.decide import NextRun, decide
+from tarazu.evidence.model_error import AS_ESTIMATED, correction
 from tarazu.evidence.outcomes import kind_of
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
 from tarazu.left import FAILED_FORECAST, GAINS_NOTHING, LEFT_TO_LUSTRE
-from tarazu.model import DirectorySpec, FilePlacement, Forecast, JobStep, Layout
+from tarazu.model import Correction, DirectorySpec, FilePlacement, Forecast, JobStep, Layout
 from tarazu.part import Live, Part
 from tarazu.plan.configure import Configured, layout_policy
 from tarazu.plan.left_to_lustre import as_the_site_wants, checked, commonest, left_names
@@ -176,8 +177,9 @@ class Planner:
                         expected, outline = _as_measured(request, known, summary, expected, outline)
             except ForecastFailed as error:
                 return local.PlanReply("nothing", FAILED_FORECAST + str(error))
+            model = correction(summary.outcomes, time.time())
             return self._store_and_place(
-                step, request, expected, made, outline, mdsd, problem, request_id, tell
+                step, request, expected, made, outline, mdsd, problem, request_id, model, tell
             )
 
     def _parts(self) -> dict[str, bytes]:
@@ -238,6 +240,7 @@ class Planner:
         mdsd: Requester,
         problem: str,
         request_id: str,
+        model: Correction,
         tell: Callable[[str], None],
     ) -> local.PlanReply:
         answers: list[messages.AllocationReply] = []
@@ -245,7 +248,7 @@ class Planner:
         if request.attempt and request.place and (wishes or made.wanted):
             # Only what comes of it is stored: attempts in vain would push out plans that were in force.
             tell("allocation")
-            answer = self._allocate(step, wishes, made, mdsd, problem, request, request_id)
+            answer = self._allocate(step, wishes, made, mdsd, problem, request, request_id, model)
             if answer.status != "allocated":
                 return msgspec.structs.replace(outline, status=answer.status, reason=answer.reason)
             answers.append(answer)
@@ -272,7 +275,8 @@ class Planner:
                 return msgspec.structs.replace(reply, status=status)
             if not answers:
                 tell("allocation")
-                answers.append(self._allocate(step, wishes, made, mdsd, problem, request, request_id))
+                answer = self._allocate(step, wishes, made, mdsd, problem, request, request_id, model)
+                answers.append(answer)
             answer = answers[0]
             ost_count = max(request.osts, default=0) + 1
             reply = made.placed(database, reply, answer, request.mdts)
@@ -307,6 +311,7 @@ class Planner:
             ost_cost_bound=answer.ost_cost_bound,
             elapsed_s=answer.elapsed_s,
             expected_s=answer.expected_s,
+            expected_requests_s=answer.expected_requests_s,
             expected_gain=answer.expected_gain,
             **planned_files(placeable, allocated),
         )
@@ -320,12 +325,13 @@ class Planner:
         problem: str,
         request: local.PlanRequest,
         request_id: str,
+        model: Correction,
     ) -> messages.AllocationReply:
         """mdsd's answer; `unavailable` when there is a problem with asking it."""
         if problem:
             return messages.AllocationReply(request_id, "unavailable", problem)
         horizon_s, alive_s = self.settings.predict.horizon_s, request.alive_s
-        asked = allocation_request(request_id, step, wishes, horizon_s, alive_s, made.specs)
+        asked = allocation_request(request_id, step, wishes, horizon_s, alive_s, made.specs, model)
         return questions.allocate(mdsd, asked)
 
 
@@ -386,8 +392,9 @@ def allocation_request(
     horizon_s: float,
     alive_s: float,
     directories: Sequence[DirectorySpec] = (),
+    model: Correction = AS_ESTIMATED,
 ) -> messages.AllocationRequest:
-    """What mdsd is asked for these files and directories of a step."""
+    """What mdsd is asked for these files and directories of a step; model: what corrects its estimate."""
     kinds: dict[tuple[Layout, Layout], int] = {}
     of_wave = waves([f for f, *_ in wishes])
     files = tuple(
@@ -412,6 +419,7 @@ def allocation_request(
         # A step gives signs of life of its files.
         alive_s=silent_after_s(alive_s) if files else 0.0,
         directories=tuple(directories),
+        correction=model,
     )
 
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
+import msgspec
+
 from tarazu.config import RunSettings, Settings
 from tarazu.config.users import uid_of
 from tarazu.daemons.mdsd.allocation_requests import (
@@ -28,6 +30,7 @@ from tarazu.daemons.mdsd.allocation_requests import (
 from tarazu.daemons.mdsd.audit import Audit
 from tarazu.daemons.mdsd.batch import MOST_FILES, MOST_REQUESTS, BatchPart, Outcome, Placed, Refused
 from tarazu.daemons.mdsd.book import Book
+from tarazu.daemons.mdsd.corrections import Corrections
 from tarazu.daemons.mdsd.limits import PromiseLimits
 from tarazu.daemons.mdsd.per_user import QUEUE_LIMITS, PerUser
 from tarazu.daemons.mdsd.placing import Placing
@@ -155,6 +158,7 @@ class Allocating:
         )
         self._rate = RequestRate()
         self._limits = PromiseLimits(settings.mdsd.user_share, book.ledger)
+        self._corrections = Corrections()
         self.users = UserLists(settings.run)
         self.seconds = Histogram()
         """Of the policy, for each batch."""
@@ -334,6 +338,8 @@ class Allocating:
                     parts.append(BatchPart(pending.request, limits.take(pending.request)))
                     may[pending.request.id] = pending
             if parts:
+                correction = self._corrections.of(fs_name, [part.request for part in parts], now)
+                view = msgspec.structs.replace(view, correction=correction)
                 age_s = self._system.views.age_s(fs_name, now)
                 future = self._worker.submit(self._placing.place, self.settings, view, parts, age_s)
                 self.running = Running(may, future, now)

@@ -193,6 +193,7 @@ def reply_of(request: AllocationRequest, allocation: Allocation, view_age_s: flo
         ost_cost_bound=allocation.ost_cost_bound,
         elapsed_s=allocation.elapsed_s,
         expected_s=allocation.expected_s,
+        expected_requests_s=allocation.expected_requests_s,
         expected_gain=allocation.expected_gain,
         view_age_s=view_age_s,
         left=tuple(LeftFiles(why.why, why.never, tuple(files)) for why, files in left.items()),

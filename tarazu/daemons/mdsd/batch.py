@@ -114,10 +114,12 @@ def _together(
         policy, view, everything, waves_of([part.request for part in parts]), weights=weights, left=left
     )
     made_on = _directories(view, [part.request for part in parts], weights, least_gain)
+    alone = len(parts) == 1
     whole = msgspec.structs.replace(
         whole,
         elapsed_s=time.monotonic() - begin,
-        expected_s=whole.expected_s if len(parts) == 1 else 0.0,
+        expected_s=whole.expected_s if alone else 0.0,
+        expected_requests_s=whole.expected_requests_s if alone else 0.0,
     )
     for part, of_part, start in zip(parts, files, starts):
         own = _part_of(whole, start, start + len(of_part))

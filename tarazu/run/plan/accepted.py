@@ -62,6 +62,7 @@ class Expected(msgspec.Struct):
 
     seconds: float = 0.0
     """0: of one at least nobody knows."""
+    requests_s: float = 0.0
     gain: float = 0.0
     """Of the first."""
     kind: str = ""
@@ -70,6 +71,7 @@ class Expected(msgspec.Struct):
     def add(self, plan: local.PlanReply) -> None:
         known = plan.expected_s > 0 and (self.seconds > 0 or not self.plans)
         self.seconds = self.seconds + plan.expected_s if known else 0.0
+        self.requests_s += plan.expected_requests_s
         if not self.plans:
             self.gain, self.kind = plan.expected_gain, plan.kind
         self.plans += 1

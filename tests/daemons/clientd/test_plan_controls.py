@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from tarazu import config, left
@@ -18,10 +20,11 @@ from tarazu.trace.phases.phase import Phase
 from tarazu.trace.records import FileRecord, NotPlacedFiles, RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.units import MIB
-from tarazu.wire import local
+from tarazu.wire import local, messages
 from tests.daemons.listening import PATIENCE_S
 
 if TYPE_CHECKING:
+    from tarazu.wire.requester import Requester
     from tests.daemons.conftest import Site
 
 UID = 1000
@@ -86,3 +89,24 @@ def test_a_run_is_left_to_lustre_because_of_what_runs_took(planner: Planner, tmp
 
     later = ask(planner, tmp_path, [*placed, run(3, 4, left.CONTROL)], from_s=0.05)
     assert left.of_text(later.reason) not in (left.CONTROL, left.NOT_FASTER)
+
+
+def test_mdsd_is_told_how_far_its_estimate_was_off(
+    planner: Planner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[messages.AllocationRequest] = []
+    allocate = questions.allocate
+
+    def noted(mdsd: Requester, request: messages.AllocationRequest) -> messages.AllocationReply:
+        asked.append(request)
+        return allocate(mdsd, request)
+
+    monkeypatch.setattr(questions, "allocate", noted)
+    now_s = time.time()
+    runs = [
+        msgspec.structs.replace(run(0, 8), start_s=now_s - 1000 + 100 * nth, expected_s=4.0)
+        for nth in range(3)
+    ]
+    ask(planner, tmp_path, runs, from_s=0.05)
+    ask(planner, tmp_path, runs[:2], from_s=0.05)
+    assert [of.correction.streams for of in asked] == pytest.approx([2**0.75, 1])
