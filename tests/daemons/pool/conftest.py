@@ -17,6 +17,7 @@ from .case import Site
 @pytest.fixture
 def pool_bed(bed: Testbed) -> Iterator[Testbed]:  # noqa: F811
     yield bed
+    bed.set_pool_delay(0.0)
     bed.mds.destroy_pool("good")
 
 
