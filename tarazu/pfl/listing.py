@@ -35,8 +35,12 @@ MOST_LOOKED_AT = 32
 LEAST_HIDDEN_BYTES = 1 << 20
 MOST_HIDDEN_SHARE = 0.1
 """A directory's own size is below the one; so much of all may be in files that are not listed."""
+MOST_IN_UNITS = 0.01
+"""Of `du -h --apparent-size` sizes below 1 KiB have no unit; names with a line break are rare."""
 DIRECTORY_BYTES, DIRECTORY_BLOCKS = 4096, 4
 """Own size of a usual directory, and that in KiB."""
+BLOCK_KIB, SECTOR_BYTES = 4, 512
+"""Where directories take no blocks (XFS), sizes in KiB are multiples of the one, not all of the other."""
 ALIGNED_BYTES = 1 << 16
 """Few files have a multiple of it and `DIRECTORY_BYTES` more; a directory of files of round sizes has."""
 
@@ -44,6 +48,10 @@ _TIME = re.compile(rb"(\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d(\.\d+)?( [+-]\d{4})?)?)?
 """What `du --time` has between size and path."""
 _IN_UNITS = re.compile(rb"\d+([.,]\d+)?[KMGTPEZY](i?B)?", re.IGNORECASE)
 """A size as `du -h` prints it."""
+_LONG = re.compile(rb"(\d+ +)?[-dlbcps]([-r][-w][-xsStT]){3}[.+@]? ")
+"""What `ls -l` and `find -ls` have behind a number that is no size."""
+_MARK, _MARKS_16 = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
+"""What some editors and shells begin a text with, as UTF-8 and UTF-16."""
 _TOTAL = b"total"
 """The last line of `du -c`."""
 
@@ -70,6 +78,11 @@ def read(path: str, into: Halves, progress: Callable[[str], None] = lambda text:
                 shutil.copyfileobj(pipe, file)
                 file.seek(0)
             begin = file.tell()
+            mark = file.read(len(_MARK))
+            if mark.startswith(_MARKS_16):
+                raise BadInput(path, "lines with a size in bytes and a path", "UTF-16")
+            begin += len(_MARK) * (mark == _MARK)
+            file.seek(begin)
             held = _held(file)
             file.seek(begin)
             return _add(file, path, held, into, progress)
@@ -113,7 +126,7 @@ def _add(
     files = odd = in_units = size_of_all = 0
     seen = _Directories()
     first: list[bytes] = []
-    aligned = True
+    aligned = in_kib = in_sectors = True
     for lines in _lines(file):
         for line in lines:
             size, name = _parsed(line)
@@ -133,17 +146,18 @@ def _add(
             files += 1
             size_of_all += size
             aligned = aligned and size % ALIGNED_BYTES == DIRECTORY_BYTES
+            in_kib, in_sectors = in_kib and size % BLOCK_KIB == 0, in_sectors and size % SECTOR_BYTES == 0
             if len(first) < MOST_LOOKED_AT:
                 first.append(name)
             directory = name.rpartition(b"/")[0]
             into.add(directory or name, name, size, kind="directory" if directory else "line")
         progress(f"{files} files")
-    if in_units > files:
+    if in_units > MOST_IN_UNITS * files:
         raise BadInput(path, WANTED, f"{counted(in_units, 'size')} in other units, as of `du -h`")
     if not files and not seen.count:
         found = counted(odd, "other line") if odd else "nothing"
         raise BadInput(path, "lines with a size in bytes and a path", found)
-    if seen.are_in_blocks:
+    if seen.are_in_blocks or (seen.are_empty and in_kib and not in_sectors):
         raise BadInput(path, WANTED, "sizes in blocks, as of `du` without -b")
     if not files or _directories(first) or (aligned and seen.are_usual):
         raise BadInput(path, WANTED, "directories alone, as of `du` without -a")
@@ -176,6 +190,10 @@ class _Directories:
         return self._own == {DIRECTORY_BYTES}
 
     @property
+    def are_empty(self) -> bool:
+        return self._own == {0}
+
+    @property
     def are_in_blocks(self) -> bool:
         """In KiB, of which a usual directory has 4 and a large one a multiple; or in units that du rounds up to."""
         in_kib = DIRECTORY_BLOCKS in self._own and not any(o < 0 or o % DIRECTORY_BLOCKS for o in self._own)
@@ -195,6 +213,8 @@ def _parsed(line: bytes) -> tuple[int, bytes | None]:
     if not rest:
         return number, None
     name = rest[0]
+    if _LONG.match(name):
+        return -1, None
     if name[:1].isdigit() and (time := _TIME.match(name)):
         name = name[time.end() :]
     if name[:1] == b"." or name[-1:] == b"/" or b"//" in name or b"/./" in name:
@@ -210,6 +230,8 @@ def _lines(file: BinaryIO) -> Iterator[list[bytes]]:
         if not end:
             end = b"\0" if b"\0" in block else b"\n"
         *lines, last = block.split(end)
+        if lines and end == b"\n" and lines[0].endswith(b"\r"):
+            lines = [line.removesuffix(b"\r") for line in lines]
         if lines:
             lines[0] = b"?" if long else rest + lines[0]
             rest, long = last, False

@@ -69,6 +69,7 @@ def tree(on_disk: Path) -> Path:
         "du -ab tree/run?/",
         "du -abc tree/run?",
         "du -ab0 tree/run?",
+        r"du -ab tree/run? | sed 's/$/\r/; 1s/^/\xef\xbb\xbf/'",
         "du -ab --time tree/run?",
         "du -ab --time --time-style=full-iso tree/run?",
         "cd tree && du -ab ./run?",
@@ -99,6 +100,11 @@ def test_directories_in_a_list_are_no_files(tree: Path, tmp_path: Path, command:
         ("du -ah --apparent-size tree", "in other units"),
         ("du -a --apparent-size tree", "in blocks"),
         ("du -am --apparent-size tree", "in blocks"),
+        ("printf '8\\ta/b\\n20\\ta/c\\n28\\ta\\n'", "in blocks"),
+        ("(du -ah --apparent-size tree; seq 99)", "in other units"),
+        ("find tree -ls", "other lines"),
+        ("ls -lRs tree", "other lines"),
+        ("du -ab tree | iconv -t UTF-16", "UTF-16"),
     ],
 )
 def test_a_list_that_has_no_sizes_of_files_is_refused_with_a_word(
