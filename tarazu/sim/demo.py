@@ -228,7 +228,7 @@ class Demo:
 
         def problem() -> str:
             kept.deliver_kept()
-            expected = json.loads(query(testbed, "db", "show", "--json"))["files"]
+            expected = json.loads(query(testbed, "history", "db", "show", "--json"))["files"]
             rows[:] = [row for row in expected if row["outcome"]]
             return "" if len(rows) >= files else f"those of {len(rows)} files"
 
