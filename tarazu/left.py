@@ -163,9 +163,6 @@ ITS_OST = "its OST "
 """Before the index of one that it was planned on, and what has become of that."""
 FAILED_FORECAST = "the forecast failed: "
 """Before what clientd says of one that failed."""
-NO_RIGHT = "this user may not choose an MDT (mdt.*.enable_remote_dir_gid)"
-"""EPERM of a directory that was to be made on an MDT."""
-MAY_NOT_CHOOSE = f"{NO_RIGHT}, as the last run was told"
 
 TEXTS = {
     AS_GOOD: NO_GAIN,

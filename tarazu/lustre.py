@@ -11,7 +11,6 @@ import fcntl
 import os
 import struct
 from pathlib import Path
-from typing import NamedTuple
 
 EOF = 2**64 - 1
 """End of a last component (`LUSTRE_EOF`)."""
@@ -67,58 +66,14 @@ LCME_FL_EXTENSION = 0x40
 
 LL_IOC_LOV_GETSTRIPE = 0x4008669B
 
-LL_IOC_GET_MDTIDX = 0x800466AF
-LL_IOC_LMV_GETSTRIPE = 0xC03066F1
 LMV_USER_MAGIC = 0x0CD30CD0
 """Asks for the default of a directory: how those made in it are placed."""
 XATTR_TRUSTED_DMV = "trusted.dmv"
 """A directory's own default of new subdirectories (`XATTR_NAME_DEFAULT_LMV`), for root alone."""
-LMV_OFFSET_DEFAULT = 0xFFFFFFFF
-"""`lum_stripe_offset` that names no MDT."""
-LMV_INHERIT_RR_NONE = 0
 LMV_INHERIT_RR_UNLIMITED = 255
 """Of `lum_max_inherit_rr`: for how many levels clients deal directories to the MDTs in turn."""
 LMV_USER_MD = struct.Struct("<IiIIIBBHII16s")
 """`struct lmv_user_md` without objects."""
-
-
-def inherited_rr(in_turn: int, levels: int = 1) -> int:
-    """`max_inherit_rr` so many levels further down."""
-    if in_turn in (LMV_INHERIT_RR_NONE, LMV_INHERIT_RR_UNLIMITED):
-        return in_turn
-    return max(LMV_INHERIT_RR_NONE, in_turn - levels)
-
-
-class DirectoryMdt(NamedTuple):
-    """Where a directory lies, and where those made in it come."""
-
-    mdt: int
-    """Index; of a striped directory that of its first stripe."""
-    in_turn: int
-    """`max_inherit_rr`."""
-    own: bool
-    """Its default names an MDT or stripes."""
-
-
-def directory_mdt(path: str | os.PathLike[str]) -> DirectoryMdt:
-    """Of a directory, as any user may see it who may list it. Raises OSError where it is not Lustre's."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        index = bytearray(4)
-        mdt = fcntl.ioctl(descriptor, LL_IOC_GET_MDTIDX, index)
-        (written,) = struct.unpack("<i", index)
-        blob = bytearray(LMV_USER_MD.size)
-        struct.pack_into("<I", blob, 0, LMV_USER_MAGIC)
-        try:
-            fcntl.ioctl(descriptor, LL_IOC_LMV_GETSTRIPE, blob)
-        except OSError as error:
-            if error.errno != errno.ENODATA:
-                raise
-            return DirectoryMdt(max(mdt, written), LMV_INHERIT_RR_NONE, False)
-    finally:
-        os.close(descriptor)
-    _, stripes, offset, _, _, _, in_turn, *_ = LMV_USER_MD.unpack(blob)
-    return DirectoryMdt(max(mdt, written), in_turn, offset != LMV_OFFSET_DEFAULT or stripes not in (0, 1))
 
 
 def directory_default(path: str | os.PathLike[str]) -> bytes:

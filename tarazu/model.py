@@ -180,8 +180,6 @@ class Mdt(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why no directory should be made here now, as an MDS sees it (`dead: CONNECTING`, `inactive`)."""
     no_create: bool = False
     readonly: bool = False
-    promised_creates: int = 0
-    """That running job steps are still expected to make."""
 
     @property
     def usable(self) -> bool:
@@ -254,27 +252,6 @@ class CreateRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """What Lustre would give it without us; None: the same."""
     writers: int = 1
     """Processes that write it, each at a place of its own."""
-
-
-class DirectorySpec(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A directory that is expected to be made: what is asked for it. It carries no path.
-
-    It is part of messages: new fields come last and with a default.
-    """
-
-    creates: int
-    """Files and directories that will be made in it."""
-    parent: int = -1
-    """Place of its parent in the same request, which is before its own; -1: it is none of them."""
-    wave: int = 0
-    """Directories of one number are expected to be filled at about the same time."""
-    mdt: int = -1
-    """Index of the parent's MDT, where the parent is none of the request; -1: not known."""
-    in_turn: bool = False
-    """Lustre deals such directories to the MDTs in turn (`max_inherit_rr` of the parent's default); else it puts them
-    on the parent's."""
-    depth: int = 0
-    """Directories between the root and it."""
 
 
 class FilePlacement(msgspec.Struct, frozen=True):
@@ -368,14 +345,4 @@ class Forecast(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Expected time of the last close, seconds after the start of the run; −1: not known. In no database."""
 
 
-class DirectoryForecast(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One directory that the predictor expects the next run to make."""
-
-    name: FileName
-    creates: int
-    """Files and directories that the run will make in it."""
-    at_s: float = 0.0
-    """Expected time of its making, seconds after the start of the run."""
-
-
-described(Layout, SystemView, Allocation, JobStep, FileName, Forecast, DirectoryForecast)
+described(Layout, SystemView, Allocation, JobStep, FileName, Forecast)

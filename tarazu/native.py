@@ -110,7 +110,7 @@ class _Map(Structure):
         ("length", c_uint64),
         ("key", c_uint8 * 16),
         *((name, c_uint64) for name in ("generation", "created_s", "expires_s")),
-        *((name, c_uint32) for name in ("ost_count", "mdt_count", "layout_count", "row_count")),
+        *((name, c_uint32) for name in ("ost_count", "layout_count", "row_count")),
         ("layouts", c_void_p),
         ("rows", c_void_p),
         ("rows_length", c_uint64),
@@ -141,7 +141,6 @@ class _Query(Structure):
         ("rank", c_int32),
         ("n_precise", c_uint32),
         ("n_loose", c_uint32),
-        ("directory", c_bool),
     )
 
 
@@ -423,11 +422,8 @@ def map_lookup(
     rank: int,
     n_precise: int,
     n_loose: int,
-    *,
-    directory: bool = False,
 ) -> MapHit | None:
-    """The row that the library would find for this created name; None for a miss. Of a `directory` the one number in
-    `osts` is its MDT, and the layout has no components.
+    """The row that the library would find for this created name; None for a miss.
 
     Raises StoreError for a map that the library would not trust.
     """
@@ -438,8 +434,7 @@ def map_lookup(
     try:
         texts = _names_struct(names)
         name, raw = _bytes(fs), _bytes(key)
-        numbers = rank, n_precise, n_loose, directory
-        query = _Query(name, raw, len(name), len(raw), pointer(texts), *numbers)
+        query = _Query(name, raw, len(name), len(raw), pointer(texts), rank, n_precise, n_loose)
         row = _Row()
         how = library.tz_map_lookup(placement_map, query, row)
         return _hit(library, placement_map, row, how) if how else None

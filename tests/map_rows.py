@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tarazu import native
 from tarazu.lustre import EOF
 from tarazu.model import Component, FileName, Layout
-from tarazu.store.placement_map import DirectoryRow, MapRow
+from tarazu.store.placement_map import MapRow
 
 
 def map_row(
@@ -37,19 +37,3 @@ def map_row(
         tuple(whole if explicit is None else explicit),
         shared,
     )
-
-
-def directory_row(
-    key: str,
-    mdt: int,
-    *,
-    rank: int = -1,
-    n: int = 0,
-    row_id: int = 7,
-    job_id: str = "",
-    fs_name: str = "lustre",
-) -> DirectoryRow:
-    """The row of one directory."""
-    names = native.template(key, rank=rank, job_id=job_id)
-    name = FileName(key, names.precise, names.loose, names.volatile, rank, n, n)
-    return DirectoryRow(fs_name, name, row_id, mdt)

@@ -4,33 +4,19 @@
 
 #define MAP_MAGIC "TZMAP001"
 
-enum { VERSION = 2, WITH_DIRECTORIES = 3 };
-enum { COMPOSITE = 1, SHARED = 2, DIRECTORY = 4 };
+enum { VERSION = 2 };
+enum { COMPOSITE = 1, SHARED = 2 };
 
 struct layout_head {
     uint16_t components, flags;
     uint32_t osts;
-    uint32_t ost_count; /* of the layout's file system, MDTs for a DIRECTORY: every index in its rows is below */
+    uint32_t ost_count; /* of the layout's file system: every index in its rows is below */
     uint32_t zero;
 };
 
 static const struct layout_head *layout_at(const struct tz_map *map, uint32_t index)
 {
     return (const void *)(map->layouts + tz_get32(map->layouts + 4 * (size_t)index));
-}
-
-static bool is_of_directories(const struct layout_head *head)
-{
-    return head->flags & DIRECTORY;
-}
-
-static const char *check_directories(const struct layout_head *head, uint32_t most_mdts)
-{
-    if (head->flags != DIRECTORY || head->components != 0 || head->osts != 1)
-        return "a layout of directories has components, or no MDT";
-    if (head->ost_count == 0 || head->ost_count > most_mdts)
-        return "a layout's file system has an impossible number of MDTs";
-    return NULL;
 }
 
 static const char *check_layout(const struct layout_head *head, uint32_t most_osts)
@@ -73,8 +59,7 @@ static const char *check_layouts(const struct tz_map *map, uint64_t table_length
         if (at % 8 || at < offsets || at + sizeof(struct layout_head) > table_length ||
             at + sizeof(struct layout_head) + 64ULL * layout_at(map, i)->components > table_length)
             return "a layout lies outside its table";
-        wrong = is_of_directories(layout_at(map, i)) ? check_directories(layout_at(map, i), map->mdt_count)
-                                                     : check_layout(layout_at(map, i), map->ost_count);
+        wrong = check_layout(layout_at(map, i), map->ost_count);
     }
     return wrong;
 }
@@ -94,7 +79,7 @@ const char *tz_map_check(const void *base, uint64_t length, struct tz_map *map)
     memset(map, 0, sizeof *map);
     if (length < TZ_MAP_HEADER || memcmp(h, MAP_MAGIC, 8) != 0)
         return "not a placement map";
-    if ((tz_get32(h + 8) != VERSION && tz_get32(h + 8) != WITH_DIRECTORIES) || tz_get32(h + 12) != TZ_MAP_HEADER)
+    if (tz_get32(h + 8) != VERSION || tz_get32(h + 12) != TZ_MAP_HEADER)
         return "a version that this reader does not know";
     if (tz_get64(h + 16) != length)
         return "truncated";
@@ -107,8 +92,7 @@ const char *tz_map_check(const void *base, uint64_t length, struct tz_map *map)
                            .layout_count = tz_get32(h + 68),
                            .rows_length = tz_get64(h + 88),
                            .slots = tz_get64(h + 104),
-                           .row_count = tz_get32(h + 112),
-                           .mdt_count = tz_get32(h + 8) == WITH_DIRECTORIES ? tz_get32(h + 116) : 0};
+                           .row_count = tz_get32(h + 112)};
     memcpy(map->key, h + 48, 16);
     layouts = tz_get64(h + 72);
     rows = tz_get64(h + 80);
@@ -180,7 +164,7 @@ uint64_t tz_hash_template(const uint8_t key[16], char kind, const char *fs, size
 }
 
 /* A row whose index, layout or OSTs are not what they must be is as good as absent. */
-static bool read_row(const struct tz_map *map, uint64_t offset, uint64_t hash, bool directory, struct tz_row *row)
+static bool read_row(const struct tz_map *map, uint64_t offset, uint64_t hash, struct tz_row *row)
 {
     const struct layout_head *head;
     const uint8_t *p;
@@ -199,7 +183,7 @@ static bool read_row(const struct tz_map *map, uint64_t offset, uint64_t hash, b
     if (2ULL * row->ost_count > map->rows_length - offset - TZ_ROW_HEAD || row->layout >= map->layout_count)
         return false;
     head = layout_at(map, row->layout);
-    if (head->osts != row->ost_count || is_of_directories(head) != directory)
+    if (head->osts != row->ost_count)
         return false;
     for (uint32_t i = 0; i < row->ost_count; i++)
         if (row->osts[i] >= head->ost_count)
@@ -212,7 +196,7 @@ static uint64_t home_slot(const struct tz_map *map, uint64_t hash)
     return (uint64_t)(((unsigned __int128)hash * map->slots) >> 64);
 }
 
-bool tz_map_find(const struct tz_map *map, uint64_t hash, bool directory, struct tz_row *row)
+bool tz_map_find(const struct tz_map *map, uint64_t hash, struct tz_row *row)
 {
     uint64_t slot = home_slot(map, hash);
     uint32_t entry, tag = (uint32_t)hash << map->index_bits, mask = (1u << map->index_bits) - 1;
@@ -221,19 +205,12 @@ bool tz_map_find(const struct tz_map *map, uint64_t hash, bool directory, struct
         entry = tz_get32(map->index + 4 * slot);
         if (entry == 0)
             return false;
-        if ((entry & ~mask) == tag && read_row(map, 8 * ((uint64_t)(entry & mask) - 1), hash, directory, row))
+        if ((entry & ~mask) == tag && read_row(map, 8 * ((uint64_t)(entry & mask) - 1), hash, row))
             return true;
         if (++slot == map->slots)
             slot = 0;
     }
     return false;
-}
-
-/* Behind a directory's text: no file's ends so. */
-static inline void end_text(struct tz_sip *s, bool directory)
-{
-    if (directory)
-        tz_sip_add(s, "/", 1);
 }
 
 enum tz_found tz_map_lookup(const struct tz_map *map, const struct tz_query *q, struct tz_row *row)
@@ -245,17 +222,14 @@ enum tz_found tz_map_lookup(const struct tz_map *map, const struct tz_query *q, 
 
     /* Most names are there as they are, and their templates need no hashes. */
     begin(&s, map->key, 'E', q->fs, q->fs_length, q->key, q->key_length);
-    end_text(&s, q->directory);
-    if (tz_map_find(map, tz_sip_end(&s), q->directory, row))
+    if (tz_map_find(map, tz_sip_end(&s), row))
         return TZ_FOUND_EXACT;
     if (first == 0) { /* other names have no row under their precise template */
         begin(&s, map->key, 'T', q->fs, q->fs_length, q->names->precise, q->names->precise_length);
-        end_text(&s, q->directory);
         hash[1] = end_template(s, -1, q->n_precise);
         hash[0] = q->rank == -1 ? hash[1] : end_template(s, q->rank, q->n_precise);
     }
     begin(&s, map->key, 'L', q->fs, q->fs_length, q->names->loose, q->names->loose_length);
-    end_text(&s, q->directory);
     hash[3] = end_template(s, -1, q->n_loose);
     hash[2] = q->rank == -1 ? hash[3] : end_template(s, q->rank, q->n_loose);
     /* The home slots lie anywhere in the index: their cache misses overlap. */
@@ -264,7 +238,7 @@ enum tz_found tz_map_lookup(const struct tz_map *map, const struct tz_query *q, 
     for (int i = first; i < 4; i++) {
         if (q->rank == -1 && i % 2 == 0)
             continue;
-        if (tz_map_find(map, hash[i], q->directory, row))
+        if (tz_map_find(map, hash[i], row))
             return tried[i];
     }
     return TZ_FOUND_NOT;

@@ -12,7 +12,6 @@ struct tz_map {
     uint8_t key[16];
     uint64_t generation, created_s, expires_s;
     uint32_t ost_count; /* of the file system that has most */
-    uint32_t mdt_count; /* the same; 0: no directories are placed */
     uint32_t layout_count, row_count;
     const uint8_t *layouts;
     const uint8_t *rows;
@@ -27,7 +26,7 @@ struct tz_row {
     uint32_t id;
     uint16_t layout;
     uint16_t ost_count;
-    const uint16_t *osts; /* of a directory one, its MDT */
+    const uint16_t *osts;
 };
 
 enum tz_found {
@@ -48,17 +47,13 @@ struct tz_query {
     const struct tz_names *names;
     int32_t rank;
     uint32_t n_precise, n_loose;
-    bool directory; /* rows of directories, else of files */
 };
 
 TZ_API uint64_t tz_hash_exact(const uint8_t key[16], const char *fs, size_t fs_length, const char *name, size_t length);
 TZ_API uint64_t tz_hash_template(const uint8_t key[16], char kind, const char *fs, size_t fs_length, const char *text,
                                  size_t length, int32_t rank, uint32_t n);
 
-/*
- * Finds the row of a name in the documented order; the row's indices are below its file system's count of OSTs, or of
- * MDTs.
- */
+/* Finds the row of a name in the documented order; the row's indices are below its file system's count of OSTs. */
 TZ_API enum tz_found tz_map_lookup(const struct tz_map *map, const struct tz_query *query, struct tz_row *row);
-TZ_API bool tz_map_find(const struct tz_map *map, uint64_t hash, bool directory, struct tz_row *row);
+TZ_API bool tz_map_find(const struct tz_map *map, uint64_t hash, struct tz_row *row);
 TZ_API void tz_map_layout(const struct tz_map *map, uint16_t index, struct tz_layout *layout);

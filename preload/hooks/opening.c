@@ -36,7 +36,7 @@ bool tz_opening_begin(struct tz_opening *o, const struct tz_call *call)
         tz_template(c->where.key, c->where.key_length, &tz_config.ident, &c->scratch->names);
         c->nth = TZ_NO_NTH;
         if (tz_owner_quick())
-            tz_counters_take(c->where.mount, c->where.key, c->where.key_length, &c->scratch->names, false, &c->nth);
+            tz_counters_take(c->where.mount, c->where.key, c->where.key_length, &c->scratch->names, &c->nth);
         o->place = !o->stopped && tz_place_decide(c, &o->plan);
     }
     errno = saved;

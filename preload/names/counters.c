@@ -74,9 +74,9 @@ static void give_back(const struct tz_nth *nth)
 }
 
 void tz_counters_take(const struct tz_mount *m, const char *key, size_t key_length, const struct tz_names *names,
-                      bool directory, struct tz_nth *nth)
+                      struct tz_nth *nth)
 {
-    uint64_t fs = tz_hash_text(m->fs, m->fs_length, directory), value;
+    uint64_t fs = tz_hash_text(m->fs, m->fs_length, 0), value;
 
     *nth = TZ_NO_NTH;
     nth->slots[0] = tz_counters_slot(tz_hash_text(key, key_length, fs ^ 'E') | 1);

@@ -19,9 +19,9 @@ struct tz_nth {
 /* The slot of a key of one's own (not 0), made when it is new; NULL when there is no room for it. */
 struct tz_counter *tz_counters_slot(uint64_t key);
 
-/* Takes the numbers of a name that is about to be created; those of directories are counted apart. */
+/* Takes the numbers of a name that is about to be created. */
 void tz_counters_take(const struct tz_mount *mount, const char *key, size_t key_length, const struct tz_names *names,
-                      bool directory, struct tz_nth *nth);
+                      struct tz_nth *nth);
 
 /* The file was not created: gives the numbers back, unless a later name has taken the next ones. */
 void tz_counters_return(const struct tz_nth *nth);

@@ -19,9 +19,3 @@ int tz_call_open(const struct tz_call *call, int flags)
         return REAL(open)(call->path, flags, call->mode);
     }
 }
-
-int tz_call_mkdir(const struct tz_call *call)
-{
-    return call->symbol == TZ_SYM_mkdirat ? REAL(mkdirat)(call->dirfd, call->path, call->mode)
-                                          : REAL(mkdir)(call->path, call->mode);
-}

@@ -29,7 +29,7 @@ enum tz_skip {
 };
 enum tz_existence { TZ_PERHAPS, TZ_FRESH, TZ_EXISTED };
 
-/* An open or mkdir as the application asked for it. */
+/* An open as the application asked for it. */
 struct tz_call {
     enum tz_symbol symbol;
     int dirfd;
@@ -53,7 +53,6 @@ struct tz_create {
     uint16_t late;       /* of the plan's components, the first that has no objects yet or is missing */
     enum tz_existence existence;
     bool shared; /* by the plan */
-    int32_t mdt; /* of a directory: on which it was put, -1: not known */
 };
 
 static inline void tz_skipped(struct tz_create *c, enum tz_skip why)
@@ -64,6 +63,3 @@ static inline void tz_skipped(struct tz_create *c, enum tz_skip why)
 
 /* The open call of the application, with other flags. */
 int tz_call_open(const struct tz_call *call, int flags);
-
-/* The mkdir call of the application. */
-int tz_call_mkdir(const struct tz_call *call);

@@ -46,7 +46,8 @@ static mode_t get_umask(void)
     return (mode_t)mask;
 }
 
-static enum tz_found find_row(const struct tz_create *c, const struct tz_map *map, bool directory, struct tz_row *row)
+/* Finds the file's row and layout; what found it. */
+static enum tz_found find(const struct tz_create *c, const struct tz_map *map, struct tz_plan *plan)
 {
     const struct tz_mount *m = c->where.mount;
     struct tz_query query = {.fs = m->fs,
@@ -56,16 +57,8 @@ static enum tz_found find_row(const struct tz_create *c, const struct tz_map *ma
                              .names = &c->scratch->names,
                              .rank = tz_config.ident.rank,
                              .n_precise = c->nth.precise,
-                             .n_loose = c->nth.loose,
-                             .directory = directory};
-
-    return tz_map_lookup(map, &query, row);
-}
-
-/* Finds the file's row and layout; what found it. */
-static enum tz_found find(const struct tz_create *c, const struct tz_map *map, struct tz_plan *plan)
-{
-    enum tz_found found = find_row(c, map, false, &plan->row);
+                             .n_loose = c->nth.loose};
+    enum tz_found found = tz_map_lookup(map, &query, &plan->row);
 
     if (found != TZ_FOUND_NOT)
         tz_map_layout(map, plan->row.layout, &plan->layout);
@@ -112,32 +105,6 @@ bool tz_place_decide(struct tz_create *c, struct tz_plan *plan)
         tz_skipped(c, TZ_APPENDED); /* the MDS has a rule of its own for files that are appended to */
         return false;
     }
-    c->outcome = tz_config.mode == TZ_PLACE ? TZ_HIT : TZ_ADVISED;
-    return tz_config.mode == TZ_PLACE;
-}
-
-bool tz_place_decide_directory(struct tz_create *c, uint16_t *mdt)
-{
-    const struct tz_map *map;
-    struct tz_row row;
-
-    c->outcome = TZ_UNMANAGED;
-    if (tz_config.mode == TZ_OBSERVE || !tz_config.map[0])
-        return false;
-    c->outcome = TZ_SKIPPED;
-    if (tz_load(&c->where.mount->foreign))
-        return false;
-    c->outcome = TZ_LATE;
-    map = tz_current_map(c->scratch, &c->said);
-    if (!map)
-        return false;
-    c->generation = map->generation;
-    c->found = map->mdt_count ? find_row(c, map, true, &row) : TZ_FOUND_NOT;
-    c->outcome = TZ_MISS;
-    if (c->found == TZ_FOUND_NOT)
-        return false;
-    c->row_id = row.id;
-    *mdt = row.osts[0];
     c->outcome = tz_config.mode == TZ_PLACE ? TZ_HIT : TZ_ADVISED;
     return tz_config.mode == TZ_PLACE;
 }

@@ -6,9 +6,6 @@
 /* Looks the name up and fills the outcome; true when the file is to be placed by `plan`. */
 bool tz_place_decide(struct tz_create *create, struct tz_plan *plan);
 
-/* The same for a directory that is about to be made: on which MDT. */
-bool tz_place_decide_directory(struct tz_create *create, uint16_t *mdt);
-
 /* The plan of a file that this process opens and does not create, and what found it. */
 enum tz_found tz_place_find(struct tz_create *create, struct tz_plan *plan);
 

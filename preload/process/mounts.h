@@ -13,8 +13,6 @@ struct tz_mount {
     uint32_t path_length, fs_length, below_length;
     uint32_t real_length; /* atomic, written after `real` */
     uint32_t foreign;     /* atomic: found out not to be what it was taken for */
-    uint32_t no_mdts;     /* atomic: with this errno this user may not choose MDTs here */
-    uint64_t dev;         /* atomic: of what is mounted, 0: not looked at yet */
 };
 
 extern struct tz_mounts {

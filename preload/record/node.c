@@ -208,7 +208,7 @@ static uint32_t *head_of(struct header *h, uint64_t hash)
 /* Entries of one head from the newest on. What a damaged file says of places is not believed. */
 static struct entry *find(struct header *h, uint32_t at, uint64_t hash)
 {
-    const size_t need = sizeof(struct entry) + TZ_RECORD_HEAD + sizeof(struct tz_directory_values);
+    const size_t need = sizeof(struct entry) + TZ_RECORD_HEAD + sizeof(struct tz_create_values);
     uint64_t capacity = tz_load(&h->capacity);
 
     for (int i = 0; at && i < 100000; i++) {
@@ -285,7 +285,6 @@ bool tz_node_note(const struct tz_record *record)
 {
     struct header *h = tz_owner() ? header() : NULL;
     const struct tz_part *texts = record->texts;
-    bool made = record->type == TZ_CREATE || record->type == TZ_DIRECTORY;
     struct entry *found;
     uint64_t hash;
 
@@ -301,9 +300,9 @@ bool tz_node_note(const struct tz_record *record)
     if (record->type == TZ_CLOSE)
         tz_store((uint64_t *)(void *)(found->record + TZ_RECORD_HEAD),
                  ((const struct tz_close_values *)record->values)->size);
-    else if (made && (record->flags & 1))
+    else if (record->type == TZ_CREATE && (record->flags & 1))
         return true; /* that it was there already says nothing new */
-    else if (made)
+    else if (record->type == TZ_CREATE)
         memcpy(found->record + TZ_RECORD_HEAD, record->values, record->values_length);
     tz_store((uint64_t *)(void *)(found->record + TIME_AT), tz_now_ns());
     __atomic_add_fetch(&h->changes, 1, __ATOMIC_RELAXED);

@@ -3,7 +3,7 @@
 
 #include "tz.h"
 
-enum tz_record_type { TZ_CREATE = 1, TZ_CLOSE = 2, TZ_END = 3, TZ_OPEN = 4, TZ_DIRECTORY = 5 };
+enum tz_record_type { TZ_CREATE = 1, TZ_CLOSE = 2, TZ_END = 3, TZ_OPEN = 4 };
 enum { TZ_RECORD_HEAD = 16, TZ_PARTS = 5 };
 
 /* What a create record says beside its texts. */
@@ -15,13 +15,6 @@ struct tz_create_values {
     uint64_t generation;
 };
 
-/* What a directory record says: as of a create, and where it is. */
-struct tz_directory_values {
-    struct tz_create_values create;
-    int32_t mdt; /* -1: not known */
-    uint32_t zero;
-};
-
 /* What a close record says. */
 struct tz_close_values {
     uint64_t size, written, low, high;
@@ -29,9 +22,7 @@ struct tz_close_values {
     uint64_t opened_ns;
 };
 
-_Static_assert(sizeof(struct tz_create_values) == 24 && sizeof(struct tz_directory_values) == 32 &&
-                   sizeof(struct tz_close_values) == 48,
-               "no gaps");
+_Static_assert(sizeof(struct tz_create_values) == 24 && sizeof(struct tz_close_values) == 48, "no gaps");
 
 /* Its values from byte 16 on, the lengths of the texts, then the texts, of which the second is the key. */
 struct tz_record {

@@ -64,31 +64,6 @@ enum tz_made tz_record_create(struct tz_create *c, const struct tz_stat *st)
     return made ? TZ_MADE : TZ_NOT_MADE;
 }
 
-void tz_record_directory(const struct tz_create *c)
-{
-    const struct tz_names *names = &c->scratch->names;
-    const struct tz_mount *m = c->where.mount;
-    bool made = c->existence == TZ_FRESH;
-    struct tz_directory_values values = {
-        {c->nth.precise, c->nth.loose, c->outcome, c->found, c->refusal, c->row_id, c->generation}, c->mdt, 0};
-    struct tz_record record = {TZ_DIRECTORY,
-                               (uint16_t)((made ? 0 : CREATE_EXISTED) | (c->nth.again ? CREATE_AGAIN : 0)),
-                               &values,
-                               sizeof values,
-                               4,
-                               {{m->fs, m->fs_length},
-                                {c->where.key, c->where.key_length},
-                                {names->precise, names->precise_length},
-                                {names->loose, names->loose_length}}};
-
-    if (tz_config.recorder == TZ_RECORD_OFF)
-        return;
-    if (made ? one_of_few() && tz_node_note(&record)
-             : tz_spool_made(TZ_DIRECTORY, record.texts) || tz_node_note(&record))
-        return;
-    tz_spool_write(&record);
-}
-
 /* A file that was there is opened to be written: who looks at the step while it runs must not take it for done. */
 static void note_open(const struct tz_where *where)
 {

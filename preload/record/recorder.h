@@ -13,9 +13,6 @@ enum tz_made { TZ_NOT_MADE, TZ_MADE, TZ_MADE_NOTED, TZ_WAS_OPEN };
  * and whether only the node knows. */
 enum tz_made tz_record_create(struct tz_create *create, const struct tz_stat *st);
 
-/* A directory was made, or was there. */
-void tz_record_directory(const struct tz_create *create);
-
 /* Follows a descriptor that can be written; `stream` or NULL. */
 void tz_record_open(int fd, const struct tz_stat *st, const struct tz_where *where, int flags, enum tz_made made,
                     FILE *stream);

@@ -9,7 +9,7 @@
  */
 void tz_spool_write(const struct tz_record *record);
 
-/* Has this process made the file, or the directory, of that key? */
+/* Has this process made the file of that key? */
 bool tz_spool_made(enum tz_record_type type, const struct tz_part texts[2]);
 
 /* A file is opened again to be written: if this process has made it, its close no longer counts. */

@@ -25,7 +25,7 @@ from tarazu.errors import TarazuError
 from tarazu.layout.setstripe import format_layout
 from tarazu.model import ANY_RANK
 from tarazu.store.database import open_database
-from tarazu.store.rows import ExpectedDirectory, FileRow, PlanRow, from_builtins, shown
+from tarazu.store.rows import FileRow, PlanRow, from_builtins, shown
 from tarazu.units import human_bytes, human_time
 from tarazu.wire import local
 from tarazu.wire.channel import connect
@@ -46,23 +46,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     query = local.PlansQuery(application=options.app, plan_id=options.plan, fs_name=options.fs)
-    plan, files, made = (
-        from_file(options.database, query) if options.database else from_clientd(options, query)
-    )
+    plan, files = from_file(options.database, query) if options.database else from_clientd(options, query)
     if options.paper:
         importlib.import_module(PAPER_VIEW).show(plan, files, as_json=options.json)
     elif options.json:
-        print_json({"plan": plan, "files": [shown(row) for row in files], "directories": made})
+        print_json({"plan": plan, "files": [shown(row) for row in files]})
     else:
         _print(plan, files)
-        if made:
-            _print_directories(plan, made)
     return 0
 
 
-def from_clientd(
-    options: argparse.Namespace, query: local.PlansQuery
-) -> tuple[PlanRow, list[FileRow], list[ExpectedDirectory]]:
+def from_clientd(options: argparse.Namespace, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow]]:
     """Ask clientd; says so when there are more files than it answers with. Raises TarazuError without such a plan."""
     settings = config.load(options.config)
     with connect(settings.clientd.socket, TIMEOUT_S) as channel:
@@ -74,15 +68,10 @@ def from_clientd(
             f"tarazu history db: {answer.more} further files are not shown; with --database all are",
             file=sys.stderr,
         )
-    files = [from_builtins(f) for f in answer.files]
-    return (
-        msgspec.convert(answer.plan, PlanRow),
-        files,
-        msgspec.convert(answer.directories, list[ExpectedDirectory]),
-    )
+    return msgspec.convert(answer.plan, PlanRow), [from_builtins(f) for f in answer.files]
 
 
-def from_file(path: str, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow], list[ExpectedDirectory]]:
+def from_file(path: str, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow]]:
     """Read a database file that may be read."""
     if "://" not in path and not os.path.exists(path):
         raise TarazuError(f"{path}: expected an interaction database, found nothing")
@@ -91,7 +80,7 @@ def from_file(path: str, query: local.PlansQuery) -> tuple[PlanRow, list[FileRow
             named = (plan.step.application, plan.step.fs_name, plan.id)
             asked = (query.application, query.fs_name, query.plan_id)
             if all(not want or want == name for want, name in zip(asked, named, strict=True)):
-                return plan, database.files(plan.id), database.directories(plan.id)
+                return plan, database.files(plan.id)
     raise TarazuError(f"{path}: expected such a plan, found none")
 
 
@@ -115,28 +104,6 @@ def _print(plan: PlanRow, files: list[FileRow]) -> None:
                 _layout(row),
             )
             for row in files
-        ],
-    )
-
-
-def _print_directories(plan: PlanRow, made: list[ExpectedDirectory]) -> None:
-    if plan.mdt_cost:
-        print(f"directories: modelled {plan.mdt_cost:.3f} s, bound {plan.mdt_cost_bound:.3f} s")
-    if plan.mdt_reason:
-        print(f"directories left to Lustre: {plan.mdt_reason}")
-    print_table(
-        ("directory", "rank", "creates", "actual", "outcome", "MDT", "actual MDT"),
-        [
-            (
-                d.actual_key or d.key,
-                "any" if d.rank == ANY_RANK else d.rank,
-                d.creates,
-                d.actual_creates if d.actual_key else "",
-                d.outcome or "-",
-                "left" if d.mdt < 0 else d.mdt,
-                "" if d.actual_mdt < 0 else d.actual_mdt,
-            )
-            for d in made
         ],
     )
 

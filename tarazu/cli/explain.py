@@ -1,5 +1,4 @@
-"""Say why a file or a directory lies where it lies: what was forecast for it, how, what was planned, and its actual
-layout, or MDT.
+"""Say why a file lies where it lies: what was forecast for it, how, what was planned, and its actual layout.
 
 tarazu job explain /mnt/lustre/ior/test.0
 tarazu job explain --costs                  what an OST costs the allocator at this moment, term by term
@@ -10,7 +9,6 @@ from __future__ import annotations
 import argparse
 import errno
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -22,17 +20,16 @@ from tarazu.cli.output import print_json, print_table, size
 from tarazu.daemons.asking import view_of
 from tarazu.errors import BadInput, LayoutError, TarazuError, Unavailable
 from tarazu.layout.setstripe import format_layout
-from tarazu.left import NO_RIGHT
-from tarazu.lustre import XATTR_LUSTRE_LOV, directory_mdt
+from tarazu.lustre import XATTR_LUSTRE_LOV
 from tarazu.model import ANY_RANK
 from tarazu.stats import client
-from tarazu.store.rows import ExpectedDirectory, FileRow, PlanRow, shown
+from tarazu.store.rows import FileRow, PlanRow, shown
 from tarazu.units import counted, human_bytes, human_time
 from tarazu.wire import local
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", nargs="?", help="a file or a directory on Lustre; it need not exist")
+    parser.add_argument("path", nargs="?", help="a file on Lustre; it need not exist")
     parser.add_argument("--costs", action="store_true", help="show the cost terms of every OST")
     parser.add_argument("--fs", default="", help="with --costs: which file system, where there are several")
     parser.add_argument(
@@ -49,19 +46,18 @@ def execute(options: argparse.Namespace) -> int:
         return _costs(options)
     if options.path is None:
         raise BadInput("tarazu job explain", "a path, or --costs", "neither")
+    if os.path.isdir(options.path):
+        raise BadInput(options.path, "a file", "a directory")
     fs_name, key = key_of(options.path)
     plan: PlanRow | None = None
     files: list[FileRow] = []
-    directories: list[ExpectedDirectory] = []
     problem = ""
     try:
-        plan, files, directories = from_clientd(options, local.PlansQuery(fs_name=fs_name, key=key))
+        plan, files = from_clientd(options, local.PlansQuery(fs_name=fs_name, key=key))
     except Unavailable as error:
         problem = str(error)
     except TarazuError:
         problem = "no plan of yours in the interaction database names it"
-    if directories or os.path.isdir(options.path):
-        return _directory(options, fs_name, key, plan, directories, problem)
     actual = actual_layout(options.path)
     why = own.why_not_placed(config.load(options.config), fs_name, key, plan.step.application if plan else "")
     if options.json:
@@ -85,54 +81,6 @@ def execute(options: argparse.Namespace) -> int:
         print(f"  not placed: {why}")
     print(f"  actual layout: {actual['setstripe'] or actual['problem']}")
     return 0
-
-
-def _directory(
-    options: argparse.Namespace,
-    fs_name: str,
-    key: str,
-    plan: PlanRow | None,
-    directories: Sequence[ExpectedDirectory],
-    problem: str,
-) -> int:
-    """On which MDT a directory is, or is to be, and why."""
-    mdt, seen = -1, "does not exist yet"
-    try:
-        mdt = directory_mdt(options.path).mdt
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        seen = f"cannot be read ({error.strerror})"
-    if options.json:
-        row = list(directories[:1])
-        print_json(
-            {"fs": fs_name, "key": key, "plan": plan, "directory": row, "mdt": mdt if mdt >= 0 else None}
-        )
-        return 0
-    print(f"{fs_name}:{key}/")
-    if plan and directories:
-        _print_directory(plan, directories[0])
-    else:
-        print(f"  not planned: {problem}")
-    print(f"  actual MDT: {mdt if mdt >= 0 else seen}")
-    return 0
-
-
-def _print_directory(plan: PlanRow, row: ExpectedDirectory) -> None:
-    rank = "any rank" if row.rank == ANY_RANK else f"rank {row.rank}"
-    print(f"  plan {plan.id} of {human_time(plan.created_s)} for {plan.step.application}: {plan.status}")
-    print(f"  forecast: {counted(row.creates, 'create')} in it, {rank}, name {row.key}")
-    if row.mdt >= 0:
-        print(f"  planned on MDT {row.mdt}")
-    else:
-        why = plan.mdt_reason or "its own balance puts it there, or nobody was asked"
-        print(f"  left to Lustre: {why}")
-    if plan.mdt_cost:
-        print(f"  all directories: modelled {plan.mdt_cost:.3f} s, bound {plan.mdt_cost_bound:.3f} s")
-    if row.outcome:
-        why = NO_RIGHT if row.error == errno.EPERM else os.strerror(row.error)
-        number = f", errno {row.error} ({why})" if row.error else ""
-        print(f"  outcome: {row.outcome}{number}, {counted(row.actual_creates, 'create')}")
 
 
 def key_of(path: str) -> tuple[str, str]:

@@ -37,11 +37,4 @@ def execute(options: argparse.Namespace) -> int:
         ],
         left=4,
     )
-    if m.directories:
-        print(f"{counted(m.mdt_count, 'MDT')}, {counted(len(m.directories), 'directory')}")
-        print_table(
-            ("row", "name", "loose", "MDT"),
-            [(d.row_id, f"{d.name_hash:016x}", f"{d.loose_hash:016x}", d.mdt) for d in m.directories],
-            left=3,
-        )
     return 0

@@ -206,7 +206,7 @@ def _directories(
     made = []
     for path in paths:
         each, rate = known[path], recorded[keys[path]]
-        by_mdt = agents.by_mdt(rate.moving, each, usable)
+        by_mdt = agents.by_mdt(rate.moving_per_s, each, usable)
         made.append(msgspec.structs.replace(each, moving=by_mdt, staying_per_s=rate.staying_per_s))
     return made
 

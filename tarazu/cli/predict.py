@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
 
 import msgspec
 
@@ -18,11 +17,11 @@ from tarazu.cli.history.chosen import chosen
 from tarazu.cli.output import print_json, print_table
 from tarazu.config import own_path
 from tarazu.errors import TarazuError
-from tarazu.model import ANY_RANK, DirectoryForecast, JobStep
-from tarazu.predict import RUNS, aipa, directories
-from tarazu.predict.accuracy import directories_forward, mean_size_error, walk_forward
+from tarazu.model import ANY_RANK, JobStep
+from tarazu.predict import RUNS, aipa
+from tarazu.predict.accuracy import mean_size_error, walk_forward
 from tarazu.predict.aipa import explain_prediction
-from tarazu.store.rows import flat, flat_directory
+from tarazu.store.rows import flat
 from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
 from tarazu.units import counted, human_bytes, human_time
@@ -50,12 +49,10 @@ def execute(options: argparse.Namespace) -> int:
         return _accuracy(runs, options)
     step = _next_step(runs[-1], options.command)
     prediction = aipa.forecast(runs, step, model=options.model or "arima")
-    made = directories.forecast(runs, step, model=options.model or "arima").directories
     if options.explain and not options.json:
         print("\n".join(explain_prediction(prediction, runs, step)))
     elif options.json:
-        forecast = msgspec.structs.replace(prediction, files=tuple(map(flat, prediction.files)))
-        print_json(msgspec.to_builtins(forecast) | {"directories": [flat_directory(d) for d in made]})
+        print_json(msgspec.structs.replace(prediction, files=tuple(map(flat, prediction.files))))
     else:
         shown = prediction.files[:MOST_LINES]
         print_table(
@@ -76,29 +73,14 @@ def execute(options: argparse.Namespace) -> int:
         total = human_bytes(sum(f.size_bytes for f in prediction.files))
         tail = f" ({more} more not shown; --json has all)" if more else ""
         print(f"{counted(len(prediction.files), 'file')}, {total}, from {counted(len(runs), 'run')}{tail}")
-        if made and not options.explain:
-            _print_directories(made)
     return 0
-
-
-def _print_directories(made: Sequence[DirectoryForecast]) -> None:
-    print_table(
-        ("directory", "rank", "creates", "after s"),
-        [
-            (d.name.key, "any" if d.name.rank == ANY_RANK else d.name.rank, d.creates, f"{d.at_s:.1f}")
-            for d in made[:MOST_LINES]
-        ],
-    )
-    tail = f" ({len(made) - MOST_LINES} more not shown; --json has all)" if len(made) > MOST_LINES else ""
-    print(f"{counted(len(made), 'directory')}, {sum(d.creates for d in made)} creates in them{tail}")
 
 
 def _accuracy(runs: list[RunRecord], options: argparse.Namespace) -> int:
     """Each run forecast from those before it, by the model in use and by the last value."""
     models = {name: walk_forward(runs, name) for name in (options.model or "arima", "last")}
-    made = [a for a in directories_forward(runs, options.model or "arima") if a.directories]
     if options.json:
-        print_json({**models, "directories": made})
+        print_json(models)
         return 0
     chosen, last = models.values()
     print_table(
@@ -116,11 +98,6 @@ def _accuracy(runs: list[RunRecord], options: argparse.Namespace) -> int:
         ],
     )
     print(f"mean size error {mean_size_error(chosen):.1%}, the last value's {mean_size_error(last):.1%}")
-    for a in made:
-        print(
-            f"{human_time(a.start_s)}: {counted(a.directories, 'directory')}, "
-            f"{a.hit_rate:.0%} expected, creates {a.create_error:.1%} off"
-        )
     return 0
 
 

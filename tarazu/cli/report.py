@@ -143,21 +143,6 @@ def _print(found: Report) -> None:
         )
         if len(found.reasons) > len(shown):
             print(f"{len(found.reasons) - len(shown)} further reasons: --json has all")
-    if found.directories:
-        print()
-        print_table(
-            ("application", "fs", "runs", "directories", "expected", "creates", "placed", "left",
-             "refused", "MDT time: as it was", "tarazu", "bound"),
-            [
-                (
-                    of.application, of.fs_name, of.runs, of.directories, f"{of.found / of.directories:.0%}",
-                    of.creates, of.placed, of.left, of.refused, *map(figure, (of.seen_s, of.tarazu_s, of.bound_s)),
-                )
-                for of in found.directories
-            ],
-            left=2,
-        )  # fmt: skip
-        print("\nplaced: on the MDT that was chosen; left: expected, and left to Lustre")
     if found.slow:
         print(f"\n{counted(len(found.slow), 'slow run')}")
         for of in found.slow[:MOST_SLOW]:

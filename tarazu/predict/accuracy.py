@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import msgspec
 
-from tarazu.model import ANY_RANK, DirectoryForecast, Forecast
-from tarazu.predict import directories
+from tarazu.model import ANY_RANK, Forecast
 from tarazu.predict.aipa import Prediction, forecast
-from tarazu.trace.records import DirectoryRecord, FileRecord, RunRecord
-
-Expected = TypeVar("Expected", bound=Forecast | DirectoryForecast)
+from tarazu.trace.records import FileRecord, RunRecord
 
 
 class PredictionAccuracy(msgspec.Struct, frozen=True):
@@ -36,11 +32,9 @@ class PredictionAccuracy(msgspec.Struct, frozen=True):
         return self.found / self.files if self.files else 1.0
 
 
-def match(
-    files: Sequence[FileRecord | DirectoryRecord], forecasts: Sequence[Expected]
-) -> list[Expected | None]:
-    """The forecast that each file, or directory, finds, in the order of lookups in `docs/formats.md`, "Names"."""
-    rows: dict[tuple[object, ...], Expected] = {}
+def match(files: Sequence[FileRecord], forecasts: Sequence[Forecast]) -> list[Forecast | None]:
+    """The forecast that each file finds, in the order of lookups in `docs/formats.md`, "Names"."""
+    rows: dict[tuple[object, ...], Forecast] = {}
     for f in forecasts:
         name = f.name
         if name.volatile:
@@ -48,7 +42,7 @@ def match(
         else:
             rows.setdefault(("E", name.key), f)
         rows.setdefault(("L", name.loose, name.rank, name.nth_loose), f)
-    matches: list[Expected | None] = []
+    matches: list[Forecast | None] = []
     for file in files:
         ranks = dict.fromkeys([*file.creators[:1], file.rank, ANY_RANK])
         lookups: list[tuple[object, ...]] = [("E", file.key)]
@@ -74,43 +68,6 @@ def score(prediction: Prediction, run: RunRecord, min_size_bytes: int = 0) -> Pr
         byte_error=sum(errors) / total if total else 0.0,
         methods=prediction.methods,
     )
-
-
-class DirectoryAccuracy(msgspec.Struct, frozen=True):
-    """One prediction of directories beside the run that followed."""
-
-    start_s: float
-    directories: int
-    """That the run made."""
-    forecast_directories: int
-    found: int
-    creates: int
-    """In all of these."""
-    create_error: float
-    """Sum of |forecast − creates| over the sum of creates, of those that were found."""
-
-    @property
-    def hit_rate(self) -> float:
-        return self.found / self.directories if self.directories else 1.0
-
-
-def directories_forward(history: Sequence[RunRecord], model: str = "arima") -> list[DirectoryAccuracy]:
-    """Predict the directories of each run but the first from the runs before it, and compare."""
-    scores = []
-    for i in range(1, len(history)):
-        run = history[i]
-        made = [d for d in run.directories if not d.existed]
-        expected = directories.forecast(history[:i], run.step, model=model).directories
-        pairs = [(d, f) for d, f in zip(made, match(made, expected), strict=True) if f is not None]
-        total = sum(d.creates for d, _ in pairs)
-        error = sum(abs(f.creates - d.creates) for d, f in pairs)
-        creates = sum(d.creates for d in made)
-        scores.append(
-            DirectoryAccuracy(
-                run.start_s, len(made), len(expected), len(pairs), creates, error / total if total else 0.0
-            )
-        )
-    return scores
 
 
 def walk_forward(history: Sequence[RunRecord], model: str = "arima") -> list[PredictionAccuracy]:

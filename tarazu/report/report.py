@@ -19,8 +19,6 @@ from tarazu.evidence.decide import comparable
 from tarazu.evidence.outcomes import outcomes
 from tarazu.lustre import XATTR_LUSTRE_LOV
 from tarazu.model import Layout, Ost, SystemView
-from tarazu.report import mdts
-from tarazu.report.mdts import DirectoriesOfRun, DirectoriesReport
 from tarazu.report.replay import Around, Replayed, Why, decoded, replay, size_on_disk
 from tarazu.run import job_log
 from tarazu.run.plan.default_layouts import default_layouts, own_default
@@ -107,9 +105,6 @@ class Report(msgspec.Struct, frozen=True):
     """History files that cannot be read."""
     slow: tuple[SlowRun, ...] = ()
     """Of each application's newest runs, those that were slow; the newest first."""
-    directories: tuple[DirectoriesReport, ...] = ()
-    """Of applications that made any, and the MDTs that these lay on."""
-    runs_with_directories: tuple[DirectoriesOfRun, ...] = ()
     not_placed: tuple[Reason, ...] = ()
     """Why files of these runs really were not placed, by the word; the most files first."""
 
@@ -132,7 +127,6 @@ def report(
     past = History(history)
     problems: list[TraceError] = []
     replayed: list[Replayed] = []
-    made_in: list[DirectoriesOfRun] = []
     rests: list[str] = []
     looked = _Looked(client.mounts(root))
     known: dict[str, Around] = {}
@@ -156,9 +150,6 @@ def report(
             looked.run = runs[i]
             asked_of.append(runs[i])
             replayed.append(replay(runs[i], runs[:i], known[fs_name]))
-            weights = settings.allocate.weights
-            if made := mdts.of_run(runs[i], runs[:i], known[fs_name].view, weights):
-                made_in.append(made)
     measured = {of: _measured(runs) for of, runs in runs_of.items()}
     return Report(
         wanted,
@@ -170,8 +161,6 @@ def report(
         tuple(rests),
         tuple(map(str, problems)),
         tuple(sorted(_slow(runs_of, wanted), key=lambda of: -of.start_s)),
-        mdts.summed(made_in),
-        tuple(made_in),
         _not_placed(asked_of),
     )
 

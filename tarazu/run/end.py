@@ -5,8 +5,6 @@ history, what came of the plans is reported to clientd, one line is added to `jo
 from __future__ import annotations
 
 import contextlib
-import errno
-import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,7 +14,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tarazu.errors import StoreError, TarazuError, TraceError
-from tarazu.left import NO_RIGHT
 from tarazu.names import one_line
 from tarazu.run.problems import append_line
 from tarazu.run.step import Step
@@ -48,7 +45,7 @@ def finish(step: Step, status: int, started_s: float) -> None:
 
     runs, damaged = _parse(step, paths, problem, status, started_s)
     runs = [not_placed.decided(step, run, stopped) for run in runs]
-    used = [run for run in runs if run.files or run.directories]
+    used = [run for run in runs if run.files]
     unseen = not_placed.unseen(step, runs, stopped) if step.mode == "place" else []
     give_back(step, step.schedules.keys() - {run.step.fs_name for run in used}, unseen)
     if not (used or damaged or stopped or unseen) and step.directories.spool:
@@ -107,20 +104,14 @@ def _parse(
 
 
 def _as_planned(run: RunRecord, plans: Plans | None) -> RunRecord:
-    """Of files, and of directories, nothing was late or a miss where no map ever held a row of one: as when all files
-    are too small, and directories got MDTs.
-    """
+    """No file was late or a miss where no map ever held a row of one: as when all are too small."""
+    if plans and plans.planned_files:
+        return run
     never = ("late", "miss")
-    files, directories = run.files, run.directories
-    if not (plans and plans.planned_files):
-        files = tuple(
-            msgspec.structs.replace(f, outcome="unmanaged") if f.outcome in never else f for f in files
-        )
-    if not (plans and plans.placed_directories):
-        directories = tuple(
-            msgspec.structs.replace(d, outcome="unmanaged") if d.outcome in never else d for d in directories
-        )
-    return msgspec.structs.replace(run, files=files, directories=directories)
+    files = tuple(
+        msgspec.structs.replace(f, outcome="unmanaged") if f.outcome in never else f for f in run.files
+    )
+    return msgspec.structs.replace(run, files=files)
 
 
 def _remember(step: Step, run: RunRecord) -> None:
@@ -145,29 +136,6 @@ def _stopped(step: Step) -> str:
         if own is not None:
             return f"stopped by its owner{own and ': '}{own}"
     return ""
-
-
-def _directories(plans: Plans, name: str, runs: Sequence[RunRecord]) -> list[str]:
-    """What is said of directories: made, of these where an MDT was chosen, the modelled seconds and their bound."""
-    made = sum(
-        (Counter(r.directory_outcomes) for r in runs if r.step.fs_name == plans.step.fs_name), Counter()
-    )
-    if not made:
-        return []
-    placed = plans.last_directories
-    said = []
-    if placed or plans.mdt_reason:
-        said.append(f"directories={name}{made.total()} on_mdts={name}{made['hit']}")
-    if placed:
-        said.append(f"mdt_cost_s={name}{placed.mdt_cost:.3f} mdt_bound_s={name}{placed.mdt_cost_bound:.3f}")
-    if plans.mdt_reason:
-        said.append(f"mdt_left={name}{plans.mdt_reason!r}")
-    if made["refused"]:
-        of = (d.errno for r in runs if r.step.fs_name == plans.step.fs_name for d in r.directories if d.errno)
-        number, _ = max(Counter(of).items(), key=lambda item: item[1], default=(0, 0))
-        why = NO_RIGHT if number == errno.EPERM else os.strerror(number)
-        said.append(f"mdt_refused={name}{made['refused']} because={name}{why!r}")
-    return said
 
 
 def _summary_line(
@@ -202,7 +170,6 @@ def _summary_line(
             states.append(f"plan={name}'none' because={name}{str(why)!r}")
         if p.last_placed and p.last_placed.stripes:
             states.append(f"stripes={name}{p.last_placed.stripes!r}")
-        states += _directories(p, name, runs)
         if p.left_osts:
             gone = ", ".join(f"{index} ({kind})" for index, kind in sorted(p.left_osts.items())[:5])
             states.append(f"left_osts={name}{len(p.left_osts)} because={gone!r}")

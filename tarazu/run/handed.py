@@ -169,7 +169,7 @@ def _parsed(spools: Sequence[Spool], name: StepName) -> list[RunRecord]:
 
     headers = [spool.header for spool in spools]
     programs = Counter(header.program for header in headers if header.pid and header.program)
-    used = sorted({made.fs_name for s in spools for of in (s.creates, s.directories) for made in of})
+    used = sorted({create.fs_name for spool in spools for create in spool.creates})
     if not used or not programs:  # without a program there is nothing to know it by again
         return []
     step = JobStep(

@@ -18,7 +18,6 @@ QOS_THRESHOLD_RR = 0.05
 """Of MDTs, since 2.14."""
 
 _OSC = re.compile(r"(?P<fs>.+)-OST(?P<index>[0-9a-fA-F]{4})-osc-[^-]+$")
-_MDC = re.compile(r"(?P<fs>.+)-MDT(?P<index>[0-9a-fA-F]{4})-mdc-[^-]+$")
 
 
 class Mount(msgspec.Struct, frozen=True):
@@ -40,8 +39,6 @@ class FileSystem(msgspec.Struct, frozen=True):
     stripe_count: int = 0
     """Of files below no default layout, as this client knows it (`lov.*.stripecount`); −1: every OST; 0: unknown."""
     stripe_size_bytes: int = 0
-    mdts: frozenset[int] = frozenset()
-    """Indices of the MDTs that this client is connected to, but those that are deactivated here."""
 
 
 def mounts(root: str | Path = "/", environ: Mapping[str, str] | None = None) -> tuple[Mount, ...]:
@@ -67,8 +64,8 @@ def mounts(root: str | Path = "/", environ: Mapping[str, str] | None = None) -> 
 
 
 def file_system(fs_name: str, root: str | Path = "/") -> FileSystem:
-    """The OSTs and MDTs that this client is connected to (`osc.<fs>-OST*.active`, `mdc.<fs>-MDT*.active`), the pools
-    (`lov.*.pools.*`) and the file system's own striping (`lov.*.stripecount`, `stripesize`).
+    """The OSTs that this client is connected to (`osc.<fs>-OST*.active`), the pools (`lov.*.pools.*`) and the file
+    system's own striping (`lov.*.stripecount`, `stripesize`).
     """
     existing: set[int] = set()
     active: set[int] = set()
@@ -87,19 +84,7 @@ def file_system(fs_name: str, root: str | Path = "/") -> FileSystem:
     count = size = 0
     for lov in _glob(root, ("sys/fs/lustre/lov", "proc/fs/lustre/lov"), f"{fs_name}-clilov-*"):
         count, size = _number(lov / "stripecount"), _number(lov / "stripesize")
-    return FileSystem(
-        fs_name, frozenset(existing), frozenset(active), pools, count, size, _mdts(fs_name, root)
-    )
-
-
-def _mdts(fs_name: str, root: str | Path) -> frozenset[int]:
-    """`mdc.<fs>-MDT*.active`, which every user may read; `lmv.*.target_obd` is root's."""
-    found: set[int] = set()
-    for directory in _glob(root, ("sys/fs/lustre/mdc", "proc/fs/lustre/mdc"), f"{fs_name}-MDT*"):
-        match = _MDC.match(directory.name)
-        if match and match["fs"] == fs_name and next(iter(_lines(directory / "active")), "1").strip() != "0":
-            found.add(int(match["index"], 16))
-    return frozenset(found)
+    return FileSystem(fs_name, frozenset(existing), frozenset(active), pools, count, size)
 
 
 def mdt_threshold(fs_name: str, root: str | Path = "/") -> float:

@@ -17,19 +17,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from tarazu.errors import StoreError
-from tarazu.model import DirectoryForecast, FilePlacement, JobStep
+from tarazu.model import FilePlacement, JobStep
 from tarazu.names import from_text, to_text
-from tarazu.store import directories, files
+from tarazu.store import files
 from tarazu.store.connection import DatabaseConnection, as_written, insert_row, update, write
 from tarazu.store.control import of_job
-from tarazu.store.rows import (
-    ExpectedDirectory,
-    Explained,
-    ExplainedDirectory,
-    FileRow,
-    NewFile,
-    PlanRow,
-)
+from tarazu.store.rows import Explained, FileRow, NewFile, PlanRow
 from tarazu.trace.records import FileRecord, RunRecord
 
 PLAN_BYTES = 4096
@@ -37,8 +30,6 @@ PLAN_BYTES = 4096
 ROWS_AT_ONCE = 2_000
 """Files in one transaction."""
 MARKS_KEPT_S = 86_400.0
-MOST_REASON = 180
-"""Characters of a reason that is indexed as a whole."""
 
 Result = TypeVar("Result")
 Row = TypeVar("Row")
@@ -119,58 +110,6 @@ class InteractionDatabase:
             raise
         return ids
 
-    def add_directories(self, plan_id: int, expected: Sequence[DirectoryForecast]) -> list[int]:
-        """Add expected directories to a plan; their row ids, in order. Raises StoreError for an unknown plan."""
-        ids: list[int] = []
-        for part in _parts(list(expected)):
-            ids += self._write(partial(self._add_directories, plan_id, part))
-        return ids
-
-    def _add_directories(self, plan_id: int, expected: Sequence[DirectoryForecast]) -> range:
-        first = self._reserve_ids(len(expected))
-        self._plan_or_raise(plan_id)
-        self._grow(plan_id, directories.add(self._db, plan_id, first, expected))
-        return range(first, first + len(expected))
-
-    def set_mdts(
-        self,
-        plan_id: int,
-        mdts: Mapping[int, int],
-        *,
-        cost: float = 0.0,
-        cost_bound: float = 0.0,
-        reason: str,
-    ) -> None:
-        """Row id → MDT of a plan's directories, and what came of asking."""
-
-        def place() -> None:
-            self._lock()
-            self._plan_or_raise(plan_id)
-            directories.place(self._db, plan_id, mdts)
-            answer = {"mdt_cost": cost, "mdt_cost_bound": cost_bound, "mdt_reason": reason[:MOST_REASON]}
-            self._db.execute(update("plans", *answer), (*answer.values(), plan_id))
-
-        self._write(place)
-
-    def directories(self, plan_id: int, *, first: int | None = None) -> list[ExpectedDirectory]:
-        """Directories of a plan (the first so many), in the order in which they were added."""
-        limit = "" if first is None else f" LIMIT {int(first)}"
-        return directories.read(self._db, "plan_id=?", (plan_id,), f"id{limit}")
-
-    def explain_directory(
-        self, key: str, *, fs_name: str | None = None, last: int = 10
-    ) -> list[ExplainedDirectory]:
-        """As `explain`, of a directory."""
-        text = to_text(key)
-        explained = []
-        for row in directories.read(
-            self._db, "dir_key=? OR actual_key=?", (text, text), f"id DESC LIMIT {int(last)}"
-        ):
-            plan = self.plan(row.plan_id)
-            if plan is not None and fs_name in (None, plan.step.fs_name):
-                explained.append(ExplainedDirectory(plan, row))
-        return explained
-
     def _add(self, plan_id: int, rows: Sequence[NewFile]) -> range:
         # First of all: who else writes waits here, and what is read from now on is what he wrote.
         first = self._reserve_ids(len(rows))
@@ -242,7 +181,6 @@ class InteractionDatabase:
             self._plan_or_raise(plan_id)
             self._grow(plan_id, files.end(self._db, [(row_id, created.get(row_id)) for row_id, _ in part]))
             if last:
-                directories.end(self._db, plan_id, run.directories)
                 self._db.execute(update("plans", "ended_s"), (run.start_s + run.duration_s, plan_id))
 
         parts = _parts(rows)
@@ -300,7 +238,6 @@ class InteractionDatabase:
             "placed": sum(int(row[4] or 0) for row in rows),
             "outcomes": dict(outcomes.most_common()),
             "left": dict(left.most_common()),
-            **directories.counts(self._db, plan_id),
         }
 
     def files(self, plan_id: int, *, first: int | None = None) -> list[FileRow]:
@@ -377,7 +314,6 @@ class InteractionDatabase:
             self._lock()
             files.drop_layouts(self._db, [plan_id])
             self._db.execute("DELETE FROM requests WHERE plan_id=?", (plan_id,))
-            self._db.execute("DELETE FROM directories WHERE plan_id=?", (plan_id,))
             self._db.execute("DELETE FROM plans WHERE id=?", (plan_id,))
 
         self._write(end)

@@ -1,6 +1,4 @@
-"""What a run created: files and directories folded by template (a thousand files are a few lines), and the files' bytes
-on each OST.
-"""
+"""What a run created: files folded by template (a thousand files are a few lines), and their bytes on each OST."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from tarazu import native, ranges
 from tarazu.errors import LayoutError
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import ANY_RANK
-from tarazu.trace.records import OUTCOMES, DirectoryRecord, FileRecord, RunRecord
+from tarazu.trace.records import OUTCOMES, FileRecord, RunRecord
 
 
 class FileGroup(msgspec.Struct, frozen=True):
@@ -36,24 +34,6 @@ class FileGroup(msgspec.Struct, frozen=True):
     """Files of unknown size: no process closed them."""
 
 
-class DirectoryGroup(msgspec.Struct, frozen=True):
-    """Directories of one loose template that a run made."""
-
-    name: str
-    """As a FileGroup's."""
-    directories: int
-    creates: int
-    """Files and directories that the run made in all of them."""
-    ranks: str
-    first_s: float
-    last_s: float
-    mdts: str
-    """Folded, of those whose MDT is known; empty: of none."""
-    outcomes: dict[str, int]
-    errnos: tuple[int, ...]
-    """Of refusals; 1 is EPERM: this user may not choose an MDT."""
-
-
 def file_groups(run: RunRecord) -> list[FileGroup]:
     """In order of their first file."""
     of: dict[str, list[FileRecord]] = {}
@@ -62,39 +42,15 @@ def file_groups(run: RunRecord) -> list[FileGroup]:
     return [_group(files) for files in of.values()]
 
 
-def directory_groups(run: RunRecord) -> list[DirectoryGroup]:
-    """In order of their first directory; what was there already is not among them."""
-    of: dict[str, list[DirectoryRecord]] = {}
-    for directory in run.directories:
-        if not directory.existed:
-            of.setdefault(directory.loose, []).append(directory)
-    return [_directory_group(directories) for directories in of.values()]
-
-
-def _name(of: Sequence[FileRecord | DirectoryRecord]) -> str:
+def _name(of: Sequence[FileRecord]) -> str:
     if len(of) == 1:
         return of[0].key
     return of[0].precise if len({each.precise for each in of}) == 1 else of[0].loose
 
 
-def _ranks(of: Sequence[FileRecord | DirectoryRecord]) -> str:
+def _ranks(of: Sequence[FileRecord]) -> str:
     ranks = sorted({each.rank for each in of})
     return "any" if ANY_RANK in ranks else ranges.fold(ranks)
-
-
-def _directory_group(directories: list[DirectoryRecord]) -> DirectoryGroup:
-    counts = Counter(directory.outcome for directory in directories)
-    return DirectoryGroup(
-        name=_name(directories),
-        directories=len(directories),
-        creates=sum(directory.creates for directory in directories),
-        ranks=_ranks(directories),
-        first_s=min(directory.at_s for directory in directories),
-        last_s=max(directory.at_s for directory in directories),
-        mdts=ranges.fold(sorted({directory.mdt for directory in directories if directory.mdt >= 0})),
-        outcomes={outcome: counts[outcome] for outcome in OUTCOMES if counts[outcome]},
-        errnos=tuple(sorted({directory.errno for directory in directories if directory.errno})),
-    )
 
 
 def _group(files: list[FileRecord]) -> FileGroup:

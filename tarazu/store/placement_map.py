@@ -18,14 +18,12 @@ from tarazu.native import siphash
 from tarazu.store.control import replace_file
 
 MAGIC = b"TZMAP001"
-VERSION, WITH_DIRECTORIES = 2, 3
-"""The later one only where there are directories: libraries that do not know them still place files."""
+VERSION = 2
 HEADER_BYTES = 128
 FULLEST_INDEX = 0.6
 
 FLAG_LIST, FLAG_HINT, FLAG_SEL = 1, 2, 4
-FLAG_COMPOSITE, FLAG_SHARED, FLAG_DIRECTORY = 1, 2, 4
-MOST_MDTS = 1 << 16
+FLAG_COMPOSITE, FLAG_SHARED = 1, 2
 
 _HEADER = struct.Struct("<8sIIQQQQ16sIIQQQQQII")
 _LAYOUT = struct.Struct("<HHIII")
@@ -34,8 +32,6 @@ _ROW = struct.Struct("<QQHHI")
 
 _Shape = tuple[Layout, bool, tuple[int, ...], int]
 """A layout, whether its files are shared, the flags of its components, the OST count of its file system."""
-_Kind = _Shape | int
-"""A layout of files, or the MDT count of a file system whose directories are placed."""
 
 
 class MapRow(msgspec.Struct, frozen=True):
@@ -68,27 +64,6 @@ class MapEntry(msgspec.Struct, frozen=True):
     """Of its file system."""
 
 
-class DirectoryRow(msgspec.Struct, frozen=True):
-    """One expected directory and the MDT that it is made on."""
-
-    fs_name: str
-    name: FileName
-    row_id: int
-    mdt: int
-    """Index."""
-
-
-class DirectoryEntry(msgspec.Struct, frozen=True):
-    """One row of a directory as a map holds it: names are hashes, each with a slash behind the name."""
-
-    name_hash: int
-    loose_hash: int
-    row_id: int
-    mdt: int
-    mdt_count: int
-    """Of its file system."""
-
-
 class PlacementMap(msgspec.Struct, frozen=True):
     """A whole map, for `tarazu job map show`."""
 
@@ -101,9 +76,6 @@ class PlacementMap(msgspec.Struct, frozen=True):
     """Of the file system that has most."""
     entries: tuple[MapEntry, ...]
     size_bytes: int
-    mdt_count: int = 0
-    """Of the file system that has most, of those whose directories are placed."""
-    directories: tuple[DirectoryEntry, ...] = ()
 
 
 def write_map(
@@ -115,13 +87,10 @@ def write_map(
     rows: Iterable[MapRow],
     expires_s: int = 0,
     created_s: int | None = None,
-    mdt_counts: Mapping[str, int] | None = None,
-    directories: Iterable[DirectoryRow] = (),
 ) -> int:
     """Write a map and rename it into place; its size in bytes. The control page announces it afterwards.
 
     `ost_counts`: of each file system by its name; every index in its rows is below and must be known to exist.
-    `mdt_counts`: the same of MDTs, for each file system of `directories`.
     `expires_s`: Unix seconds, 0 = never.
     Raises StoreError, leaving what was there, for a row that the library would not trust or Lustre would not take.
     """
@@ -131,11 +100,7 @@ def write_map(
     if not ost_counts or not all(0 < count <= lustre.MAX_OSTS for count in ost_counts.values()):
         raise StoreError(where, f"OST counts from 1 to {lustre.MAX_OSTS}", dict(ost_counts))
     created = int(time.time()) if created_s is None else created_s
-    made = list(directories)
-    mdts = {name: (mdt_counts or {}).get(name, 0) for name in sorted({d.fs_name for d in made})}
-    if not all(0 < count <= MOST_MDTS for count in mdts.values()):
-        raise StoreError(where, f"MDT counts from 1 to {MOST_MDTS}", mdts)
-    data = _encode(where, generation, hash_key, ost_counts, list(rows), expires_s, created, mdts, made)
+    data = _encode(where, generation, hash_key, ost_counts, list(rows), expires_s, created)
     replace_file(Path(path), data)
     return len(data)
 
@@ -148,10 +113,8 @@ def _encode(
     rows: Sequence[MapRow],
     expires_s: int,
     created_s: int,
-    mdt_counts: Mapping[str, int],
-    directories: Sequence[DirectoryRow],
 ) -> bytes:
-    layouts: dict[_Kind, int] = {}
+    layouts: dict[_Shape, int] = {}
     checked: set[tuple[object, ...]] = set()
     body = bytearray()
     hashes: list[tuple[int, int, int]] = []
@@ -170,14 +133,6 @@ def _encode(
         body += _ROW.pack(first, second, layout, len(osts), row.row_id)
         body += struct.pack(f"<{len(osts)}H", *osts)
         body += bytes(-len(body) % 8)
-    for made in directories:
-        mdt_count = mdt_counts[made.fs_name]
-        if not 0 <= made.mdt < mdt_count:
-            raise StoreError(f"{where}: row {made.row_id}", f"an MDT index below {mdt_count}", made.mdt)
-        first, second = _hashes(made.fs_name, made.name, hash_key, b"/")
-        hashes.append((first, second, len(body)))
-        layout = layouts.setdefault(mdt_count, len(layouts))
-        body += _ROW.pack(first, second, layout, 1, made.row_id) + struct.pack("<H6x", made.mdt)
     if len(layouts) > 0xFFFF:
         raise StoreError(where, "at most 65535 different layouts", len(layouts))
     table = _layout_table(layouts)
@@ -186,7 +141,7 @@ def _encode(
     index_at = rows_at + len(body)
     head = _HEADER.pack(
         MAGIC,
-        WITH_DIRECTORIES if directories else VERSION,
+        VERSION,
         HEADER_BYTES,
         index_at + len(index),
         generation,
@@ -200,34 +155,30 @@ def _encode(
         len(body),
         index_at,
         len(index) // 4,
-        len(rows) + len(directories),
-        max(mdt_counts.values(), default=0),
+        len(rows),
+        0,
     )
     checksum = struct.pack("<Q", siphash(hash_key, head + table))
     return b"".join((head, checksum, table, body, index))
 
 
-def _hashes(fs_name: str, name: FileName, hash_key: bytes, behind: bytes = b"") -> tuple[int, int]:
-    """(exact, or precise where volatile; loose), with `behind` behind the name."""
+def _hashes(fs_name: str, name: FileName, hash_key: bytes) -> tuple[int, int]:
+    """(exact, or precise where volatile; loose)."""
     fs = _bytes(fs_name)
     if name.volatile:
         number = struct.pack("<iI", name.rank, name.nth_precise)
-        first = siphash(hash_key, b"T%b:%b%b%b" % (fs, _bytes(name.precise), behind, number))
+        first = siphash(hash_key, b"T%b:%b%b" % (fs, _bytes(name.precise), number))
     else:
-        first = siphash(hash_key, b"E%b:%b%b" % (fs, _bytes(name.key), behind))
+        first = siphash(hash_key, b"E%b:%b" % (fs, _bytes(name.key)))
     number = struct.pack("<iI", name.rank, name.nth_loose)
-    return first, siphash(hash_key, b"L%b:%b%b%b" % (fs, _bytes(name.loose), behind, number))
+    return first, siphash(hash_key, b"L%b:%b%b" % (fs, _bytes(name.loose), number))
 
 
-def _layout_table(layouts: Collection[_Kind]) -> bytes:
+def _layout_table(layouts: Collection[_Shape]) -> bytes:
     offsets, body = [], bytearray()
     start = 4 * len(layouts) + (-4 * len(layouts)) % 8
-    for kind in layouts:
+    for layout, shared, flags, ost_count in layouts:
         offsets.append(start + len(body))
-        if isinstance(kind, int):
-            body += _LAYOUT.pack(0, FLAG_DIRECTORY, 1, kind, 0)
-            continue
-        layout, shared, flags, ost_count = kind
         first = 0
         parts = bytearray()
         for component, flag in zip(layout.components, flags, strict=True):
@@ -359,10 +310,9 @@ def decode_map(data: bytes, where: str = "map") -> PlacementMap:
     (_, version, header, length, generation, created, expires, hash_key, ost_count, layout_count, *rest) = (
         _HEADER.unpack_from(data)
     )
-    table_at, rows_at, rows_length, index_at, slots, row_count, mdt_count = rest
-    if version not in (VERSION, WITH_DIRECTORIES) or header != HEADER_BYTES:
-        raise StoreError(where, f"map version {VERSION} or {WITH_DIRECTORIES}", version)
-    mdt_count = mdt_count if version == WITH_DIRECTORIES else 0
+    table_at, rows_at, rows_length, index_at, slots, row_count, _ = rest
+    if version != VERSION or header != HEADER_BYTES:
+        raise StoreError(where, f"map version {VERSION}", version)
     ends = [HEADER_BYTES, table_at, rows_at, rows_at + rows_length, index_at, index_at + 4 * slots, length]
     if ends != sorted(ends) or length != len(data):
         raise StoreError(where, f"{length} bytes in order, as the header says", f"{len(data)} bytes")
@@ -372,17 +322,14 @@ def decode_map(data: bytes, where: str = "map") -> PlacementMap:
         raise StoreError(where, "a matching checksum", f"{checksum:#x}")
     try:
         layouts = [_read_layout(table, i) for i in range(layout_count)]
-        if any(not 0 < of.most <= (mdt_count if of.directory else ost_count) for of in layouts):
-            raise ValueError(f"a layout's count of OSTs or MDTs above {ost_count} or {mdt_count}")
-        entries, directories = _read_rows(data[rows_at : rows_at + rows_length], layouts)
+        if any(not 0 < of.ost_count <= ost_count for of in layouts):
+            raise ValueError(f"a layout's count of OSTs above {ost_count}")
+        entries = _read_rows(data[rows_at : rows_at + rows_length], layouts)
     except (struct.error, ValueError, IndexError) as error:
         raise StoreError(where, "well-formed layouts and rows", str(error)) from None
-    if len(entries) + len(directories) != row_count:
-        raise StoreError(where, f"{row_count} rows", len(entries) + len(directories))
-    return PlacementMap(
-        generation, created, expires, hash_key, ost_count, tuple(entries), len(data), mdt_count,
-        tuple(directories),
-    )  # fmt: skip
+    if len(entries) != row_count:
+        raise StoreError(where, f"{row_count} rows", len(entries))
+    return PlacementMap(generation, created, expires, hash_key, ost_count, tuple(entries), len(data))
 
 
 class _ReadLayout(NamedTuple):
@@ -392,17 +339,14 @@ class _ReadLayout(NamedTuple):
     """Of its components."""
     osts: int
     """In a row with it."""
-    most: int
-    """OSTs of its file system; MDTs, where it is one of directories."""
-    directory: bool
+    ost_count: int
+    """Of its file system."""
 
 
 def _read_layout(table: bytes, index: int) -> _ReadLayout:
     at = struct.unpack_from("<I", table, 4 * index)[0]
-    count, of_layout, osts, most, _ = _LAYOUT.unpack_from(table, at)
-    if of_layout == FLAG_DIRECTORY and (count, osts) == (0, 1):
-        return _ReadLayout(Layout(()), False, (), 1, most, True)
-    if not count or of_layout & FLAG_DIRECTORY:
+    count, of_layout, osts, ost_count, _ = _LAYOUT.unpack_from(table, at)
+    if not count:
         raise ValueError(f"{count} components in layout {index}")
     names = {value: name for name, value in lustre.PATTERNS.items()}
     components, flags = [], []
@@ -414,31 +358,28 @@ def _read_layout(table: bytes, index: int) -> _ReadLayout:
         components.append(Component(v[0], v[1], v[2], v[3], names[v[5]], pool, v[7]))
         flags.append(v[6])
     layout = Layout(tuple(components), composite=bool(of_layout & FLAG_COMPOSITE))
-    return _ReadLayout(layout, bool(of_layout & FLAG_SHARED), tuple(flags), osts, most, False)
+    return _ReadLayout(layout, bool(of_layout & FLAG_SHARED), tuple(flags), osts, ost_count)
 
 
-def _read_rows(body: bytes, layouts: Sequence[_ReadLayout]) -> tuple[list[MapEntry], list[DirectoryEntry]]:
-    entries, directories = [], []
+def _read_rows(body: bytes, layouts: Sequence[_ReadLayout]) -> list[MapEntry]:
+    entries = []
     at = 0
     while at < len(body):
         first, second, number, count, row_id = _ROW.unpack_from(body, at)
         flat = struct.unpack_from(f"<{count}H", body, at + _ROW.size)
         at += _ROW.size + 2 * count
         at += -at % 8
-        layout, shared, flags, expected, most, directory = layouts[number]
-        if count != expected or any(i >= most for i in flat):
-            raise ValueError(f"{'MDTs' if directory else 'OSTs'} {flat} in row {row_id}")
-        if directory:
-            directories.append(DirectoryEntry(first, second, row_id, flat[0], most))
-            continue
+        layout, shared, flags, expected, ost_count = layouts[number]
+        if count != expected or any(i >= ost_count for i in flat):
+            raise ValueError(f"OSTs {flat} in row {row_id}")
         osts, used = [], 0
         for component, flag in zip(layout.components, flags, strict=True):
             n = _used(component, flag)
             osts.append(tuple(flat[used : used + n]))
             used += n
         explicit = tuple(bool(f & FLAG_LIST) for f in flags)
-        entries.append(MapEntry(first, second, row_id, layout, tuple(osts), explicit, shared, most))
-    return entries, directories
+        entries.append(MapEntry(first, second, row_id, layout, tuple(osts), explicit, shared, ost_count))
+    return entries
 
 
 def _bytes(text: str) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tarazu.malformed import described
-from tarazu.model import DirectoryForecast, FileName, FilePlacement, Forecast, JobStep, Layout
+from tarazu.model import FileName, FilePlacement, Forecast, JobStep, Layout
 
 
 class PlanRow(msgspec.Struct, frozen=True):
@@ -26,11 +26,6 @@ class PlanRow(msgspec.Struct, frozen=True):
     ost_cost_bound: float
     elapsed_s: float
     ended_s: float | None
-    mdt_cost: float = 0.0
-    mdt_cost_bound: float = 0.0
-    """Modelled seconds until the last create in its directories, and what no choice of MDTs can be below."""
-    mdt_reason: str = ""
-    """Why directories are left to Lustre's own balance."""
 
 
 class NewFile(msgspec.Struct, frozen=True):
@@ -68,42 +63,11 @@ class FileRow(msgspec.Struct, frozen=True):
     """Why it is left to Lustre; empty for a file that is not."""
 
 
-class ExpectedDirectory(msgspec.Struct, frozen=True):
-    """One directory of a plan."""
-
-    id: int
-    """Row id, also in the placement map."""
-    plan_id: int
-    key: str
-    """As expected."""
-    rank: int
-    creates: int
-    """Files and directories expected in it."""
-    at_s: float
-    mdt: int = -1
-    """The MDT that it gets; -1: Lustre's own balance is to choose."""
-    outcome: str = ""
-    """Empty before the run ended; `unseen` when it ended without making it; `left` when Lustre chose, as planned."""
-    actual_key: str = ""
-    actual_mdt: int = -1
-    """On which it was made, where that was seen; -1: not known."""
-    actual_creates: int = 0
-    error: int = 0
-    """errno of a refusal; EPERM: this user may not choose an MDT."""
-
-
 class Explained(msgspec.Struct, frozen=True):
     """Why a file went where it is."""
 
     plan: PlanRow
     file: FileRow
-
-
-class ExplainedDirectory(msgspec.Struct, frozen=True):
-    """Why a directory lies on its MDT."""
-
-    plan: PlanRow
-    directory: ExpectedDirectory
 
 
 _Flat = msgspec.defstruct(
@@ -120,12 +84,6 @@ def flat(forecast: Forecast) -> msgspec.Struct:
     """A forecast as `--json` and the local socket show it: the fields of its name beside its own."""
     _, *others = msgspec.structs.astuple(forecast)
     return _Flat(*msgspec.structs.astuple(forecast.name), *others)
-
-
-def flat_directory(forecast: DirectoryForecast) -> dict[str, Any]:
-    """The same of a directory."""
-    others = {"creates": forecast.creates, "at_s": forecast.at_s}
-    return dict(zip(FileName.__struct_fields__, msgspec.structs.astuple(forecast.name), strict=True)) | others
 
 
 def shown(row: FileRow) -> FileRow:
@@ -148,4 +106,4 @@ def from_builtins(values: Mapping[str, Any]) -> FileRow:
     )
 
 
-described(PlanRow, FileRow, ExpectedDirectory)
+described(PlanRow, FileRow)

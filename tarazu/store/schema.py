@@ -6,7 +6,6 @@ layouts    each distinct layout once, as JSON; `components` its components as co
 plan_layouts   which plans use which layouts, so that a layout goes with its last plan
 files      one per expected file: names, forecast, layout, outcome
 extents    the OST list of each component of a file
-directories   one per expected directory: forecast, MDT, outcome
 writes     marks of transactions (`tarazu.store.connection`); on a server, whose answer to a commit may be lost
 interaction   view: the columns of the paper's tables 1, 2, 4 and 5
 """
@@ -15,7 +14,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 5
+VERSION = 6
 APPLICATION_ID = 0x545A4442
 """`TZDB`: SQLite's application_id of our files."""
 
@@ -60,8 +59,7 @@ _PLANS = """CREATE TABLE plans (
     status {short} NOT NULL, reason {text} NOT NULL, step {text} NOT NULL,
     ost_cost DOUBLE PRECISION NOT NULL, ost_cost_bound DOUBLE PRECISION NOT NULL,
     elapsed_s DOUBLE PRECISION NOT NULL, request_id {short} NOT NULL, ended_s DOUBLE PRECISION,
-    bytes BIGINT NOT NULL DEFAULT 0, mdt_cost DOUBLE PRECISION NOT NULL DEFAULT 0,
-    mdt_cost_bound DOUBLE PRECISION NOT NULL DEFAULT 0, mdt_reason {short} NOT NULL DEFAULT ''
+    bytes BIGINT NOT NULL DEFAULT 0
 ){table_end}"""
 """`bytes`: about what the plan and its files take (`tarazu.store.database.PLAN_BYTES`, `tarazu.store.files`)."""
 
@@ -103,13 +101,6 @@ _EXTENTS = """CREATE TABLE extents (
     PRIMARY KEY (file_id, extent_id)
 ){table_end}"""
 
-_DIRECTORIES = """CREATE TABLE directories (
-    id {key}, plan_id BIGINT NOT NULL REFERENCES plans (id), dir_key {text} NOT NULL, mpi_rank INTEGER NOT NULL,
-    creates BIGINT NOT NULL, at_s DOUBLE PRECISION NOT NULL, mdt INTEGER NOT NULL DEFAULT -1,
-    outcome {short} NOT NULL DEFAULT '', actual_key {short} NOT NULL DEFAULT '', actual_mdt INTEGER NOT NULL DEFAULT -1,
-    actual_creates BIGINT NOT NULL DEFAULT 0, error INTEGER NOT NULL DEFAULT 0
-){table_end}"""
-
 _WRITES = "CREATE TABLE writes (mark {short} PRIMARY KEY, at_s DOUBLE PRECISION NOT NULL){table_end}"
 
 _END = "CASE WHEN c.end_bytes < 0 OR c.end_bytes > f.size_bytes THEN f.size_bytes ELSE c.end_bytes END"
@@ -126,25 +117,10 @@ WHERE c.stripe_count > 0 AND (c.start_bytes < f.size_bytes OR c.extent_id = 1)""
 """Stripe sizes by the paper's equations 2 and 3; a file's last extent ends at its size."""
 
 TABLES = (
-    *(
-        "plans",
-        "requests",
-        "layouts",
-        "components",
-        "plan_layouts",
-        "files",
-        "extents",
-        "directories",
-        "writes",
-    ),
+    *("plans", "requests", "layouts", "components", "plan_layouts", "files", "extents", "writes"),
     *("interaction", "tarazu_schema"),
 )
 """And the view."""
-
-_DIRECTORY_INDEXES = (
-    "CREATE INDEX directories_by_plan ON directories (plan_id)",
-    "CREATE INDEX directories_by_key ON directories (dir_key{prefix})",
-)
 
 _STATEMENTS = (
     _PLANS,
@@ -161,8 +137,6 @@ _STATEMENTS = (
     "CREATE INDEX files_by_key ON files (file_key{prefix})",
     "CREATE INDEX files_by_actual_key ON files (actual_key{prefix})",
     _EXTENTS,
-    _DIRECTORIES,
-    *_DIRECTORY_INDEXES,
     _WRITES,
     _INTERACTION,
     "CREATE TABLE tarazu_schema (version INTEGER NOT NULL, last_file_id BIGINT NOT NULL){table_end}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
@@ -13,10 +14,10 @@ LEAST_S = 1e-3
 
 
 class CreatesBelow(msgspec.Struct):
-    """Files and directories made in a second, while the runs ran."""
+    """Files made in a second, while the runs ran."""
 
-    moving: dict[int, float] = {}
-    """MDT, -1 where it is not known → in directories that were made below, and of these themselves."""
+    moving_per_s: float = 0.0
+    """In directories that a run made below, and these themselves: those in which one run alone has created files."""
     staying_per_s: float = 0.0
     """In directories that were there before."""
     seconds: float = 0.0
@@ -25,33 +26,22 @@ class CreatesBelow(msgspec.Struct):
 
 def creates_below(runs: Iterable[RunRecord], keys: Iterable[str]) -> dict[str, CreatesBelow]:
     """`keys`: of directories, as paths from the file system's root, which itself is empty."""
-    sums = {key: CreatesBelow({}) for key in keys}
+    sums = {key: CreatesBelow() for key in keys}
+    files: Counter[str] = Counter()
+    in_runs: Counter[str] = Counter()
     for run in runs:
-        made = {each.key: each for each in run.directories if not each.existed}
-        moving: dict[str, dict[int, int]] = {}
-        staying: dict[str, int] = {}
-        for key, each in made.items():
-            parent = key.rpartition("/")[0]
-            for above in _above(parent, sums):
-                # Itself, where it is not among the creates of another one.
-                count = each.creates + (above == parent or parent not in made)
-                counts = moving.setdefault(above, {})
-                counts[each.mdt] = counts.get(each.mdt, 0) + count
-        for file in run.files:
-            parent = file.key.rpartition("/")[0]
-            for above in () if file.existed else _above(parent, sums):
-                if above == parent or parent not in made:
-                    staying[above] = staying.get(above, 0) + 1
-        for key in {*moving, *staying}:
-            below = sums[key]
-            below.seconds += max(run.duration_s, LEAST_S)
-            below.staying_per_s += staying.get(key, 0)
-            for mdt, count in moving.get(key, {}).items():
-                below.moving[mdt] = below.moving.get(mdt, 0.0) + count
-    for below in sums.values():
-        if below.seconds:
-            below.staying_per_s /= below.seconds
-            below.moving = {mdt: count / below.seconds for mdt, count in below.moving.items()}
+        of_run = Counter(file.key.rpartition("/")[0] for file in run.files if not file.existed)
+        files.update(of_run)
+        in_runs.update(of_run.keys())
+        for key in {above for parent in of_run for above in _above(parent, sums)}:
+            sums[key].seconds += max(run.duration_s, LEAST_S)
+    for parent, count in files.items():
+        for above in _above(parent, sums):
+            below = sums[above]
+            if above == parent or in_runs[parent] > 1:
+                below.staying_per_s += count / below.seconds
+            else:
+                below.moving_per_s += (count + 1) / below.seconds
     return sums
 
 

@@ -14,28 +14,24 @@ from typing import Any, TextIO
 from tarazu.errors import TarazuError, TraceError
 from tarazu.table import Csv, read_parquet, write_csv, write_parquet
 from tarazu.trace.flat import (
-    DIRECTORY_COLUMNS,
     FILE_COLUMNS,
     RUN_COLUMNS,
     NamedRun,
-    directory_cells,
     file_cells,
     once,
     rows,
     run_cells,
     run_of,
     runs,
-    with_directories,
     with_files,
 )
 from tarazu.trace.runfile import encode_run
 from tarazu.trace.table import plain
 
 FORMATS = ("csv", "parquet", "json")
-RUNS, FILES, DIRECTORIES = "runs", "files", "directories"
+RUNS, FILES = "runs", "files"
 """Base names of the tables in a directory."""
 _OF_FILES = {"run_id": "string", **FILE_COLUMNS}
-_OF_DIRECTORIES = {"run_id": "string", **DIRECTORY_COLUMNS}
 _LONGEST_CELL = 1 << 24
 
 Row = Mapping[str, Any]
@@ -60,27 +56,23 @@ def write_file(kept: Iterable[NamedRun], format: str, path: Path) -> None:
 
 
 def write_tables(kept: Iterable[NamedRun], format: str, directory: Path) -> None:
-    """Tables in a directory, `runs`, `files` and `directories`, which `run_id` joins; JSON is one file of runs."""
+    """Tables in a directory, `runs` and `files`, which `run_id` joins; JSON is one file of runs."""
     if format == "json":
         write_file(kept, format, directory / f"{RUNS}.json")
         return
     write = write_parquet if format == "parquet" else _write_csv_file
     of_runs: list[Row] = []
-    of_directories: list[Row] = []
 
     def files() -> Iterator[Row]:
         for one in kept:
             of_runs.append(run_cells(one))
-            of_directories.extend({"run_id": one.run_id, **directory_cells(d)} for d in one.run.directories)
             yield from ({"run_id": one.run_id, **file_cells(file)} for file in one.run.files)
 
     with (
-        _whole(directory / f"{DIRECTORIES}.{format}") as made,
         _whole(directory / f"{FILES}.{format}") as part,
         _whole(directory / f"{RUNS}.{format}") as beside,
     ):
         write(part, files(), _OF_FILES)
-        write(made, of_directories, _OF_DIRECTORIES)
         write(beside, of_runs, RUN_COLUMNS)
 
 
@@ -117,12 +109,10 @@ def _read_tables(directory: Path) -> Iterator[NamedRun]:
     bare: dict[str, Any] = {}
     for number, cells in enumerate(_read_rows(of_runs), 1):
         bare[str(cells.get("run_id"))] = run_of(cells, f"{of_runs}, row {number}")
-    of_files, of_directories = directory / f"{FILES}.{kind}", directory / f"{DIRECTORIES}.{kind}"
+    of_files = directory / f"{FILES}.{kind}"
     files = _by_run(of_files, bare, of_runs.name)
-    made = _by_run(of_directories, bare, of_runs.name) if of_directories.exists() else {}
     for run_id, run in bare.items():
-        whole = with_files(run, once(files.pop(run_id, ())), str(of_files))
-        yield NamedRun(run_id, with_directories(whole, once(made.pop(run_id, ())), str(of_directories)))
+        yield NamedRun(run_id, with_files(run, once(files.pop(run_id, ())), str(of_files)))
 
 
 def _by_run(path: Path, run_ids: Iterable[str], of_runs: str) -> dict[str, list[tuple[int, Row]]]:
@@ -164,10 +154,8 @@ def _write_json(kept: Iterable[NamedRun], out: TextIO) -> None:
     """One document, one run a line."""
     before = "[\n"
     for one in kept:
-        lists: dict[str, Any] = {FILES: [file_cells(file) for file in one.run.files]}
-        if one.run.directories:
-            lists[DIRECTORIES] = [directory_cells(d) for d in one.run.directories]
-        out.write(before + json.dumps({**run_cells(one), **lists}, ensure_ascii=False, allow_nan=False))
+        run = {**run_cells(one), FILES: [file_cells(file) for file in one.run.files]}
+        out.write(before + json.dumps(run, ensure_ascii=False, allow_nan=False))
         before = ",\n"
     out.write("[]\n" if before == "[\n" else "\n]\n")
 
@@ -179,14 +167,11 @@ def _read_json(path: Path) -> Iterator[NamedRun]:
         raise TraceError(str(path), "a list of runs", type(document).__name__)
     for number, cells in enumerate(document, 1):
         where = f"{path}, run {number}"
-        lists: list[Any] = (
-            [cells.get(FILES), cells.get(DIRECTORIES, [])] if isinstance(cells, dict) else [None]
-        )
-        if not all(isinstance(of, list) and all(isinstance(row, dict) for row in of) for of in lists):
+        files = cells.get(FILES) if isinstance(cells, dict) else None
+        if not isinstance(files, list) or not all(isinstance(row, dict) for row in files):
             raise TraceError(where, "an object with a list `files` of objects", str(cells)[:60])
-        files, made = (list(enumerate(of, 1)) for of in lists)
-        run = with_files(run_of(cells, where), files, where)
-        yield NamedRun(str(cells.get("run_id", "")), with_directories(run, made, f"{where}: directories"))
+        run = with_files(run_of(cells, where), list(enumerate(files, 1)), where)
+        yield NamedRun(str(cells.get("run_id", "")), run)
 
 
 @contextlib.contextmanager

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
 from tarazu.errors import TraceError
 from tarazu.model import JobStep
 from tarazu.names import from_text, to_text
-from tarazu.trace import directories, table
-from tarazu.trace.records import DirectoryRecord, FileRecord, RunRecord, why_absurd
+from tarazu.trace import table
+from tarazu.trace.records import FileRecord, RunRecord, why_absurd
 from tarazu.trace.runfile import encode_run
 from tarazu.trace.table import TABLE, row_reader
-
-T = TypeVar("T")
 
 LATEST_S = 253_402_300_799.0
 """The end of the year 9999."""
@@ -56,7 +54,6 @@ RUN_COLUMNS: dict[str, str] = {
 """Column of a run → its type, as Arrow names it."""
 FILE_COLUMNS = TABLE.arrow_types
 """Column of a file → its type; in the order of `table.COLUMNS`."""
-DIRECTORY_COLUMNS = directories.TABLE.arrow_types
 
 _OF_STEP = ("fs_name", "application", "uid", "job_id", "array_job", "array_index", "ranks", "nodes")
 _TEXTS = ("fs_name", "application", "job_id", "array_job", "source")
@@ -95,11 +92,6 @@ def run_cells(kept: NamedRun) -> dict[str, Any]:
 def file_cells(file: FileRecord) -> dict[str, Any]:
     """A file's columns."""
     return table.cells(file) | {name: to_text(getattr(file, name)) for name in _NAMES}
-
-
-def directory_cells(directory: DirectoryRecord) -> dict[str, Any]:
-    """A directory's columns."""
-    return directories.cells(directory) | {name: to_text(getattr(directory, name)) for name in _NAMES}
 
 
 def rows(kept: NamedRun) -> Iterator[dict[str, Any]]:
@@ -156,13 +148,15 @@ def run_of(cells: Mapping[str, Any], where: str) -> RunRecord:
 
 def with_files(run: RunRecord, lines: Sequence[tuple[int, Mapping[str, Any]]], where: str) -> RunRecord:
     """The run with the files of (number, row). Raises TraceError."""
-    return msgspec.structs.replace(run, files=tuple(_read(lines, where, FILE_COLUMNS, row_reader())))
-
-
-def with_directories(run: RunRecord, lines: Sequence[tuple[int, Mapping[str, Any]]], where: str) -> RunRecord:
-    """The run with the directories of (number, row). Raises TraceError."""
-    made = _read(lines, where, DIRECTORY_COLUMNS, directories.row_reader())
-    return msgspec.structs.replace(run, directories=tuple(made))
+    read, files = row_reader(), []
+    for number, cells in lines:
+        place = f"{where}, row {number}"
+        try:
+            row = {name: _cell(name, kind, cells[name]) for name, kind in FILE_COLUMNS.items()}
+        except KeyError as error:
+            raise TraceError(place, f"the column {error} of an exported run", list(cells)[:8]) from None
+        files.append(read(row, place))
+    return msgspec.structs.replace(run, files=tuple(files))
 
 
 def once(lines: Sequence[tuple[int, Mapping[str, Any]]]) -> Sequence[tuple[int, Mapping[str, Any]]]:
@@ -175,30 +169,11 @@ def once(lines: Sequence[tuple[int, Mapping[str, Any]]]) -> Sequence[tuple[int, 
 
 
 def alike(one: RunRecord, other: RunRecord) -> bool:
-    """Whether an export says the same of both, but for the user; where one has no directories, of their files."""
+    """Whether an export says the same of both, but for the user."""
     runs = [run_cells(NamedRun("", run)) | {"uid": 0} for run in (one, other)]
     if runs[0] != runs[1] or len(one.files) != len(other.files):
         return False
-    if one.directories and other.directories:
-        directories = [list(map(directory_cells, run.directories)) for run in (one, other)]
-        if directories[0] != directories[1]:
-            return False
     return all(file_cells(a) == file_cells(b) for a, b in zip(one.files, other.files, strict=True))
-
-
-def _read(
-    lines: Sequence[tuple[int, Mapping[str, Any]]],
-    where: str,
-    columns: Mapping[str, str],
-    read: Callable[[Mapping[str, Any], str], T],
-) -> Iterator[T]:
-    for number, cells in lines:
-        place = f"{where}, row {number}"
-        try:
-            row = {name: _cell(name, kind, cells[name]) for name, kind in columns.items()}
-        except KeyError as error:
-            raise TraceError(place, f"the column {error} of an exported run", list(cells)[:8]) from None
-        yield read(row, place)
 
 
 def _cell(name: str, kind: str, value: Any) -> Any:

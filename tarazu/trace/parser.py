@@ -13,16 +13,8 @@ import msgspec
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK, JobStep
 from tarazu.trace import own_phases as own
-from tarazu.trace.records import (
-    FOUND,
-    NOT_KNOWN_S,
-    OUTCOMES,
-    DirectoryRecord,
-    FileRecord,
-    RunRecord,
-    creates_by_parent,
-)
-from tarazu.trace.spool import CloseRecord, CreateRecord, DirectoryRequest, Named, Spool, read_spools
+from tarazu.trace.records import FOUND, NOT_KNOWN_S, OUTCOMES, FileRecord, RunRecord
+from tarazu.trace.spool import CloseRecord, CreateRecord, Spool, read_spools
 
 _LOCKTEST = re.compile(r"\.locktest\.\d+$")
 
@@ -87,10 +79,7 @@ def parse_runs(
     start_s = step.start_s if 0 < step.start_s <= first_s or not timed else first_s
     last_s = max((s.last_ns for s in spools), default=0) / 1e9
     seen: defaultdict[tuple[str, str], _KeyRecords] = defaultdict(lambda: _KeyRecords([], []))
-    made: defaultdict[tuple[str, str], list[tuple[int, DirectoryRequest]]] = defaultdict(list)
     for process, spool in enumerate(spools):
-        for request in spool.directories:
-            made[request.fs_name, request.key].append((process, request))
         for create in spool.creates:
             if not dropped_name(create.key):
                 seen[create.fs_name, create.key].creates.append((process, create))
@@ -102,10 +91,6 @@ def parse_runs(
     for (fs_name, key), of in seen.items():
         if of.creates:
             files.setdefault(fs_name, []).append(_file(key, of, ranks, start_s))
-    directories: dict[str, list[DirectoryRecord]] = {}
-    for (fs_name, key), requests in made.items():
-        files.setdefault(fs_name, [])
-        directories.setdefault(fs_name, []).append(_directory(key, requests, ranks, start_s))
     # A program without ranks has rank -1 in every process: there is nothing to count as missing.
     seen_ranks = len({r for r in ranks if r >= 0})
     told = max((s.header.ranks for s in spools), default=0)
@@ -132,7 +117,6 @@ def parse_runs(
             phases=own.kept(io.get(fs_name, ())),
             step=msgspec.structs.replace(step, fs_name=fs_name),
             files=tuple(sorted(of, key=lambda f: (f.at_s, f.key))),
-            directories=_with_creates(directories.get(fs_name, ()), of),
         )
         for fs_name, of in files.items()
     }
@@ -187,45 +171,7 @@ def _file(key: str, seen: _KeyRecords, ranks: Sequence[int], start_s: float) -> 
     )
 
 
-def _directory(
-    key: str, requests: Sequence[tuple[int, DirectoryRequest]], ranks: Sequence[int], start_s: float
-) -> DirectoryRecord:
-    """Sum up one directory over its processes."""
-    process, maker = _creator(requests)
-    creators = tuple(sorted({ranks[p] for p, _ in requests if ranks[p] >= 0}))
-    shared = len(creators) > 1
-    named = _usual_name([r for _, r in requests], maker) if shared else maker
-    return DirectoryRecord(
-        key=key,
-        precise=named.precise,
-        loose=named.loose,
-        rank=ANY_RANK if shared else ranks[process],
-        creators=creators,
-        nth_precise=named.nth_precise,
-        nth_loose=named.nth_loose,
-        at_s=max(min(r.time_ns for _, r in requests) / 1e9 - start_s, 0.0),
-        existed=all(r.existed for _, r in requests),
-        outcome=OUTCOMES[maker.outcome] if maker.outcome < len(OUTCOMES) else "unmanaged",
-        found=FOUND[maker.found] if maker.found < len(FOUND) else "no",
-        errno=maker.errno,
-        row_id=maker.row_id,
-        generation=maker.generation,
-        mdt=maker.mdt,
-    )
-
-
-def _with_creates(
-    directories: Sequence[DirectoryRecord], files: Sequence[FileRecord]
-) -> tuple[DirectoryRecord, ...]:
-    """In order of time, with what was made in each of them."""
-    creates = creates_by_parent(files, directories) if directories else {}
-    counted = (
-        msgspec.structs.replace(d, creates=creates[d.key]) if d.key in creates else d for d in directories
-    )
-    return tuple(sorted(counted, key=lambda d: (d.at_s, d.key)))
-
-
-def _creator(creates: Sequence[tuple[int, Named]]) -> tuple[int, Named]:
+def _creator(creates: Sequence[tuple[int, CreateRecord]]) -> tuple[int, CreateRecord]:
     """The process that made the file as it is now: the last one that did not find it there already.
 
     A process whose placement lost the race (`raced`) did not make it either.
@@ -236,7 +182,7 @@ def _creator(creates: Sequence[tuple[int, Named]]) -> tuple[int, Named]:
     return min(creates, key=lambda c: c[1].time_ns)
 
 
-def _usual_name(creates: Sequence[Named], creator: Named) -> Named:
+def _usual_name(creates: Sequence[CreateRecord], creator: CreateRecord) -> CreateRecord:
     """The create whose templates most processes agree on: one rank's number in a shared name is chance."""
     votes = Counter((c.precise, c.nth_precise, c.nth_loose) for c in creates)
     best = max(votes.items(), key=lambda v: (v[1], "{rank}" not in v[0][0], v[0][0] == creator.precise))[0]

@@ -14,7 +14,6 @@ from tarazu import ranges
 from tarazu.errors import TraceError
 from tarazu.model import ANY_RANK
 from tarazu.table import Csv
-from tarazu.trace.directories import read_past as read_directories
 from tarazu.trace.records import (
     CLOSED,
     CONTIGUOUS,
@@ -68,15 +67,14 @@ class _Full(Exception):
 
 
 def read_past(
-    descriptors: Sequence[int], last: int, limits: HistoryLimits | None = None, *, files: bool = True
+    descriptors: Sequence[int], last: int, limits: HistoryLimits | None = None
 ) -> tuple[list[PastRun], list[str]]:
     """The newest `last` of these runs (oldest first, so given and so returned), and what is wrong with others.
 
-    `files`: whether their files are read, which take almost all of the time; without them outcomes are empty, too.
     The descriptors stay open and their offsets as they are. A run that cannot be used is left out; when the
     limits are reached the oldest ones are.
     """
-    reading = _Reading(limits or HistoryLimits(), files)
+    reading = _Reading(limits or HistoryLimits())
     wanted = descriptors[max(len(descriptors) - last, 0) :]
     runs: list[PastRun] = []
     problems = []
@@ -127,9 +125,8 @@ def named(descriptor: int) -> str:
 class _Reading:
     """Reads runs, newest first."""
 
-    def __init__(self, limits: HistoryLimits, files: bool) -> None:
+    def __init__(self, limits: HistoryLimits) -> None:
         self.limits = limits
-        self._with_files = files
         self._left_bytes, self._left_files = limits
         self._runs = 0
         self._names: dict[str, str] = {}
@@ -158,9 +155,8 @@ class _Reading:
     def _decode(self, file: TextIO, where: str) -> PastRun:
         header = read_header(file, where)
         run = header.run(where)
-        directories = read_directories(header.directories, where)
         counts = dict.fromkeys(OUTCOMES, 0)
-        files = self._files(file, where, header, counts) if self._with_files else ()
+        files = self._files(file, where, header, counts)
         self._runs += 1
         return PastRun(
             step=run.step,
@@ -176,7 +172,6 @@ class _Reading:
             exit_status=run.exit_status,
             duration_s=run.duration_s,
             phases=run.phases,
-            directories=directories,
         )
 
     def _files(

@@ -54,8 +54,8 @@ def is_volatile(precise: str) -> bool:
     return any(token in precise for token in VOLATILE_TOKENS)
 
 
-class MadeRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What a run created under a name, summed up over all its processes."""
+class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """One file that a run created, summed up over all its processes."""
 
     key: Annotated[str, Meta(pattern="^/", title="a path from /")]
     """Path below the mount; bytes that are no UTF-8 are surrogate escapes, as in `os.fsdecode`."""
@@ -67,27 +67,8 @@ class MadeRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Every rank that asked for its creation, sorted; empty for processes without a rank."""
     nth_precise: Unsigned
     nth_loose: Unsigned
-    """Files and directories are counted apart."""
     at_s: Annotated[float, Meta(ge=0, le=LATEST_S)]
     """First creation, seconds after the start of the run."""
-
-    @property
-    def volatile(self) -> bool:
-        return is_volatile(self.precise)
-
-    @property
-    def creator(self) -> int:
-        """The first rank that asked for its creation; ANY_RANK for processes without a rank."""
-        return self.creators[0] if self.creators else ANY_RANK
-
-    @property
-    def creator_count(self) -> int:
-        return len(self.creators)
-
-
-class FileRecord(MadeRecord, frozen=True, omit_defaults=True, gc=False):
-    """One file."""
-
     size_bytes: Bytes
     """Size at last close, maximum over processes."""
     written_bytes: Bytes = 0
@@ -120,27 +101,21 @@ class FileRecord(MadeRecord, frozen=True, omit_defaults=True, gc=False):
     """
 
     @property
+    def volatile(self) -> bool:
+        return is_volatile(self.precise)
+
+    @property
+    def creator(self) -> int:
+        """The first rank that asked for its creation; ANY_RANK for processes without a rank."""
+        return self.creators[0] if self.creators else ANY_RANK
+
+    @property
+    def creator_count(self) -> int:
+        return len(self.creators)
+
+    @property
     def shared(self) -> bool:
         return self.writers > 1 or len(self.creators) > 1
-
-
-class DirectoryRecord(MadeRecord, frozen=True, omit_defaults=True, gc=False):
-    """One directory that a run made by mkdir or mkdirat, or found there when it wanted to make it."""
-
-    creates: Unsigned = 0
-    """Files and directories that the run made in it."""
-    existed: bool = False
-    """Every process found it there already."""
-    outcome: Annotated[str, _among(OUTCOMES)] = "unmanaged"
-    """One of OUTCOMES: that of the process that really made it."""
-    found: Annotated[str, _among(FOUND)] = "no"
-    """One of FOUND."""
-    errno: Unsigned = 0
-    """Of a refusal; EPERM: this user may not choose an MDT."""
-    row_id: Unsigned = 0
-    generation: Unsigned = 0
-    mdt: Annotated[int, Meta(ge=-1, lt=1 << 16)] = -1
-    """Index of the MDT that it was given; -1: not known."""
 
 
 class NotPlacedFiles(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -186,10 +161,6 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """Bytes of its files on each OST, as they lay when it ended; empty: nobody looked."""
     system: System | None = None
     """How the OSTs and servers were while it did I/O, as mdsd knew when it ended; None: it was not asked."""
-    directories: tuple[DirectoryRecord, ...] = ()
-    """In the order in which they were first asked for."""
-    directories_left_out: Unsigned = 0
-    """Further ones, for which a history has no room: those with the fewest creates."""
     not_placed: tuple[NotPlacedFiles, ...] = ()
     """Why files were not placed, the reason of most files first."""
     placed_bytes: Bytes = 0
@@ -212,12 +183,8 @@ class RunRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def outcomes(self) -> dict[str, int]:
         """Number of files per outcome, in the order of OUTCOMES; outcomes that did not occur are absent."""
-        return _outcomes(self.files)
-
-    @property
-    def directory_outcomes(self) -> dict[str, int]:
-        """The same of the directories that the run made; those that were there before are none of them."""
-        return _outcomes([d for d in self.directories if not d.existed])
+        counts = Counter(file.outcome for file in self.files)
+        return {o: counts[o] for o in OUTCOMES if counts[o]}
 
 
 def why_of(run: RunRecord, place: int) -> NotPlaced | None:
@@ -247,19 +214,6 @@ def said_of(not_placed: Sequence[NotPlacedFiles]) -> str:
     if len(not_placed) < 2:
         return "".join(str(of.why) for of in not_placed)
     return "; ".join(f"{of.why} ({of.files})" for of in not_placed)
-
-
-def _outcomes(records: Iterable[FileRecord | DirectoryRecord]) -> dict[str, int]:
-    counts = Counter(record.outcome for record in records)
-    return {o: counts[o] for o in OUTCOMES if counts[o]}
-
-
-def creates_by_parent(
-    files: Iterable[FileRecord], directories: Iterable[DirectoryRecord] = ()
-) -> dict[str, int]:
-    """Key of a directory, "/" of the root → files and directories that a run made in it."""
-    keys = [f.key for f in files if not f.existed] + [d.key for d in directories if not d.existed]
-    return dict(Counter(key.rpartition("/")[0] or "/" for key in keys))
 
 
 CLOSED, COUNTED, CONTIGUOUS = 1, 2, 4
@@ -302,24 +256,6 @@ class PastFile(msgspec.Struct, frozen=True, gc=False):
         return self.writers > 1 or self.creator_count > 1
 
 
-class PastDirectory(msgspec.Struct, frozen=True, gc=False):
-    """What a forecast needs of a DirectoryRecord."""
-
-    key: str
-    precise: str
-    loose: str
-    rank: int
-    creator: int
-    creator_count: int
-    nth_precise: int
-    nth_loose: int
-    at_s: float
-    creates: int
-    existed: bool
-    outcome: str
-    errno: int
-
-
 class PastRun(msgspec.Struct, frozen=True):
     """A RunRecord as far as a forecast looks at it."""
 
@@ -336,11 +272,9 @@ class PastRun(msgspec.Struct, frozen=True):
     exit_status: int = 0
     duration_s: float = 0.0
     phases: tuple[Phase, ...] = ()
-    directories: tuple[PastDirectory, ...] = ()
 
 
 KnownFile = FileRecord | PastFile
-KnownDirectory = DirectoryRecord | PastDirectory
 KnownRun = RunRecord | PastRun
 """All that a forecast looks at is in both."""
 

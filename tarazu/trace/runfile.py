@@ -17,7 +17,6 @@ import msgspec
 
 from tarazu.errors import TraceError
 from tarazu.native import without_identity
-from tarazu.trace import directories
 from tarazu.trace.records import RunRecord, why_absurd, why_impossible
 from tarazu.trace.table import read_rows, to_csv
 
@@ -40,8 +39,6 @@ class Header(NamedTuple):
     fields: dict[str, Any]
     """Of the RunRecord, but its files."""
     layouts: tuple[bytes, ...]
-    directories: str = ""
-    """As CSV (`tarazu.trace.directories`)."""
 
     def run(self, where: str) -> RunRecord:
         """The run without its files. Raises TraceError."""
@@ -83,14 +80,9 @@ def encode_run(run: RunRecord) -> bytes:
     """The content of a run file."""
     layouts = _Layouts()
     rows = to_csv(run.files, layouts.text)
-    of_directories, left_out = directories.to_text(run.directories)
     header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "files": len(run.files)}
-    left_out += run.directories_left_out
-    bare = msgspec.structs.replace(run, files=(), directories=(), directories_left_out=left_out)
-    fields = msgspec.to_builtins(bare, str_keys=True)
+    fields = msgspec.to_builtins(msgspec.structs.replace(run, files=()), str_keys=True)
     header.update({k: v for k, v in fields.items() if k != "files"})
-    if of_directories:
-        header["directories"] = of_directories
     header["layouts"] = layouts.texts
     text = json.dumps(header, ensure_ascii=True, allow_nan=False) + "\n" + rows
     return text.encode("utf-8", "surrogateescape")
@@ -107,11 +99,10 @@ def read_run(path: str | os.PathLike[str] | int) -> RunRecord:
             header = read_header(file, where)
             run = header.run(where)
             files = tuple(read_rows(file, where, first_line=2, layouts=header.layouts))
-            made = directories.read(header.directories, f"{where}:1")
     except OSError as error:
         raise TraceError(where, "a readable run", str(error)) from None
     check_count(header, len(files), where)
-    return msgspec.structs.replace(run, files=files, directories=made)
+    return msgspec.structs.replace(run, files=files)
 
 
 def check_count(header: Header, count: int, where: str) -> None:
@@ -137,11 +128,8 @@ def read_header(file: TextIO, where: str) -> Header:
     if not isinstance(count, int):
         raise TraceError(place, "the number of files", count)
     layouts = fields.pop("layouts", None)
-    of_directories = fields.pop("directories", "")
-    if not isinstance(of_directories, str):
-        raise TraceError(place, "directories as CSV", type(of_directories).__name__)
     try:
-        return Header(count, fields, tuple(map(bytes.fromhex, layouts)), of_directories)
+        return Header(count, fields, tuple(map(bytes.fromhex, layouts)))
     except (TypeError, ValueError) as error:
         raise TraceError(place, "a list of layouts", str(error)) from None
 

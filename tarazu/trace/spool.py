@@ -10,7 +10,6 @@ import os
 import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
 
 import msgspec
 
@@ -24,7 +23,7 @@ HEADER_BYTES = 256
 NODE_HEADER_BYTES = 4096
 NODE_HEADS_AT = 256
 
-CREATE, CLOSE, END, OPEN, DIRECTORY = 1, 2, 3, 4, 5
+CREATE, CLOSE, END, OPEN = 1, 2, 3, 4
 
 FLAG_EXISTED, FLAG_AGAIN, FLAG_SHARED = 1, 2, 4
 FLAG_COUNTED, FLAG_REOPENED = 1, 2
@@ -38,7 +37,6 @@ _ENTRY = struct.Struct("<QIi")
 _RECORD = struct.Struct("<HHIQ")
 _CREATE = struct.Struct("<IIBBHIQ5HHI")
 _CLOSE = struct.Struct("<QQQQIIQHHI")
-_DIRECTORY = struct.Struct("<IIBBHIQiI4H")
 
 _PIECE = 1 << 20
 """Of a spool, searched at once."""
@@ -76,13 +74,15 @@ class SpoolHeader(msgspec.Struct, frozen=True):
     job_id: str
 
 
-class MadeRequest(msgspec.Struct, frozen=True, kw_only=True):
+class CreateRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What one process asked to be created under a name."""
 
     time_ns: int
     existed: bool
     again: bool
     """The name was created before by this process."""
+    shared: bool
+    """Its plan knew that several processes open the file."""
     nth_precise: int
     nth_loose: int
     outcome: int
@@ -94,21 +94,7 @@ class MadeRequest(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     precise: str
     loose: str
-
-
-class CreateRecord(MadeRequest, frozen=True, kw_only=True):
-    """One create of one process."""
-
-    shared: bool
-    """Its plan knew that several processes open the file."""
     layout: bytes
-
-
-class DirectoryRequest(MadeRequest, frozen=True, kw_only=True):
-    """One directory that one process made, or found there when it wanted to make it."""
-
-    mdt: int
-    """Index of the MDT that it was given; -1: not known."""
 
 
 class CloseRecord(msgspec.Struct, frozen=True):
@@ -139,8 +125,7 @@ class OpenRecord(msgspec.Struct, frozen=True):
     key: str
 
 
-Record = CreateRecord | CloseRecord | OpenRecord | DirectoryRequest
-Named = TypeVar("Named", CreateRecord, DirectoryRequest)
+Record = CreateRecord | CloseRecord | OpenRecord
 
 
 class Spool(msgspec.Struct, frozen=True):
@@ -157,7 +142,6 @@ class Spool(msgspec.Struct, frozen=True):
     """Of the used part, what is missing or cannot be read."""
     opens: tuple[OpenRecord, ...] = ()
     """Of a node: when files that were there were last opened to be written."""
-    directories: tuple[DirectoryRequest, ...] = ()
 
 
 def read_spools(path: str | os.PathLike[str], *, own: bool = False) -> tuple[Spool, ...]:
@@ -245,9 +229,8 @@ def _node(data: bytes | mmap.mmap, start: int) -> tuple[list[Spool], int]:
         creates = tuple(r for r in records if isinstance(r, CreateRecord))
         closes = tuple(r for r in records if isinstance(r, CloseRecord))
         opens = tuple(r for r in records if isinstance(r, OpenRecord))
-        directories = tuple(r for r in records if isinstance(r, DirectoryRequest))
         last_ns = records[-1].time_ns if records else 0
-        spools.append(Spool(header, creates, closes, False, last_ns, missing, opens, directories))
+        spools.append(Spool(header, creates, closes, False, last_ns, missing, opens))
         lost = missing = passed_over = 0
     return spools, end
 
@@ -294,7 +277,6 @@ def _spool(data: bytes | mmap.mmap, start: int) -> tuple[Spool, int]:
         return Spool(header, (), (), False, header.start_ns, lost), start + HEADER_BYTES
     creates: list[CreateRecord] = []
     closes: list[CloseRecord] = []
-    directories: list[DirectoryRequest] = []
     ended = False
     last_ns = header.start_ns
     used_end = start + header.used_bytes
@@ -312,19 +294,16 @@ def _spool(data: bytes | mmap.mmap, start: int) -> tuple[Spool, int]:
                 creates.append(record)
             elif isinstance(record, CloseRecord):
                 closes.append(record)
-            elif isinstance(record, DirectoryRequest):
-                directories.append(record)
             ended = ended or ends
             last_ns = max(last_ns, time_ns)
         except (struct.error, ValueError):
             lost += length
         offset += length
     lost += end - offset
-    spool = Spool(header, _counted(creates), tuple(closes), ended, last_ns, lost, (), _counted(directories))
-    return spool, offset
+    return Spool(header, _counted(creates), tuple(closes), ended, last_ns, lost), offset
 
 
-def _counted(creates: Sequence[Named]) -> tuple[Named, ...]:
+def _counted(creates: Sequence[CreateRecord]) -> tuple[CreateRecord, ...]:
     """The creates of one process, with the numbers that it would have given to names that it could not count."""
     if all(NOT_COUNTED not in (c.nth_precise, c.nth_loose) for c in creates):
         return tuple(creates)
@@ -360,42 +339,30 @@ def _record(data: Buffer, offset: int, end: int) -> tuple[Record | None, bool]:
     if kind == OPEN:
         opened = _close(body, flags, time_ns)
         return OpenRecord(time_ns, opened.fs_name, opened.key), False
-    if kind == DIRECTORY:
-        return _directory(body, flags, time_ns), False
     return None, kind == END
 
 
 def _create(body: bytes, flags: int, time_ns: int) -> CreateRecord:
     v = _CREATE.unpack_from(body)
-    *names, layout = _strings(body, _CREATE.size, v[7:12])
-    made = _made(v, names, flags, time_ns)
-    return CreateRecord(**made, shared=bool(flags & FLAG_SHARED), layout=layout)
-
-
-def _directory(body: bytes, flags: int, time_ns: int) -> DirectoryRequest:
-    v = _DIRECTORY.unpack_from(body)
-    made = _made(v, _strings(body, _DIRECTORY.size, v[9:13]), flags, time_ns)
-    return DirectoryRequest(**made, mdt=max(v[7], -1) if v[7] < 1 << 16 else -1)
-
-
-def _made(v: tuple[int, ...], names: Sequence[bytes], flags: int, time_ns: int) -> dict[str, Any]:
-    fs_name, key, precise, loose = names
-    return {
-        "time_ns": time_ns,
-        "existed": bool(flags & FLAG_EXISTED),
-        "again": bool(flags & FLAG_AGAIN),
-        "nth_precise": v[0],
-        "nth_loose": v[1],
-        "outcome": v[2],
-        "found": v[3],
-        "errno": v[4],
-        "row_id": v[5],
-        "generation": v[6],
-        "fs_name": _text(fs_name),
-        "key": _key(key),
-        "precise": _text(precise),
-        "loose": _text(loose),
-    }
+    fs_name, key, precise, loose, layout = _strings(body, _CREATE.size, v[7:12])
+    return CreateRecord(
+        time_ns=time_ns,
+        existed=bool(flags & FLAG_EXISTED),
+        again=bool(flags & FLAG_AGAIN),
+        shared=bool(flags & FLAG_SHARED),
+        nth_precise=v[0],
+        nth_loose=v[1],
+        outcome=v[2],
+        found=v[3],
+        errno=v[4],
+        row_id=v[5],
+        generation=v[6],
+        fs_name=_text(fs_name),
+        key=_key(key),
+        precise=_text(precise),
+        loose=_text(loose),
+        layout=layout,
+    )
 
 
 def _close(body: bytes, flags: int, time_ns: int) -> CloseRecord:

@@ -16,8 +16,6 @@ MAX_STRIPES = 5_000_000
 MAX_LAYOUTS = 10_000
 MAX_COMPONENTS = 100_000
 """Of all its layouts; Lustre's own limit for one layout is below a thousand."""
-MAX_DIRECTORIES = 16_384
-"""Of one AllocationRequest."""
 MAX_ALIVE_IDS = 10_000
 """Of one StepAlive."""
 

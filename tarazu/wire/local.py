@@ -17,9 +17,6 @@ PlanRequest (SCM_RIGHTS), so clientd needs no right to read them; who asks is kn
     any        ── PlansQuery, ViewQuery, StatusQuery ──►  ◄── PlansReply, messages.ViewReply, StatusAnswer ──
     any        ── ThenQuery ──► clientd            ◄── messages.ThenReply ──
 
-The directories of a plan may be asked for first, and then its files (`PlanRequest.part`): of a run of many files they
-are known in a fraction of the time, and they are what a program makes first.
-
 Busy instead of any answer: clientd has no room for this user now.
 """
 
@@ -52,9 +49,6 @@ MAX_CLOSED = 10_000
 """Files in one StepProgress; well below MAX_REQUEST_BYTES."""
 
 
-DIRECTORIES, FILES = "directories", "files"
-
-
 class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     """Predict the next run of `step` from the history files sent along, and have its files placed."""
 
@@ -80,10 +74,6 @@ class PlanRequest(msgspec.Struct, frozen=True, tag="plan"):
     project: str = ""
     """What the batch system's environment says; clientd's lists may name it."""
     partition: str = ""
-    mdts: tuple[int, ...] = ()
-    """MDT indices that the client is connected to. Fewer than two: no directory is placed."""
-    part: str = ""
-    """What is wanted: DIRECTORIES, FILES, or all. Of no histories but their first lines the directories are known."""
     run_id: str = ""
     """Of the step: by it a run is a control (`tarazu.evidence`)."""
     stages: bool = False
@@ -101,19 +91,6 @@ class DirectoriesWanted(msgspec.Struct, frozen=True, tag="directories?"):
     """Directories below the mount in which files are expected."""
 
     keys: tuple[str, ...]
-    mdts: tuple[str, ...] = ()
-    """Those in which directories are expected."""
-
-
-class DirectoryPlace(msgspec.Struct, frozen=True, array_like=True):
-    """How Lustre itself places what is made in a directory."""
-
-    mdt: int = -1
-    """Index of its own MDT; -1: not known, or it is still to be made."""
-    in_turn: int = 0
-    """For so many levels clients deal directories to the MDTs in turn (`max_inherit_rr`; 255: for ever)."""
-    own: bool = False
-    """Its default names an MDT, or stripes: nothing is chosen there."""
 
 
 class DirectoryLayouts(msgspec.Struct, frozen=True, tag="directories"):
@@ -121,8 +98,6 @@ class DirectoryLayouts(msgspec.Struct, frozen=True, tag="directories"):
 
     root: bytes
     parents: dict[str, bytes]
-    mdts: dict[str, DirectoryPlace] = {}
-    """Of each that was asked for; those of which nothing can be known are left out."""
 
 
 class PlannedFile(msgspec.Struct, frozen=True, tag="file", array_like=True):
@@ -138,14 +113,6 @@ class PlannedFile(msgspec.Struct, frozen=True, tag="file", array_like=True):
     """Place in the allocation request; a StepProgress names the file by it."""
     shared: bool = False
     """Several processes open it to write."""
-
-
-class PlannedDirectory(msgspec.Struct, frozen=True, tag="directory", array_like=True):
-    """One directory of the placement map to be."""
-
-    row_id: int
-    name: FileName
-    mdt: int
 
 
 class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
@@ -184,16 +151,6 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     """Of the application's I/O over numbers of LNet routers, where that is known and wanted."""
     parts: dict[str, bytes] = {}
     """Part → what it makes of the runs before (`tarazu.part.Part.plan`)."""
-    directories: tuple[PlannedDirectory, ...] = ()
-    forecast_directories: int = 0
-    forecast_creates: int = 0
-    """In these."""
-    mdt_cost: float = 0.0
-    mdt_cost_bound: float = 0.0
-    mdt_reason: str = ""
-    """Why directories are left to Lustre's own balance; these three as in `messages.AllocationReply`."""
-    part: str = ""
-    """As asked for; empty: this is all, as always of a clientd that knows no parts."""
     left_names: dict[str, tuple[FileName, ...]] = {}
     """As `left`, the files by name, as far as they are not too many, and their names are UTF-8."""
     odd: tuple[int, ...] = ()
@@ -281,7 +238,6 @@ class PlansReply(msgspec.Struct, frozen=True, tag="plans"):
     files: tuple[dict[str, Any], ...] = ()
     more: int = 0
     """Further files of the plan, that are too many for one answer."""
-    directories: tuple[dict[str, Any], ...] = ()
     """That of the key; or the plan's, the first so many."""
 
 

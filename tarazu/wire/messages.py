@@ -25,7 +25,7 @@ import msgspec
 from tarazu.config import Weights
 from tarazu.errors import WireError
 from tarazu.malformed import MALFORMED
-from tarazu.model import Correction, DirectorySpec, Layout, SystemView
+from tarazu.model import Correction, Layout, SystemView
 from tarazu.why.facts import System
 from tarazu.wire.bounds import (
     MAX_ALIVE_IDS,
@@ -86,8 +86,6 @@ class AllocationRequest(msgspec.Struct, frozen=True, tag="allocate", omit_defaul
     """Of the estimate, by what former runs of this application took."""
     own: tuple[int, ...] = ()
     """For each of `layouts` which of them Lustre would give those files without us; empty: the same."""
-    directories: tuple[DirectorySpec, ...] = ()
-    """Directories that are expected to be made: on which MDTs? An earlier mdsd takes no notice of them."""
     protocol: int = PROTOCOL
 
 
@@ -135,14 +133,6 @@ class AllocationReply(msgspec.Struct, frozen=True, tag="allocation", omit_defaul
     view_age_s: float = 0.0
     """Age of the oldest report that the allocation used."""
     left: tuple[LeftFiles, ...] = ()
-    mdts: tuple[int, ...] = ()
-    """For each directory the index of its MDT; -1: left to Lustre's own balance. Empty: none was asked for, or mdsd
-    knows nothing of MDTs."""
-    mdt_cost: float = 0.0
-    """Modelled seconds until the last create in them, and what no choice of MDTs can be below; of the whole batch."""
-    mdt_cost_bound: float = 0.0
-    mdt_reason: str = ""
-    """Why directories are left to Lustre, all of them or some."""
     protocol: int = PROTOCOL
 
 

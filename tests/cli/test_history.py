@@ -17,7 +17,6 @@ import pytest
 
 from tarazu.cli import main
 from tarazu.trace.history import History
-from tarazu.trace.records import DirectoryRecord
 from tests.trace.test_history import sample
 
 DATA = Path(__file__).parents[1] / "data" / "traces"
@@ -111,29 +110,6 @@ def test_show_folds_a_run_by_template(history: History, capsys: Captured) -> Non
     assert [group["files"] for group in document["groups"]] == [8, 48] and document["ost_cost"] is None
 
 
-def test_show_tells_of_directories(history: History, capsys: Captured) -> None:
-    made = tuple(
-        DirectoryRecord(
-            f"/out/d.{r}", "/out/d.{rank}", "/out/d.#", r, (r,), 0, 0, 1.0 + r, 100, False,
-            "hit" if r else "refused", "exact", 0 if r else 1, r, 1, r if r else -1,
-        )
-        for r in range(3)
-    )  # fmt: skip
-    there = DirectoryRecord("/out", "/out", "/out", -1, (0, 1, 2), 0, 0, 0.5, 3, True)
-    history.append(msgspec.structs.replace(sample(application="ckpt"), directories=(there, *made)))
-    assert run("show", "ckpt") == 0
-    shown = capsys.readouterr().out
-    line = next(line for line in shown.splitlines() if "/out/d.{rank}" in line)
-    assert line.split() == [
-        "/out/d.{rank}", "3", "300", "0-2", "1.0", "-", "3.0", "1-2", "hit=2", "refused=1",
-        "(Operation", "not", "permitted)",
-    ]  # fmt: skip
-    assert run("show", "ckpt", "--json") == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["directories"] == 3 and document["directory_outcomes"] == {"hit": 2, "refused": 1}
-    assert document["directory_groups"][0]["mdts"] == "1-2"
-
-
 def test_show_asks_for_what_is_not_said(history: History, capsys: Captured) -> None:
     assert run("show", "ior") == 1
     assert "expected one file system, found lustre, scratch: choose with --fs" in capsys.readouterr().err
@@ -164,7 +140,7 @@ def test_export_writes_csv_to_standard_output_and_files_by_their_endings(
     assert [row["fs_name"] for row in rows] == ["lustre", "lustre", "scratch"]
     for name in ("x.json", "x.parquet", "tables/"):
         assert run("export", "--out", f"{tmp_path}/{name}") == 0
-    assert {p.name for p in (tmp_path / "tables").iterdir()} == {"runs.csv", "files.csv", "directories.csv"}
+    assert {p.name for p in (tmp_path / "tables").iterdir()} == {"runs.csv", "files.csv"}
     for words, expected in (
         (("--format", "parquet"), "--out FILE for Parquet"),
         (("--out", tmp_path / "x.xls"), "a name that ends in"),

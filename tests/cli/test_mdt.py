@@ -18,7 +18,7 @@ from tarazu.daemons.changes.levers import mdt as levers
 from tarazu.layout import lmv
 from tarazu.model import JobStep, Mdt, Ost, SystemView
 from tarazu.trace.history import History
-from tarazu.trace.records import DirectoryRecord, RunRecord
+from tarazu.trace.records import FileRecord, RunRecord
 from tests.daemons.changes.cases import lfs_mdt
 from tests.daemons.changes.cases.mdt import SPREAD, MkdirCase
 
@@ -59,11 +59,12 @@ class Client:
         view = SystemView("lustre", time.time(), (Ost(0, "oss0", 1, 1, 1),), mdts=mdts)
         (self.root / "view.json").write_bytes(msgspec.json.encode(view))
 
-    def ran(self, project: str, creates: int, mdt: int = 0) -> None:
-        key = f"/{project}/run-1"
-        made = DirectoryRecord(key, key, key, 0, (0,), 0, 0, 0.0, creates - 1, mdt=mdt)
+    def ran(self, project: str, creates: int) -> None:
+        """A run that made a directory, and files in it."""
+        keys = [f"/{project}/run-1/{n}" for n in range(creates - 1)]
+        files = tuple(FileRecord(key, key, key, 0, (0,), 0, 0, 0.0, 1) for key in keys)
         step = JobStep("lustre", os.getuid(), f"app-{project}", "7")
-        History(self.root / "home/history").append(RunRecord(step, 1.0, 1.0, "full", (), directories=(made,)))
+        History(self.root / "home/history").append(RunRecord(step, 1.0, 1.0, "full", files))
 
     def uneven(self, hours: int) -> None:
         """As if a timer had looked before."""
@@ -159,8 +160,7 @@ def test_apply_by_its_id_and_undo_of_the_verb(client: Client) -> None:
 
 def test_what_stood_there_comes_back_exactly(client: Client) -> None:
     """The second project has a default of its own, which Lustre chooses by; here with a slow MDT 1."""
-    client.ran("two", 400, mdt=0)
-    client.ran("two", 400, mdt=1)
+    client.ran("two", 800)
     client.see(0.4, 0.4, create_s=0.01)
     before = client.case.now()
     (change,) = client.mdt("--apply", project="two")["set"]

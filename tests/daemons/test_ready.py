@@ -151,7 +151,7 @@ from tarazu.config import Settings
 from tarazu.daemons.mdsd.batch import BatchPart
 from tarazu.daemons.mdsd.placing import Placing
 from tarazu.lustre import EOF
-from tarazu.model import Component, DirectorySpec, Layout
+from tarazu.model import Component, Layout
 from tarazu.wire.messages import AllocationRequest, FileSpec
 from tests.daemons.mdsd.test_batch import VIEW, ask
 
@@ -166,10 +166,9 @@ for least_gain in (settings.least_gain, -1.0):
     sizes = tuple(FileSpec((2 + n % 5) << 29, 0) for n in range(53))
     layout = Layout((Component(0, EOF, 1 << 20, 1),))
     late = Layout((Component(0, 1 << 26, 1 << 20, 1), Component(1 << 26, EOF, 1 << 20, 8)))
-    made = tuple(DirectorySpec(n) for n in range(9))
     asked = [
         AllocationRequest("sizes", "scratch", 1000, "", (layout,), sizes, 1.0, 60.0),
-        AllocationRequest("late", "scratch", 1000, "", (late,), sizes, 1.0, 60.0, directories=made),
+        AllocationRequest("late", "scratch", 1000, "", (late,), sizes, 1.0, 60.0),
     ]
     placing.place(now, VIEW, [BatchPart(request, {}) for request in asked], 0.0)
 placing.close()

@@ -21,7 +21,7 @@ static void mend(uint8_t *h, size_t size)
 }
 
 /* What the library does with a row that it has found. */
-static void use(const struct tz_map *map, const struct tz_row *row, bool directory)
+static void use(const struct tz_map *map, const struct tz_row *row)
 {
     static uint8_t blob[XATTR_SIZE_MAX];
     struct tz_layout layout;
@@ -30,10 +30,6 @@ static void use(const struct tz_map *map, const struct tz_row *row, bool directo
     size_t length;
 
     FUZZ_EXPECT(row->layout < map->layout_count);
-    if (directory) {
-        FUZZ_EXPECT(row->ost_count == 1 && row->osts[0] < map->mdt_count);
-        return;
-    }
     for (uint32_t i = 0; i < row->ost_count; i++)
         FUZZ_EXPECT(row->osts[i] < map->ost_count);
     tz_map_layout(map, row->layout, &layout);
@@ -56,20 +52,17 @@ static void look_up(const struct tz_map *map)
 
     for (query.rank = -1; query.rank < 2; query.rank++) {
         names.flags = query.rank ? TZ_NAME_VOLATILE : 0;
-        for (int directory = 0; directory < 2; directory++) {
-            query.directory = directory;
-            if (tz_map_lookup(map, &query, &row))
-                use(map, &row, directory);
-        }
+        if (tz_map_lookup(map, &query, &row))
+            use(map, &row);
     }
     for (uint64_t slot = 0; slot < map->slots && slot < SLOTS_TRIED; slot++) {
         uint64_t at = 8 * ((tz_get32(map->index + 4 * slot) & mask) - 1);
 
         if (at > map->rows_length || map->rows_length - at < 16)
             continue;
-        for (int i = 0; i < 4; i++)
-            if (tz_map_find(map, tz_get64(map->rows + at + (i & 1) * 8), i > 1, &row))
-                use(map, &row, i > 1);
+        for (int i = 0; i < 2; i++)
+            if (tz_map_find(map, tz_get64(map->rows + at + i * 8), &row))
+                use(map, &row);
     }
 }
 

@@ -1,6 +1,6 @@
 """Damaged interaction databases, used as clientd does: each works, is refused in a line, or is set aside.
 
-A database that version 3 wrote is changed: bytes, pieces cut out, doubled or exchanged, the end torn off.
+A database is changed: bytes, pieces cut out, doubled or exchanged, the end torn off.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tarazu.store.database import open_database
 from tarazu.wire import local
 from tests.store.test_database import PFL, STEP, planned
 
-SEED = Path(__file__).parents[1] / "data" / "database" / "5.db"
+SEED = Path(__file__).parents[1] / "data" / "database" / "6.db"
 
 
 class Result(NamedTuple):

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from tarazu.lustre import EOF
-from tarazu.model import Component, DirectorySpec, JobStep, Layout
+from tarazu.model import Component, JobStep, Layout
 from tarazu.tune import exchange
 from tarazu.tune.observation import Direction, Observation
 from tarazu.wire import local, messages
@@ -45,10 +45,8 @@ def report(name: str = "oss-hostile", osts: int = 3) -> OssReport:
 
 def requests() -> list[Any]:
     files = tuple(messages.FileSpec(1 << 26, n % 2, n) for n in range(4))
-    made = (DirectorySpec(1000, mdt=0), DirectorySpec(7, 0, 1, in_turn=True, depth=3))
     return [
         messages.AllocationRequest("h1", "lustre", 4242, "job", _LAYOUTS, files, 0.5, 20.0, 5.0),
-        messages.AllocationRequest("h4", "lustre", 4242, "job", _LAYOUTS, files, 0.5, 20.0, directories=made),
         messages.FileClosed("h1", "m1", ((0, 5), (3, 1 << 30))),
         messages.StepEnded("h1", "m2"),
         messages.StepAlive(("h1", "h2"), "m3"),
@@ -63,7 +61,6 @@ def requests() -> list[Any]:
 def replies() -> list[Any]:
     return [
         messages.AllocationReply("h1", "allocated", osts=(((0, 1),),), policy="tarazu"),
-        messages.AllocationReply("h4", "allocated", mdts=(1, -1), mdt_cost=1.0, mdt_cost_bound=0.5),
         messages.CountReply("m8", 4, "by joint"),
         messages.Acknowledged("m1"),
         messages.StatusReply("m5", {"a": 1}),
@@ -87,7 +84,7 @@ def of_clientd() -> list[bytes]:
         local.PlansQuery("app"),
         local.ViewQuery("lustre"),
         local.Done(),
-        local.DirectoryLayouts(b"", {"a": b"\x00"}, {"a": local.DirectoryPlace(1, 3, True)}),
+        local.DirectoryLayouts(b"", {"a": b"\x00"}),
         local.Failed("x"),
     ]
     return [local.encode(message) for message in asked]

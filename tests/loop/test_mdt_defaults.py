@@ -18,7 +18,7 @@ from tarazu.changes.outcome import HOUR_S, Hours
 from tarazu.model import JobStep, Mdt, Ost, SystemView
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.trace.history import History
-from tarazu.trace.records import DirectoryRecord, RunRecord
+from tarazu.trace.records import FileRecord, RunRecord
 from tests.testbed.conftest import memory_directory  # noqa: F401
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root sets defaults")
@@ -72,9 +72,9 @@ class Client:
         return self.change("mdt", *words, "--view", str(self.root / "view.json"), status=status)
 
     def ran(self, project: str, creates: int) -> None:
-        key = f"/{project}/run-1"
-        made = DirectoryRecord(key, key, key, 0, (0,), 0, 0, 0.0, creates - 1, mdt=0)
-        run = RunRecord(JobStep("lustre", 0, "app", "7"), 1.0, 1.0, "full", (), directories=(made,))
+        keys = [f"/{project}/run-1/{n}" for n in range(creates - 1)]
+        files = tuple(FileRecord(key, key, key, 0, (0,), 0, 0, 0.0, 1) for key in keys)
+        run = RunRecord(JobStep("lustre", 0, "app", "7"), 1.0, 1.0, "full", files)
         History(self.root / "home/history").append(run)
 
     def uneven(self) -> None:

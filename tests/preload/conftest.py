@@ -21,7 +21,7 @@ from tarazu.model import Component, Layout
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.sim.testbed.library import library_directory
 from tarazu.store.control import announce, write_control
-from tarazu.store.placement_map import DirectoryRow, MapRow, write_map
+from tarazu.store.placement_map import MapRow, write_map
 from tests.map_rows import map_row
 
 HASH_KEY = bytes(range(16))
@@ -75,22 +75,6 @@ class Close(NamedTuple):
     fs: str
 
 
-class Directory(NamedTuple):
-    key: str
-    precise: str
-    loose: str
-    flags: int
-    nth_precise: int
-    nth_loose: int
-    outcome: int
-    found: int
-    errno: int
-    row_id: int
-    generation: int
-    mdt: int
-    fs: str
-
-
 class Spool(NamedTuple):
     pid: int
     parent: int
@@ -105,7 +89,6 @@ class Spool(NamedTuple):
     capacity: int
     creates: list[Create]
     closes: list[Close]
-    directories: list[Directory]
     ended: bool
 
 
@@ -116,12 +99,11 @@ def _text(data: bytes, at: int, length: int) -> str:
 class Records(NamedTuple):
     creates: list[Create]
     closes: list[Close]
-    directories: list[Directory]
 
 
 def _records(data: bytes, at: int, used: int, records: Records) -> bool:
     """Adds to `records`; whether the process says that it has ended."""
-    creates, closes, directories = records
+    creates, closes = records
     ended = False
     while at < used:
         kind, flags, length, _time = struct.unpack_from("<HHIQ", data, at)
@@ -142,14 +124,6 @@ def _records(data: bytes, at: int, used: int, records: Records) -> bool:
             assert zero == 0
             fs, key = data[at + 72 :][:a].decode(), data[at + 72 + a :][:b].decode()
             closes.append(Close(key, flags, size, written, low, high, writes, segments, fs))
-        elif kind == 5:
-            *fixed, mdt, zero, a, b, c, d = struct.unpack_from("<IIBBHIQiI4H", data, at + 16)
-            assert zero == 0
-            fs, key, precise, loose = (
-                data[at + 56 + sum((a, b, c, d)[:i]) :][: (a, b, c, d)[i]].decode("utf-8", "surrogateescape")
-                for i in range(4)
-            )
-            directories.append(Directory(key, precise, loose, flags, *fixed, mdt, fs))
         else:
             assert kind in (3, 4)
             ended = ended or kind == 3
@@ -165,7 +139,7 @@ def _read_node(data: bytes) -> tuple[Spool, int]:
     )
     assert (version, header) == (1, 4096) and 4096 <= used <= capacity
     assert capacity <= len(data) or used == len(data)
-    records = Records([], [], [])
+    records = Records([], [])
     for head in struct.unpack_from("<960I", data, 256):
         entry = head
         while entry:
@@ -182,7 +156,7 @@ def _read_one(data: bytes) -> tuple[Spool, int]:
     version, header, used, capacity = struct.unpack_from("<IIQQ", data, 8)
     assert (version, header) == (1, 256) and used <= capacity <= len(data)
     pid, parent, rank, ranks, _, recorder, dropped, mode = struct.unpack_from("<IIiiIIQI", data, 40)
-    records = Records([], [], [])
+    records = Records([], [])
     ended = _records(data, 256, used, records)
     one = Spool(
         pid, parent, rank, ranks, recorder, mode, dropped,
@@ -257,14 +231,6 @@ class Runs:
     def closes(self) -> list[Close]:
         return [c for s in self.all_spools for c in s.closes]
 
-    @property
-    def directories(self) -> list[Directory]:
-        return [d for s in self.all_spools for d in s.directories]
-
-    def directory(self, key: str) -> Directory:
-        (found,) = [d for d in self.directories if d.key == key]
-        return found
-
     def create(self, key: str) -> Create:
         (found,) = [c for c in self.creates if c.key == key]
         return found
@@ -323,14 +289,7 @@ class Placed(Runs):
         self.environment |= {"TARAZU_MAP": str(self.map_directory), "TARAZU_MODE": "place"}
         self.generation = 0
 
-    def map(
-        self,
-        *rows: MapRow,
-        ost_count: int | None = None,
-        expires_s: int = 0,
-        directories: Sequence[DirectoryRow] = (),
-        mdt_count: int = 4,
-    ) -> Path:
+    def map(self, *rows: MapRow, ost_count: int | None = None, expires_s: int = 0) -> Path:
         self.generation += 1
         path = self.map_directory / f"map.{self.generation}"
         count = ost_count or len(self.bed.oss_of_ost)
@@ -341,8 +300,6 @@ class Placed(Runs):
             ost_counts={"lustre": count},
             rows=rows,
             expires_s=expires_s,
-            mdt_counts={"lustre": mdt_count},
-            directories=directories,
         )
         announce(self.map_directory, self.generation)
         return path

@@ -15,7 +15,7 @@ PRELOAD = Path(__file__).parent.parent.parent / "preload"
 FLOORS = ("", "base", "core", "process", "names", "place", "record", "life", "hooks")
 """Folders from the ground up; "" holds tz.h, lustre.h and the table of wrapped symbols."""
 DECLARED_BY_LIBC = {
-    f"hooks/{name}" for name in ("fd", "loader", "mkdir", "open", "process", "stdio", "vfork", "write")
+    f"hooks/{name}" for name in ("fd", "loader", "open", "process", "stdio", "vfork", "write")
 }
 FILES = sorted(p.relative_to(PRELOAD) for p in PRELOAD.rglob("*.[ch]"))
 SOURCES = [p for p in FILES if p.suffix == ".c"]

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from tarazu.sim.testbed import down, up
-from tests.map_rows import directory_row
 from tests.preload.conftest import Placed
 
 SOURCES = Path(__file__).parent / "programs"
@@ -34,7 +33,6 @@ LIKELY = {
     "fsync": "EIO",
     "getattr": "EIO",
     "read": "EIO",
-    "mkdir": "EPERM EACCES EIO ENOSPC EROFS EDQUOT ESTALE",
 }
 ALL = [n for number, n in sorted(errno.errorcode.items()) if number < 134 and n not in ("ENOSYS", "EEXIST")]
 """ENOSYS tells the kernel that a file system lacks the operation, and it asks no more; at EEXIST mkstemp tries 238,328
@@ -65,7 +63,7 @@ def failing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Placed]:
     program = work / "faulty"
     flags = ["-I/usr/include/fuse3", "-lfuse3"]
     subprocess.run(["cc", "-O1", SOURCES / "faulty.c", "-o", program, *flags], check=True)
-    bed = up(work / "tb", osss=4, osts_per_oss=2, clients=1, interval_s=60, sparse=False, mdts=4)
+    bed = up(work / "tb", osss=4, osts_per_oss=2, clients=1, interval_s=60, sparse=False)
     (work / "backing").mkdir()
     mounted = subprocess.Popen([program, work / "backing", bed.mount, "-f"])
     try:
@@ -110,8 +108,7 @@ def rows(failing: Placed, asks: Sequence[str], parts: bool) -> None:
         made = [failing.row(n, *failing.three_lists, layout=layout, row_id=i) for i, n in enumerate(names)]
     else:
         made = [failing.row(n, (i % 8,), row_id=i) for i, n in enumerate(names)]
-    directories = [f"/{ask}/{name}" for ask in asks for name in ("mkdir", "mkdir/in", "mkdirat", "sub")]
-    failing.map(*made, directories=[directory_row(key, i % 4) for i, key in enumerate(directories)])
+    failing.map(*made)
 
 
 MODES: dict[str, dict[str, str]] = {

@@ -13,14 +13,14 @@ import msgspec
 
 from tarazu import left
 from tarazu.config import Settings
-from tarazu.left import AS_GOOD, NO_RIGHT, SILENT, NotPlaced
+from tarazu.left import AS_GOOD, SILENT, NotPlaced
 from tarazu.model import FileName
 from tarazu.run import end, not_placed
 from tarazu.run.plan.accepted import Plans
 from tarazu.run.plan.map_writer import MapWriter
 from tarazu.run.plan.schedule import PlanSchedule
 from tarazu.run.plan.waiting import Waiting
-from tarazu.trace.records import DirectoryRecord, NotPlacedFiles, why_of
+from tarazu.trace.records import NotPlacedFiles, why_of
 from tests.trace.test_history import sample
 
 STEP: Any = SimpleNamespace(
@@ -140,40 +140,13 @@ def test_the_line_says_why_files_were_not_placed() -> None:
     assert line.endswith(" problem='one; two'")
 
 
-def test_small_files_are_no_misses_of_a_map_that_holds_directories() -> None:
+def test_files_are_no_misses_where_no_map_held_any() -> None:
     """The next run was recorded in full, and forecast from this one alone: all its files "were not found"."""
-    one = sample().files[0]
-    made = DirectoryRecord("/d", "/d", "/d", 0, (0,), 0, 0, 1.0, outcome="miss")
-    run = msgspec.structs.replace(
-        sample(), files=(msgspec.structs.replace(one, outcome="miss"),), directories=(made,)
-    )
+    missed = msgspec.structs.replace(sample().files[0], outcome="miss")
+    run = msgspec.structs.replace(sample(), files=(missed,))
 
-    def outcomes(files: int, directories: int) -> tuple[str, str]:
-        plans: Any = SimpleNamespace(planned_files=files, placed_directories=directories)
-        planned = end._as_planned(run, plans)
-        return planned.files[0].outcome, planned.directories[0].outcome
+    def outcome(plans: Any) -> str:
+        return end._as_planned(run, plans).files[0].outcome
 
-    assert outcomes(0, 5) == ("unmanaged", "miss")
-    assert outcomes(3, 0) == ("miss", "unmanaged")
-    assert outcomes(3, 5) == ("miss", "miss")
-    bare = end._as_planned(run, None)
-    assert (bare.files[0].outcome, bare.directories[0].outcome) == ("unmanaged", "unmanaged")
-
-
-def test_the_line_says_why_no_mdt_was_given() -> None:
-    """Of the first run that asks in vain; later plans do not ask, and say so themselves (`mdt_left`)."""
-    of = DirectoryRecord("/d", "/d", "/d", 0, (0,), 0, 0, 1.0)
-
-    def said(*errnos: int) -> str:
-        made = tuple(
-            msgspec.structs.replace(of, key=f"/d{n}", outcome="refused" if number else "hit", errno=number)
-            for n, number in enumerate(errnos)
-        )
-        run = msgspec.structs.replace(sample(), directories=made)
-        placed = SimpleNamespace(mdt_cost=2.0, mdt_cost_bound=1.0)
-        plans: Any = SimpleNamespace(step=run.step, mdt_reason="", last_directories=placed)
-        return " ".join(end._directories(plans, "", [run]))
-
-    assert said(0) == "directories=1 on_mdts=1 mdt_cost_s=2.000 mdt_bound_s=1.000"
-    assert said(1, 1, 5).endswith(f"mdt_refused=3 because={NO_RIGHT!r}")
-    assert said(5).endswith("mdt_refused=1 because='Input/output error'")
+    assert outcome(SimpleNamespace(planned_files=3)) == "miss"
+    assert outcome(SimpleNamespace(planned_files=0)) == outcome(None) == "unmanaged"

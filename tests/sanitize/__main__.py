@@ -21,7 +21,7 @@ TESTS = ROOT / "tests" / "preload"
 # Those that run programs under the library.
 RUNS = (
     "applications interposition manners new_files new_files_meanwhile opt_outs placement racing real_programs "
-    "recorder refusals unknown_ost stopped maps_on_nfs slow_looks mounts directories directories_of_programs"
+    "recorder refusals unknown_ost stopped maps_on_nfs slow_looks mounts"
 ).split()
 # Two allocators; a namespace without the runtime; a path that is several; dd, whose aligned_alloc(4096, 1024) is
 # refused.

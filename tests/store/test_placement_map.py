@@ -15,7 +15,6 @@ from tarazu.lustre import EOF
 from tarazu.model import ANY_RANK, Component, FileName, Layout
 from tarazu.store.control import announce, read_control, stop, write_control
 from tarazu.store.placement_map import (
-    DirectoryRow,
     MapRow,
     decode_map,
     read_map,
@@ -224,69 +223,6 @@ def test_maps_round_trip(tmp_path: Path, rows: list[MapRow], generation: int) ->
             assert flag == (explicit and bool(osts))
 
 
-def directory(rank: int, mdt: int = 1, **of_name: object) -> DirectoryRow:
-    name = FileName(f"/o/f.{rank}", "/o/f.{rank}", "/o/f.#", False, rank, 0, 0)
-    return DirectoryRow("lustre", msgspec.structs.replace(name, **of_name), 500 + rank, mdt)
-
-
-def write_directories(
-    path: Path, *directories: DirectoryRow, mdts: int = 4, rows: list[MapRow] | None = None
-) -> bytes:
-    write_map(
-        path,
-        generation=1,
-        hash_key=KEY,
-        ost_counts={"lustre": 2},
-        rows=rows or [],
-        created_s=1000,
-        mdt_counts={"lustre": mdts},
-        directories=directories,
-    )
-    return path.read_bytes()
-
-
-def test_directories_lie_beside_files_of_the_same_names(tmp_path: Path) -> None:
-    path = tmp_path / "map.1"
-    volatile = directory(2, mdt=3, volatile=True, precise="/{job}/d.{rank}", nth_precise=7, nth_loose=9)
-    of_file = row(1, osts=((1, 0),), layout=TWO)
-    write_directories(path, directory(1), volatile, rows=[of_file])
-    read = read_map(path)
-    assert (read.mdt_count, read.ost_count, [e.osts for e in read.entries]) == (4, 2, [((1, 0),)])
-    plain, other = read.directories
-    assert (plain.row_id, plain.mdt, plain.mdt_count) == (501, 1, 4) and other.mdt == 3
-    assert plain.name_hash == siphash(KEY, b"Elustre:/o/f.1/")
-    assert plain.loose_hash == siphash(KEY, b"Llustre:/o/f.#/" + struct.pack("<iI", 1, 0))
-    assert other.name_hash == siphash(KEY, b"Tlustre:/{job}/d.{rank}/" + struct.pack("<iI", 2, 7))
-
-
-def test_a_map_without_directories_is_that_of_before(tmp_path: Path) -> None:
-    assert write_directories(tmp_path / "1")[8] == 2
-    assert write_directories(tmp_path / "2", directory(1))[8] == 3
-
-
-def test_an_mdt_that_does_not_exist_is_never_written(tmp_path: Path) -> None:
-    for mdt in (4, -1, 65535):
-        with pytest.raises(StoreError, match="row 501: expected an MDT index below 4"):
-            write_directories(tmp_path / "map.1", directory(1, mdt))
-    with pytest.raises(StoreError, match="expected MDT counts from 1 to"):
-        write_directories(tmp_path / "map.1", directory(1, 0), mdts=0)
-    assert not (tmp_path / "map.1").exists()
-
-
-@FIXED
-@given(st.integers(0, 10_000), st.binary(min_size=1, max_size=16))
-def test_damaged_maps_of_directories_are_refused_or_still_maps(tmp_path: Path, at: int, noise: bytes) -> None:
-    data = write_directories(tmp_path / "map.d", directory(0), directory(1, 3), rows=[row(0, TWO, ((1, 0),))])
-    at %= len(data)
-    damaged = data[:at] + noise + data[at + len(noise) :]
-    try:
-        read = decode_map(damaged, "map.d")
-    except StoreError as error:
-        assert str(error).startswith("map.d: expected") and "\n" not in str(error)
-    else:
-        assert damaged[:128] == data[:128] and all(d.mdt < 4 for d in read.directories)
-
-
 @FIXED
 @given(st.integers(0, 10_000), st.binary(min_size=1, max_size=16))
 def test_damaged_maps_are_refused_or_still_maps(tmp_path: Path, at: int, noise: bytes) -> None:
@@ -398,33 +334,3 @@ def test_what_is_no_control_page_is_refused(tmp_path: Path, content: bytes) -> N
     assert (tmp_path / "control").read_bytes() == content
     with pytest.raises(StoreError, match="control page"):
         announce(tmp_path / "missing", 1)
-
-
-def test_the_library_finds_directories_by_their_own_names(tmp_path: Path) -> None:
-    path = tmp_path / "map.1"
-    volatile = directory(2, mdt=3, volatile=True, key="/j/d.2", precise="/{job}/d.{rank}", loose="/#/d.#")
-    write_directories(path, directory(1), volatile, rows=[row(1, TWO, ((1, 0),)), row(7, TWO, ((0, 1),))])
-
-    def hit(key: str, rank: int, job: str = "", of: bool = True) -> tuple[int, str, object] | None:
-        names = native.template(key, rank=rank, job_id=job)
-        found = native.map_lookup(path, "lustre", key, names, rank, 0, 0, directory=of)
-        return (found.row_id, found.how, found.osts) if found else None
-
-    assert hit("/o/f.1", 1) == (501, "exact", ((1,),))
-    assert hit("/o/f.1", 1, of=False) == (101, "exact", ((1, 0),))
-    assert hit("/o/f.7", 7) is None and hit("/o/f.1/", 1, of=False) is None
-    assert hit("/4711/d.2", 2, job="4711") == (502, "precise", ((3,),))
-    assert hit("/88/d.2", 2) == (502, "loose", ((3,),))
-
-
-def test_the_library_takes_no_mdt_that_is_not_below_the_count(tmp_path: Path) -> None:
-    path = tmp_path / "map.1"
-    data = bytearray(write_directories(path, directory(1, 3)))
-    at = struct.unpack_from("<Q", data, 80)[0] + 24
-    assert data[at] == 3
-    for mdt, found in ((2, True), (4, False), (65535, False)):
-        struct.pack_into("<H", data, at, mdt)
-        path.write_bytes(data)
-        names = native.template("/o/f.1", rank=1)
-        hit = native.map_lookup(path, "lustre", "/o/f.1", names, 1, 0, 0, directory=True)
-        assert (hit is not None) == found

@@ -71,28 +71,6 @@ def close_record(
     return struct.pack("<HHIQ", 2, flags, 16 + len(body), START_NS + int(at_s * 1e9)) + body
 
 
-def directory_record(
-    key: str,
-    precise: str,
-    loose: str,
-    *,
-    at_s: float = 1.0,
-    fs: str = "lustre",
-    flags: int = 0,
-    nth: tuple[int, int] = (0, 0),
-    outcome: int = 1,
-    found: int = 1,
-    errno: int = 0,
-    row_id: int = 0,
-    generation: int = 1,
-    mdt: int = -1,
-) -> bytes:
-    parts = [t.encode("utf-8", "surrogateescape") for t in (fs, key, precise, loose)]
-    body = struct.pack("<IIBBHIQiI", *nth, outcome, found, errno, row_id, generation, mdt, 0)
-    body = _padded(body + struct.pack("<4H", *map(len, parts)) + b"".join(parts))
-    return struct.pack("<HHIQ", 5, flags, 16 + len(body), START_NS + int(at_s * 1e9)) + body
-
-
 def end_record(at_s: float = 9.0) -> bytes:
     return struct.pack("<HHIQ", 3, 0, 16, START_NS + int(at_s * 1e9))
 
@@ -122,7 +100,6 @@ def spools() -> dict[str, Callable[..., Any]]:
     return {
         "spool": spool,
         "create": create_record,
-        "directory": directory_record,
         "close": close_record,
         "end": end_record,
     }

@@ -12,56 +12,40 @@ import msgspec
 import pandas
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tarazu.errors import TarazuError, TraceError
 from tarazu.names import from_text
 from tarazu.trace import exchange
 from tarazu.trace.exchange import read, write_file, write_tables
-from tarazu.trace.flat import DIRECTORY_COLUMNS, FILE_COLUMNS, RUN_COLUMNS, NamedRun
-from tarazu.trace.records import DirectoryRecord, RunRecord
+from tarazu.trace.flat import FILE_COLUMNS, RUN_COLUMNS, NamedRun
+from tarazu.trace.records import RunRecord
 from tarazu.trace.table import COLUMNS
-from tests.trace.test_directories import DIRECTORIES
 from tests.trace.test_history import RUNS, sample
 
 ODD = '/a\udcff\udcfe/b,"c"\nd\re ü {rank}\u2028.0'
 
 
 @settings(deadline=None, max_examples=40, derandomize=True)
-@given(RUNS, RUNS, st.lists(DIRECTORIES, max_size=3).map(tuple))
-def test_any_run_comes_back_from_any_format(
-    one: RunRecord, other: RunRecord, made: tuple[DirectoryRecord, ...]
-) -> None:
-    """Its directories from all but the one table of files."""
+@given(RUNS, RUNS)
+def test_any_run_comes_back_from_any_format(one: RunRecord, other: RunRecord) -> None:
     kept = [
         NamedRun("20261120T090823.900772-d1b8f4c52d940704", one),
         NamedRun("20010909T014640.000000-00000001", other),
     ]
-    more = [NamedRun(kept[0].run_id, msgspec.structs.replace(one, directories=made)), kept[1]]
     with tempfile.TemporaryDirectory() as directory:
         for format in exchange.FORMATS:
             path = Path(directory, f"all.{format}")
-            write_file(more, format, path)
-            assert list(read(path)) == (more if format == "json" else kept), format
-            write_tables(more, format, Path(directory, format))
-            assert list(read(Path(directory, format))) == more, format
-
-
-@pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_tables_of_before_have_no_directories(tmp_path: Path, format: str) -> None:
-    kept = [NamedRun("a-0001", sample())]
-    write_tables(kept, format, tmp_path)
-    (tmp_path / f"directories.{format}").unlink()
-    assert list(read(tmp_path)) == kept
+            write_file(kept, format, path)
+            assert list(read(path)) == kept, format
+            write_tables(kept, format, Path(directory, format))
+            assert list(read(Path(directory, format))) == kept, format
 
 
 def test_every_column_has_a_type_and_is_documented() -> None:
     assert tuple(FILE_COLUMNS) == COLUMNS
     text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
     section = text[text.index("## Exported history") :].split("\n## ")[0]
-    missing = [
-        name for name in {**RUN_COLUMNS, **FILE_COLUMNS, **DIRECTORY_COLUMNS} if f"`{name}`" not in section
-    ]
+    missing = [name for name in {**RUN_COLUMNS, **FILE_COLUMNS} if f"`{name}`" not in section]
     assert not missing
 
 

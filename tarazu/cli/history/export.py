@@ -2,11 +2,10 @@
 
 tarazu history export ior > ior.csv                   CSV on standard output
 tarazu history export ior --out ior.parquet           the ending says which format
-tarazu history export --out history/ --format csv     a directory: tables runs, files, directories, joined by run_id
+tarazu history export --out history/ --format csv     a directory: tables runs and files, joined by run_id
 tarazu history export --out all.json                  to take your history to another site or home
 
-Directories that a run made are in the JSON and in the tables of a directory. `tarazu history import` takes all of
-these back. Columns and units: docs/formats.md, "Exported history".
+`tarazu history import` takes all of these back. Columns and units: docs/formats.md, "Exported history".
 """
 
 from __future__ import annotations

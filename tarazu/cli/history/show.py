@@ -1,4 +1,4 @@
-"""What one run created, folded by template: files, sizes, ranks, when; directories; what came of placing them.
+"""What one run created, folded by template: files, sizes, ranks, when; what came of placing them.
 
 tarazu history show ior                  the newest run
 tarazu history show ior 20261120T1200    another one: a part of its id, as `tarazu history list ior` has it
@@ -7,7 +7,6 @@ tarazu history show ior 20261120T1200    another one: a part of its id, as `tara
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from tarazu.allocate.quality import ost_cost
 from tarazu.cli.history.chosen import by_id, chosen, history_of
 from tarazu.cli.output import print_json, print_table
 from tarazu.errors import TarazuError
-from tarazu.store.placed import DirectoryGroup, FileGroup, directory_groups, file_groups, ost_bytes
+from tarazu.store.placed import FileGroup, file_groups, ost_bytes
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import read_run
 from tarazu.units import counted, human_bytes, human_time
@@ -43,27 +42,19 @@ def execute(options: argparse.Namespace) -> int:
             )
         path = max(paths, key=lambda p: p.name)
     run = read_run(path)
-    folded, directories = file_groups(run), directory_groups(run)
+    folded = file_groups(run)
     placed, known = ost_bytes(run.files)
     if options.json:
-        document = msgspec.to_builtins(msgspec.structs.replace(run, files=(), directories=()))
+        document = msgspec.to_builtins(msgspec.structs.replace(run, files=()))
         document.pop("files", None)
         print_json({
             "run_id": path.stem, **document, "complete": run.complete, "outcomes": run.outcomes,
             "files": len(run.files), "size_bytes": _bytes(run), "groups": folded,
             "ost_bytes": placed, "ost_cost": ost_cost(placed) if known else None,
-            "directories": sum(of.directories for of in directories), "directory_groups": directories,
-            "directory_outcomes": run.directory_outcomes,
         })  # fmt: skip
         return 0
     print("\n".join(_head(path, run, placed, known)))
     print_table(("files of", "files", "size", "total", "ranks", "after s", "outcomes"), map(_line, folded))
-    if directories:
-        print()
-        print_table(
-            ("directories of", "directories", "creates in them", "ranks", "after s", "MDTs", "outcomes"),
-            map(_directory_line, directories),
-        )
     return 0
 
 
@@ -104,21 +95,7 @@ def _line(group: FileGroup) -> tuple[Any, ...]:
     )
 
 
-def _directory_line(group: DirectoryGroup) -> tuple[Any, ...]:
-    words = [f"{name}={count}" for name, count in group.outcomes.items()]
-    words += [f"({os.strerror(number)})" for number in group.errnos]
-    return (
-        group.name,
-        group.directories,
-        group.creates,
-        group.ranks,
-        _when(group),
-        group.mdts,
-        " ".join(words),
-    )
-
-
-def _when(group: FileGroup | DirectoryGroup) -> str:
+def _when(group: FileGroup) -> str:
     first, last = f"{group.first_s:.1f}", f"{group.last_s:.1f}"
     return first if first == last else f"{first} - {last}"
 

@@ -238,23 +238,10 @@ def _plans(plans: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         left=5,
     )
     for plan in plans:
-        if plan.get("directories"):
-            yield f"  plan {plan['id']}: {directories_of(plan)}"
         if plan["reason"]:
             yield f"  plan {plan['id']}: {plan['reason']}"
         for why, count in list(plan["left"].items())[:3]:
             yield f"  plan {plan['id']}: {counted(count, 'file')} left to Lustre: {why}"
-
-
-def directories_of(plan: Mapping[str, Any]) -> str:
-    """Of a plan that expected some, in a line."""
-    named = counted(plan["directories"], "directory")
-    text = f"{named}, {plan['creates']} creates, {plan['on_mdts']} on chosen MDTs"
-    if plan.get("mdt_cost"):
-        text += f" (modelled {plan['mdt_cost']:.3f} s, bound {plan['mdt_cost_bound']:.3f} s)"
-    if plan.get("mdt_reason"):
-        text += f"; left to Lustre: {plan['mdt_reason']}"
-    return text + "; " + " ".join(f"{name}={count}" for name, count in plan["directory_outcomes"].items())
 
 
 def _promises(promises: Mapping[str, Mapping[str, Any]] | None) -> Iterator[str]:

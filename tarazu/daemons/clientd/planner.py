@@ -22,7 +22,6 @@ from tarazu import native
 from tarazu.allocate.eligible import unfit
 from tarazu.config import Settings
 from tarazu.daemons import questions
-from tarazu.daemons.clientd.directories import PlannedDirectories
 from tarazu.daemons.clientd.forecasts.frames import Choose, ForecastSummary, ForecastTask
 from tarazu.daemons.clientd.forecasts.pool import ForecastFailed, Forecasts
 from tarazu.daemons.metrics.histogram import Histogram
@@ -33,9 +32,9 @@ from tarazu.evidence.model_error import AS_ESTIMATED, correction
 from tarazu.evidence.outcomes import kind_of
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
 from tarazu.left import FAILED_FORECAST, GAINS_NOTHING, LEFT_TO_LUSTRE
-from tarazu.model import Correction, DirectorySpec, FilePlacement, Forecast, JobStep, Layout
+from tarazu.model import Correction, FilePlacement, Forecast, JobStep, Layout
 from tarazu.part import Live, Part
-from tarazu.plan.configure import Configured, layout_policy
+from tarazu.plan.configure import layout_policy
 from tarazu.plan.left_to_lustre import as_the_site_wants, checked, commonest, left_names
 from tarazu.predict.waves import waves
 from tarazu.store.database import open_database
@@ -57,8 +56,8 @@ MOST_WARNINGS = 20
 EARLY_S = 120.0
 """A new plan is asked for this long before the horizon of the last one is reached."""
 
-Look = Callable[[tuple[str, ...], tuple[str, ...]], local.DirectoryLayouts]
-"""Asks for the default layouts of directories, and for the MDTs of others."""
+Look = Callable[[tuple[str, ...]], local.DirectoryLayouts]
+"""Asks for the default layouts of directories."""
 Wish = tuple[Forecast, Layout, Layout | None]
 """A file, the layout that it is to get, and the one that Lustre would give it (None: the same)."""
 
@@ -125,9 +124,8 @@ class Planner:
                 return local.PlanReply("declined", now.why_closed)
         until_s = request.from_s + self.settings.predict.horizon_s
         own = self.settings.forwarding
-        files = request.part != local.DIRECTORIES
-        forwarding = own if files and self.policy.stripe_count == "curve" else None
-        routing = own if files and own.routers != "observe" else None
+        forwarding = own if self.policy.stripe_count == "curve" else None
+        routing = own if own.routers != "observe" else None
         job = ForecastTask(
             step,
             request.from_s,
@@ -139,8 +137,7 @@ class Planner:
             routing.router_curves if routing else "",
             routing.benchmarks if routing else "",
             self.forecasts.seconds,
-            request.part,
-            self._parts() if files else {},
+            self._parts(),
         )
         request_id = uuid.uuid4().hex
         tell("forecast")
@@ -153,9 +150,7 @@ class Planner:
                     self.forecast_seconds.observe(time.monotonic() - begin)
                     note(summary.problems)
                     outline = outline_of(request, summary, until_s)
-                    made = PlannedDirectories(forecast.directories, summary.may_not_choose)
-                    outline = made.outlined(outline)
-                    if not summary.files and not made.expected:
+                    if not summary.files:
                         return outline
                     mdsd = stack.enter_context(self.mdsd.connection())
                     tell("mdsd")
@@ -163,13 +158,9 @@ class Planner:
                     tell("writing")
                     targets = usable_or_active(known, request, outline.forecast_bytes)
                     policy, stripes = self._policy(mdsd, request, summary, known, request_id, uid)
-                    outside = made.to_look_at(request, known)
-                    layouts = directories(summary.parents, outside)
+                    layouts = directories(summary.parents)
                     foreign = self.settings.layout.foreign_defaults
-                    chosen = Configured([])
-                    if summary.files:
-                        chosen = forecast.choose(Choose(targets, layouts, policy, foreign), summary.files)
-                    made.want(self.settings.run, layouts.mdts)
+                    chosen = forecast.choose(Choose(targets, layouts, policy, foreign), summary.files)
                     expected = as_the_site_wants(self.settings.run, chosen.files)
                     stripes = "; ".join(filter(None, (stripes, chosen.stripes)))
                     outline = msgspec.structs.replace(outline, stripes=stripes, kind=_kind(expected))
@@ -179,7 +170,7 @@ class Planner:
                 return local.PlanReply("nothing", FAILED_FORECAST + str(error))
             model = correction(summary.outcomes, time.time())
             return self._store_and_place(
-                step, request, expected, made, outline, mdsd, problem, request_id, model, tell
+                step, request, expected, outline, mdsd, problem, request_id, model, tell
             )
 
     def _parts(self) -> dict[str, bytes]:
@@ -207,7 +198,7 @@ class Planner:
     ) -> tuple[LayoutPolicy, str]:
         """The site's choices for this step; with `layout.stripe_count = curve`, how many stripes and why."""
         policy = self.policy
-        if policy.stripe_count != "curve" or request.part == local.DIRECTORIES:
+        if policy.stripe_count != "curve":
             return policy, ""
         if found.profile is None:
             return (
@@ -235,7 +226,6 @@ class Planner:
         step: JobStep,
         request: local.PlanRequest,
         expected: Sequence[NewFile],
-        made: PlannedDirectories,
         outline: local.PlanReply,
         mdsd: Requester,
         problem: str,
@@ -245,10 +235,10 @@ class Planner:
     ) -> local.PlanReply:
         answers: list[messages.AllocationReply] = []
         wishes = [(e.forecast, e.layout, e.own) for e in expected if e.layout]
-        if request.attempt and request.place and (wishes or made.wanted):
+        if request.attempt and request.place and wishes:
             # Only what comes of it is stored: attempts in vain would push out plans that were in force.
             tell("allocation")
-            answer = self._allocate(step, wishes, made, mdsd, problem, request, request_id, model)
+            answer = self._allocate(step, wishes, mdsd, problem, request, request_id, model)
             if answer.status != "allocated":
                 return msgspec.structs.replace(outline, status=answer.status, reason=answer.reason)
             answers.append(answer)
@@ -262,26 +252,24 @@ class Planner:
             )
             plan_id = database.new_plan(step)
             row_ids = database.add_files(plan_id, expected)
-            made.store(database, plan_id)
             placeable = [
                 (r, e.forecast, e.layout) for r, e in zip(row_ids, expected, strict=True) if e.layout
             ]
             left = Counter(e.left_because for e in expected if not e.layout)
             names = left_names((e.left_because, e.forecast.name) for e in expected if not e.layout)
             reply = msgspec.structs.replace(outline, plan_id=plan_id, left=commonest(left), left_names=names)
-            if not request.place or not (placeable or made.wanted):
+            if not request.place or not placeable:
                 status = "forecast" if not request.place else LEFT_TO_LUSTRE
                 database.set_allocation(plan_id, status=status, reason=outline.stripes)
                 return msgspec.structs.replace(reply, status=status)
             if not answers:
                 tell("allocation")
-                answer = self._allocate(step, wishes, made, mdsd, problem, request, request_id, model)
+                answer = self._allocate(step, wishes, mdsd, problem, request, request_id, model)
                 answers.append(answer)
             answer = answers[0]
             ost_count = max(request.osts, default=0) + 1
-            reply = made.placed(database, reply, answer, request.mdts)
-            nothing = not (any(map(any, answer.osts)) or reply.directories)
-            no_gain = answer.reason in GAINS_NOTHING or (answer.status == "allocated" and nothing)
+            nothing = answer.status == "allocated" and not any(map(any, answer.osts))
+            no_gain = answer.reason in GAINS_NOTHING or nothing
             status = LEFT_TO_LUSTRE if no_gain else answer.status
             allocated, refused = checked(placeable, answer.osts, ost_count, answer.left)
             left.update(refused.values())
@@ -320,7 +308,6 @@ class Planner:
         self,
         step: JobStep,
         wishes: Sequence[Wish],
-        made: PlannedDirectories,
         mdsd: Requester,
         problem: str,
         request: local.PlanRequest,
@@ -331,7 +318,7 @@ class Planner:
         if problem:
             return messages.AllocationReply(request_id, "unavailable", problem)
         horizon_s, alive_s = self.settings.predict.horizon_s, request.alive_s
-        asked = allocation_request(request_id, step, wishes, horizon_s, alive_s, made.specs, model)
+        asked = allocation_request(request_id, step, wishes, horizon_s, alive_s, model)
         return questions.allocate(mdsd, asked)
 
 
@@ -391,10 +378,9 @@ def allocation_request(
     wishes: Sequence[Wish],
     horizon_s: float,
     alive_s: float,
-    directories: Sequence[DirectorySpec] = (),
     model: Correction = AS_ESTIMATED,
 ) -> messages.AllocationRequest:
-    """What mdsd is asked for these files and directories of a step; model: what corrects its estimate."""
+    """What mdsd is asked for these files of a step; model: what corrects its estimate."""
     kinds: dict[tuple[Layout, Layout], int] = {}
     of_wave = waves([f for f, *_ in wishes])
     files = tuple(
@@ -416,9 +402,7 @@ def allocation_request(
         files=files,
         deadline_s=questions.ALLOCATION_S - questions.ANSWER_S,
         expires_s=2 * horizon_s,
-        # A step gives signs of life of its files.
-        alive_s=silent_after_s(alive_s) if files else 0.0,
-        directories=tuple(directories),
+        alive_s=silent_after_s(alive_s),
         correction=model,
     )
 

@@ -294,8 +294,7 @@ class Clientd(Service):
                 self.counts["plans"] += 1
                 channel.limit(TURN_S + CONVERSATION_S)
                 _tell_stage(channel, message, "turn")
-                turns = 1 if message.part == local.DIRECTORIES else turns_of(channel.descriptors)
-                with self.plans.turn(uid, turns, TURN_S):
+                with self.plans.turn(uid, turns_of(channel.descriptors), TURN_S):
                     self._plan(channel, message, uid)
             case local.StepProgress():
                 self.counts["progress"] += 1
@@ -350,21 +349,20 @@ class Clientd(Service):
         begin = time.monotonic()
         named = channel.descriptors[: max(message.histories, 0)]
 
-        def directories(keys: tuple[str, ...], mdts: tuple[str, ...]) -> local.DirectoryLayouts:
+        def directories(keys: tuple[str, ...]) -> local.DirectoryLayouts:
             channel.limit(EXCHANGE_S)
             channel.max_bytes = local.MAX_LAYOUTS_BYTES
-            answer = channel.ask(local.DirectoriesWanted(keys, mdts))
+            answer = channel.ask(local.DirectoriesWanted(keys))
             if not isinstance(answer, local.DirectoryLayouts):
                 raise WireError("clientd socket", "the layouts of directories", type(answer).__name__)
             return answer
 
-        large = message.part != local.DIRECTORIES and turns_of(named) > 1
+        large = turns_of(named) > 1
 
         def tell(stage: str) -> None:
             _tell_stage(channel, message, stage)
 
         reply = self.planner.plan(message, named, uid, directories, self._note, large=large, tell=tell)
-        reply = msgspec.structs.replace(reply, part=message.part)
         self.planned[reply.status] += 1
         self.plan_seconds.observe(time.monotonic() - begin)
         channel.limit(EXCHANGE_S)

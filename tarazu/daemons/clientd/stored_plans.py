@@ -100,7 +100,7 @@ class StoredPlans:
                 explained = database.explain(query.key, fs_name=query.fs_name or None)
                 mine = [e for e in explained if uid in (0, e.plan.step.uid)]
                 if not mine:
-                    return _of_directory(database, query, uid)
+                    return local.PlansReply(None)
                 return local.PlansReply(msgspec.to_builtins(mine[0].plan), (to_builtins(mine[0].file),))
             one = database.plan(query.plan_id) if query.plan_id else None
             for plan in [one] if one else [] if query.plan_id else database.plans():
@@ -109,15 +109,5 @@ class StoredPlans:
                 if wanted and uid in (0, plan.step.uid):
                     files = tuple(to_builtins(f) for f in database.files(plan.id, first=MAX_ROWS))
                     more = database.file_count(plan.id) - len(files)
-                    made = tuple(map(msgspec.to_builtins, database.directories(plan.id, first=MAX_ROWS)))
-                    return local.PlansReply(msgspec.to_builtins(plan), files, max(0, more), made)
+                    return local.PlansReply(msgspec.to_builtins(plan), files, max(0, more))
         return local.PlansReply(None)
-
-
-def _of_directory(database: InteractionDatabase, query: local.PlansQuery, uid: int) -> local.PlansReply:
-    explained = database.explain_directory(query.key, fs_name=query.fs_name or None)
-    for each in explained:
-        if uid in (0, each.plan.step.uid):
-            made = (msgspec.to_builtins(each.directory),)
-            return local.PlansReply(msgspec.to_builtins(each.plan), directories=made)
-    return local.PlansReply(None)

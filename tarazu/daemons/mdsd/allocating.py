@@ -24,7 +24,6 @@ from tarazu.daemons.mdsd.allocation_requests import (
     alive_s,
     clamped_alive_s,
     memory_bytes,
-    promised_creates,
     why_malformed,
 )
 from tarazu.daemons.mdsd.audit import Audit
@@ -247,7 +246,6 @@ class Allocating:
     def step_ended(self, id: str, now: float) -> None:
         """Nothing is promised any more, but for closed files whose bytes no report can show yet."""
         self._book.ended(id, now)
-        self._system.creates.ended(id)
         if pending := self.waiting.pop(id):
             self._refuse(pending, "declined", "the job step ended")
         elif running := self._running(id):
@@ -351,7 +349,7 @@ class Allocating:
         files = 0
         while (first := self.waiting.first()) and len(taken) < MOST_REQUESTS:
             request = first[1].request
-            files += len(request.files) + len(request.directories)
+            files += len(request.files)
             if request.fs_name != fs_name or (taken and files > MOST_FILES):
                 break
             pending = self.waiting.take()
@@ -381,15 +379,6 @@ class Allocating:
         request = pending.request
         now = time.monotonic()
         if not pending.ended:
-            self._system.creates.promise(
-                request.id,
-                request.fs_name,
-                request.uid,
-                promised_creates(request, placed.reply.mdts),
-                now=now,
-                expires_s=request.expires_s,
-                alive_s=alive_s(request),
-            )
             self._book.ledger.promise(
                 request.id,
                 request.fs_name,

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tarazu.layout.objects import promised_bytes
 from tarazu.lustre import EOF, LOV_MAX_STRIPE_COUNT, MAX_STRIPE_SIZE_BYTES
-from tarazu.model import Allocation, CreateRequest, DirectorySpec, Layout, Left
-from tarazu.wire.bounds import MAX_COMPONENTS, MAX_DIRECTORIES, MAX_ID_CHARACTERS, MAX_LAYOUTS, MAX_STRIPES
+from tarazu.model import Allocation, CreateRequest, Layout, Left
+from tarazu.wire.bounds import MAX_COMPONENTS, MAX_ID_CHARACTERS, MAX_LAYOUTS, MAX_STRIPES
 from tarazu.wire.messages import AllocationReply, AllocationRequest, LeftFiles
 
 MAX_FILES = 1_000_000
 MAX_WAVE = 2**31
-MAX_CREATES = 2**40
-"""In one directory; more than an MDT has inodes."""
 MAX_NAME_CHARACTERS = 256
 """Of a file system, a job id, a pool, a server: more than any of them can have."""
 MAX_DEADLINE_S = 3_600.0
@@ -44,11 +41,7 @@ def why_malformed(request: AllocationRequest) -> str:
         return f"expected Lustre's own for {len(request.layouts)} layouts or none, found {len(request.own)}"
     if request.own and not 0 <= min(request.own) <= max(request.own) < len(request.layouts):
         return f"expected Lustre's own among {len(request.layouts)} layouts, found {max(request.own)}"
-    return (
-        _why_layouts_malformed(request.layouts)
-        or _why_files_malformed(request)
-        or _why_directories_malformed(request.directories)
-    )
+    return _why_layouts_malformed(request.layouts) or _why_files_malformed(request)
 
 
 def _why_layouts_malformed(layouts: Sequence[Layout]) -> str:
@@ -90,32 +83,10 @@ def _why_files_malformed(request: AllocationRequest) -> str:
     return ""
 
 
-def _why_directories_malformed(directories: Sequence[DirectorySpec]) -> str:
-    if len(directories) > MAX_DIRECTORIES:
-        return f"expected at most {MAX_DIRECTORIES} directories in one request, found {len(directories)}"
-    for number, spec in enumerate(directories):
-        if not -1 <= spec.parent < number:
-            return f"directory {number}: expected a parent before it, or -1, found {spec.parent}"
-        if not 0 <= spec.creates < MAX_CREATES:
-            return f"directory {number}: expected creates of 0 to {MAX_CREATES - 1}, found {spec.creates}"
-        if not 0 <= spec.wave < MAX_WAVE:
-            return f"directory {number}: expected a wave of 0 to {MAX_WAVE - 1}, found {spec.wave}"
-        if not -1 <= spec.mdt < 1 << 16:
-            return f"directory {number}: expected an MDT of -1 to 65535, found {spec.mdt}"
-        if not 0 <= spec.depth < 1 << 16:
-            return f"directory {number}: expected a depth of 0 to 65535, found {spec.depth}"
-    return ""
-
-
 def memory_bytes(request: AllocationRequest) -> int:
     """About what a request that waits keeps in memory."""
     components = sum(len(layout.components) for layout in request.layouts)
-    return (
-        1_000
-        + 100 * (len(request.files) + len(request.directories))
-        + 100 * len(request.layouts)
-        + 300 * components
-    )
+    return 1_000 + 100 * len(request.files) + 100 * len(request.layouts) + 300 * components
 
 
 def promised_stripes(request: AllocationRequest) -> int:
@@ -164,19 +135,6 @@ def promises(files: Sequence[CreateRequest], allocation: Allocation) -> Iterator
             for weight, ost in zip(weights, osts):
                 by_ost[ost] = by_ost.get(ost, 0) + weight
         yield by_ost
-
-
-def promised_creates(request: AllocationRequest, mdts: Sequence[int]) -> Counter[int]:
-    """MDT → creates that are to come there: of what is left to Lustre, where that puts it on the parent's."""
-    creates: Counter[int] = Counter()
-    places: list[int] = []
-    for spec, mdt in zip(request.directories, mdts):
-        parent = places[spec.parent] if spec.parent >= 0 else spec.mdt
-        place = mdt if mdt >= 0 else -1 if spec.in_turn else parent
-        places.append(place)
-        if place >= 0 and spec.creates:
-            creates[place] += spec.creates
-    return creates
 
 
 def reply_of(request: AllocationRequest, allocation: Allocation, view_age_s: float) -> AllocationReply:

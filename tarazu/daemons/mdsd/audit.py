@@ -127,15 +127,6 @@ def _fields(request: AllocationRequest, reply: AllocationReply, waited_s: float)
         if reply.left:
             fields["left"] = sum(len(left.files) for left in reply.left)
             fields["reason"] = json.dumps(reply.left[0].why)
-        if request.directories:
-            fields |= {
-                "directories": len(request.directories),
-                "on_mdts": sum(mdt >= 0 for mdt in reply.mdts),
-                "mdt_cost_s": f"{reply.mdt_cost:.4f}",
-                "mdt_bound_s": f"{reply.mdt_cost_bound:.4f}",
-            }
-            if reply.mdt_reason:
-                fields["mdt_reason"] = json.dumps(reply.mdt_reason)
     else:
         fields["reason"] = json.dumps(reply.reason)
     return {**fields, "elapsed_s": f"{reply.elapsed_s:.3f}", "waited_s": f"{waited_s:.3f}"}

@@ -7,20 +7,18 @@ One that cannot be placed is refused alone. In the worker thread; nothing here i
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from tarazu.allocate.policy import OF_JOB, Policy
 from tarazu.config import Weights
-from tarazu.daemons.mdsd.allocation_requests import promised_creates, promises, reply_of, requests_of
+from tarazu.daemons.mdsd.allocation_requests import promises, reply_of, requests_of
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.left import GAINS_NOTHING
-from tarazu.model import Allocation, DirectorySpec, FilePlacement, Left, SystemView
+from tarazu.model import Allocation, FilePlacement, Left, SystemView
 from tarazu.stripes import pack, to_bytes
 from tarazu.wire import messages
 from tarazu.wire.messages import AllocationReply, AllocationRequest
@@ -64,18 +62,14 @@ def place(
     parts: Sequence[BatchPart],
     weights: Weights,
     view_age_s: float,
-    least_gain: float = 0.0,
 ) -> list[Outcome]:
-    """What becomes of each request. Costs, bounds and seconds in a reply are those of the whole batch.
-
-    `least_gain`: share of their time by which directories are to be made sooner than by Lustre's own balance.
-    """
+    """What becomes of each request. Costs, bounds and seconds in a reply are those of the whole batch."""
     try:
-        return list(_together(policy, view, parts, weights, view_age_s, least_gain))
+        return list(_together(policy, view, parts, weights, view_age_s))
     except Exception as error:
         if len(parts) == 1:
             return [_refused(error, parts[0].request.id)]
-    return _one_by_one(policy, view, parts, weights, view_age_s, least_gain)
+    return _one_by_one(policy, view, parts, weights, view_age_s)
 
 
 def waves_of(requests: Sequence[AllocationRequest]) -> list[int]:
@@ -99,7 +93,6 @@ def _together(
     parts: Sequence[BatchPart],
     weights: Weights,
     view_age_s: float,
-    least_gain: float,
 ) -> Iterator[Outcome]:
     from tarazu.allocate import partly  # with numpy: for the process that computes
 
@@ -113,7 +106,6 @@ def _together(
     whole = partly.place(
         policy, view, everything, waves_of([part.request for part in parts]), weights=weights, left=left
     )
-    made_on = _directories(view, [part.request for part in parts], weights, least_gain)
     alone = len(parts) == 1
     whole = msgspec.structs.replace(
         whole,
@@ -123,62 +115,15 @@ def _together(
     )
     for part, of_part, start in zip(parts, files, starts):
         own = _part_of(whole, start, start + len(of_part))
-        directories = made_on.take(len(part.request.directories))
-        if of_part and len(own.left) == len(of_part) and not any(mdt >= 0 for mdt in directories["mdts"]):
+        if of_part and len(own.left) == len(of_part):
             never = all(why.never for why in own.left.values())
             nothing = next((why.why for why in own.left.values() if why.why in GAINS_NOTHING), "")
             # Asking again would change nothing while the system is as it is; what else was left for now does not have
             # a request asked again that was placed in part either.
             yield Refused("never" if never or nothing else "later", nothing or own.left[0].why)
         else:
-            reply = msgspec.structs.replace(reply_of(part.request, own, view_age_s), **directories)
+            reply = reply_of(part.request, own, view_age_s)
             yield Placed(reply, messages.encode(reply), to_bytes(pack(promises(of_part, own))))
-
-
-@dataclass
-class _MadeOn:
-    """The MDTs of the directories of all requests, in their order."""
-
-    mdts: Sequence[int] = ()
-    costs: dict[str, Any] = field(default_factory=dict)
-    taken: int = 0
-
-    def take(self, count: int) -> dict[str, Any]:
-        """The fields of the next request's reply."""
-        mdts = tuple(self.mdts[self.taken : self.taken + count])
-        self.taken += count
-        return {"mdts": mdts, **self.costs} if mdts else {"mdts": ()}
-
-
-def _directories(
-    view: SystemView, requests: Sequence[AllocationRequest], weights: Weights, least_gain: float
-) -> _MadeOn:
-    """One question for all of them; a fault there costs no file its place."""
-    from tarazu.allocate import mdts  # with numpy: for the process that computes
-
-    specs: list[DirectorySpec] = []
-    for request, wave in zip(requests, _wave_starts(requests)):
-        first = len(specs)
-        for spec in request.directories:
-            parent = spec.parent + first if spec.parent >= 0 else -1
-            specs.append(msgspec.structs.replace(spec, parent=parent, wave=spec.wave + wave))
-    if not specs or not view.mdts:
-        return _MadeOn()
-    try:
-        done = mdts.allocate(view, specs, weights, least_gain)
-    except Exception as error:
-        log.error("directories of %d allocations failed", len(requests), exc_info=error)
-        return _MadeOn()
-    cost, bound = (seconds if math.isfinite(seconds) else 0.0 for seconds in (done.cost, done.bound))
-    return _MadeOn(done.mdts, {"mdt_cost": cost, "mdt_cost_bound": bound, "mdt_reason": done.why})
-
-
-def _wave_starts(requests: Sequence[AllocationRequest]) -> list[int]:
-    """Waves of one request are as it says. Requests of one wave each are one for all, as they run side by side."""
-    return [
-        0 if len({spec.wave for spec in request.directories}) < 2 else (position + 1) * OF_JOB
-        for position, request in enumerate(requests)
-    ]
 
 
 def _part_of(whole: Allocation, start: int, end: int) -> Allocation:
@@ -196,14 +141,13 @@ def _one_by_one(
     parts: Sequence[BatchPart],
     weights: Weights,
     view_age_s: float,
-    least_gain: float,
 ) -> list[Outcome]:
     """Each on what the ones before it left; equal ones that are refused share the answer."""
     until = time.monotonic() + ONE_BY_ONE_S
     refused: dict[tuple[object, ...], Refused] = {}
     outcomes: list[Outcome] = []
     for part in parts:
-        kind = (part.request.layouts, part.request.files, part.request.directories)
+        kind = (part.request.layouts, part.request.files)
         outcome: Outcome
         if kind in refused:
             outcome = refused[kind]
@@ -211,7 +155,7 @@ def _one_by_one(
             outcome = Refused("declined", "mdsd had no time for it among others that cannot be placed")
         else:
             try:
-                (outcome,) = _together(policy, view, [part], weights, view_age_s, least_gain)
+                (outcome,) = _together(policy, view, [part], weights, view_age_s)
             except Exception as error:
                 outcome = _refused(error, part.request.id)
         if isinstance(outcome, Refused):
@@ -233,11 +177,7 @@ def _with(view: SystemView, request: AllocationRequest, reply: AllocationReply) 
         msgspec.structs.replace(o, promised_bytes=o.promised_bytes + more[o.index]) if o.index in more else o
         for o in view.osts
     )
-    creates = promised_creates(request, reply.mdts)
-    mdts = tuple(
-        msgspec.structs.replace(m, promised_creates=m.promised_creates + creates[m.index]) for m in view.mdts
-    )
-    return msgspec.structs.replace(view, osts=osts, mdts=mdts)
+    return msgspec.structs.replace(view, osts=osts)
 
 
 def _refused(error: Exception, id: str) -> Refused:

@@ -30,7 +30,7 @@ from tarazu.daemons.mdsd.batch import BatchPart, Outcome, Placed, Refused, place
 from tarazu.daemons.service import ISOLATED
 from tarazu.errors import Unavailable, WireError
 from tarazu.lustre import EOF
-from tarazu.model import Component, DirectorySpec, Layout, Left, Mdt, Ost, SystemView
+from tarazu.model import Component, Layout, Left, Mdt, Ost, SystemView
 from tarazu.units import GIB, MIB
 from tarazu.wire import messages
 from tarazu.wire.channel import Channel
@@ -208,14 +208,13 @@ def _told(outcome: Outcome) -> RequestOutcome:
 
 
 def _made_up() -> Iterator[list[BatchPart]]:
-    """What jobs may ask for, in small: files alike, files of a few sizes, progressive ones of several writers,
-    directories, and what cannot be placed.
+    """What jobs may ask for, in small: files alike, files of a few sizes, progressive ones of several writers, and what
+    cannot be placed.
     """
     plain = Layout((Component(0, EOF, MIB, 1),))
     progressive = Layout((Component(0, 64 * MIB, MIB, 1), Component(64 * MIB, EOF, MIB, 4)))
     wide = Layout((Component(0, EOF, MIB, 99),))
-    directories = tuple(DirectorySpec(1000 * n, in_turn=True) for n in range(1, 6))
-    alike = _asked("alike", (plain,), [FileSpec(GIB, 0)] * 16, directories)
+    alike = _asked("alike", (plain,), [FileSpec(GIB, 0)] * 16)
     # Of these numbers and sizes exchanges leave something for the exact search.
     sizes = _asked("sizes", (plain,), [FileSpec((3 + n % 3) * GIB, 0) for n in range(23)])
     shared = _asked("shared", (progressive,), [FileSpec((1 + n) * GIB, 0, 0, 1 + n % 2) for n in range(8)])
@@ -225,15 +224,8 @@ def _made_up() -> Iterator[list[BatchPart]]:
     yield [alike, sizes, _asked("wide", (wide,), [FileSpec(GIB, 0)])]
 
 
-def _asked(
-    id: str,
-    layouts: tuple[Layout, ...],
-    files: Sequence[FileSpec],
-    directories: tuple[DirectorySpec, ...] = (),
-) -> BatchPart:
-    request = AllocationRequest(
-        id, MADE_UP_VIEW.fs_name, 0, "", layouts, tuple(files), 1.0, 1.0, directories=directories
-    )
+def _asked(id: str, layouts: tuple[Layout, ...], files: Sequence[FileSpec]) -> BatchPart:
+    request = AllocationRequest(id, MADE_UP_VIEW.fs_name, 0, "", layouts, tuple(files), 1.0, 1.0)
     return BatchPart(request, {})
 
 
@@ -254,9 +246,7 @@ def serve(end: socket.socket) -> None:
             policy.limit_s = BETTER_S
             warm(policy.solver)
         parts = [BatchPart(request, left) for request, left in zip(task.requests, task.left, strict=True)]
-        outcomes = place(
-            policy, task.view, parts, task.settings.weights, task.view_age_s, task.settings.least_gain
-        )
+        outcomes = place(policy, task.view, parts, task.settings.weights, task.view_age_s)
         try:
             channel.send_body(_encoder.encode([_told(outcome) for outcome in outcomes]))
         except Unavailable:

@@ -378,7 +378,6 @@ class Mdsd(Service):
 
     def _hear(self, id: str) -> None:
         now = self.monotonic()
-        self.system.creates.hear(id, now)
         self.counting.hear((id,), now)
         if self.book.hear(id, now):
             log.info("job step of %s reports again: its open files are promised again", id)
@@ -399,7 +398,6 @@ class Mdsd(Service):
         listening = drained and now - self.paused_at > HEARD_AGAIN_S
         if listening:
             self.routers.pass_time(now)
-            self.system.creates.pass_time(now)
         for dead in self.book.pass_time(now, listening=listening):
             if not dead.again:
                 self.dead_steps += 1

@@ -14,7 +14,6 @@ import msgspec
 from tarazu.allocate.ledger import Ledger
 from tarazu.config import Settings, root
 from tarazu.daemons.mdsd.allocation_requests import MAX_NAME_CHARACTERS
-from tarazu.daemons.mdsd.creates import PromisedCreates
 from tarazu.daemons.mdsd.exclusions import Exclusions
 from tarazu.daemons.mdsd.filling import Filling
 from tarazu.daemons.mdsd.health import Health
@@ -61,7 +60,6 @@ class System:
         self._common: set[str] = set()
         """File systems of which most OSTs are slower than usual."""
         self._ledger = ledger
-        self.creates = PromisedCreates()
         self._counts = counts
         self._limits = ReportLimits()
         self._started = self._newcomer_at = time.monotonic()
@@ -99,7 +97,6 @@ class System:
         """
         promised, written = self._ledger.promised(fs_name), self._ledger.written(fs_name)
         view = self.exclusions.apply(self.views.view(fs_name, now, promised, written, time.time()))
-        view = self.creates.apply(view)
         days = self.filling.days_until_full(view, time.time())
         judged = self.health.apply(view, {name for of in self.views.impossible.values() for name in of})
         return msgspec.structs.replace(judged, days_until_full=days)

@@ -18,7 +18,7 @@ import msgspec
 
 from tarazu.errors import TarazuError
 from tarazu.layout.objects import explicit_components
-from tarazu.left import CONTROL, ITS_OST, LIBLUSTREAPI, MAY_NOT_CHOOSE, NOT_FASTER, of_text
+from tarazu.left import CONTROL, ITS_OST, LIBLUSTREAPI, NOT_FASTER, of_text
 from tarazu.run.plan import llapi
 from tarazu.run.plan.asking import PlanQuestion
 from tarazu.run.plan.files_left import FilesLeft
@@ -41,8 +41,6 @@ FORMER_ROWS = 10_000
 SURELY_PAST_S = 60.0
 
 
-PLANS_OF_DIRECTORIES = 4
-"""Directories of so many of the newest plans stay in the map: late ones may still come."""
 SLOW_ONLY = "sick"
 """Files planned on such an OST keep their places until a better plan comes."""
 
@@ -91,12 +89,6 @@ class Plans:
         self.plan_ids: list[int] = []
         self.request_ids: list[str] = []
         self.planned_files, self.expected = 0, Expected()
-        self.last_directories: local.PlanReply | None = None
-        """The newest from the runs before that placed directories, without them; else the first guess."""
-        self.placed_directories = 0
-        """Directories for which an MDT was chosen."""
-        self.mdt_reason = ""
-        """Why the newest plan that left directories to Lustre did so."""
         self.left = FilesLeft()
         self.mapped_at: float | None = None
         """When the first map with files of the runs before was written, on the monotonic clock."""
@@ -120,13 +112,9 @@ class Plans:
         """OSTs that files to come were planned on, and are no longer → why."""
         self._gone: dict[int, tuple[str, float]] = {}
         """OST → why it was left, and when."""
-        self.files_left = False
-        """Of what is asked for the directories have come, and no files yet."""
         self._anew = False
         """The next plan is to come instead of those before."""
-        self._ost_count = self._mdt_count = 0
-        self._directories: list[list[placement_map.DirectoryRow]] = []
-        """Rows of the directories of the newest plans, oldest first."""
+        self._ost_count = 0
         self._lock = threading.Lock()
         """A plan comes, and OSTs are left, in two threads."""
         self._refusal = ""
@@ -140,37 +128,20 @@ class Plans:
         began, instead = time.monotonic(), self._anew
         # What a late plan would hold of the past is there already; the run may be slower than those before.
         from_s = max(0.0 if instead else self._until_s, elapsed_s - max(SURELY_PAST_S, elapsed_s / 4))
-        parts: tuple[str, ...] = ("",)
-        if not instead and self.files_left:
-            parts = (local.FILES,)
-        elif not (instead or attempt) and self._asking.in_parts(history):
-            parts = (local.DIRECTORIES, local.FILES)
-        next_s = None
-        for part in parts:
-            reply, fs = self._asking.from_history(
-                history, from_s, part, attempt=attempt, instead_of=self._in_vain
-            )
-            self.accept(reply, fs, guess=False, asked_at=began, instead=instead)
-            if reply.status in NOT_NOW:
-                return NOT_NOW[reply.status]
-            next_s = min((each for each in (next_s, reply.next_s) if each is not None), default=None)
-            self.files_left = reply.part == local.DIRECTORIES
-            if not self.files_left:
-                break
+        reply, fs = self._asking.from_history(history, from_s, attempt=attempt, instead_of=self._in_vain)
+        self.accept(reply, fs, guess=False, asked_at=began, instead=instead)
+        if reply.status in NOT_NOW:
+            return NOT_NOW[reply.status]
         with self._lock:
             if not self._anew:  # else OSTs of this plan have left meanwhile
-                self._until_s, self.next_s = reply.until_s, next_s
+                self._until_s, self.next_s = reply.until_s, reply.next_s
         self._raise_refusal()
         return None
 
     def ask_from(self, run_so_far: RunRecord, attempt: int) -> float | None:
         """The plan of the next steps of this run, from itself. As `ask`."""
         began = time.monotonic()
-        # That a former run was refused MDTs this one does not show.
-        may = self.mdt_reason != MAY_NOT_CHOOSE
-        reply, fs = self._asking.from_run(
-            run_so_far, choose_mdts=may, attempt=attempt, instead_of=self._in_vain
-        )
+        reply, fs = self._asking.from_run(run_so_far, attempt=attempt, instead_of=self._in_vain)
         self.accept(reply, fs, guess=True, asked_at=began)
         self._raise_refusal()
         return NOT_NOW.get(reply.status)
@@ -209,12 +180,9 @@ class Plans:
             self.request_ids.append(plan.request_id)
         self.router_profile = plan.router_profile or self.router_profile
         self.parts |= plan.parts
-        self.mdt_reason = plan.mdt_reason or self.mdt_reason
         named = {index for file in plan.files for osts in file.osts for index in osts}
         if unknown := sorted(named - fs.osts)[:5]:
             raise TarazuError(f"plan: expected OST indices that {fs.fs_name} has, found {unknown}")
-        if foreign := sorted({d.mdt for d in plan.directories} - fs.mdts)[:5]:
-            raise TarazuError(f"plan: expected MDT indices that {fs.fs_name} has, found {foreign}")
         refused = {i: why for i, layout in enumerate(plan.layouts) if (why := llapi.refusal(layout))}
         files = tuple(f for f in plan.files if f.layout not in refused)
         left = Counter(f"{LIBLUSTREAPI}{refused[f.layout]}" for f in plan.files if f.layout in refused)
@@ -224,7 +192,7 @@ class Plans:
             self._anew = False
             there, replaced = self._make_room(files)
         plan = msgspec.structs.replace(plan, files=files)
-        self.last = msgspec.structs.replace(plan, files=(), layouts=(), directories=(), left_names={})
+        self.last = msgspec.structs.replace(plan, files=(), layouts=(), left_names={})
         if plan.status not in NOT_NOW:
             self.left.add(left + Counter(plan.left), guess=guess)
         if files:
@@ -233,28 +201,19 @@ class Plans:
             if not guess:
                 self.expected.add(plan)
             self._keep([r for r in map_rows(plan, fs.fs_name) if r.row_id not in there], guess)
-        if plan.directories:
-            if not (guess and self.last_directories):
-                self.last_directories = self.last
-            self.placed_directories += len(plan.directories)
-            self._directories = [*self._directories, directory_rows(plan, fs.fs_name)][-PLANS_OF_DIRECTORIES:]
-            self._mdt_count = max(fs.mdts) + 1
         self.left.name(plan.left_names)
-        if files or plan.directories:
+        if files:
             if plan.request_id:
                 self.promises.add(plan, guess=guess, replaced=replaced, there=there)
             self._ost_count = max(fs.osts or {*named, self._ost_count - 1}) + 1
             self._put()
-            if files and not guess and self.mapped_at is None:
+            if not guess and self.mapped_at is None:
                 self.mapped_at = time.monotonic()
         self._refusal = next(iter(refused.values()), "")
 
     def _put(self) -> None:
         rows = [row for rows in (*self._rows, self._guess) for row in rows]
-        directories = [row for of_plan in self._directories for row in of_plan]
-        self.generation = self.maps.put(
-            self.step.fs_name, self._ost_count, rows, self._mdt_count, directories
-        )
+        self.generation = self.maps.put(self.step.fs_name, self._ost_count, rows)
 
     def _make_room(self, files: Sequence[local.PlannedFile]) -> tuple[set[int], set[int]]:
         """A plan comes instead of those before: (its rows of files that are there already; older rows that go). What it
@@ -335,11 +294,6 @@ class LayoutRefused(TarazuError):
 
 def _names(row: placement_map.MapRow, osts: Collection[int]) -> bool:
     return any(index in osts for of in row.osts for index in of)
-
-
-def directory_rows(plan: local.PlanReply, fs_name: str) -> list[placement_map.DirectoryRow]:
-    """Those of its directories."""
-    return [placement_map.DirectoryRow(fs_name, d.name, d.row_id, d.mdt) for d in plan.directories]
 
 
 def map_rows(plan: local.PlanReply, fs_name: str) -> list[placement_map.MapRow]:

@@ -15,7 +15,6 @@ from tarazu.batch import environment
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
 from tarazu.model import JobStep
-from tarazu.predict import RUNS
 from tarazu.run.plan import default_layouts
 from tarazu.run.plan.waiting import Waiting
 from tarazu.stats import client
@@ -26,8 +25,6 @@ from tarazu.wire.channel import Channel, connect
 if TYPE_CHECKING:
     from tarazu.trace.records import RunRecord
 
-MANY_FILES_BYTES = 1 << 20
-"""Of the histories: a plan may come too late for its directories, which are asked for first."""
 LOOKED_AT = 60
 """Runs: of the newest `RUNS` files are forecast, of all of them what they took counts (`tarazu.evidence`)."""
 ANSWER_S = 60.0
@@ -48,33 +45,18 @@ class PlanQuestion(NamedTuple):
     waiting: Waiting
     run_id: str = ""
 
-    def in_parts(self, history: History) -> bool:
-        """Whether directories are worth a question of their own: an MDT may be chosen, and the files take long."""
-        if not self.place or len(client.file_system(self.step.fs_name, self.root).mdts) < 2:
-            return False
-        sizes = 0
-        for path in history.paths(self.step.fs_name, self.step.application)[-RUNS:]:
-            with contextlib.suppress(OSError):
-                sizes += path.stat().st_size
-        return sizes > MANY_FILES_BYTES
-
     def from_history(
-        self, history: History, from_s: float, part: str = "", **details: int
+        self, history: History, from_s: float, **details: int
     ) -> tuple[local.PlanReply, client.FileSystem]:
         """The plan of what comes `from_s` after the start on; `details`: more of `PlanRequest`. Raises TarazuError."""
         paths = history.paths(self.step.fs_name, self.step.application)
         with contextlib.ExitStack() as stack:
             files = (opened(path) for path in paths[-LOOKED_AT:])
             runs = [stack.enter_context(file).fileno() for file in files if file]
-            return self._converse(runs, True, from_s=from_s, part=part, **details)
+            return self._converse(runs, from_s=from_s, **details)
 
-    def from_run(
-        self, run_so_far: RunRecord, *, choose_mdts: bool = True, **details: int
-    ) -> tuple[local.PlanReply, client.FileSystem]:
-        """The plan of the next steps of this run, from itself; `choose_mdts`: of its directories, too.
-
-        Raises TarazuError.
-        """
+    def from_run(self, run_so_far: RunRecord, **details: int) -> tuple[local.PlanReply, client.FileSystem]:
+        """The plan of the next steps of this run, from itself. Raises TarazuError."""
         # Slow to import, and only runs that go on for long need them: the first plan is asked for without.
         import tempfile
 
@@ -84,20 +66,18 @@ class PlanQuestion(NamedTuple):
             file.write(encode_run(run_so_far))
             file.flush()
             file.seek(0)
-            return self._converse([file.fileno()], choose_mdts, in_run=True, **details)
+            return self._converse([file.fileno()], in_run=True, **details)
 
     def _converse(
-        self, descriptors: Sequence[int], choose_mdts: bool, **details: Any
+        self, descriptors: Sequence[int], **details: Any
     ) -> tuple[local.PlanReply, client.FileSystem]:
         self.waiting.begin()
         try:
-            return self._asked(descriptors, choose_mdts, **details)
+            return self._asked(descriptors, **details)
         finally:
             self.waiting.end()
 
-    def _asked(
-        self, descriptors: Sequence[int], choose_mdts: bool, **details: Any
-    ) -> tuple[local.PlanReply, client.FileSystem]:
+    def _asked(self, descriptors: Sequence[int], **details: Any) -> tuple[local.PlanReply, client.FileSystem]:
         fs = client.file_system(self.step.fs_name, self.root)
         request = local.PlanRequest(
             step=self.step,
@@ -109,7 +89,6 @@ class PlanQuestion(NamedTuple):
             alive_s=self.settings.run.alive_s,
             project=environment.project(os.environ),
             partition=environment.partition(os.environ),
-            mdts=tuple(sorted(fs.mdts)) if choose_mdts else (),
             run_id=self.run_id,
             stages=True,
             **details,
@@ -120,8 +99,7 @@ class PlanQuestion(NamedTuple):
                 blobs = default_layouts.default_layouts(
                     self.mounts, answer.keys, default_layouts.own_default(fs)
                 )
-                places = default_layouts.places(self.mounts, answer.mdts)
-                answer = self._past_stages(channel, channel.ask(local.DirectoryLayouts(*blobs, places)))
+                answer = self._past_stages(channel, channel.ask(local.DirectoryLayouts(*blobs)))
         if not isinstance(answer, local.PlanReply):
             raise TarazuError(f"clientd: expected a plan, found {type(answer).__name__}")
         return answer, fs

@@ -8,10 +8,9 @@ from pathlib import PurePosixPath
 
 from tarazu import native
 from tarazu.errors import LayoutError
-from tarazu.lustre import EOF, LOV_ALL_STRIPES, directory_default, directory_mdt, inherited_rr
+from tarazu.lustre import EOF, LOV_ALL_STRIPES, directory_default
 from tarazu.model import Component, Layout
 from tarazu.stats.client import FileSystem, Mount
-from tarazu.wire.local import DirectoryPlace
 
 
 def own_default(fs: FileSystem) -> bytes:
@@ -52,33 +51,6 @@ def default_layouts(
             seen[parent] = (_default(parent) if parent else b"") or root
         layouts[key] = seen[parent]
     return root, layouts
-
-
-def places(mounts: Sequence[Mount], keys: Iterable[str]) -> dict[str, DirectoryPlace]:
-    """How Lustre places what is made in each directory; of one that is still to be made by what its deepest existing
-    parent says. Directories of which nothing can be known are left out.
-    """
-    found: dict[str, DirectoryPlace] = {}
-    seen: dict[str, DirectoryPlace | None] = {}
-    for key in keys:
-        path = PurePosixPath(key)
-        missing = 0
-        while not (there := _seen(mounts, path)) and path != path.parent:
-            path, missing = path.parent, missing + 1
-        if there and there not in seen:
-            seen[there] = _place(there)
-        if there and (place := seen[there]):
-            # Where clients deal in turn, it is not known where those to be made will lie.
-            mdt = place.mdt if not (missing and place.in_turn) else -1
-            found[key] = DirectoryPlace(mdt, inherited_rr(place.in_turn, missing), place.own)
-    return found
-
-
-def _place(path: str) -> DirectoryPlace | None:
-    try:
-        return DirectoryPlace(*directory_mdt(path))
-    except OSError:
-        return None
 
 
 def _deepest_existing(mounts: Sequence[Mount], key: str) -> str:

@@ -21,8 +21,6 @@ MAPS_KEPT = 2
 class _MapPart(NamedTuple):
     ost_count: int
     rows: Sequence[placement_map.MapRow]
-    mdt_count: int
-    directories: Sequence[placement_map.DirectoryRow]
 
 
 class MapWriter:
@@ -37,20 +35,13 @@ class MapWriter:
         self._hash_key = os.urandom(16)
         self._lock = threading.Lock()
 
-    def put(
-        self,
-        fs_name: str,
-        ost_count: int,
-        rows: Sequence[placement_map.MapRow],
-        mdt_count: int = 0,
-        directories: Sequence[placement_map.DirectoryRow] = (),
-    ) -> int:
+    def put(self, fs_name: str, ost_count: int, rows: Sequence[placement_map.MapRow]) -> int:
         """Write and announce a map with these rows instead of the file system's former ones; its generation.
 
-        `ost_count`, `mdt_count`: every index in the rows is below it, and was checked to exist. Raises StoreError.
+        `ost_count`: every index in the rows is below it, and was checked to exist. Raises StoreError.
         """
         with self._lock:
-            parts = {**self._parts, fs_name: _MapPart(ost_count, rows, mdt_count, directories)}
+            parts = {**self._parts, fs_name: _MapPart(ost_count, rows)}
             generation = self.generation + 1
             placement_map.write_map(
                 self.directory / f"map.{generation}",
@@ -58,8 +49,6 @@ class MapWriter:
                 hash_key=self._hash_key,
                 ost_counts={name: part.ost_count for name, part in parts.items()},
                 rows=[row for part in parts.values() for row in part.rows],
-                mdt_counts={name: part.mdt_count for name, part in parts.items() if part.directories},
-                directories=[row for part in parts.values() for row in part.directories],
             )
             self._parts, self.generation = parts, generation
             control.announce(self.directory, generation)

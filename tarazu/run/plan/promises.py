@@ -27,7 +27,7 @@ UNSEEN, OPEN = -2, -1
 
 
 class StepPromise:
-    """The files of one allocation, and whether creates in directories were promised with it."""
+    """The files of one allocation."""
 
     def __init__(self, plan: local.PlanReply, expires_at: float, *, guess: bool) -> None:
         """`expires_at`: on the monotonic clock; `guess`: of a run predicted from itself."""
@@ -35,7 +35,6 @@ class StepPromise:
         self.request_id = plan.request_id
         self.expires_at = expires_at
         self.guess = guess
-        self._directories = bool(plan.directories)
         self._rows = array("Q", (f.row_id for f in files))
         self._indexes = array("l", (f.request_index for f in files))
         self._shared = bytearray(f.name.rank == ANY_RANK for f in files)
@@ -53,13 +52,9 @@ class StepPromise:
             self._starts.append(len(self._osts))
 
     @property
-    def has_files(self) -> bool:
-        return bool(self._rows)
-
-    @property
     def over(self) -> bool:
-        """True when every file was reported as closed; creates in directories go on until it expires."""
-        return not self._directories and all(size >= 0 for size in self._sizes)
+        """True when every file was reported as closed."""
+        return all(size >= 0 for size in self._sizes)
 
     def unseen(self) -> Iterator[int]:
         """Row ids of files that were not created yet."""
@@ -82,9 +77,8 @@ class StepPromise:
 
     def superseded(self, rows: Container[int] | None = None) -> Iterable[tuple[int, int]]:
         """Something else stands for the files that were not created, or for those of these rows: nothing is promised
-        for them any more, nor, where all are meant, for directories.
+        for them any more.
         """
-        self._directories = self._directories and rows is not None
         released = []
         for place, size in enumerate(self._sizes):
             if size == UNSEEN and self._indexes[place] >= 0 and (rows is None or self._rows[place] in rows):
@@ -154,9 +148,9 @@ class StepPromises:
                 self._close(promise.request_id, promise.superseded(rows))
 
     def request_ids(self) -> tuple[str, ...]:
-        """Of the allocations with files that still stand, the newest."""
+        """Of the allocations that still stand, the newest."""
         with self._lock:
-            return tuple(p.request_id for p in self.standing if p.has_files)[-local.MAX_IDS :]
+            return tuple(p.request_id for p in self.standing)[-local.MAX_IDS :]
 
     def unseen(self) -> set[int]:
         """Row ids of all files that were not created yet."""

@@ -60,7 +60,7 @@ static void in_map_exactly(const char *name)
     struct tz_layout layout;
     struct tz_row row;
 
-    if (!tz_map_find(&map, tz_hash_exact(map.key, "lustre", 6, name, strlen(name)), false, &row))
+    if (!tz_map_find(&map, tz_hash_exact(map.key, "lustre", 6, name, strlen(name)), &row))
         die("a name is not in the map");
     tz_map_layout(&map, row.layout, &layout);
     if (row.ost_count != 28 || layout.count != 4)

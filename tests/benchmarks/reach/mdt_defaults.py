@@ -23,7 +23,7 @@ from tarazu.sim.testbed import Testbed, down, up
 from tarazu.sim.testbed.mdt_server import MEAN_US
 from tarazu.sim.testbed.usage import MetadataTime, metadata_done, metadata_time
 from tarazu.trace.history import History
-from tarazu.trace.records import DirectoryRecord, RunRecord
+from tarazu.trace.records import FileRecord, RunRecord
 from tests.benchmarks.figure import Figure
 
 MDTS, SLOW, EACH = 4, {3: 4.0}, 8
@@ -97,13 +97,10 @@ def _run(bed: Testbed, work: dict[str, int]) -> MetadataTime:
 
 def _record(bed: Testbed, directory: Path, sizes: dict[str, int], seen: MetadataTime) -> None:
     """As the library records it, and as mdsd sees the MDTs: over the time that the slowest MDT took."""
-    made = [
-        DirectoryRecord(f"/{key}", key, key, 0, (0,), 0, 0, 0.0, files, mdt=bed.mdt(key))
-        for key, files in _work(sizes, 1).items()
-    ]
+    keys = [f"/{key}/{number}" for key, files in _work(sizes, 1).items() for number in range(files)]
+    made = tuple(FileRecord(key, key, key, 0, (0,), 0, 0, 0.0, 1) for key in keys)
     step = JobStep("lustre", os.getuid(), "jobs", "7")
-    run = RunRecord(step, 1.0, seen.completion_s, "full", (), directories=tuple(made))
-    History(directory / "home/history").append(run)
+    History(directory / "home/history").append(RunRecord(step, 1.0, seen.completion_s, "full", made))
     factors = bed.mdt_factors()
     mdts = tuple(
         Mdt(

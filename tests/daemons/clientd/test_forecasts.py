@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from tarazu.config import LayoutSettings
@@ -24,7 +23,7 @@ from tarazu.errors import WireError
 from tarazu.layout.manager import UsableOsts
 from tarazu.model import JobStep
 from tarazu.plan.configure import layout_policy
-from tarazu.trace.records import DirectoryRecord, FileRecord, RunRecord
+from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.wire import local
 
@@ -97,26 +96,6 @@ def test_a_forecast_and_its_layouts_come_back_whole(forecasts: Forecasts, histor
         files, stripes = forecast.choose(Choose(UsableOsts(8, {}), nothing, policy, False), found.files)
     assert len(files) == 2_500 and all(file.layout for file in files) and stripes.startswith("auto: ")
     assert files[7].forecast.name.key == "/d/7\udcff" and files[7].forecast.size_bytes == (8 << 20) + 7
-
-
-def test_directories_come_without_files_and_files_without_directories(
-    forecasts: Forecasts, tmp_path: Path
-) -> None:
-    made = tuple(DirectoryRecord(f"/d{n}", f"/d{n}", "/d#", 0, (0,), 0, n, 0.1, 50) for n in range(3))
-    file = FileRecord("/d0/f", "/d0/f", "/d#/f", 0, (0,), 0, 0, 0.1, 8 << 20)
-    run = RunRecord(STEP, 1.0, 2.0, "light", (file,), 1, 1, directories=made)
-    path = tmp_path / "past.run"
-    path.write_bytes(encode_run(run))
-
-    def found(part: str) -> tuple[int, list[str], bool]:
-        with path.open("rb") as opened, forecasts.process(os.getuid()) as forecast:
-            summary = forecast.find(msgspec.structs.replace(JOB, part=part), [opened.fileno()])
-            return summary.files, [d.name.key for d in forecast.directories], summary.nothing
-
-    keys = [d.key for d in made]
-    assert found("") == (1, keys, False)
-    assert found(local.DIRECTORIES) == (0, keys, False)
-    assert found(local.FILES) == (1, [], False)
 
 
 def test_the_server_has_one_thread_and_its_processes_hold_few_descriptors(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -14,7 +13,7 @@ from tarazu.allocate.pipeline import Tarazu
 from tarazu.allocate.timing import Timing
 from tarazu.config import Settings
 from tarazu.daemons.mdsd import batch
-from tarazu.daemons.mdsd.allocation_requests import promised_creates, requests_of, why_malformed
+from tarazu.daemons.mdsd.allocation_requests import requests_of
 from tarazu.daemons.mdsd.batch import BatchPart, Placed, Refused, place, waves_of
 from tarazu.daemons.mdsd.request_rate import BURST, RequestRate
 from tarazu.left import AS_GOOD
@@ -23,15 +22,13 @@ from tarazu.model import (
     Allocation,
     Component,
     CreateRequest,
-    DirectorySpec,
     Layout,
     Left,
-    Mdt,
     Ost,
     SystemView,
 )
 from tarazu.sim.allocation.policies import make
-from tarazu.wire import bounds, messages
+from tarazu.wire import messages
 from tarazu.wire.messages import AllocationRequest, FileSpec
 
 GIB = 1 << 30
@@ -156,65 +153,3 @@ def test_a_user_who_asks_too_often_is_refused_until_time_passes_and_others_are_n
     assert rate.to_be_logged(1000, 5.0) and not rate.to_be_logged(1000, 5.9) and rate.to_be_logged(1000, 6.1)
     assert not rate.refusal(1001, 5.0)
     assert [bool(rate.refusal(1000, 5.35)) for _ in range(4)] == [False, False, False, True]
-
-
-FOUR = msgspec.structs.replace(
-    VIEW, mdts=tuple(Mdt(i, f"mds{i}", 1 << 40, 1 << 39, 10**9, 10**9) for i in range(4))
-)
-EIGHT = tuple(DirectorySpec(1000, mdt=0, depth=3) for _ in range(8))
-
-
-def with_directories(requests: Sequence[AllocationRequest], view: SystemView = FOUR) -> list[batch.Outcome]:
-    made = make("tarazu", seed=0, weights=WEIGHTS)
-    return place(made, view, [BatchPart(request, {}) for request in requests], WEIGHTS, 0.0)
-
-
-def test_directories_of_all_requests_are_spread_together() -> None:
-    requests = [msgspec.structs.replace(ask(f"a{n}"), directories=EIGHT) for n in range(3)]
-    outcomes = with_directories(requests)
-    total: Counter[int] = Counter()
-    for request, outcome in zip(requests, outcomes, strict=True):
-        assert isinstance(outcome, Placed) and len(outcome.reply.mdts) == 8
-        assert outcome.reply.mdt_cost_bound <= outcome.reply.mdt_cost <= 1.1 * outcome.reply.mdt_cost_bound
-        assert messages.decode(outcome.data) == outcome.reply
-        total += promised_creates(request, outcome.reply.mdts)
-    assert total == {0: 6000, 1: 6000, 2: 6000, 3: 6000}
-
-
-def test_directories_alone_are_a_request_and_parents_are_found_in_their_own() -> None:
-    nested = (DirectorySpec(1, mdt=0), DirectorySpec(5000, parent=0), DirectorySpec(5000, parent=0))
-    requests = [msgspec.structs.replace(ask(f"a{n}", files=0), directories=nested) for n in range(2)]
-    for outcome in with_directories(requests):
-        assert isinstance(outcome, Placed) and outcome.reply.osts == ()
-        assert len(outcome.reply.mdts) == 3
-    first, _ = with_directories([msgspec.structs.replace(requests[0], directories=()), requests[1]])
-    assert isinstance(first, Placed) and first.reply.mdts == ()
-
-
-def test_a_view_without_mdts_or_a_fault_leaves_directories_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    request = msgspec.structs.replace(ask("a"), directories=EIGHT)
-    for view in (VIEW, FOUR):
-        (outcome,) = with_directories([request], view)
-        assert isinstance(outcome, Placed) and outcome.reply.osts and outcome.reply.mdts == ()
-        monkeypatch.setattr("tarazu.allocate.mdts.allocate", lambda *_: 1 / 0)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"parent": 0},
-        {"parent": -2},
-        {"creates": -1},
-        {"creates": 1 << 41},
-        {"wave": -1},
-        {"mdt": 1 << 16},
-        {"mdt": -2},
-        {"depth": -1},
-    ],
-)
-def test_a_directory_that_cannot_be_is_refused_by_name(wrong: dict[str, int]) -> None:
-    spec = msgspec.structs.replace(DirectorySpec(1), **wrong)
-    request = msgspec.structs.replace(ask("a"), directories=(spec,))
-    assert why_malformed(request).startswith("directory 0: expected")
-    many = msgspec.structs.replace(ask("a"), directories=(DirectorySpec(1),) * (bounds.MAX_DIRECTORIES + 1))
-    assert "directories in one request" in why_malformed(many)

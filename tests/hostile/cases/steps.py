@@ -21,21 +21,16 @@ from tests.hostile.cases.case import Case, copy, text
 
 def _map(directory: Path) -> Path:
     from tests.store.test_placement_map import KEY, PFL1, PLAIN, row
-    from tests.store.test_placement_map import directory as of_directory
 
     path = directory / "map.1"
     lists = ((1,), (2, 3, 4), tuple(range(5, 13)), tuple(range(16)))
     rows = [row(0, PLAIN), row(1, PFL1, lists, (True,) * 4)]
-    write_map(
-        path, generation=1, hash_key=KEY, ost_counts={"lustre": 35}, rows=rows, expires_s=0, created_s=1000,
-        mdt_counts={"lustre": 4}, directories=[of_directory(0), of_directory(5, 3)],
-    )  # fmt: skip
+    write_map(path, generation=1, hash_key=KEY, ost_counts={"lustre": 35}, rows=rows, created_s=1000)
     return path
 
 
 def _lookup(path: Path) -> None:
-    for of in (False, True):
-        native.map_lookup(path, "lustre", "/o/f.0", native.template("/o/f.0", rank=0), 0, 0, 0, directory=of)
+    native.map_lookup(path, "lustre", "/o/f.0", native.template("/o/f.0", rank=0), 0, 0, 0)
 
 
 def _report(directory: Path) -> Path:

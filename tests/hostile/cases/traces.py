@@ -10,13 +10,11 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from tarazu.run.handed import _read as handed_spools
 from tarazu.trace import exchange, history, past, runfile, spool
 from tarazu.trace import load_phases as phases
 from tarazu.trace.follow import LiveSpool
-from tarazu.trace.records import DirectoryRecord, RunRecord
+from tarazu.trace.records import RunRecord
 from tests.hostile.cases.case import DATA, Case, copy
 from tests.trace import conftest as spools
 
@@ -33,7 +31,6 @@ def _spool_bytes() -> bytes:
     made = [
         spools.create_record("/a/f.3", "/a/f.{rank}", "/a/f.#", nth=(1, 2), outcome=4, found=2, row_id=7),
         spools.close_record("/a/f.3", 4096, written=5000, low=16, segments=2),
-        spools.directory_record("/a", "/a", "/a", outcome=1, found=1, row_id=3, mdt=2),
         spools.end_record(),
     ]
     return spools.spool(made, rank=3, ranks=8, capacity=4096)
@@ -51,8 +48,7 @@ def _run(directory: Path) -> Path:
 def _sample() -> RunRecord:
     from tests.trace.test_history import sample
 
-    made = DirectoryRecord("/a", "/a", "/a", -1, (0, 1, 2), 0, 0, 1.0, 5, False, "hit", "exact", 0, 3, 1, 2)
-    return msgspec.structs.replace(sample(), directories=(made,))
+    return sample()
 
 
 def _past(path: Path) -> None:

@@ -1,6 +1,6 @@
 /*
- * What a program's signal handler does on a small stack of its own: it makes files and directories, some of them in
- * the directory "below".
+ * What a program's signal handler does on a small stack of its own: it makes files, some of them in the directory
+ * "below".
  *
  * "crash BYTES": a fault, whose handler has a stack of BYTES and reports into a file, as a crash reporter does; the
  * program ends by the fault. "measure": each call in a handler with much room that was painted before, and how many
@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MUCH = 1 << 18, PAINT = 0xa5 };
@@ -52,15 +51,6 @@ static void duplicate(void)
 		_exit(6);
 }
 
-static void make(void)
-{
-	char name[] = "directory.0";
-
-	name[10] = (char)('0' + step);
-	if (mkdir(name, 0755))
-		_exit(7);
-}
-
 static void one(void)
 {
 	switch (step / 2) {
@@ -80,12 +70,9 @@ static void one(void)
 		duplicate();
 		break;
 	case 5:
-		make();
-		break;
-	case 6:
 		kept = open("kept", O_CREAT | O_RDWR | O_EXCL * (step % 2 == 0), 0644);
 		break;
-	case 7:
+	case 6:
 		if (step % 2 == 0 && close(kept))
 			_exit(8);
 		break;
@@ -101,7 +88,7 @@ static void measured(int number)
 static void crashed(int number)
 {
 	(void)number;
-	for (step = 0; step < 16; step++)
+	for (step = 0; step < 14; step++)
 		one();
 	_exit(0);
 }
@@ -117,13 +104,12 @@ static void on_stack(int number, void (*handler)(int), char *memory, size_t size
 
 static void measure(void)
 {
-	static const char *const names[] = {"open",  "reopen",    "openat", "creat",
-					    "dup",   "mkdir",     "kept",   "close"};
+	static const char *const names[] = {"open", "reopen", "openat", "creat", "dup", "kept", "close"};
 	static char memory[MUCH];
 	size_t unused;
 
 	on_stack(SIGUSR1, measured, memory, sizeof memory);
-	for (step = 0; step < 16; step++) {
+	for (step = 0; step < 14; step++) {
 		memset(memory, PAINT, sizeof memory);
 		raise(SIGUSR1);
 		for (unused = 0; (unsigned char)memory[unused] == PAINT; unused++)

@@ -12,32 +12,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static void enter(const char *path)
-{
-	struct stat st;
-
-	if (SAY(lstat(path, &st)) == 0)
-		printf("%s %s mode %o\n", here, path, st.st_mode);
-	SAY(rmdir(path));
-}
-void mkdir_(void)
-{
-	SAY(mkdir("mkdir", 0750));
-	SAY(mkdir("mkdir", 0750));
-	SAY(mkdir("mkdir/in//", 0777));
-	SAY(mkdir("mkdir/missing/in", 0777));
-	enter("mkdir/in");
-	enter("mkdir");
-}
-void mkdirat_(void)
-{
-	int fd = (int)SAY(open(".", O_RDONLY | O_DIRECTORY));
-
-	SAY(mkdirat(fd, "mkdirat", 01777));
-	SAY(mkdirat(999, "mkdirat.none", 0777));
-	SAY(close(fd));
-	enter("mkdirat");
-}
 void chdir_(void)
 {
 	SAY(mkdir("sub", 0755));

@@ -59,10 +59,8 @@ def known_of(agent: Agent, paths: Mapping[str, str]) -> dict[str, MdtDirectory]:
     return known
 
 
-def by_mdt(recorded: Mapping[int, float], of: MdtDirectory, mdts: Collection[int]) -> dict[int, float]:
-    """Creates in a second by MDT; where it is not known, or gone, as Lustre would have chosen while space is even."""
-    rates = {mdt: rate for mdt, rate in recorded.items() if mdt in mdts}
-    rest = sum(rate for mdt, rate in recorded.items() if mdt not in mdts)
+def by_mdt(creates_per_s: float, of: MdtDirectory, mdts: Collection[int]) -> dict[int, float]:
+    """Creates in a second by MDT, in directories made below it: as Lustre chooses while space is even."""
     default = of.default
     if default and default.mdt in mdts:
         on: Collection[int] = (default.mdt,)
@@ -70,9 +68,7 @@ def by_mdt(recorded: Mapping[int, float], of: MdtDirectory, mdts: Collection[int
         on = mdts
     else:
         on = (of.mdt,)
-    for mdt in on if rest else ():
-        rates[mdt] = rates.get(mdt, 0.0) + rest / len(on)
-    return rates
+    return {mdt: creates_per_s / len(on) for mdt in on} if creates_per_s else {}
 
 
 def changes_of(choices: Iterable[MdtChoice], lever: str) -> Iterator[Change]:

@@ -1,6 +1,6 @@
 """What clientd and the process of a forecast say to one another, over a socket pair.
 
-clientd ──Job, with the histories as descriptors──► process ──Found, ExpectedDirectories, several──► clientd
+clientd ──Job, with the histories as descriptors──► process ──Found──► clientd
 clientd ──Choose──► process ──Chosen, several──► clientd
 
 What comes back is checked like any message of a stranger: the process has read a user's file.
@@ -18,9 +18,8 @@ from tarazu.errors import WireError
 from tarazu.evidence.outcomes import Outcome
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
 from tarazu.malformed import MALFORMED
-from tarazu.model import DirectoryForecast, JobStep
+from tarazu.model import JobStep
 from tarazu.predict.aipa import MOST_FILES
-from tarazu.predict.directories import MOST as MOST_DIRECTORIES
 from tarazu.store.rows import NewFile
 from tarazu.wire import local
 from tarazu.wire.bounds import Id
@@ -71,8 +70,6 @@ class ForecastTask(msgspec.Struct, frozen=True, tag="job"):
     router_benchmarks: str = ""
     seconds: float = 60.0
     """In which `ForecastSummary` has to be told."""
-    part: str = ""
-    """As in `local.PlanRequest`."""
     parts: dict[str, bytes] = {}
     """Part of tarazu → by what it makes something of the runs (`tarazu.part.Part.planned_by`)."""
 
@@ -99,18 +96,8 @@ class ForecastSummary(msgspec.Struct, frozen=True, tag="found"):
     router_profile: StepProfile | None = None
     parts: Annotated[dict[Id, PartBytes], msgspec.Meta(max_length=MOST_PARTS)] = {}
     """What they made."""
-    directories: Annotated[int, msgspec.Meta(ge=0, le=MOST_DIRECTORIES)] = 0
-    """Expected directories, which follow at once in several `ExpectedDirectories`."""
     outcomes: Annotated[tuple[Outcome, ...], msgspec.Meta(max_length=MOST_OUTCOMES)] = ()
     """What the runs before took, oldest first."""
-    may_not_choose: bool = False
-    """The last run was refused a choice of MDTs (EPERM): none is asked for."""
-
-
-class ExpectedDirectories(msgspec.Struct, frozen=True, tag="expected-directories"):
-    """The next of them, FILES_AT_ONCE at most."""
-
-    directories: Annotated[tuple[DirectoryForecast, ...], msgspec.Meta(max_length=FILES_AT_ONCE)]
 
 
 class Choose(msgspec.Struct, frozen=True, tag="choose"):
@@ -136,7 +123,7 @@ class ForecastRefused(msgspec.Struct, frozen=True, tag="refused"):
     reason: str
 
 
-Frame = ForecastTask | ForecastSummary | ExpectedDirectories | Choose | ChosenLayouts | ForecastRefused
+Frame = ForecastTask | ForecastSummary | Choose | ChosenLayouts | ForecastRefused
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame | local.Escaped)
 

@@ -12,7 +12,7 @@ from tarazu.daemons.clientd.forecasts.frames import Choose, ForecastTask, Pipe
 from tarazu.layout.manager import UsableOsts
 from tarazu.model import JobStep
 from tarazu.plan.configure import layout_policy
-from tarazu.trace.records import DirectoryRecord, FileRecord, RunRecord
+from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run
 from tarazu.units import GIB
 from tarazu.wire import local
@@ -44,9 +44,8 @@ def _history() -> int:
         FileRecord(f"/d/{n}", f"/d/{n}", "/d/#", 0, (0,), 0, n, 0.1 * n, (1 + n % 3) * GIB)
         for n in range(FILES)
     )
-    directories = (DirectoryRecord("/d", "/d", "/d", 0, (0,), 0, 0, 0.0, FILES),)
     descriptor = os.memfd_create("tarazu-made-up")
     with open(descriptor, "wb", closefd=False) as file:
-        file.write(encode_run(RunRecord(STEP, 1.0, 2.0, "light", files, 1, 1, directories=directories)))
+        file.write(encode_run(RunRecord(STEP, 1.0, 2.0, "light", files, 1, 1)))
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor

@@ -28,7 +28,6 @@ from tarazu.daemons.clientd.forecasts.frames import (
     Begin,
     Choose,
     ChosenLayouts,
-    ExpectedDirectories,
     ForecastRefused,
     ForecastSummary,
     ForecastTask,
@@ -37,12 +36,11 @@ from tarazu.daemons.clientd.forecasts.frames import (
 )
 from tarazu.daemons.service import ISOLATED
 from tarazu.errors import TarazuError, Unavailable, WireError
-from tarazu.model import DirectoryForecast
 from tarazu.plan.configure import Configured
 from tarazu.store.rows import NewFile
 from tarazu.units import MIB
 
-Answer = TypeVar("Answer", ForecastSummary, ChosenLayouts, ExpectedDirectories)
+Answer = TypeVar("Answer", ForecastSummary, ChosenLayouts)
 
 log = logging.getLogger("tarazu.clientd")
 
@@ -212,23 +210,12 @@ class ForecastConversation:
     def __init__(self, pipe: Pipe, seconds: float) -> None:
         self._pipe = pipe
         self._seconds = seconds
-        self.directories: list[DirectoryForecast] = []
-        """That are expected."""
 
     def find(self, job: ForecastTask, descriptors: Sequence[int]) -> ForecastSummary:
-        """What is expected; `directories` are known then."""
-        directories = self.directories
+        """What is expected."""
         with self._limited():
             self._pipe.put(job, list(descriptors))
-            summary = self._next(ForecastSummary)
-            while len(directories) < summary.directories:
-                part = self._next(ExpectedDirectories).directories
-                if not part or len(directories) + len(part) > summary.directories:
-                    raise WireError(
-                        "forecast", f"{summary.directories} directories", len(directories) + len(part)
-                    )
-                directories += part
-        return summary
+            return self._next(ForecastSummary)
 
     def choose(self, choose: Choose, files: int) -> Configured:
         """The files that were found, with layouts. They come in small parts, so that other threads are not held up."""

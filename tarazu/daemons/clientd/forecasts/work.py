@@ -19,7 +19,6 @@ from tarazu.daemons.clientd.forecasts.frames import (
     Begin,
     Choose,
     ChosenLayouts,
-    ExpectedDirectories,
     ForecastRefused,
     ForecastSummary,
     ForecastTask,
@@ -30,7 +29,7 @@ from tarazu.evidence.outcomes import Outcome, outcomes
 from tarazu.model import Forecast, JobStep
 from tarazu.part import installed
 from tarazu.plan.configure import configure, parents_of
-from tarazu.predict import RUNS, aipa, directories, rules
+from tarazu.predict import RUNS, aipa, rules
 from tarazu.predict.waves import waves
 from tarazu.trace.past import read_first_lines, read_past
 from tarazu.trace.records import KnownRun
@@ -40,7 +39,6 @@ T = TypeVar("T")
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
 CURVE_S = 5.0
 """For an application's curve: benchmarks that take longer to read are no reason to delay a job."""
-NO_FILES = aipa.Prediction((), {}, 0.0)
 MOST_DESCRIPTORS = local.MAX_DESCRIPTORS + 16
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -102,17 +100,12 @@ def serve(pipe: Pipe) -> None:
 def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
     """Tell what was found; the files expected in the job's time."""
     until = time.monotonic() + job.seconds
-    history, problems = read_past(pipe.descriptors, RUNS, files=job.part != local.DIRECTORIES)
+    history, problems = read_past(pipe.descriptors, RUNS)
     taken: list[Outcome] = []
-    if job.part != local.DIRECTORIES and not job.in_run:
+    if not job.in_run:
         taken = outcomes(read_first_lines(pipe.descriptors, MOST_OUTCOMES))
     pipe.close_descriptors()
-    prediction, made = NO_FILES, directories.DirectoryPrediction(())
-    if job.part != local.DIRECTORIES:
-        prediction = predicted(history, job.step, job.horizon_s, in_run=job.in_run)
-    if job.part != local.FILES:
-        made = predicted_directories(history, job.step, job.horizon_s, in_run=job.in_run)
-    refused = directories.may_not_choose(history)
+    prediction = predicted(history, job.step, job.horizon_s, in_run=job.in_run)
     profile, curve, router_profile = None, "", None
     earlier = history[:-1] if job.in_run else history
     if wants_curve(job):
@@ -131,28 +124,22 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
         problems += [f"part {name}: {why}"] if why else []
     del earlier, history
     wanted = [f for f in prediction.files if job.from_s <= f.at_s < job.until_s or job.in_run]
-    expected = [d for d in made.directories if job.from_s <= d.at_s < job.until_s or job.in_run]
     pipe.put(
         ForecastSummary(
             files=len(wanted),
             size_bytes=sum(f.size_bytes for f in wanted),
-            nothing=not (prediction.files or made.directories),
-            later=any(f.at_s >= job.until_s for f in prediction.files)
-            or any(d.at_s >= job.until_s for d in made.directories),
+            nothing=not prediction.files,
+            later=any(f.at_s >= job.until_s for f in prediction.files),
             parents=parents_of(wanted),
             problems=_lines(problems),
-            warnings=_lines((*prediction.warnings, *made.warnings)),
+            warnings=_lines(prediction.warnings),
             profile=profile,
             curve=_line(curve),
             router_profile=router_profile,
             parts={name: of for name, of in of_parts.items() if of},
-            directories=len(expected),
             outcomes=tuple(taken),
-            may_not_choose=refused,
         )
     )
-    for first in range(0, len(expected), FILES_AT_ONCE):
-        pipe.put(ExpectedDirectories(tuple(expected[first : first + FILES_AT_ONCE])))
     return wanted
 
 
@@ -199,15 +186,6 @@ def predicted(
         return aipa.extend(history[-1], step, horizon_s=horizon_s)
     decision = rules.decide(history)
     return aipa.forecast(history[decision.since :], step)
-
-
-def predicted_directories(
-    history: Sequence[KnownRun], step: JobStep, horizon_s: float, *, in_run: bool = False
-) -> directories.DirectoryPrediction:
-    """The directories, as `predicted` the files."""
-    if in_run and history:
-        return directories.extend(history[-1], step, horizon_s=horizon_s)
-    return directories.forecast(history[rules.decide(history).since :], step)
 
 
 def _lines(texts: Sequence[str]) -> tuple[str, ...]:
