@@ -16,6 +16,7 @@ ELSEWHEN = {
     "tarazu.cli.parser": BEFORE,
     "tarazu.config.taking_part": BEFORE,
     "importlib.metadata": BEFORE,
+    "graphlib": BEFORE,
     "argparse": BEFORE,
     "difflib": BEFORE,
     "tomllib": BEFORE,
