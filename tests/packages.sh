@@ -34,6 +34,7 @@ need bwrap bubblewrap
 need setfacl acl
 need rsync rsync
 need parallel parallel
+need musl-gcc musl-tools
 [ -e /usr/share/lmod/lmod/libexec/lmod ] || missing="$missing lmod"
 need tclsh tcl
 need chromium-headless-shell chromium-headless-shell

@@ -4,10 +4,13 @@
  */
 #include "base/symbols.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <sys/auxv.h>
 
-extern struct r_debug _r_debug __attribute__((weak)); /* the loader's */
+extern struct r_debug _r_debug __attribute__((weak)); /* the loader's, unless the program has one of this name */
+extern __typeof__(dlsym) dlsym __attribute__((weak)); /* libc before 2.34 has it in a library of its own */
+TZ_SYMVER(dlsym);
 
 enum { HIDDEN = 0x8000, FIRST_VERSION = 2 };
 
@@ -18,10 +21,20 @@ struct tables {
     const uint32_t *gnu_hash, *sysv_hash; /* one of them */
 };
 
-/* Most loaders have added the address at which the library lies, some leave it to the reader. */
+static ElfW(Addr) distance(ElfW(Addr) a, ElfW(Addr) b)
+{
+    return a > b ? a - b : b - a;
+}
+
+/*
+ * Most loaders have added the distance by which the library was moved, some leave it to the reader: of the two it is
+ * what lies nearer to the library's dynamic section. The distance can be a negative one.
+ */
 static const void *at(const struct link_map *library, ElfW(Addr) address)
 {
-    return (const void *)(address < library->l_addr ? address + library->l_addr : address);
+    ElfW(Addr) here = (ElfW(Addr))library->l_ld, moved = address + library->l_addr;
+
+    return (const void *)(distance(moved, here) < distance(address, here) ? moved : address);
 }
 
 static bool read_tables(const struct link_map *library, struct tables *t)
@@ -55,9 +68,11 @@ static bool is_wanted(const struct tables *t, uint32_t i, const char *name)
 {
     const ElfW(Sym) *s = &t->symbols[i];
     unsigned binding = ELF64_ST_BIND(s->st_info), type = ELF64_ST_TYPE(s->st_info);
+    unsigned visibility = ELF64_ST_VISIBILITY(s->st_other);
     unsigned version = t->versions ? t->versions[i] : 0;
 
     return s->st_shndx != SHN_UNDEF && s->st_value && (binding == STB_GLOBAL || binding == STB_WEAK) &&
+           (visibility == STV_DEFAULT || visibility == STV_PROTECTED) &&
            (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
            ((version & ~(unsigned)HIDDEN) < FIRST_VERSION || !(version & HIDDEN)) && equal(t->names + s->st_name, name);
 }
@@ -124,11 +139,35 @@ void *tz_symbol_of(const void *handle, const char *name)
     return (void *)found;
 }
 
+/* Where the loader tells a debugger of its list: in the program's dynamic section. */
+static const struct r_debug *told_by_program(void)
+{
+    const ElfW(Phdr) *parts = (const void *)getauxval(AT_PHDR);
+    size_t count = parts ? getauxval(AT_PHNUM) : 0, self = 0;
+
+    while (self < count && parts[self].p_type != PT_PHDR)
+        self++;
+    for (size_t i = 0; self < count && i < count; i++) {
+        uintptr_t moved = (uintptr_t)parts - parts[self].p_vaddr;
+
+        if (parts[i].p_type != PT_DYNAMIC)
+            continue;
+        for (const ElfW(Dyn) *d = (const void *)(moved + parts[i].p_vaddr); d->d_tag != DT_NULL; d++)
+            if (d->d_tag == DT_DEBUG)
+                return (const void *)d->d_un.d_ptr;
+    }
+    return NULL;
+}
+
 /* This library in the loader's list. */
 static const struct link_map *own(void)
 {
-    const struct link_map *library = &_r_debug ? _r_debug.r_map : NULL;
+    const struct r_debug *told = told_by_program();
+    const struct link_map *library;
 
+    if (!told)
+        told = &_r_debug;
+    library = told ? told->r_map : NULL;
     while (library && library->l_ld != _DYNAMIC) /* this library's */
         library = library->l_next;
     return library;
@@ -139,6 +178,8 @@ void *tz_symbol_behind(const char *name)
     const struct link_map *library = own();
     void *found = NULL;
 
+    if (!library && dlsym)
+        return dlsym(RTLD_NEXT, name);
     while (!found && library && (library = library->l_next) != NULL)
         found = tz_symbol_of(library, name);
     return found;

@@ -10,8 +10,6 @@
 #include "record/recorder.h"
 #include "record/spool.h"
 
-#include <pthread.h>
-
 static void forked(void)
 {
     tz_owner_forked();
@@ -34,8 +32,15 @@ static void fork_child(void)
         tz_store(&tz_state, TZ_OFF);
 }
 
-void tz_fork_begin(void)
+/* What pthread_atfork calls. Another libc than glibc has none, and refuses to start a program for it. */
+int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *) __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+bool tz_fork_begin(void)
 {
+    if (!__register_atfork)
+        return false;
     tz_owner_begin(forked);
-    pthread_atfork(NULL, NULL, fork_child);
+    __register_atfork(NULL, NULL, fork_child, __dso_handle);
+    return true;
 }

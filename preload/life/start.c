@@ -13,11 +13,9 @@ bool tz_start(void)
     if (!__atomic_compare_exchange_n(&tz_state, &expected, TZ_STARTING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return expected == TZ_ON;
     tz_depth = 1;
-    on = tz_config_read() && tz_mounts_read();
-    if (on) {
-        tz_fork_begin();
+    on = tz_config_read() && tz_mounts_read() && tz_fork_begin();
+    if (on)
         tz_counting = tz_config.recorder == TZ_RECORD_FULL;
-    }
     tz_store(&tz_state, on ? TZ_ON : TZ_OFF);
     if (on && tz_config.recorder != TZ_RECORD_OFF)
         tz_record_adopt();

@@ -31,20 +31,24 @@ static struct {
 static int loaded; /* atomic: 1 usable, 2 not */
 static struct tz_lock loading;
 
-/* libc before 2.34 has dlopen in a library of its own; what that calls is there. */
-static void *open_library(const char *name)
+static void *(*open_library)(const char *name, int flags);
+static int open_flags = RTLD_NOW | RTLD_LOCAL;
+
+/*
+ * Before there are threads: libc before 2.34 has dlopen in a library of its own, and whoever looks for what is not
+ * there goes through all libraries, also those that another thread unloads meanwhile. What that dlopen calls is in
+ * libc.
+ */
+__attribute__((constructor)) static void look_up(void)
 {
     const int by_dlopen = (int)0x80000000;
-    void *(*call)(const char *, int) = NULL;
     void *found = tz_symbol_behind("dlopen");
-    int flags = RTLD_NOW | RTLD_LOCAL;
 
     if (!found) {
         found = tz_symbol_behind("__libc_dlopen_mode");
-        flags |= by_dlopen;
+        open_flags |= by_dlopen;
     }
-    memcpy(&call, &found, sizeof found);
-    return call ? call(name, flags) : NULL;
+    memcpy(&open_library, &found, sizeof found);
 }
 
 static bool load(void)
@@ -55,7 +59,7 @@ static bool load(void)
         void *to;
         bool needed;
     } symbols[] = {SYMBOLS};
-    void *library = open_library("liblustreapi.so.1");
+    void *library = open_library ? open_library("liblustreapi.so.1", open_flags) : NULL;
 
     if (!library)
         return false;
