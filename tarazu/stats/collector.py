@@ -304,7 +304,12 @@ def _with_counts(
 ) -> OstReport:
     """`report` with its counters; those of a source that is missing stay 0."""
     if stats:
-        written, have_read = stats.row("write_bytes"), stats.row("read_bytes")
+        written, have_read = (
+            # Samples without bytes are what nobody knows (`stats.moved`).
+            counters.Counter(max(row.samples, 1)) if name in stats.unknown else row
+            for name in ("write_bytes", "read_bytes")
+            for row in (stats.row(name),)
+        )
         report = msgspec.structs.replace(
             report,
             write_bytes=written.sum,

@@ -18,7 +18,10 @@ MAX_COUNT = 2**63 - 1
 MAX_ROWS = 1000
 """Of one file; a server's have 100."""
 
-_ROW = re.compile(r"(\S+)\s+(\d+) samples \[([^\]]+)\](?:\s+(-?\d+)\s+(-?\d+)\s+(-?\d+))?")
+_ROW = re.compile(
+    r"(\S+)\s+(-?\d+) samples \[([^\]]+)\](?:\s+(-?\d+)\s+(-?\d+)\s+(-?\d+)(?!\S)|\s*$)", re.ASCII
+)
+_NAME = re.compile(r"\w+", re.ASCII)
 _TIME = re.compile(r"(snapshot_time|start_time):?\s+(\d{1,18}(?:\.\d{1,18})?)(?!\d)")
 
 
@@ -44,6 +47,10 @@ def known(digits: str | bytes) -> int | None:
     if not digits[minus:].isdigit():
         raise ValueError(f"expected a count, found {digits[:40]!r}")
     return None if minus or len(digits) > MAX_DIGITS else int(digits)
+
+
+def _known(word: str) -> int | None:
+    return known(word) if word.removeprefix("-").isdecimal() else None
 
 
 def count(digits: str | bytes) -> int:
@@ -72,7 +79,7 @@ class Stats(NamedTuple):
     start_s: float
     """`start_time` (2.15 and later), 0 where there is none."""
     unknown: frozenset[str] = frozenset()
-    """Rows whose samples or sum overflowed: that number is 0 in `rows`."""
+    """Rows whose samples or sum overflowed, and is 0 in `rows`, or that cannot be read, and are none of `rows`."""
 
     def row(self, name: str) -> Counter:
         return self.rows.get(name, ZERO)
@@ -101,6 +108,8 @@ def parse(text: str) -> Stats:
             recognised = True
             if time[1] == "start_time":
                 start_s = float(time[2])
+        elif (name := _NAME.match(line)) and not name[0].endswith("_time") and len(unknown) < MAX_ROWS:
+            unknown.append(name[0])
     if not recognised:
         raise ValueError("no `snapshot_time` and no row of counters")
     return Stats(rows, start_s, frozenset(unknown))
@@ -115,8 +124,11 @@ def some(text: str, names: Iterable[str]) -> Stats:
     for name in names:
         # NAME  SAMPLES samples [UNIT] MINIMUM MAXIMUM SUM …
         words = _line(text, name).split(None, 7)
-        if len(words) > 2 and words[2] == "samples":
-            samples, total = known(words[1]), known(words[6]) if len(words) > 6 else 0
+        if words:
+            whole = len(words) > 6 or len(words) == 4
+            samples, total = (
+                (_known(words[1]), _known(words[6]) if words[6:] else 0) if whole else (None, None)
+            )
             rows[name] = Counter(samples or 0, total or 0)
             if samples is None or total is None:
                 unknown.append(name)

@@ -48,20 +48,25 @@ def params() -> tuple[str, ...]:
 
 
 def parse(text: str) -> dict[str, Device]:
-    """Device name → its counters; without a device one of whose counters overflowed, as far as it is used. Raises
-    ValueError for a line that is none of a device.
+    """Device name → its counters; without a device whose line is not whole, or one of whose counters overflowed, as far
+    as it is used. Raises ValueError where there are lines, and none is of a device.
     """
     devices: dict[str, Device] = {}
+    odd, good = "", False
     for line in reading.lines(text):
         fields = line.split()
         if len(fields) < 14 or not all(f.removeprefix("-").isdecimal() for f in fields[3:14]):
-            raise ValueError(f"expected a name and eleven numbers, found {line.strip()[:60]!r}")
+            odd = odd or line.strip()
+            continue
+        good = True
         # Discards are counted since Linux 4.18, flushes since 5.5.
         others = [known(fields[at]) for at in (14, 18) if at < len(fields) and fields[at].isdecimal()]
         numbers = [known(fields[at]) for at in _COLUMNS]
         n = [number for number in (*numbers, *others) if number is not None]
         if len(n) == len(numbers) + len(others):
             devices[fields[2]] = Device._make((*n[: len(numbers)], sum(n[len(numbers) :])))
+    if odd and not good:
+        raise ValueError(f"expected a name and eleven numbers, found {odd[:60]!r}")
     return devices
 
 

@@ -44,13 +44,17 @@ FLAGS = ("no_create", "readonly")
 
 
 def parse(text: str) -> MdStats:
-    """Raises ValueError as `counters.parse`. 2.12 counts operations and times none: then their times are 0."""
+    """Raises ValueError as `counters.parse`. 2.12 counts operations and times none: then their times are 0. One whose
+    count is not known has 0 operations.
+    """
     stats = counters.parse(text)
     timed = "[usecs]" in text
     rows = [
         MdtOperation(name, row.samples, row.sum if timed else 0)
-        for name, row in stats.rows.items()
-        if row.samples and name not in COUNTED_TWICE and len(name) <= MAX_SOURCE_CHARACTERS
+        for name, row in (dict.fromkeys(stats.unknown, counters.ZERO) | stats.rows).items()
+        if (row.samples or name in stats.unknown)
+        and name not in COUNTED_TWICE
+        and len(name) <= MAX_SOURCE_CHARACTERS
     ]
     return MdStats(tuple(rows[:MAX_OPERATIONS]), stats.start_s)
 

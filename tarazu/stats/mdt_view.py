@@ -131,7 +131,7 @@ def _did(now: MdtReport, before: MdtReport, seconds: float, received_s: float) -
         return None
     old = {of.name: (of.count, of.usecs) for of in before.operations}
     new = {of.name: (of.count, of.usecs) for of in now.operations}
-    names = list(old.keys() | new.keys())
+    names = [n for n in old.keys() | new.keys() if old.get(n, (1,))[0] and new.get(n, (1,))[0]]
     # Those that are not timed, as in 2.12, or whose times overflowed, have operations and no time.
     timed = [
         name
@@ -143,8 +143,8 @@ def _did(now: MdtReport, before: MdtReport, seconds: float, received_s: float) -
         if were_reset(now.counters_start_s, before.counters_start_s, *numbers):
             return None
     rows = {}
-    for name, (count, usecs) in new.items():
-        former = old.get(name, (0, 0))
+    for name in new.keys() & names:
+        (count, usecs), former = new[name], old.get(name, (0, 0))
         if count > former[0]:
             rows[name] = (count - former[0], usecs - former[1] if name in timed else 0)
     return did(received_s, seconds, rows)

@@ -70,6 +70,16 @@ def reports(root: Path, file: str = "", change: Change | None = None) -> list[Os
     return taken
 
 
+CUT = [
+    r"\1",
+    r"\1 samples",
+    r"\1 12 samples [usecs] 1 2",
+    r"\1 nine samples [usecs] 1 2 3",
+    r"\1 -3 samples [bytes] 1 2 3",
+]
+"""A row of which a part is missing or odd."""
+
+
 def views(taken: list[OssReport]) -> list[dict[int, tuple[float | None, float | None]]]:
     builder, rates = ViewBuilder(stale_after_s=60.0), []
     for report in taken:
@@ -108,6 +118,21 @@ def test_one_overflowed_sum_of_an_ost_is_unknown_and_all_else_holds(
             assert rates[moment].pop(1)[0] is None
             usual[moment].pop(1)
     assert rates == usual
+
+
+@pytest.mark.parametrize("row", CUT)
+def test_a_row_that_cannot_be_read_is_unknown_alone(oss_root: Path, row: str) -> None:
+    usual = views(reports(oss_root))
+    rates = views(reports(oss_root, STATS, line(r"^(write_bytes) .*", row)))
+    for moment in (1, 2, 3):
+        assert rates[moment].pop(1)[0] is None
+        usual[moment].pop(1)
+    assert rates == usual
+    text = line(r"^(write_bytes) .*", row)(
+        "snapshot_time 7.0 secs\nread_bytes 2 samples [bytes] 1 2 3\nwrite_bytes 1\n"
+    )
+    for stats in (counters.parse(text), counters.some(text, ("read_bytes", "write_bytes"))):
+        assert (stats.row("read_bytes").sum, stats.unknown) == (3, {"write_bytes"})
 
 
 @pytest.mark.parametrize("content", ["", "rubbish\n", "\x00" * 4096])
@@ -222,6 +247,20 @@ def test_an_mdt_whose_times_of_one_operation_overflowed_is_known_in_all_others(
             assert rates == {"open": 10.0, "close": 20.0}
 
 
+@pytest.mark.parametrize("row", CUT)
+def test_an_operation_whose_row_cannot_be_read_is_unknown_alone(tmp_path: Path, row: str) -> None:
+    collector, builder = Collector(tmp_path, "mds1"), ViewBuilder(stale_after_s=60.0)
+    for moment in range(4):
+        mds_root(tmp_path, (str(100 + 10 * moment), "4000"), (50 + 20 * moment, 1000 + 200 * moment))
+        if moment == 1:
+            path = tmp_path / "proc/fs/lustre/mdt/scratch-MDT0000/md_stats"
+            path.write_text(line(r"^(open) .*", row)(path.read_text()))
+        builder.update(collector.collect(float(moment)), float(moment))
+        of = builder.mdt_details("scratch", float(moment))[0].operations
+        assert moment == 0 or (of and of["close"] == (20.0, pytest.approx(10e-6))), moment
+        assert moment == 0 or (of and of.get("open") == ((10.0, None) if moment == 3 else None)), of
+
+
 def test_an_mdt_whose_counters_cannot_be_read_blanks_no_other(tmp_path: Path) -> None:
     collector, builder = Collector(tmp_path, "mds1"), ViewBuilder(stale_after_s=60.0)
     for moment in range(4):
@@ -245,8 +284,9 @@ def test_what_overflowed_of_a_node_is_not_counted(number: str) -> None:
     fields[4] = number  # merged reads: nobody reads them
     assert diskstats.parse(" ".join(fields))[name].reads == 1
     fields[6] = number
-    two = f"{' '.join(fields)}\n8 1 other 1 2 3 4 5 6 7 8 9 10 11\n"
-    assert list(diskstats.parse(two)) == ["other"]
+    other = "8 1 other 1 2 3 4 5 6 7 8 9 10 11\n"
+    for row in (" ".join(fields), f"8 0 {name} 1 2 3", "", "7 0 loop0 odd 2 3 4 5 6 7 8 9 10 11"):
+        assert list(diskstats.parse(f"{row}\n{other}")) == ["other"]
     interface = "eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"
     assert node.parse_devices(f"{interface}\nib0: {number} 2 3 4 5 6 7 8 9\n") == {"eth0": 10, "ib0": None}
     assert node.parse_devices(interface.replace(" 3 ", f" {number} ")) == {"eth0": 10}
