@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -129,11 +130,13 @@ def leaves(parser: argparse.ArgumentParser, words: str = "") -> Iterator[tuple[s
 
 STATES = ("no daemon", "a silent daemon", "a late plan", "an empty history")
 LATE = """
-import os, pathlib, sys, time
+import os, pathlib, signal, sys, time
 mount, late = pathlib.Path(sys.argv[1]), sys.argv[2:]
 for number in range(2):
     (mount / f"file.{number}").unlink(missing_ok=True)
     (mount / f"file.{number}").write_bytes(bytes(1 << 20))
+for mdsd in late:
+    os.kill(int(mdsd), signal.SIGCONT)
 while late and not list(pathlib.Path(os.environ["TARAZU_MAP"]).glob("map.*")):
     time.sleep(0.1)
 """
@@ -150,7 +153,11 @@ def driven(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ended
         bed.start_daemons()
         wait_until_ready(bed)
         (bed.client_mount(0) / "app").mkdir()
-        for more in ((), ("late",)):
+        mdsd = processes.running(bed.directory, "tarazu-mdsd")
+        assert mdsd
+        for more in ((), (str(mdsd),)):
+            if more:
+                os.kill(mdsd, signal.SIGSTOP)  # the program lets it go on when its files are there
             program = [sys.executable, "-c", LATE, str(bed.client_mount(0) / "app"), *more]
             bed.exec(0, demo.tarazu_command("run", "--app", "app", "--", *program), timeout=240)
         assert "why='too late" in (bed.directory / "home" / "jobs.log").read_text()
