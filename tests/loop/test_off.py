@@ -194,9 +194,7 @@ def test_a_new_job_of_a_stopped_site_is_a_plain_program(steady: Loop) -> None:
             told = process.communicate(timeout=300)[0].split()
         assert told == [str(process.pid), str(os.getpid()), "False"], "it is the program itself"
         assert (steady.home / "jobs.log").read_text() == before
-        steady.testbed.refresh()
-        gate = json.dumps(steady.json("status")["mdsd"]["gate"])
-        assert "stopped by" in gate
+        until(lambda: "stopped by" in steady.json("status")["mdsd"]["gate"]["why_closed"])
     finally:
         stop.unlink(missing_ok=True)
 
