@@ -5,6 +5,7 @@ python docs/generate.py [NAME…]     all, or those of PAGES and WHOLE that are 
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ import metric_table
 import scenario_tables
 
 from tarazu import config
+from tarazu.part import installed
 from tarazu.sim import stripe_counts
 from tarazu.stats import params
 
@@ -41,6 +43,14 @@ def stripes(_before: str) -> str:
     return "\n".join((STRIPES, *rows, ""))
 
 
+def of_part(name: str, text: str) -> str:
+    """A part's page, with its settings and its metrics."""
+    part = installed()[name]
+    own = {f"{config.PART}.{name}": part.settings} if part.settings else {}
+    made = between(text, SETTINGS, config.table(own).partition("\n\n")[2].strip())
+    return between(made, METRICS, "\n".join(map(metric_table.line, metric_table.of_part(part))))
+
+
 PAGES: dict[str, tuple[Path, Callable[[str], str]]] = {
     "settings": (HERE / "settings.md", lambda text: between(text, SETTINGS, config.table())),
     "metrics": (HERE / "metrics.md", lambda text: between(text, METRICS, metric_table.table())),
@@ -49,6 +59,11 @@ PAGES: dict[str, tuple[Path, Callable[[str], str]]] = {
     "keys": (HERE / "scenario-keys.csv", lambda _: scenario_tables.keys()),
     "columns": (HERE / "scenario-columns.csv", lambda _: scenario_tables.columns()),
     "stripes": (HERE / "stripe-counts.csv", stripes),
+}
+PAGES |= {
+    name: (HERE / part.page, functools.partial(of_part, name))
+    for name, part in installed().items()
+    if part.page
 }
 """What is made → its file, and the file made anew of what it is. `stripes` takes a minute, the others a second."""
 WHOLE: dict[str, Callable[[], str]] = {"commands": command_pages.page, "files": file_index.page}

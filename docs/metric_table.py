@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tarazu.part import Part
 from tarazu.wire.reports import STATISTICS
 
 DAEMONS = Path(__file__).parents[1] / "tarazu" / "daemons"
@@ -42,7 +43,16 @@ class Family(NamedTuple):
 
 def families(daemon: str) -> list[Family]:
     """Of a daemon (the name of its folder) or of all (`families`), in the order of the source."""
-    tree = ast.parse(_source(daemon).read_text())
+    return _families(ast.parse(_source(daemon).read_text()))
+
+
+def of_part(part: Part) -> list[Family]:
+    """What it has in mdsd."""
+    source = part.folder / "mdsd.py"
+    return _families(ast.parse(source.read_text())) if source.exists() else []
+
+
+def _families(tree: ast.Module) -> list[Family]:
     constants = _constants(tree)
     found = []
     for node in _calls(tree):
@@ -166,7 +176,7 @@ def table() -> str:
                 prefix, _, what = family.name.removeprefix("tarazu_").partition("_")
                 sockets.setdefault(f"`{what}`: {family.text}", []).append(prefix)
             else:
-                lines.append(_line(family))
+                lines.append(line(family))
         lines.append("")
     daemons = {name for of in sockets.values() for name in of}
     named = ", ".join(f"`tarazu_{name}_…`" for name in sorted(daemons))
@@ -175,7 +185,7 @@ def table() -> str:
     return "\n".join(lines).rstrip()
 
 
-def _line(family: Family) -> str:
+def line(family: Family) -> str:
     """`tarazu_target_unusable{reason}`: without the labels that all of targets and servers have."""
     labels = [label for label in family.labels if label not in _OF_TARGETS]
     name = f"{family.name}{{{', '.join(labels)}}}" if labels else family.name

@@ -16,7 +16,7 @@ OSS = (
     "doctor", "doctor --role oss --role mds", "doctor collect", "status",
     "top --once", "init --role oss --mdsd mds1 --dry-run", "config", "config default", "config check",
     "config keys list", "change list", "change score", "change log", "change drain --advise", "change pool",
-    "change routers", "change tune",
+    "change tune",
 )  # fmt: skip
 MAIN = (
     "doctor --role mdsd --role launch", "job show", "job explain --costs", "why", "history list", "history report",
@@ -45,8 +45,8 @@ def complaints(package: str, settings: str) -> Iterator[str]:
     from tarazu.daemons import questions
 
     questions.ANSWER_S = 0.1  # nobody is there
-    for name in cli.COMMANDS:
-        others = package != "tarazu-analysis" and cli.COMMANDS[name][0].startswith(cli.ANALYSIS)
+    for name in cli.commands():
+        others = package != "tarazu-analysis" and cli.commands()[name][0].startswith(cli.ANALYSIS)
         yield from _of(f"{name} --help", (0, 2) if others else (0,))
     for words in MEANT[package]:
         yield from _of(f"{words} --config {settings}", (0, 1, 2, 3))

@@ -109,6 +109,8 @@ def is_of_analysis(file: PurePosixPath) -> bool:
         return False
     folder = file.parent.parent if file.parent.name == "__pycache__" else file.parent
     path = folder.relative_to("tarazu") / file.name.partition(".")[0]
+    if path.match("parts/*/testbed"):
+        return True
     return any(part.name in ANALYSIS.get(str(part.parent), "").split() for part in (path, *path.parents))
 
 

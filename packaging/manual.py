@@ -22,7 +22,8 @@ import shtab
 from argparse_manpage.manpage import Manpage
 
 from tarazu import config
-from tarazu.cli import ABOUT, COMMANDS, GROUPS, below, command
+from tarazu.cli import ABOUT, GROUPS, below, command, commands
+from tarazu.part import sections
 
 STATUS = {
     "0": "It did what it was asked.",
@@ -109,23 +110,23 @@ def write(directory: Path) -> list[Path]:
 
 def pages() -> dict[str, str]:
     """File name → roff. Imports every command and daemon."""
-    commands = [f"tarazu-{name}(1)" for name in below("")]
+    pages = [f"tarazu-{name}(1)" for name in below("")]
     top = argparse.ArgumentParser(
         prog="tarazu", description=command("", ()).description, usage="tarazu COMMAND [OPTIONS]"
     )
     for heading, names in GROUPS.items():
         group = top.add_argument_group(heading)
         for name in names:
-            group.add_argument(name, metavar=f"tarazu-{name}(1)", help=COMMANDS[name][1])
+            group.add_argument(name, metavar=f"tarazu-{name}(1)", help=commands()[name][1])
     found = {"tarazu.toml.5": settings_page()}
     found["tarazu.1"] = page(
-        top, 1, STATUS, [*commands, "tarazu.toml(5)", *(f"{d.prog}(8)" for d, _ in daemons())], ABOUT
+        top, 1, STATUS, [*pages, "tarazu.toml(5)", *(f"{d.prog}(8)" for d, _ in daemons())], ABOUT
     )
     for name in below(""):
         parser = command(name)
         status = RUN_STATUS if name == "run" else STATUS
         found[f"tarazu-{name}.1"] = page(
-            parser, 1, status, ["tarazu(1)", "tarazu.toml(5)"], COMMANDS[name][1]
+            parser, 1, status, ["tarazu(1)", "tarazu.toml(5)"], commands()[name][1]
         )
     for parser, opening in daemons():
         summary, parser.description = parser.description or "", opening
@@ -173,7 +174,9 @@ def page(
 
 def settings_page() -> str:
     """tarazu.toml(5)."""
-    lines = re.sub(r"^(?=[.'])", r"\\&", config.commented().replace("\\", "\\e"), flags=re.MULTILINE)
+    lines = re.sub(
+        r"^(?=[.'])", r"\\&", config.commented(sections()).replace("\\", "\\e"), flags=re.MULTILINE
+    )
     return _ascii(
         f'.TH "TARAZU.TOML" "5" "" "tarazu {version("tarazu")}" "File formats"\n.SH NAME\n'
         r"tarazu.toml \- settings of tarazu's daemons and commands"

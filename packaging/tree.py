@@ -27,6 +27,7 @@ SOURCE = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]
 VERSION: str = PROJECT["version"]
 UNITS = SOURCE / "tarazu" / "daemons" / "systemd"
+PARTS = SOURCE / "tarazu" / "parts"
 
 
 def closure(extras: Iterable[str]) -> dict[str, importlib.metadata.Distribution]:
@@ -99,6 +100,8 @@ def _add_wheel(root: Path, place: Path, wheel: Path) -> None:
         archive.extractall(place)
     # Units and the like are installed where systemd finds them (_add_system_files).
     shutil.rmtree(place / "tarazu" / "daemons" / "systemd")
+    for unit in (place / "tarazu" / "parts").glob("*/*.service"):
+        unit.unlink()
     for file in (place / "tarazu" / "lib").rglob("*"):
         file.chmod(0o755)
     (place / "tarazu" / "lib" / "libtarazu.so").rename(root / contents.PRELOAD.name)
@@ -137,7 +140,8 @@ def _add_programs(prefix: Path, root: Path) -> None:
 
 
 def _add_system_files(prefix: Path) -> None:
-    files = {path: PurePosixPath("lib/systemd/system", path.name) for path in UNITS.glob("*.service")}
+    units = [*UNITS.glob("*.service"), *PARTS.glob("*/*.service")]
+    files = {path: PurePosixPath("lib/systemd/system", path.name) for path in units}
     files[UNITS / "tarazu.sysusers"] = PurePosixPath("lib/sysusers.d/tarazu.conf")
     files[UNITS / "tarazu.tmpfiles"] = PurePosixPath("lib/tmpfiles.d/tarazu.conf")
     files[UNITS / "tarazu.logrotate"] = PurePosixPath("share/tarazu/logrotate")

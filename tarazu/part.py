@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 
 import msgspec
 
-from tarazu.config import Settings
+from tarazu.config import PART, Settings
 from tarazu.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -240,22 +240,24 @@ def installed() -> Mapping[str, Part]:
 
 def ordered(parts: Mapping[str, Part]) -> dict[str, Part]:
     """Each after those that it needs; without those that need one that is not there. Raises ConfigError."""
-    from graphlib import CycleError, TopologicalSorter
-
-    try:
-        names = list(TopologicalSorter({name: part.needs for name, part in parts.items()}).static_order())
-    except CycleError as error:
-        raise ConfigError(
-            "parts", "parts that do not need one another", " needs ".join(error.args[1])
-        ) from None
     there: dict[str, Part] = {}
-    for name in names:
-        part = parts.get(name)
-        if part and (missing := [need for need in part.needs if need not in there]):
-            log.error("part %s: expected the parts that it needs, found no %s", name, ", ".join(missing))
-        elif part:
-            there[name] = part
+    left = dict(parts)
+    while left:
+        ready = [name for name, part in left.items() if not left.keys() & {*part.needs}]
+        if not ready:
+            raise ConfigError("parts", "parts that do not need one another in a circle", ", ".join(left))
+        for name in ready:
+            part = left.pop(name)
+            if missing := [need for need in part.needs if need not in there]:
+                log.error("part %s: expected the parts that it needs, found no %s", name, ", ".join(missing))
+            else:
+                there[name] = part
     return there
+
+
+def sections() -> dict[str, type]:
+    """`part.NAME` → the class of its section, of the parts that are here."""
+    return {f"{PART}.{name}": of for name, part in installed().items() if (of := part.settings)}
 
 
 class Live(Generic[T]):

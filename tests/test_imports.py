@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tarazu.part import installed
+
 ROOT = Path(__file__).parents[1]
 BASE = {
     "durable",
@@ -193,16 +195,14 @@ MAY_IMPORT_DAEMONS: dict[str, set[str]] = {
     "council": {"metrics"},
     "mdsd": {"metrics"},
     "metrics": set(),
-    "ossd": {"metrics", "routers"},
+    "ossd": {"metrics"},
     "page": {"changes"},
     "pool": {"changes"},
-    "routers": {"changes"},
     "service": {"metrics"},
     "slurm": set(),
 }
 """Room of a daemon, or the module that runs them all → other rooms of daemons that it may import. What lies beside the
-rooms each may import; that imports none of them. `metrics` is of all, `changes` of who changes a system; `tarazu-ossd
---routers` is the program of `routers`.
+rooms each may import; that imports none of them. `metrics` is of all, `changes` of who changes a system.
 """
 
 
@@ -268,7 +268,7 @@ def test_a_room_imports_only_what_lies_below_it(room: str) -> None:
 
 def test_every_room_is_in_the_table() -> None:
     rooms = {p.stem if p.is_file() else p.name for p in (ROOT / "tarazu").iterdir()}
-    assert rooms - {"__init__", "__main__", "__pycache__", "sim", "lib"} <= set(MAY_IMPORT)
+    assert rooms - {"__init__", "__main__", "__pycache__", "sim", "lib", "parts"} <= set(MAY_IMPORT)
 
 
 def test_a_daemon_imports_no_other_ones_room() -> None:
@@ -285,7 +285,7 @@ def test_nothing_that_a_site_runs_imports_the_simulator() -> None:
     """Its commands are found by the names of their modules, in one table."""
     for module, path in product().items():
         if not module.startswith("tarazu.sim"):
-            assert "sim" not in imported(path), path
+            assert "sim" not in imported(path) or _is_stand_in(module), path
             if "tarazu.sim" not in path.read_text():
                 continue
             named = {
@@ -295,6 +295,31 @@ def test_nothing_that_a_site_runs_imports_the_simulator() -> None:
             }
             commands = {name for name in named if name == "tarazu.sim." or name.startswith("tarazu.sim.cli")}
             assert named <= (commands if module == "tarazu.cli" else set()), f"{path} names {named}"
+
+
+def _is_stand_in(module: str) -> bool:
+    """What a part has on a testbed, which asks for it."""
+    return module.startswith("tarazu.parts.") and module.endswith(".testbed")
+
+
+def test_the_core_imports_no_part() -> None:
+    """Nor does it name a module of one, to import it by that name."""
+    for module, path in product().items():
+        if module == "tarazu.parts" or module.startswith(("tarazu.parts.", "tarazu.sim")):
+            continue
+        assert "parts" not in imported(path), path
+        assert "tarazu.parts." not in path.read_text(), path
+
+
+def test_a_part_imports_no_part_that_it_does_not_name() -> None:
+    for module, path in product().items():
+        if module.startswith("tarazu.parts.") and "tarazu.parts." in path.read_text():
+            name = module.split(".")[2]
+            needs = {name, *installed()[name].needs}
+            others = {
+                each.split(".")[2] for each in imports(types=True)[module] if each.startswith("tarazu.parts.")
+            }
+            assert others <= needs, path
 
 
 @pytest.mark.parametrize("pair", sorted(MAY_ASK))

@@ -72,6 +72,8 @@ class Tarazu(PythonPackage):
         """Units, sysusers and tmpfiles, man pages and completion, where an administrator looks for them."""
         source = join_path(self.stage.source_path, "tarazu", "daemons", "systemd")
         install_tree(source, join_path(self.prefix.share, "tarazu", "systemd"))
+        for unit in find(join_path(self.stage.source_path, "tarazu", "parts"), "*.service"):
+            install(unit, join_path(self.prefix.share, "tarazu", "systemd"))
 
     @run_after("install")
     @on_package_attributes(run_tests=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "run": ("tarazu.cli.run", "run a program or a parallel job; record it, and place its files"),
     "job": ("tarazu.cli.job", "one job, file or program: what became of it, and why"),
-    "job show": ("tarazu.cli.job.show", "one job: its steps, plans, promises, files, routers, and problems"),
+    "job show": ("tarazu.cli.job.show", "one job: its steps, plans, promises, files, and problems"),
     "job explain": ("tarazu.cli.explain", "say why a file lies where it lies"),
     "job map": ("tarazu.cli.map", "print a placement map"),
     "job check-app": (
@@ -102,10 +102,6 @@ COMMANDS = {
     "change layouts": (
         "tarazu.cli.layouts",
         "which progressive layout fits the site's files, and the commands",
-    ),
-    "change routers": (
-        "tarazu.cli.routers",
-        "say which LNet routers running jobs' data take, and why; undo it",
     ),
     "change tune": (
         "tarazu.cli.tune",

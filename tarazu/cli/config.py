@@ -16,7 +16,7 @@ import dataclasses
 
 from tarazu import config
 from tarazu.cli.output import common_options, print_json
-from tarazu.part import installed
+from tarazu.part import sections
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,13 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check.set_defaults(execute=_check)
 
 
-def sections_of_parts() -> dict[str, type]:
-    """`part.NAME` → its class, of the parts that are here."""
-    return {f"{config.PART}.{name}": of for name, part in installed().items() if (of := part.settings)}
-
-
 def _default(_: argparse.Namespace) -> int:
-    print(config.commented(sections_of_parts()), end="")
+    print(config.commented(sections()), end="")
     return 0
 
 
@@ -49,7 +44,7 @@ def _check(options: argparse.Namespace) -> int:
 def execute(options: argparse.Namespace) -> int:
     loaded = config.load(options.config)
     settings = {section: dataclasses.asdict(getattr(loaded, section)) for section in config.SECTIONS}
-    for section, cls in sections_of_parts().items():
+    for section, cls in sections().items():
         settings[section] = dataclasses.asdict(loaded.part.of(section.partition(".")[2], cls))
     settings["clientd"]["database"] = config.without_password(settings["clientd"]["database"])
     if options.json:

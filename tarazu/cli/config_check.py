@@ -60,7 +60,10 @@ def _of_parts(settings: config.Settings) -> Iterator[ConfigError]:
     for name, part in installed().items():
         if part.settings:
             _, wrong = settings.part.examined(name, part.settings)
-            yield from wrong or part.problems(settings)
+            yield from wrong
+            # A node without what a setting needs does not use it.
+            with contextlib.suppress(ImportError):
+                yield from [] if wrong else part.problems(settings)
 
 
 def _attempts(s: config.Settings) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -70,7 +73,6 @@ def _attempts(s: config.Settings) -> Iterator[tuple[str, Callable[[], object]]]:
     for name, path, reader in (
         ("layout.pfl_file", s.layout.pfl_file, ("tarazu.layout.pfl", "read")),
         ("forwarding.curves", s.forwarding.curves, ("tarazu.forwarding.curve_csv", "read")),
-        ("forwarding.router_curves", s.forwarding.router_curves, ("tarazu.forwarding.curve_csv", "read")),
         ("forwarding.benchmarks", s.forwarding.benchmarks, ("tarazu.forwarding.estimate.database", "load")),
     ):
         if path and os.path.lexists(path):
@@ -78,7 +80,7 @@ def _attempts(s: config.Settings) -> Iterator[tuple[str, Callable[[], object]]]:
     if not s.forwarding.nids.startswith("/") or os.path.lexists(s.forwarding.nids):
         yield (
             "forwarding.nids",
-            lambda: _of("tarazu.daemons.mdsd.router_plan.confirmed", "Hosts")(s.forwarding.nids),
+            lambda: _of("tarazu.daemons.hosts", "Hosts")(s.forwarding.nids),
         )
 
 

@@ -15,7 +15,6 @@ from typing import Any
 from tarazu import config
 from tarazu.cli import disable
 from tarazu.cli.output import print_json, print_table, say
-from tarazu.cli.routers import line_of
 from tarazu.cli.tune import council_lines
 from tarazu.daemons.asking import status_of
 from tarazu.daemons.burstd.kept import BurstsDirectory
@@ -128,8 +127,6 @@ def _print(status: Mapping[str, Any]) -> None:
             [f"part {name}: failed, and is off: {of['failed']}"] if "failed" in of else _of_part(name, of)
         ):
             say(f"  {line}")
-    if routing := mdsd.get("routers"):
-        say(f"  {line_of(routing)}")
     _print_mds(mdsd.get("mds") or {})
     _print_servers(mdsd["osses"])
     seen = overview(mdsd)

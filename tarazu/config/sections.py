@@ -65,7 +65,7 @@ class State:
     directory: str = setting(
         "/var/lib",
         "where daemons keep their state, each in its folder: tarazu/mdsd, "
-        "tarazu-routers, tarazu-mapping, tarazu-announcer, tarazu-council, tarazu-burstd, tarazu-pool, "
+        "tarazu-mapping, tarazu-announcer, tarazu-council, tarazu-burstd, tarazu-pool, "
         "tarazu-mdt, tarazu-page",
         ABSOLUTE,
     )
@@ -74,11 +74,6 @@ class State:
     def mdsd(self) -> str:
         """How the system was, and how full OSTs were."""
         return f"{self.directory}/tarazu/mdsd"
-
-    @property
-    def routers(self) -> str:
-        """What `tarazu-ossd --routers` notes of rules, before it sets them."""
-        return f"{self.directory}/tarazu-routers"
 
     @property
     def mapping(self) -> str:
@@ -269,29 +264,12 @@ class Forwarding:
         "ones; readable by everyone; empty: none",
         ABSOLUTE_OR_NOTHING,
     )
-    router_curves: str = setting(
-        "",
-        "the same by number of LNet routers instead of OSTs; empty: none",
-        ABSOLUTE_OR_NOTHING,
-    )
-    routers: str = setting(
-        "observe",
-        "LNet routers of jobs: observe: nothing; advise: set what people approve; apply: set all, on "
-        "OSSs that also say apply",
-        one_of("observe", "advise", "apply"),
-    )
     nids: str = setting(
         "",
         "where hosts' NIDs come from: a file of lines `HOST NID…`; or @NET, such as @tcp1: the address of"
         " the host's name on that net; empty: on the net of the leader's own node, if its name has its "
         "address there",
         Check("an absolute path, @ and a net, or nothing", lambda v: v == "" or v[0] in "/@"),
-    )
-    scheduler: str = setting(
-        "",
-        "where mdsd learns which nodes a job has: slurm (squeue), or a file of lines `JOB UID HOSTS`; "
-        "empty: from jobs' leaders alone",
-        Check("slurm, an absolute path, or nothing", lambda v: v in ("", "slurm") or ABSOLUTE.holds(v)),
     )
 
 
@@ -550,7 +528,7 @@ RELOADED = {
     "pool": {"mode", "of", "floor"},
     "changes": set(items(Changes)),
     "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet"},
-    "forwarding": {"benchmarks", "curves", "routers"},
+    "forwarding": {"benchmarks", "curves"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
 READ_EACH_STEP = {

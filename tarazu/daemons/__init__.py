@@ -1,8 +1,7 @@
 """The daemons: each a loop around the rooms of tarazu, in a folder of its own.
 
 ossd       how one OSS or LNet router is; `node`: what a compute node moved
-routers    ossd's other half, a process of its own: sets which LNet routers jobs' data take
-mdsd       the view of all servers, and where files go; router_plan/ which routers jobs' nodes get
+mdsd       the view of all servers, and where files go
 clientd    a step's history → a plan; forecasts/ its processes
 council    what nodes of a group should have in force, learned from what they see
 announcer  tells the council what a node sees, and has set what it decides

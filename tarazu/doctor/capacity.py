@@ -25,7 +25,6 @@ def look(node: Node) -> Iterator[Finding]:
     for name, value in (
         ("tarazu-mdsd state", s.state.mdsd),
         ("mdsd.audit_log", s.mdsd.audit_log and str(Path(s.mdsd.audit_log).parent)),
-        ("tarazu-ossd state", s.state.routers),
         ("tarazu-announcer state", s.state.announcer),
         ("tarazu-council state", s.state.council),
         ("tarazu-burstd state", s.state.burstd),

@@ -25,7 +25,6 @@ SITE, PACKAGE = "/etc/systemd/system", ("/usr/lib/systemd/system", "/lib/systemd
 NOTED = (
     ("tarazu-announcer", "announcer"),
     ("tarazu-pool", "pool"),
-    ("tarazu-ossd", "routers"),
 )
 """The daemon, its directory (of `config.State`)."""
 CHANGES = "changes.json"

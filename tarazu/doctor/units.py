@@ -26,7 +26,6 @@ def wanted(node: Node) -> list[str]:
         "tarazu-ossd": bool(roles & {"oss", "router"}),
         "tarazu-mdsd": "mdsd" in roles,
         "tarazu-clientd": "launch" in roles,
-        "tarazu-ossd-routers": "oss" in roles and s.forwarding.routers == "apply",
         "tarazu-announcer": bool(s.tune.council and s.tune.levers),
         "tarazu-pool": "mgs" in roles and s.pool.mode == "apply",
     }
@@ -50,7 +49,6 @@ def look(node: Node) -> Iterator[Finding]:
 def _tools(node: Node, units: list[str]) -> Iterator[Finding]:
     """Programs of Lustre that daemons call."""
     for unit, program in (
-        ("tarazu-ossd-routers", "lnetctl"),
         ("tarazu-announcer", "lctl"),
         ("tarazu-pool", "lctl"),
         *((of.name, tool) for of in _of_parts() for tool in of.tools),

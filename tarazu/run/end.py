@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tarazu.errors import StoreError, TarazuError, TraceError
+from tarazu.errors import StoreError, TraceError
 from tarazu.names import one_line
 from tarazu.run.problems import append_line
 from tarazu.run.step import Step
@@ -30,9 +30,6 @@ MOST_PROBLEMS = 3
 
 def finish(step: Step, status: int, started_s: float) -> None:
     """Gather, remember and report what came of the step. `started_s`: by the clock."""
-    if step.nodes and step.nodes.ids:
-        with contextlib.suppress(TarazuError):  # else silence ends it
-            step.reports.nodes_ended(step.nodes.ids)
     if step.parts:
         step.parts.end()
     paths, problem = _spools(step)

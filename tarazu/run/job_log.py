@@ -25,8 +25,8 @@ MOST_BYTES = 256 << 20
 """Of a log, from its end: what is older is not looked at."""
 _STEP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d) (\S+) app=(.*) mode=(observe|advise|place) (.*)")
 _AUDIT = re.compile(r"\btime=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) status=([\w-]+) (.*)")
-NO_REQUESTS = {"died", "health", "mapping", "part", "routers"}
-"""What mdsd notes beside its answers: steps that fell silent, OSTs that changed, routers that jobs and nodes got."""
+NO_REQUESTS = {"died", "health", "part"}
+"""What mdsd notes beside its answers: steps that fell silent, OSTs that changed, what parts note."""
 _FIELD = re.compile(r"(\w+)=((?:[^'\"\s]*?:)?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|\S+)")
 
 

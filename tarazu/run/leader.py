@@ -40,7 +40,6 @@ LATE = (
     "tarazu.run.nodes.reach",
     "tarazu.run.nodes.gather",
     "tarazu.run.nodes.send_map",
-    "tarazu.run.nodes.telling",
     "tarazu.run.nodes.framed",
     "tarazu.run.parts",
     "tarazu.run.handed",
@@ -79,8 +78,6 @@ def lead(step: Step) -> int:
     else:
         step.problems.guard(_look_after, step)
     step.problems.in_background(_gather_later, step)
-    if step.settings.forwarding.routers != "observe":
-        step.problems.in_background(step.tell_nodes)
     if step.settings.part:  # a part of which the settings say nothing does nothing in a step
         step.problems.in_background(step.begin_parts)
     try:

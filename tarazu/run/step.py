@@ -26,7 +26,6 @@ from tarazu.trace.history import History
 
 if TYPE_CHECKING:
     from tarazu.part import StepFacts
-    from tarazu.run.nodes.telling import NodeTelling
     from tarazu.run.parts import StepParts
     from tarazu.run.plan.accepted import Plans
     from tarazu.run.plan.map_writer import MapWriter
@@ -73,8 +72,6 @@ class Step:
         self.started_s = time.monotonic()
         who = f"{self.run_id} {self.job.application}"
         self.problems = Problems(self.state_dir / "tarazu.log", who, self.over)
-        self.nodes: NodeTelling | None = None
-        """None until clientd is to hear where the step runs."""
         self.parts: StepParts | None = None
         """None until they have begun."""
         self.fs_names = list(dict.fromkeys(mount.fs_name for mount in mounts))
@@ -124,19 +121,6 @@ class Step:
     def elapsed_s(self) -> float:
         """Since the program was started."""
         return time.monotonic() - self.started_s
-
-    def tell_nodes(self) -> None:
-        """The body of a thread: clientd hears on which nodes the step runs, as long as it runs."""
-        from tarazu.run.nodes.hosts import hosts
-        from tarazu.run.nodes.telling import NodeTelling
-        from tarazu.wire.bounds import MAX_ID_CHARACTERS
-
-        batch_id = (environment.job_id(self.environ) or self.job.job_id)[:MAX_ID_CHARACTERS]
-        self.nodes = NodeTelling(self.settings, batch_id, self.over, self.site, self.problems)
-        where = hosts(self.argv, self.environ)
-        self.nodes.keep(
-            where, self.root, lambda: {fs: s.plans.router_profile for fs, s in self.schedules.items()}
-        )
 
     def begin_parts(self) -> None:
         """Parts at their work, beside the program."""

@@ -30,11 +30,8 @@ MAX_MOUNTED = 64
 MAX_POOLS = 1_000
 """File systems, and pools of each, of which one request tells."""
 
-MAX_NIDS_CHARACTERS = 64 << 10
-"""Of the folded NIDs of one job step's nodes."""
 MAX_ROUTERS = 1_000
-MAX_RULES = 4_096
-"""That one OSS reports, and that it is to have."""
+"""That one server reports."""
 MAX_MDTS = 256
 """Of one server, and of one file system: Lustre's own limit (its manual, DNE)."""
 MAX_OPERATIONS = 64

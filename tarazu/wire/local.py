@@ -10,7 +10,6 @@ PlanRequest (SCM_RIGHTS), so clientd needs no right to read them; who asks is kn
     tarazu run ── StepProgress ──► clientd         ◄── Done ──   while the step runs, at an interval
                ◄── PromiseWanted ──                when mdsd has started since, and does not know what it promised
                ── messages.PromiseTold ──►
-    tarazu run ── StepNodes ──► clientd            ◄── Done ──   the same, where routers are chosen for jobs
     tarazu run ── PartTold ──► clientd             ◄── Done ──   of a part (`tarazu.part`), for the same part in mdsd
     tarazu run ── TargetsWait ──► clientd          ◄── TargetsNews ──   when there are any; who waits costs no thread
     tarazu run ── StepReport ──► clientd           ◄── Done ──   as soon as clientd has it; it works on it later
@@ -31,7 +30,7 @@ from tarazu import names
 from tarazu.errors import WireError
 from tarazu.malformed import MALFORMED
 from tarazu.model import FileName, JobStep, Layout
-from tarazu.wire.messages import PromiseTold, StepProfile, ThenReply, ViewReply
+from tarazu.wire.messages import PromiseTold, ThenReply, ViewReply
 
 MAX_REPLY_BYTES = 1 << 30
 """A plan may hold a million files."""
@@ -147,8 +146,6 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     """Why files of it are left to Lustre → how many."""
     stripes: str = ""
     """With `layout.stripe_count = curve` or `auto`: how many, and why; empty otherwise."""
-    router_profile: StepProfile | None = None
-    """Of the application's I/O over numbers of LNet routers, where that is known and wanted."""
     parts: dict[str, bytes] = {}
     """Part → what it makes of the runs before (`tarazu.part.Part.plan`)."""
     left_names: dict[str, tuple[FileName, ...]] = {}
@@ -178,20 +175,6 @@ class PromiseWanted(msgspec.Struct, frozen=True, tag="promise?"):
     """
 
     request_id: str
-
-
-class StepNodes(msgspec.Struct, frozen=True, tag="step-nodes", omit_defaults=True):
-    """The nodes on which the job step runs, as in `messages.StepNodes`."""
-
-    id: str
-    fs_name: str
-    job_id: str
-    nids: str
-    alive_s: float
-    """The next one comes within this."""
-    profile: StepProfile | None = None
-    ended: bool = False
-    """It does not run any more."""
 
 
 class PartTold(msgspec.Struct, frozen=True, tag="part-told", omit_defaults=True):
@@ -297,7 +280,6 @@ LocalMessage = (
     | StepProgress
     | PromiseWanted
     | PromiseTold
-    | StepNodes
     | PartTold
     | PlanStage
     | TargetsWait

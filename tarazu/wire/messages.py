@@ -2,10 +2,9 @@
 
 ossd ──OssReport──► mdsd, burstd    PUB → SUB, may be lost
 ossd --node ──NodeReport──► burstd  the same, with a client's key
-clientd ──AllocationRequest, CountRequest, FileClosed, StepEnded, StepAlive, PromiseTold, StepNodes, ViewRequest,
+clientd ──AllocationRequest, CountRequest, FileClosed, StepEnded, StepAlive, PromiseTold, ViewRequest,
                                                     ThenRequest, StatusRequest──► mdsd
                                                                                         DEALER → ROUTER
-ossd ──RulesRequest──► mdsd ──RouterRules──► ossd    DEALER → ROUTER; with ossd's key nothing else there
 mdsd ──AllocationReply, CountReply, Acknowledged, ViewReply, ThenReply, StatusReply──► clientd
                                                                                         resent until answered
 clientd, ossd ──PartRequest──► mdsd ──PartReply──►    of parts (`tarazu.part`), which alone know what is in it
@@ -30,12 +29,8 @@ from tarazu.why.facts import System
 from tarazu.wire.bounds import (
     MAX_ALIVE_IDS,
     MAX_CLOSED_FILES,
-    MAX_MOUNTED,
-    MAX_NIDS_CHARACTERS,
     MAX_PART_BYTES,
     MAX_POINTS,
-    MAX_ROUTERS,
-    MAX_RULES,
     MAX_TOLD_FILES,
     MAX_TOLD_IDS,
     MAX_TOLD_STRIPES,
@@ -47,7 +42,6 @@ from tarazu.wire.bounds import (
 from tarazu.wire.reports import (
     NodeReport,
     OssReport,
-    RouterState,
 )
 
 
@@ -255,66 +249,6 @@ class CountReply(msgspec.Struct, frozen=True, tag="count", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
-class StepNodes(msgspec.Struct, frozen=True, tag="nodes", omit_defaults=True):
-    """The nodes on which a job step runs. Sent again as often as its signs of life; a StepEnded of its id, or silence,
-    ends it.
-    """
-
-    id: Id
-    """Of this step on this file system: nobody else's, and no allocation's."""
-    message_id: Id
-    job_id: Id
-    uid: int
-    fs_name: Id
-    nids: Annotated[str, msgspec.Meta(max_length=MAX_NIDS_CHARACTERS)]
-    """LNet NIDs, folded: `10.77.0.[31-40]@tcp1, 10.77.0.50@tcp1`."""
-    alive_s: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    """Seconds without another one after which the step counts as dead; mdsd takes at least 2 s, at most an hour."""
-    profile: StepProfile | None = None
-    protocol: int = PROTOCOL
-
-
-class RouterRule(msgspec.Struct, frozen=True, array_like=True):
-    """`lnetctl udsp add --dst DST --rte RTE`, both as folded by ip2nets' syntax."""
-
-    dst: Annotated[str, msgspec.Meta(max_length=MAX_NIDS_CHARACTERS)]
-    rte: Annotated[str, msgspec.Meta(max_length=MAX_NIDS_CHARACTERS)]
-
-
-Rules = Annotated[tuple[RouterRule, ...], msgspec.Meta(max_length=MAX_RULES)]
-
-
-class RulesRequest(msgspec.Struct, frozen=True, tag="rules?", omit_defaults=True):
-    """An OSS asks which routers its answers to running jobs' nodes should take. Not kept: ask again at an interval."""
-
-    message_id: Id
-    oss: Id
-    routers: Annotated[tuple[RouterState, ...], msgspec.Meta(max_length=MAX_ROUTERS)] = ()
-    applied: int = 0
-    """Generation of the rules that are set here; 0: none of ours are."""
-    rules: Rules = ()
-    """Ours that are set here now."""
-    mode: Literal["observe", "advise", "apply"] = "observe"
-    """What this OSS's own `forwarding.routers` allows."""
-    fs_names: Annotated[tuple[Id, ...], msgspec.Meta(max_length=MAX_MOUNTED)] = ()
-    """Whose targets it serves; empty: it does not say, and is told the rules of all."""
-    protocol: int = PROTOCOL
-
-
-class RouterRules(msgspec.Struct, frozen=True, tag="rules", omit_defaults=True):
-    """The rules that this OSS should have now, in place of those of any former generation."""
-
-    message_id: str
-    generation: int
-    """Equal rules have equal ones, also of another mdsd; not 0."""
-    mode: Literal["observe", "advise", "apply", "learning"]
-    """mdsd's own `forwarding.routers`: observe: an empty list; advise: what would be set; apply: set them, where the
-    OSS's own setting agrees. learning: mdsd has just started and does not know all running jobs: what is set stays.
-    """
-    rules: Rules = ()
-    protocol: int = PROTOCOL
-
-
 class ViewRequest(msgspec.Struct, frozen=True, tag="view?", omit_defaults=True):
     """How is one file system now? Answered at once, whatever the gate says, and not kept: ask again for a newer one."""
 
@@ -414,12 +348,10 @@ Request = (
     | StepEnded
     | StepAlive
     | PromiseTold
-    | StepNodes
     | ViewRequest
     | ThenRequest
     | StatusRequest
     | TargetsTold
-    | RulesRequest
     | PartRequest
 )
 Reply = (
@@ -430,7 +362,6 @@ Reply = (
     | ThenReply
     | StatusReply
     | TargetsChanged
-    | RouterRules
     | PartReply
 )
 Message = OssReport | NodeReport | Request | Reply

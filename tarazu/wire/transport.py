@@ -17,7 +17,6 @@ from tarazu.wire.messages import (
     PartRequest,
     Reply,
     Request,
-    RulesRequest,
     StatusRequest,
     ThenRequest,
     ViewRequest,
@@ -43,8 +42,6 @@ REQUESTS = get_args(Request)
 REPLIES = get_args(Reply)
 QUESTIONS = (ViewRequest, ThenRequest, StatusRequest)
 """How the system is: every key may ask."""
-OF_OSS = (RulesRequest,)
-"""What an OSS's key alone may ask for besides; a client's may ask for all else."""
 OF_PARTS = (PartRequest,)
 """Which of them each key may send the part says (`tarazu.part.InMdsd.asks`)."""
 
@@ -123,10 +120,10 @@ def askable(peer: Peer) -> tuple[type, ...]:
     if peer.admission is None:
         return REQUESTS
     if peer.admission.role == "oss":
-        return (*QUESTIONS, *OF_PARTS, *OF_OSS)
+        return (*QUESTIONS, *OF_PARTS)
     if peer.admission.role == "server":
         return QUESTIONS
-    return tuple(kind for kind in REQUESTS if kind not in OF_OSS)
+    return REQUESTS
 
 
 def reportable(peer: Peer) -> tuple[type, ...]:

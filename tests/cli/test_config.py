@@ -9,6 +9,7 @@ import pytest
 
 from tarazu import config
 from tarazu.cli import main
+from tarazu.part import sections
 
 BAD = """\
 [mdsd]
@@ -74,7 +75,10 @@ def test_what_is_printed_can_be_read_back(tmp_path: Path, capsys: pytest.Capture
     assert main(["config", "--config", str(path)]) == 0
     again = tmp_path / "again.toml"
     again.write_text(capsys.readouterr().out)
-    assert config.load(again, {}) == config.load(path, {})
+    before, after = config.load(path, {}), config.load(again, {})
+    assert all(getattr(after, section) == getattr(before, section) for section in config.SECTIONS)
+    for section, cls in sections().items():
+        assert after.part.of(section.removeprefix("part."), cls) == cls()
 
 
 def test_a_file_is_for_check_only(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from tarazu import cli
+from tarazu.part import installed
 from tarazu.sim import demo
 from tarazu.sim.testbed import processes
 from tarazu.sim.testbed import testbed as testbeds
@@ -75,7 +76,6 @@ ARGUMENTS = {
     "change mdt": "--advise {mount}",
     "change rebalance": "--advise {mount}",
     "change layouts": "--history",
-    "change routers": "",
     "change tune": "",
     "change bursts report": "",
     "change bursts nodes": "",
@@ -85,6 +85,7 @@ ARGUMENTS = {
     "change bursts import": "",
     "disable": "--job 4711",
     "enable": "--job 4711",
+    **{name: "" for part in installed().values() for name in part.commands},
 }
 """A command → the fewest arguments with which it does its work."""
 STUDIES = {

@@ -23,6 +23,7 @@ import pytest
 from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.errors import Unavailable
+from tarazu.part import installed
 from tarazu.sim.testbed.processes import free_port
 from tarazu.wire.reports import OssReport, RouterLoad
 from tests.daemons.dashboards import expressions
@@ -32,10 +33,12 @@ from .conftest import DATA, PATIENCE_S, Site, allocation, ask, patiently
 
 pytest.importorskip("prometheus_client")
 
-PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "metrics.md").read_text()
+OF_PARTS = [(DOCS / part.page).read_text() for part in installed().values() if part.page]
 OF_SOCKETS = re.findall(r"^- `…_(\w+)`:", PAGE, re.MULTILINE)
 DOCUMENTED = {
-    *re.findall(r"^- `(tarazu_\w+)", PAGE, re.MULTILINE),
+    *re.findall(r"^- `(tarazu_\w+)", "".join([PAGE, *OF_PARTS]), re.MULTILINE),
     *(f"{daemon}_{name}" for daemon in re.findall(r"`(tarazu_\w+)_…`, ", PAGE) for name in OF_SOCKETS),
 }
 DAEMONS = ("mdsd", "ossd", "clientd")

@@ -21,6 +21,7 @@ from tarazu.daemons import service as module
 from tarazu.daemons.service import Every, Service, Wakeup, claim
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import ConfigError
+from tarazu.part import installed
 from tarazu.sim.testbed.processes import free_port
 from tarazu.wire.said import SaidOnce
 
@@ -256,7 +257,7 @@ def test_of_two_on_a_node_the_second_one_waits_and_says_so_once(
 PROGRAMS: dict[str, tuple[str, ...]] = {
     "ossd": ("ossd.service",),
     "ossd-node": ("ossd.service", "--node"),
-    "ossd-routers": ("ossd.service", "--routers"),
+    **{f"ossd-{name}": ("ossd.service", f"--{name}") for name, part in installed().items() if part.ossd},
     "mdsd": ("mdsd.service",),
     "clientd": ("clientd.service",),
     "council": ("council.service",),

@@ -34,16 +34,11 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
     service = parsed["Service"]
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     program, *options = service["ExecStart"].split()
-    assert program in scripts and (unit.stem == program or options == ["--routers"])
+    assert program in scripts and unit.stem == program and not options
     assert service["NoNewPrivileges"] == "yes" and service["ProtectSystem"] == "strict"
     # It would hide /proc/fs/lustre.
     assert "ProcSubset" not in service
     user = service["User"]
-    if unit.stem == "tarazu-ossd-routers":
-        # Who may change LNet's rules: see the unit.
-        assert user == "root" and service["CapabilityBoundingSet"] == "CAP_SYS_ADMIN CAP_DAC_READ_SEARCH"
-        assert (service["DevicePolicy"], service["DeviceAllow"]) == ("closed", "/dev/lnet rw")
-        return
     if unit.stem == "tarazu-pool":
         # Who may change the MGS's pools: see the unit.
         assert user == "root" and service["CapabilityBoundingSet"] == "CAP_SYS_ADMIN CAP_DAC_READ_SEARCH"
@@ -60,15 +55,15 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
 
 def test_all_daemons_have_one() -> None:
     names = ["tarazu-announcer", "tarazu-burstd", "tarazu-clientd", "tarazu-council", "tarazu-mdsd"]
-    names += ["tarazu-ossd", "tarazu-ossd-routers", "tarazu-page", "tarazu-pool"]
+    names += ["tarazu-ossd", "tarazu-page", "tarazu-pool"]
     assert sorted(unit.stem for unit in UNITS) == names
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
 def test_systemd_itself_understands_a_unit_and_calls_it_little_exposed(unit: Path) -> None:
-    # Of ten. What changes LNet's rules, pools or Lustre's parameters must be root.
-    threshold = 30 if unit.stem in ("tarazu-ossd-routers", "tarazu-announcer", "tarazu-pool") else 20
+    # Of ten. What changes pools or Lustre's parameters must be root.
+    threshold = 30 if unit.stem in ("tarazu-announcer", "tarazu-pool") else 20
     checked = subprocess.run(
         ["systemd-analyze", "security", "--offline=yes", f"--threshold={threshold}", unit],
         check=False,
@@ -112,7 +107,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     page = f"127.0.0.1:{free_port()}"
     oss = ["--name", "oss1", "--root", str(ROOT / "tests/data/lustre/oss")]
     with site.config.open("a") as file:
-        file.write("[forwarding]\nrouters = 'advise'\n")
         file.write(
             f"[tune]\nmode = 'apply'\nlevers = ['nrs']\ncouncil = 'tcp://127.0.0.1:{free_port()}'\n"
             f"[bursts]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\njobs = '/nowhere'\n"
@@ -123,7 +117,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     for unit_name, daemon, options in (
         ("mdsd", "mdsd.service", ["--root", str(site.mds_root)]),
         ("ossd", "ossd.service", oss),
-        ("ossd-routers", "ossd.service", ["--routers", *oss]),
         (
             "clientd",
             "clientd.service",
@@ -161,8 +154,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     until(socket.exists)
     with connect(str(socket), 20.0) as channel:
         assert isinstance(channel.ask(local.StatusQuery()), local.StatusAnswer)
-    site.wait_status(lambda status: status["routers"]["osses"])
-    assert (site.directory / "tarazu-routers" / "lock").exists() and "WARNING" not in site.log("ossd-routers")
     settings = config.load(str(site.config))
     until(lambda: "oss1" in here.ask(settings)["nodes"])
     assert (

@@ -20,7 +20,7 @@ from tarazu.cli import below, command
 from tests.docs.reading import ROOT, Typed
 
 SYSTEMD = ROOT / "tarazu/daemons/systemd"
-UNITS = {path.name for path in SYSTEMD.glob("tarazu*")}
+UNITS = {path.name for path in (*SYSTEMD.glob("tarazu*"), *(ROOT / "tarazu/parts").glob("*/tarazu*.service"))}
 PLAIN = set(
     ". apt apt-get bash cat cd chmod chown clush cp cut date dd done dpkg echo eval export find for git grep head "
     "id install less lctl lfs lnetctl ln ls man mkdir mount mpirun mv printf read rm rpm sacct sbatch scontrol sh "
@@ -166,7 +166,11 @@ def _pip(words: tuple[str, ...]) -> str:
 
 def _install(words: tuple[str, ...]) -> str:
     files = [word.removeprefix("$dir/") for word in words if word.startswith("$dir/")]
-    return "".join(f"no file of the package: {name}" for name in files if not (SYSTEMD / name).exists())
+    return "".join(
+        f"no file of the package: {name}"
+        for name in files
+        if name not in UNITS and not (SYSTEMD / name).exists()
+    )
 
 
 def _ssh(words: tuple[str, ...]) -> str:

@@ -15,10 +15,18 @@ ROOT = Path(__file__).parents[2]
 _IGNORED = (ROOT / ".gitignore").read_text().split()
 SITE_ALONE = {Path(line).name for line in _IGNORED if line.startswith("/docs/")}
 """Pages that are made with the site: `--help` and what folders are for, which have tests of their own."""
+
+
+def _is_there(page: Path) -> bool:
+    """A part's page says what is so where the part is."""
+    named = re.search(r"where\n?\s*`(tarazu/parts/\w+)` is", page.read_text())
+    return page.name not in SITE_ALONE and (named is None or (ROOT / named[1]).is_dir())
+
+
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
-    *sorted(p for p in (ROOT / "docs").glob("*.md") if p.name not in SITE_ALONE),
+    *sorted(filter(_is_there, (ROOT / "docs").glob("*.md"))),
 ]
 LANGUAGES = {"bash", "console", "text", "toml", "ini", "yaml", "python", "sql", "csv", "lua", "tcl", "json"}
 """Of a block of code: `bash` is what a shell runs, `console` has prompts and what was printed."""

@@ -165,7 +165,7 @@ def _installed(env: dict[str, str]) -> None:
     """What packages and former days have left: units, a database, a ledger, a key for one launch node."""
     units = Path("/usr/lib/systemd/system")
     units.mkdir(parents=True, exist_ok=True)
-    for unit in (ROOT / "tarazu/daemons/systemd").glob("tarazu*.service"):
+    for unit in (ROOT / "tarazu").glob("*/*/tarazu*.service"):
         shutil.copy(unit, units)
     state = Path("/var/lib/tarazu")
     state.mkdir(exist_ok=True)

@@ -13,8 +13,14 @@ import pytest
 from tarazu.config import PART, SECTIONS
 from tarazu.config.check import items
 from tarazu.config.reading import examine
+from tarazu.part import installed
 from tests.docs.reading import PAGES, ROOT, blocks, spans
 
+OF_PARTS = {
+    f"part.{name}.{setting}"
+    for name, part in installed().items()
+    for setting in (items(part.settings) if part.settings else ())
+}
 SETTINGS = {f"{section}.{name}" for section, cls in SECTIONS.items() for name in items(cls)}
 VARIABLES = {
     "TARAZU_CONFIG",
@@ -36,12 +42,16 @@ def test_settings_that_are_named_exist(page: Path) -> None:
         name for name in named if name.partition(".")[0] in SECTIONS and name.partition(".")[2] not in FILES
     }
     assert settings - SETTINGS == set()
+    of_parts = {
+        found for _, text in spans(page) for found in re.findall(r"^(part\.\w+\.\w+)(?: = .*)?$", text)
+    }
+    assert {name for name in of_parts - OF_PARTS if name.split(".")[1] in installed()} == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_variables_that_are_named_exist(page: Path) -> None:
     named = set(re.findall(r"\bTARAZU_[A-Z][A-Z_]*[A-Z]\b", page.read_text()))
-    known = VARIABLES | {f"TARAZU_{name.replace('.', '_').upper()}" for name in SETTINGS}
+    known = VARIABLES | {f"TARAZU_{name.replace('.', '_').upper()}" for name in SETTINGS | OF_PARTS}
     assert named - known == set()
 
 
@@ -63,6 +73,7 @@ def test_every_setting_stands_on_its_page() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_metrics_that_are_named_exist(page: Path) -> None:
     families = {family for found in metric_table.all_families().values() for family in found}
+    families |= {family for part in installed().values() for family in metric_table.of_part(part)}
     known = {family.name for family in families} | {
         f"{family.name}_{part}"
         for family in families

@@ -137,12 +137,10 @@ def test_units_that_are_missing_not_enabled_or_start_nothing(tree: Tree) -> None
     )
     found = tree.look("units", "oss")
     assert "user tarazu" not in found and "/x" in found["tarazu-ossd"].found
-    tree.put("forwarding", routers="apply")
-    found = tree.look("units", "oss", environ={"PATH": ""})
-    assert found["tarazu-ossd-routers"].verdict == "fail" == found["lnetctl"].verdict
     assert not tree.look("units", "mgs")
     tree.put("pool", mode="apply")
-    assert tree.look("units", "mgs")["tarazu-pool"].verdict == "fail"
+    found = tree.look("units", "mgs", environ={"PATH": ""})
+    assert found["tarazu-pool"].verdict == "fail" == found["lctl"].verdict
 
 
 def test_what_systemd_says_and_what_a_running_daemon_has(tree: Tree) -> None:
@@ -226,18 +224,18 @@ def test_what_is_left_behind(tree: Tree) -> None:
     tree.write("usr/lib/systemd/system/tarazu-ossd.service", UNIT)
     tree.write("etc/systemd/system/tarazu-ossd.service", "[Service]\n")
     tree.write("etc/tarazu/tarazu.toml.rpmsave", "")
-    rules = Path(tree.settings.state.routers)
-    rules.mkdir()
-    (rules / "changes.json").touch()
+    notes = Path(tree.settings.state.pool)
+    notes.mkdir()
+    (notes / "changes.json").touch()
     found = tree.look("left behind")
-    assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "tarazu-ossd state": "warn"}
-    assert found["tarazu-ossd state"].mend == "tarazu change list; tarazu change undo --all"
-    (rules / "changes.json").unlink()
-    Store(rules).hold_by("tarazu change undo --all, ann")
-    held = tree.look("left behind")["tarazu-ossd held"]
+    assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "tarazu-pool state": "warn"}
+    assert found["tarazu-pool state"].mend == "tarazu change list; tarazu change undo --all"
+    (notes / "changes.json").unlink()
+    Store(notes).hold_by("tarazu change undo --all, ann")
+    held = tree.look("left behind")["tarazu-pool held"]
     assert held.verdict == "warn" and "held by tarazu change undo --all, ann" in held.found
-    tree.write("proc/77/cmdline", "/usr/bin/python3\0/usr/bin/tarazu-ossd\0--routers\0")
-    assert "tarazu-ossd state" not in tree.look("left behind")
+    tree.write("proc/77/cmdline", "/usr/bin/python3\0/usr/bin/tarazu-pool\0")
+    assert "tarazu-pool state" not in tree.look("left behind")
 
 
 def test_databases_that_are_none(tree: Tree) -> None:

@@ -15,6 +15,7 @@ import pytest
 from tests.hostile import files, sites
 from tests.hostile.cases import CASES
 from tests.hostile.cases.case import Case
+from tests.of_parts import modules
 
 KERNEL = "the kernel's own, or of root's units: `make hostile --only statistics-files`, or nothing is parsed"
 MESSAGE = "a message: `make hostile --only requests`, and `test_hostile.py`"
@@ -52,7 +53,6 @@ LEFT = {
     "tarazu.durable:boot_id": KERNEL,
     "tarazu.run.leftovers:_is_open": NOTHING,
     "tarazu.run.leftovers:_lease": NOTHING,
-    "tarazu.run.nodes.addresses:own_nids": KERNEL,
     "tarazu.run.nodes.gather:gather": MESSAGE,
     "tarazu.run.nodes.send_map:send": NOTHING,
     "tarazu.run.directories:file_system_type": KERNEL,
@@ -94,6 +94,7 @@ def quiet() -> Iterator[None]:
 
 def test_no_reader_is_forgotten() -> None:
     known = {site for case in CASES for site in case.sites} | set(LEFT)
+    known |= {site for module in modules("hostile") for site in module.LEFT}
     found = sites.sites()
     assert sorted(found - known) == [], "a reader without a case in tests/hostile/cases"
     assert sorted(known - found) == [], "a reader that is no more"

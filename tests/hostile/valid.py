@@ -18,14 +18,12 @@ from tarazu.wire.reports import (
     MdtReport,
     OssReport,
     OstReport,
-    RouterState,
 )
+from tests.of_parts import modules
 
 _LAYOUTS = (Layout((Component(0, EOF, 1 << 20, 2),)), Layout((Component(0, EOF, 1 << 20, 1),)))
 
 _PROFILE = messages.StepProfile(4, 10.0, 1e9, ((1, 1e9), (2, 1.5e9)), 2)
-_ROUTER = RouterState("10.77.0.11@tcp", True, "tcp1")
-_RULE = messages.RouterRule("10.77.0.[31-40]@tcp1", "10.77.0.11@tcp")
 
 
 def report(name: str = "oss-hostile", osts: int = 3) -> OssReport:
@@ -52,9 +50,9 @@ def requests() -> list[Any]:
         messages.StepAlive(("h1", "h2"), "m3"),
         messages.ViewRequest("m4", "lustre", {"lustre": {"flash": (0, 1)}}),
         messages.StatusRequest("m5"),
-        messages.StepNodes("s1", "m6", "job", 4242, "lustre", "10.77.0.[31-40]@tcp1", 20.0, _PROFILE),
         messages.CountRequest("m8", "h3", "lustre", 4242, "job", _PROFILE, 20.0),
-        messages.RulesRequest("m7", "oss-hostile", (_ROUTER,), 1, (_RULE,), "apply", ("lustre",)),
+        messages.PartRequest("m6", "nobody", b"\x80", 4242),
+        *(request for module in modules("hostile") for request in module.requests()),
     ]
 
 
@@ -79,7 +77,7 @@ def of_clientd() -> list[bytes]:
         local.PlanRequest(step, 0, (0, 1), (0, 1), {"flash": (0,)}),
         local.StepProgress(("h1",), 5.0, {"h1": ((0, 1),)}),
         messages.PromiseTold("h1", "", "lustre", 0, 60.0, 4.0, b"12", b"12345678", bytes(8)),
-        local.StepNodes("s1", "lustre", "4711", "10.77.0.[31-40]@tcp1", 5.0, _PROFILE),
+        local.PartTold("nobody", "s1", b"\x80"),
         local.StepReport("lustre", (1,), ("h1",)),
         local.PlansQuery("app"),
         local.ViewQuery("lustre"),

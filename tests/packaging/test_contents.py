@@ -95,6 +95,7 @@ def modules() -> dict[str, PurePosixPath]:
 
 
 ASK_ANALYSIS = {"tarazu.cli.report", "tarazu.trace.load_phases", "tarazu.trace.training"}
+ASK_ANALYSIS |= {f"tarazu.parts.{path.parent.name}" for path in (ROOT / "tarazu").glob("parts/*/testbed.py")}
 """Import in a function what only analysis has, for one option or one kind of file; what is missing they say."""
 
 

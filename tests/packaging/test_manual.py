@@ -15,6 +15,7 @@ import pytest
 
 from tarazu import config
 from tarazu.cli import below, command
+from tarazu.part import sections
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,8 +69,9 @@ def test_a_page_says_what_help_says(share: Path) -> None:
 def test_the_page_of_settings_has_each_with_its_default(share: Path) -> None:
     text = (share / "man/man5/tarazu.toml.5").read_text()
     names = re.findall(r"^#(\w+) = .", text, re.MULTILINE)
-    assert names == [name for cls in config.SECTIONS.values() for name in cls.__dataclass_fields__]
-    assert re.findall(r"^\[(\w+)\]", text, re.MULTILINE) == list(config.SECTIONS)
+    known = {**config.SECTIONS, **sections()}
+    assert names == [name for cls in known.values() for name in cls.__dataclass_fields__]
+    assert re.findall(r"^\[([\w.]+)\]", text, re.MULTILINE) == list(known)
 
 
 def test_no_text_becomes_a_request(share: Path) -> None:

@@ -162,11 +162,11 @@ def test_what_mdsd_notes_beside_its_answers_is_no_damaged_line(tmp_path: Path) -
     audit = Audit(str(tmp_path / "audit.log"))
     audit.health(HealthChange(("scratch", 3), OstState(), OstState("dead", "CONNECTING")), 2)
     audit.died(Dead("a", "scratch", 1000, 100, 60.0, False))
-    audit.routers("apply", "scratch", 1000, "7", 4, "r1", (1.2, 1.5))
-    audit.mapping("apply", None)
+    audit.part("routers", {"uid": 1000, "job": '"7"'})
+    audit.part("example", {})
     found = job_log.audit(tmp_path / "audit.log", time.time() - 60, time.time() + 60)
     assert found.damaged == []
-    assert found.status == {"health": 1, "died": 1, "routers": 1, "mapping": 1}
+    assert found.status == {"health": 1, "died": 1, "part": 2}
     assert job_log.audit(tmp_path / "audit.log", 0, time.time() + 60, uid=1000).lines == 2
 
 

@@ -16,7 +16,6 @@ ELSEWHEN = {
     "tarazu.cli.parser": BEFORE,
     "tarazu.config.taking_part": BEFORE,
     "importlib.metadata": BEFORE,
-    "graphlib": BEFORE,
     "argparse": BEFORE,
     "difflib": BEFORE,
     "tomllib": BEFORE,

@@ -19,7 +19,7 @@ from tarazu.wire.messages import (
     Acknowledged,
     AllocationReply,
     FileClosed,
-    RulesRequest,
+    PartRequest,
     StatusReply,
     StatusRequest,
     StepAlive,
@@ -388,7 +388,7 @@ def test_who_waits_for_long_is_woken_to_try_again_after_a_refusal(tmp_path: Path
 
 
 def test_each_role_asks_for_what_is_its_own(tmp_path: Path) -> None:
-    """Everybody how the system is; an OSS besides for routers' rules, a client for all but these."""
+    """Everybody how the system is; an OSS besides says something to parts, a client all."""
     sides = Sides("curve", tmp_path)
     replier = sides.server.replier(sides.address)
     client, oss = (side.requester(replier.address) for side in (sides.client, sides.oss))
@@ -396,21 +396,26 @@ def test_each_role_asks_for_what_is_its_own(tmp_path: Path) -> None:
     asked = [
         (oss, StatusRequest("oss's")),
         (oss, StepEnded("a", "ended")),
-        (client, RulesRequest("client's", "oss1")),
-        (oss, RulesRequest("rules", "oss1")),
+        (client, PartRequest("client's", "example", b"")),
+        (oss, PartRequest("part's", "example", b"")),
         (client, StatusRequest("status")),
     ]
     for asking, message in asked:
         asking.submit(message)
     came = []
     deadline = time.monotonic() + PATIENCE_S
-    while (len(came) < 3 or replier.counts.dropped < 2) and time.monotonic() < deadline:
+    while (len(came) < 4 or replier.counts.dropped < 1) and time.monotonic() < deadline:
         client.receive(0.01)
         oss.receive(0.01)
         if got := replier.receive(0.02):
             came.append((got[0].key, request_id(got[1])))
-    assert sorted(came) == [("client", "status"), ("oss", "oss's"), ("oss", "rules")]
-    assert replier.counts.dropped == 2
+    assert sorted(came) == [
+        ("client", "client's"),
+        ("client", "status"),
+        ("oss", "oss's"),
+        ("oss", "part's"),
+    ]
+    assert replier.counts.dropped == 1
     sides.close()
 
 

@@ -10,7 +10,7 @@
 Mappings: contiguous (neighbours share a router), round-robin (node i has router i % n), folded (neighbours have
 different routers, in few rules), together (learned: nodes that burst together have different routers; together-folded
 in few rules), best (the most even that needs 64 rules at most). They learn from the earlier days and are judged on
-the later ones. Rules are set where `forwarding.routers` is `apply`; jobs with routers of their own keep those. With
+the later ones. Rules are set where `part.routers.mode` is `apply`; jobs with routers of their own keep those. With
 two mdsds use --apply and --undo on both nodes.
 
 moved: nodes that get another router. busiest 10 %: mean share of an interval's bytes on the busiest tenth of the
@@ -28,7 +28,15 @@ from typing import TYPE_CHECKING
 from tarazu import config
 from tarazu.changes.change import Score
 from tarazu.cli.bursts import remap_follow
-from tarazu.cli.bursts.remap_input import Period, RemapProgress, period_of, read, site_of, traffic
+from tarazu.cli.bursts.remap_input import (
+    Period,
+    RemapProgress,
+    mode_of_rules,
+    period_of,
+    read,
+    site_of,
+    traffic,
+)
 from tarazu.cli.change import undo
 from tarazu.cli.output import action_options, number, print_json, print_table, say, whole
 from tarazu.cli.stopped import refuse_while_stopped
@@ -167,15 +175,15 @@ def _execute(options: argparse.Namespace, settings: config.Settings) -> int:
         [offer for offer in made if offer.name in (offers.PRESENT, chosen.name)], None, settings, period, site
     )
     say(f"{path}: {chosen.name}: {len(its)} rules; mdsd plans it, and takes it away after --undo")
-    if settings.forwarding.routers == "advise":
-        print("forwarding.routers is advise: OSSs say what they would set, and set nothing")
+    if mode_of_rules(settings) == "advise":
+        print("part.routers.mode is advise: OSSs say what they would set, and set nothing")
     return 0
 
 
 def _may_apply(settings: config.Settings) -> None:
-    if settings.forwarding.routers == "observe":
+    if mode_of_rules(settings) == "observe":
         raise BadInput(
-            "forwarding.routers", "apply, here and on the OSSs, before a mapping can be set", "observe"
+            "part.routers.mode", "apply, here and on the OSSs, before a mapping can be set", "observe"
         )
     refuse_while_stopped(settings)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.cli.bursts.remap_input import Period, RemapProgress, read, site_of, traffic
+from tarazu.cli.bursts.remap_input import Period, RemapProgress, mode_of_rules, read, site_of, traffic
 from tarazu.cli.output import print_json, print_table, say
 from tarazu.daemons.changes.agent import Plan
 from tarazu.daemons.changes.agents import mapping
@@ -70,7 +70,7 @@ def execute(options: argparse.Namespace, settings: config.Settings) -> int:
     changed = moved(site.present, new)
     if _in_force(path) != its:
         change = mapping.change_of(settings, mapping_file.FOLLOW, its, why, agent.name, scores)
-        done = agent.follow(Plan((change,)), settings.forwarding.routers, "", of=lambda held: False)
+        done = agent.follow(Plan((change,)), mode_of_rules(settings), "", of=lambda held: False)
         if agent.store.held:
             return _said(options, f"{path}: {agent.store.nothing_new()}", 0)
         for failure in done.wrong:

@@ -14,6 +14,7 @@ from tarazu import config
 from tarazu.errors import BadInput, TarazuError
 from tarazu.forwarding.mapping import mapping_file
 from tarazu.names import shown
+from tarazu.part import installed
 
 if TYPE_CHECKING:
     from tarazu.forwarding.mapping.offers import Site
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 
 DAY_S = 86_400.0
 SAY_EVERY_S = 2.0
+
+
+def mode_of_rules(settings: config.Settings) -> str:
+    """Of the part that sets rules on servers; without it nothing follows a mapping."""
+    routers = installed().get("routers")
+    mode: str = routers.own(settings).mode if routers else "observe"
+    return mode
 
 
 def site_of(options: argparse.Namespace, settings: config.Settings) -> Site:

@@ -86,7 +86,7 @@ def told(settings: Settings, job: str) -> dict[str, Any]:
     mdsd = of_clientd.get("mdsd") or {}
     its = of_clientd.get("job") or {}
     if "unavailable" in mdsd:
-        problem = f"promises and routers are not known: {mdsd['unavailable']}"
+        problem = f"promises are not known: {mdsd['unavailable']}"
     stop = site_stop(settings.run.stop_file)
     log = own.lines(settings, job)
     ended = own.ended(settings, job, [line.run for line in log])
@@ -98,7 +98,6 @@ def told(settings: Settings, job: str) -> dict[str, Any]:
         "log": log,
         "plans": its.get("plans") or [],
         "promises": its.get("promises"),
-        "routers": [of for of in (mdsd.get("routers") or {}).get("jobs", ()) if of["job"] == job],
         "parts": _of_parts(mdsd.get("parts") or {}, job),
         "site_stopped": str(stop) if stop else "",
         "problem": problem,
@@ -133,9 +132,6 @@ def text(found: Mapping[str, Any]) -> Iterator[str]:
     yield from _promises(found["promises"])
     for lines in found["parts"].values():
         yield from lines
-    for of in found["routers"]:
-        why = f" ({of['why']})" if of["why"] else ""
-        yield f"routers on {of['fs']}: {of['routers'] or 'all'} for {counted(of['nodes'], 'node')}{why}"
     if found["problem"]:
         yield found["problem"]
 

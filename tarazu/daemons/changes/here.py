@@ -32,7 +32,6 @@ from tarazu.part import SettingAgent, installed
 
 UNITS = {
     "parameters": "tarazu-announcer",
-    "routers": "tarazu-ossd-routers",
     "pools": "tarazu-pool",
     "mapping": "",
     "nodes": "tarazu-burstd",
@@ -177,7 +176,6 @@ def _place(settings: config.Settings, name: str) -> str:
     state = settings.state
     return {
         "parameters": state.announcer,
-        "routers": state.routers,
         "pools": state.pool,
         "mapping": os.path.dirname(state.mapping),
         "nodes": state.burstd,

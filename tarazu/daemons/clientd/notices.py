@@ -1,4 +1,4 @@
-"""What clientd tells mdsd while and after steps run: files closed, steps ended, signs of life, where steps run; and
+"""What clientd tells mdsd while and after steps run: files closed, steps ended, signs of life, words for parts; and
 what is promised to them, where mdsd says that it does not know.
 
 Nobody waits for it: a notice is noted, and sent by one thread until mdsd acknowledges it or has said nothing
@@ -20,7 +20,6 @@ from itertools import islice
 
 import msgspec
 
-from tarazu.daemons.clientd.node_notices import NodeNotices
 from tarazu.daemons.clientd.part_notices import PartNotices
 from tarazu.daemons.service import Wakeup
 from tarazu.daemons.shares import Share
@@ -32,7 +31,6 @@ from tarazu.wire.messages import (
     PromiseTold,
     StepAlive,
     StepEnded,
-    StepNodes,
     TargetsChanged,
     TargetsTold,
 )
@@ -113,7 +111,6 @@ class Notices:
         self.signs = Share(MAX_ALIVE)
         self.promises = Share(MAX_PROMISES_BYTES)
         self.open = Share(MAX_OPEN)
-        self.nodes = NodeNotices()
         self.parts = PartNotices()
         self.counts = {"told": 0, "given_up": 0, "dropped": 0}
         self._connect = connect
@@ -184,13 +181,6 @@ class Notices:
             pending.promise = promise
         self._wakeup.wake()
 
-    def runs_on(self, message: StepNodes) -> None:
-        """A step runs on these nodes; it takes the place of what was said of the step before."""
-        with self._lock:
-            if not self.nodes.note(message, time.monotonic()):
-                self.counts["dropped"] += 1
-        self._wakeup.wake()
-
     def part_told(self, part: str, id: str, uid: int, body: bytes) -> None:
         """A leader's word for a part of mdsd; it goes before older ones of this id."""
         with self._lock:
@@ -219,9 +209,8 @@ class Notices:
         self._wakeup.wake()
 
     def ended(self, uid: int, id: str) -> None:
-        """The step of an allocation, or of nodes, is over."""
+        """The step of an allocation is over."""
         with self._lock:
-            self.nodes.ended(uid, id)
             self._wanted.pop(id, None)
             if sign := self._alive.pop(id, None):
                 self.signs.give(sign.uid)
@@ -281,7 +270,6 @@ class Notices:
 
     def _all_anew(self) -> None:
         """Nothing is on its way any more: the connection is gone."""
-        self.nodes.anew()
         self.parts.anew()
         for pending in self._messages.values():
             self._returned(pending)
@@ -300,7 +288,6 @@ class Notices:
     def _submit(self, mdsd: Requester, now: float) -> float:
         """Send what is due; seconds until something else may be."""
         self._give_up(mdsd, now)
-        self.nodes.submit(mdsd)
         self.parts.submit(mdsd)
         while pending := self._next():
             pending.open = uuid.uuid4().hex
@@ -312,7 +299,7 @@ class Notices:
             if not self._alive:
                 self._alive_due = None
         # Soon again while something is open: only a look at the socket sends what could not be sent before.
-        open = self._messages or self._alive_open or len(self.nodes) or len(self.parts)
+        open = self._messages or self._alive_open or len(self.parts)
         return min(LOOK_S if open else 60.0, self._until_alive(now))
 
     def _next(self) -> _Pending | None:
@@ -351,8 +338,6 @@ class Notices:
 
     def _acknowledged(self, message_id: str, unknown: Sequence[str] = ()) -> None:
         self.counts["told"] += 1
-        if self.nodes.acknowledged(message_id, time.monotonic()):
-            return
         if self.parts.acknowledged(message_id, time.monotonic()):
             return
         if signs := self._alive_open.pop(message_id, None):
@@ -402,7 +387,6 @@ class Notices:
         if now - self._swept < GIVE_UP_S / 30:
             return
         self._swept = now
-        self.nodes.give_up(now)
         self.parts.give_up(mdsd, now)
         late = [pending for pending in self._pending.values() if now - pending.since > GIVE_UP_S]
         for pending in late:

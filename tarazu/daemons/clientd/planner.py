@@ -125,7 +125,6 @@ class Planner:
         until_s = request.from_s + self.settings.predict.horizon_s
         own = self.settings.forwarding
         forwarding = own if self.policy.stripe_count == "curve" else None
-        routing = own if own.routers != "observe" else None
         job = ForecastTask(
             step,
             request.from_s,
@@ -134,8 +133,6 @@ class Planner:
             self.settings.predict.horizon_s,
             forwarding.curves if forwarding else "",
             forwarding.benchmarks if forwarding else "",
-            routing.router_curves if routing else "",
-            routing.benchmarks if routing else "",
             self.forecasts.seconds,
             self._parts(),
         )
@@ -333,7 +330,6 @@ def outline_of(request: local.PlanRequest, found: ForecastSummary, until_s: floa
         forecast_bytes=found.size_bytes,
         until_s=until_s,
         next_s=max(request.from_s, until_s - EARLY_S) if found.later else None,
-        router_profile=found.router_profile,
         parts=found.parts,
     )
 

@@ -25,7 +25,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +48,9 @@ from tarazu.left import LEFT_TO_LUSTRE
 from tarazu.part import Live, Part
 from tarazu.store.stop import SiteWatch
 from tarazu.wire import local
-from tarazu.wire.bounds import MAX_ID_CHARACTERS, MAX_NIDS_CHARACTERS, MAX_PART_BYTES
+from tarazu.wire.bounds import MAX_ID_CHARACTERS, MAX_PART_BYTES
 from tarazu.wire.channel import Channel, peer_uid
-from tarazu.wire.messages import PromiseTold, StepNodes, ThenReply, ViewReply
+from tarazu.wire.messages import PromiseTold, ThenReply, ViewReply
 from tarazu.wire.said import SaidOnce
 
 if TYPE_CHECKING:
@@ -301,9 +301,6 @@ class Clientd(Service):
                 self._progress(message, uid)
                 self._hear_promises(channel, message, uid)
                 channel.send(local.Done())
-            case local.StepNodes():
-                self._nodes(message, uid)
-                channel.send(local.Done())
             case local.PartTold():
                 self._part_told(message, uid)
                 channel.send(local.Done())
@@ -396,20 +393,6 @@ class Clientd(Service):
                 raise WireError("clientd socket", "what is promised", type(answer).__name__)
             self.notices.promised(msgspec.structs.replace(answer, uid=uid))
 
-    def _nodes(self, message: local.StepNodes, uid: int) -> None:
-        check_ids((message.id, message.fs_name, message.job_id or "none"))
-        if message.ended:
-            self.notices.ended(uid, message.id)
-            return
-        if len(message.nids) > MAX_NIDS_CHARACTERS:
-            expected = f"NIDs of at most {MAX_NIDS_CHARACTERS} characters"
-            raise WireError("clientd socket", expected, len(message.nids))
-        alive_s = message.alive_s if message.alive_s > 0 else 0.0
-        said = StepNodes(
-            message.id, "", message.job_id, uid, message.fs_name, message.nids, alive_s, message.profile
-        )
-        self.notices.runs_on(said)
-
     def _part_told(self, message: local.PartTold, uid: int) -> None:
         check_ids((message.part, message.id))
         if len(message.body) > MAX_PART_BYTES:
@@ -442,9 +425,6 @@ class Clientd(Service):
         if uid and (of_parts := status["mdsd"].get("parts")):
             seen = {name: self._of_user(name, of, uid) for name, of in of_parts.items()}
             status["mdsd"] = {**status["mdsd"], "parts": seen}
-        if uid and "routers" in status["mdsd"]:
-            mdsd = status["mdsd"]
-            status["mdsd"] = {**mdsd, "routers": of_user(mdsd["routers"], uid)}
         mine = {
             "name": self.name,
             "version": installed_version(),
@@ -489,15 +469,6 @@ def turns_of(descriptors: Sequence[int]) -> int:
     """How many turns a plan from these histories counts for. What is really read is bounded elsewhere."""
     inodes = [os.fstat(d) for d in descriptors]
     return 1 + sum(f.st_size for f in inodes if stat.S_ISREG(f.st_mode)) // BYTES_A_TURN
-
-
-def of_user(routing: Mapping[str, Any], uid: int) -> dict[str, Any]:
-    """What of mdsd's plan of routers a user may see: his own jobs, and no rules, which name other jobs' nodes."""
-    osses = {
-        name: {key: value for key, value in oss.items() if key != "rules"}
-        for name, oss in routing["osses"].items()
-    }
-    return {**routing, "jobs": [job for job in routing["jobs"] if job["uid"] == uid], "osses": osses}
 
 
 def check_ids(ids: Sequence[str]) -> None:

@@ -1,5 +1,5 @@
-"""mdsd's audit log: one line per answered allocation request, per step that died, per change of an OST's health, of a
-step's routers or of the mapping to routers; and what parts note.
+"""mdsd's audit log: one line per answered allocation request, per step that died, per change of an OST's health;
+and what parts note.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from tarazu.allocate.ledger import Dead
 from tarazu.daemons.audit_file import AuditFile
 from tarazu.daemons.mdsd.health import HealthChange, word
-from tarazu.forwarding.mapping.mapping_file import InForce
 from tarazu.wire.bounds import MAX_ID_CHARACTERS
 from tarazu.wire.messages import AllocationReply, AllocationRequest
 
@@ -61,51 +60,9 @@ class Audit:
             }
         )
 
-    def routers(
-        self,
-        mode: str,
-        fs_name: str,
-        uid: int,
-        job_id: str,
-        nodes: int,
-        routers: str,
-        expected: tuple[float, float] | None,
-    ) -> None:
-        """A job step has other routers than it had; `routers` empty: all alike. `expected`: I/O-SlowDown with them,
-        and with all alike.
-        """
-        fields = {
-            "status": "routers",
-            "mode": mode,
-            "fs": json.dumps(fs_name),
-            "uid": uid,
-            "job": json.dumps(job_id),
-            "nodes": nodes,
-            "routers": json.dumps(routers),
-        }
-        if expected:
-            fields |= {"slowdown": f"{expected[0]:.3f}", "alike": f"{expected[1]:.3f}"}
-        self._file.line(fields)
-
     def part(self, name: str, fields: Mapping[str, object]) -> None:
         """What a part has to note; values as they are to stand there."""
         self._file.line({"status": "part", "part": name, **fields})
-
-    def mapping(self, mode: str, mapping: InForce | None) -> None:
-        """Nodes follow another mapping to routers than they did; None: none any more."""
-        fields: dict[str, object] = {
-            "status": "mapping",
-            "mode": mode,
-            "how": json.dumps(mapping.how if mapping else ""),
-        }
-        if mapping:
-            fields |= {
-                "made": mapping.made,
-                "uid": mapping.uid,
-                "nodes": mapping.nodes,
-                "rules": len(mapping.rules),
-            }
-        self._file.line(fields)
 
 
 def _fields(request: AllocationRequest, reply: AllocationReply, waited_s: float) -> dict[str, object]:

@@ -83,11 +83,6 @@ def figures(mdsd: Parts) -> Iterator[Metric]:
         "mdsd_allocation_seconds", "Time of the allocation policy for a batch.", allocating.seconds
     )
     yield histogram("mdsd_batch_requests", "Requests that are allocated together.", allocating.batches)
-    routers = mdsd.routers
-    yield gauge("mdsd_router_steps", "Job steps whose nodes are known.", len(routers.nodes))
-    yield gauge("mdsd_router_steps_placed", "Job steps with LNet routers of their own.", routers.placed)
-    yield counter("mdsd_router_plans", "Plans of LNet routers made.", routers.plans)
-    yield gauge("mdsd_router_servers", "OSSs that ask for rules.", routers.servers)
     yield gauge("mdsd_parts", "Parts that are on.", len([*mdsd.parts.live]))
     yield gauge(
         "mdsd_parts_failed",

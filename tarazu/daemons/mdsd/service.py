@@ -3,8 +3,8 @@
 Follows: `OssReport`s of all ossds (bound at `mdsd.statistics`) and requests of clientds (bound at
 `mdsd.requests`). Publishes: it answers each request: `AllocationReply`, `CountReply`, `Acknowledged`, `ViewReply`,
 `StatusReply`; by itself it tells of OSTs of running steps' promises that are dead, refusing, full, sick or well
-again (`TargetsChanged`; health.py, target_news.py). OSSs it tells which routers running jobs' nodes should get
-(`RouterRules`; router_plan/). When an OSS is silent for `mdsd.stale_after_s` its OSTs get
+again (`TargetsChanged`; health.py, target_news.py). Parts answer what is
+theirs (parts.py). When an OSS is silent for `mdsd.stale_after_s` its OSTs get
 no stripes until it reports again. When this node is busier than `mdsd.cpu_limit` or `mdsd.memory_limit`,
 requests wait; one whose deadline comes is `declined`, and the job runs unplaced. Without mdsd files are created
 as Lustre always did. Allocations are computed in a process of its own, so that all else is answered meanwhile; what
@@ -43,7 +43,6 @@ from tarazu.daemons.mdsd.mds_watch import MdsWatch
 from tarazu.daemons.mdsd.parts import MdsdParts
 from tarazu.daemons.mdsd.record import Record
 from tarazu.daemons.mdsd.rights import Rights
-from tarazu.daemons.mdsd.router_plan.planner import RouterPlan
 from tarazu.daemons.mdsd.status import Statuses, promises_of, status_of
 from tarazu.daemons.mdsd.system import System
 from tarazu.daemons.mdsd.target_news import TargetNews
@@ -61,11 +60,9 @@ from tarazu.wire.messages import (
     PartRequest,
     PromiseTold,
     Request,
-    RulesRequest,
     StatusRequest,
     StepAlive,
     StepEnded,
-    StepNodes,
     TargetsTold,
     ThenRequest,
     ViewReply,
@@ -126,7 +123,6 @@ class Mdsd(Service):
         self.started = monotonic()
         self.allocate, self.weights = settings.allocate, settings.allocate.weights
         audit = Audit(options.audit_log)
-        self.routers = RouterPlan(settings, audit, wakeup.wake)
         self.gate = Gate(config.root(), options.cpu_limit, options.memory_limit)
         self.site = SiteWatch(settings.run.stop_file)
         self.mds = MdsWatch(config.root())
@@ -178,7 +174,6 @@ class Mdsd(Service):
         if (paused_s := now - self.listened_at - self.waited_s) > PAUSE_S:
             self.book.ledger.excuse(paused_s)
             self.system.excuse(paused_s)
-            self.routers.nodes.excuse(paused_s)
             self.parts.excuse(paused_s)
             self.paused_at = now if paused_s > LONG_PAUSE_S else self.paused_at
         self.listened_at = now
@@ -189,15 +184,14 @@ class Mdsd(Service):
         self.allocating.look(now)
         self.counting.look(now)
         self._look_at_health(now)
-        self.routers.look(now)
         self._pass_time(now, drained)
         self.record.look(self.system, self.mds.load, now)
         self._answer_statuses(drained)
         self.parts.turn(now, listening=drained and now - self.paused_at > HEARD_AGAIN_S)
 
     def _owner(self, id: str) -> int | None:
-        """The user whose allocation, or step with nodes or a profile, this is."""
-        for known in (self.allocating, self.routers.nodes, self.counting):
+        """The user whose allocation, or step with a profile, this is."""
+        for known in (self.allocating, self.counting):
             if (owner := known.owner(id)) is not None:
                 return owner
         return None
@@ -207,7 +201,6 @@ class Mdsd(Service):
         exclusions = Exclusions(settings.mdsd.exclude)
         self.allocating.take_over(settings)
         self.system.take_over(settings, exclusions)
-        self.routers.take_over(settings, self.allocating.audit)
         self.parts.take_over(settings)
         self.allocate, self.weights = settings.allocate, settings.allocate.weights
         self.gate.cpu_limit, self.gate.memory_limit = settings.mdsd.cpu_limit, settings.mdsd.memory_limit
@@ -261,7 +254,6 @@ class Mdsd(Service):
         self.mds.close()
         self.allocating.close()
         self.counting.close()
-        self.routers.close()
         self.parts.close()
         self.record.close()
         self.system.usual.close()
@@ -286,14 +278,6 @@ class Mdsd(Service):
         elif isinstance(message, ThenRequest):
             usable = sum(ost.usable for ost in self.system.view(message.fs_name, now).osts)
             self.record.ask(peer, message, usable)
-        elif isinstance(message, RulesRequest):
-            self.replier.reply(peer, self.routers.answer(message, now, stopped=bool(self.site.why)))
-        elif isinstance(message, StepNodes):
-            if self.rights.may_tell(peer, message.uid, "nodes") and not self.allocating.users.why_not(
-                message.uid
-            ):
-                self.routers.tell(message, now)
-            self.replier.reply(peer, Acknowledged(message.message_id))
         elif isinstance(message, PartRequest):
             why_not = self.allocating.users.why_not
             self.replier.reply(peer, self.parts.ask(peer, message, now, self.rights, why_not))
@@ -368,7 +352,6 @@ class Mdsd(Service):
             for index, size_bytes in notice.files:
                 self.book.ledger.closed(notice.id, index, size_bytes, now, release_at)
         elif isinstance(notice, StepEnded):
-            self.routers.nodes.ended(notice.id)
             self.allocating.step_ended(notice.id, now)
             self.counting.ended(notice.id)
         else:
@@ -396,8 +379,6 @@ class Mdsd(Service):
             self.system.look_at_filling()
         # What a step has said may still wait to be read, or to be sent again.
         listening = drained and now - self.paused_at > HEARD_AGAIN_S
-        if listening:
-            self.routers.pass_time(now)
         for dead in self.book.pass_time(now, listening=listening):
             if not dead.again:
                 self.dead_steps += 1
@@ -419,7 +400,7 @@ class Mdsd(Service):
         # Of a pause within a wait nobody knows.
         longest_s = min(longest_s, LISTENING_S) if len(self.book.ledger) else longest_s
         longest_s = min(longest_s, self.allocating.next_due() - now, self.news_due - now)
-        longest_s = min(longest_s, self.routers.next_s(now) - now, self.parts.due() - now)
+        longest_s = min(longest_s, self.parts.due() - now)
         return min(longest_s, self.statuses.due() - now, self.record.next_s(now))
 
 

@@ -23,7 +23,6 @@ from tarazu.daemons.mdsd.health import Health
 from tarazu.daemons.mdsd.mds_watch import MdsWatch
 from tarazu.daemons.mdsd.parts import MdsdParts
 from tarazu.daemons.mdsd.rights import Rights
-from tarazu.daemons.mdsd.router_plan.planner import RouterPlan
 from tarazu.daemons.mdsd.system import System
 from tarazu.daemons.mdsd.target_news import TargetNews
 from tarazu.daemons.service import installed_version
@@ -133,7 +132,6 @@ class Parts(Protocol):
     health: Health
     allocating: Allocating
     counting: Counting
-    routers: RouterPlan
     parts: MdsdParts
     rights: Rights
     news: TargetNews
@@ -185,7 +183,6 @@ def status_of(mdsd: Parts, now: float) -> dict[str, Any]:
         },
         "untold": len(mdsd.news),
         "stripe_counts": {"steps": len(mdsd.counting), **mdsd.counting.answers},
-        "routers": mdsd.routers.status(now),
         "parts": mdsd.parts.status(now),
         "mds": msgspec.to_builtins(load),
         "osses": {

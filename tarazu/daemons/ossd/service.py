@@ -200,10 +200,6 @@ def part_of(options: argparse.Namespace) -> Callable[[config.Settings, Wakeup, s
         from tarazu.daemons.ossd.node import NodeService
 
         return NodeService
-    if options.routers:
-        from tarazu.daemons.routers.service import RulesService
-
-        return RulesService
     return Ossd
 
 
@@ -213,11 +209,6 @@ def command_line() -> argparse.ArgumentParser:
     options.add_argument("--name", default="", help="name of this OSS (default: host name)")
     options.add_argument("--interval", type=float, metavar="SECONDS", help="time between two reports")
     options.add_argument("--mdsd", metavar="ADDRESS", help="statistics address of mdsd, tcp://mds1:5770")
-    options.add_argument(
-        "--routers",
-        action="store_true",
-        help="publish nothing: set which LNet routers running jobs' data take (forwarding.routers)",
-    )
     options.add_argument(
         "--node",
         action="store_true",

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from tarazu import nids
 from tarazu.errors import BadInput
 from tarazu.forwarding.routers import hosts
-from tarazu.forwarding.routers.placing import pattern_of
-from tarazu.forwarding.routers.udsp import Rule
+from tarazu.forwarding.routers.udsp import Rule, pattern_of
 from tarazu.forwarding.traffic.machine import Machine
 from tarazu.forwarding.traffic.traffic import Numbers
 from tarazu.nids import Nid

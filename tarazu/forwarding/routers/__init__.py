@@ -1,7 +1,5 @@
-"""Which LNet routers carry a job's bulk data: set on the servers, by the NIDs of the job's nodes.
+"""LNet routers: which of them carry which nodes' bulk data is set on the servers, by the nodes' NIDs.
 
 udsp       what `lnetctl udsp show` says, and the commands that change rules
-present    which rules are set, and which others can be beside them
 hosts      which NIDs a host has
-placing    which routers each running job gets, as rules
 """

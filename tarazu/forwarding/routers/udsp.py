@@ -7,6 +7,7 @@ to the peers `dst`. Rules are numbered; deleting one renumbers those after it.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from tarazu import nids
@@ -80,6 +81,19 @@ def parsed(text: str) -> Rule:
     if not match:
         raise BadInput(text[:80], "a rule: --dst NIDS --rte NIDS")
     return rule(match[1], match[2])
+
+
+def pattern_of(wanted: Collection[Nid], routers: Iterable[Nid]) -> NidPattern:
+    """One pattern that of `routers` has those `wanted`; where there is none, as many of them as come of it simply.
+
+    It may have other addresses, which are no router's.
+    """
+    address = zip(*(nid.address for nid in wanted), strict=True)
+    net = next(iter(wanted)).net
+    pattern = NidPattern(tuple(frozenset(numbers) for numbers in address), net)
+    if len(str(pattern)) <= nids.MAX_CHARACTERS and all(r in wanted for r in routers if pattern.has(r)):
+        return pattern
+    return max(nids.fold(wanted), key=lambda each: each.size)
 
 
 def add(new: Rule) -> tuple[str, ...]:

@@ -29,7 +29,6 @@ from tarazu.stats import client
 from tarazu.store import placement_map
 from tarazu.trace.history import History
 from tarazu.wire import local
-from tarazu.wire.messages import StepProfile
 
 if TYPE_CHECKING:
     from tarazu.trace.records import RunRecord
@@ -92,8 +91,6 @@ class Plans:
         self.left = FilesLeft()
         self.mapped_at: float | None = None
         """When the first map with files of the runs before was written, on the monotonic clock."""
-        self.router_profile: StepProfile | None = None
-        """What the newest answer knows of the step's I/O with more or fewer LNet routers."""
         self.parts: dict[str, bytes] = {}
         """What the newest plans have of parts (`tarazu.part.Part.plan`)."""
         self.generation = 0
@@ -178,7 +175,6 @@ class Plans:
         self._in_vain = (plan.plan_id or self._in_vain) if plan.status in NOT_NOW else 0
         if plan.request_id:
             self.request_ids.append(plan.request_id)
-        self.router_profile = plan.router_profile or self.router_profile
         self.parts |= plan.parts
         named = {index for file in plan.files for osts in file.osts for index in osts}
         if unknown := sorted(named - fs.osts)[:5]:

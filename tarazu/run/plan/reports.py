@@ -91,12 +91,6 @@ class StepReports:
         """So much of the time has gone into something else."""
         self._left_s -= seconds
 
-    def nodes_ended(self, ids: Mapping[str, str]) -> None:
-        """The step runs on no nodes any more. `ids`: file system → its id there. Raises TarazuError."""
-        for fs_name, id in ids.items():
-            with self._to_clientd() as channel:
-                channel.ask(local.StepNodes(id, fs_name, "", "", 0.0, ended=True))
-
     def part_told(self, message: local.PartTold) -> None:
         """For a part of mdsd, at the end. Raises TarazuError."""
         with self._to_clientd() as channel:

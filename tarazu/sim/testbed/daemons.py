@@ -21,8 +21,6 @@ from tarazu.wire.messages import ViewReply
 READY_S = 600.0
 """Longest wait for what comes by itself on a machine that does anything else: until then nothing is wrong."""
 ANSWER_S = 30.0
-RULES_S = "0.5"
-"""Between two questions for rules of a server."""
 LNETCTL = Path(__file__).with_name("lnetctl.py")
 LCTL = Path(__file__).with_name("lctl.py")
 
@@ -36,7 +34,7 @@ def program(name: str) -> str:
 def oss_daemon(name: str, config: Path, root: Path) -> Daemon:
     """The ossd of a server of that name."""
     argv = [program("tarazu-ossd"), "--config", str(config), "--root", str(root), "--name", name]
-    return Daemon(f"tarazu-ossd-{name}", argv, _server_environment())
+    return Daemon(f"tarazu-ossd-{name}", argv, server_environment())
 
 
 def lctl_command(root: Path) -> str:
@@ -62,38 +60,17 @@ def stand_ins(root: Path, **commands: str) -> dict[str, str]:
     return {"PATH": f"{root / 'bin'}:{os.environ.get('PATH', os.defpath)}", "TARAZU_ROOT": str(root)}
 
 
-def rules_daemon(testbed: Directory, name: str, config: Path) -> Daemon:
-    """What sets rules for LNet routers on a server, with the stand-in for lnetctl."""
-    root = testbed.oss_root(name)
-    argv = [
-        program("tarazu-ossd"),
-        "--routers",
-        "--config",
-        str(config),
-        "--root",
-        str(root),
-        "--name",
-        name,
-    ]
-    env = stand_ins(root, lnetctl=lnetctl_command(root))
-    env |= {
-        "TARAZU_STATE_DIRECTORY": str(testbed.directory / "var" / name),
-        "TARAZU_OSSD_INTERVAL_S": RULES_S,
-    }
-    return Daemon(f"tarazu-routers-{name}", argv, _server_environment() | env)
-
-
-def _server_environment() -> dict[str, str]:
+def server_environment() -> dict[str, str]:
+    """What a server's daemons begin with."""
     return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
 
 def daemon_commands(testbed: Directory) -> list[Daemon]:
     """One `tarazu-mdsd`, one `tarazu-ossd` per OSS, one `tarazu-clientd` per client, with TB/etc/tarazu.toml. With
-    several MDTs: one `tarazu-ossd` on their server. With routers: one `tarazu-ossd` on each, and one `tarazu-ossd
-    --routers` per OSS.
+    several MDTs: one `tarazu-ossd` on their server. With routers: one `tarazu-ossd` on each. And those of parts.
     """
     config = ["--config", str(testbed.directory / "etc" / "tarazu.toml")]
-    server_env = _server_environment()
+    server_env = server_environment()
     daemons = [
         Daemon("tarazu-mdsd", [program("tarazu-mdsd"), *config, "--root", str(testbed.mds_root)], server_env)
     ]
@@ -103,8 +80,6 @@ def daemon_commands(testbed: Directory) -> list[Daemon]:
     for name in testbed.router_names:
         if name not in testbed.dead():
             daemons.append(oss_daemon(name, Path(config[1]), testbed.router_root(name)))
-    if testbed.router_names:
-        daemons += [rules_daemon(testbed, name, Path(config[1])) for name in testbed.oss_names]
     for part in installed().values():
         daemons += part.testbed_daemons(testbed)
     for number, name in enumerate(testbed.client_names):

@@ -16,22 +16,29 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from tarazu.part import installed
 from tarazu.sim.testbed import processes
 from tarazu.sim.testbed.daemons import READY_S, daemon_commands, program
 from tarazu.sim.testbed.testbed import Testbed, open_testbed
 
-UNITS = Path(__file__).parents[2] / "daemons" / "systemd"
+CORE = Path(__file__).parents[2] / "daemons" / "systemd"
 NAMED = ("tarazu-ossd", "tarazu-announcer")
 """Programs that take the node's name from `--name`; the host's is the same one for all of a testbed's nodes."""
 ENABLED = "etc/systemd/system/multi-user.target.wants"
 NOT_FOUND, NOT_ACTIVE, USAGE = 5, 3, 1
 
 
+def unit_files() -> dict[str, Path]:
+    """Unit → its file, those of parts too."""
+    folders = (CORE, *(part.folder for part in installed().values()))
+    return {path.stem: path for folder in folders for path in folder.glob("tarazu-*.service")}
+
+
 def process_of(unit: str, node: str) -> str:
     """What the testbed calls the unit's process."""
     if unit == "tarazu-mdsd":
         return unit
-    return f"{unit.replace('tarazu-ossd-routers', 'tarazu-routers')}-{node}"
+    return f"{unit}-{node}"
 
 
 def enabled(testbed: Testbed, node: str) -> list[str]:
@@ -48,7 +55,7 @@ def start(testbed: Testbed, node: str, unit: str) -> bool:
     if daemon is None:
         words = next(
             line.partition("=")[2].split()
-            for line in (UNITS / f"{unit}.service").read_text().splitlines()
+            for line in unit_files()[unit].read_text().splitlines()
             if line.startswith("ExecStart=")
         )
         argv = [program(words[0]), *words[1:], *(["--name", node] if words[0] in NAMED else [])]
@@ -117,7 +124,7 @@ class Units:
         link = self.testbed.node_root(self.node) / ENABLED / f"{unit}.service"
         link.parent.mkdir(parents=True, exist_ok=True)
         link.unlink(missing_ok=True)
-        link.symlink_to(UNITS / link.name)
+        link.symlink_to(unit_files()[unit])
         return 0
 
     def disable(self, unit: str) -> int:
@@ -137,7 +144,7 @@ class Units:
 
     def named(self, word: str) -> list[str]:
         """Units that a word names; a pattern those that run, as systemd's does."""
-        every = sorted(path.stem for path in UNITS.glob("tarazu-*.service"))
+        every = sorted(unit_files())
         word = word.removesuffix(".service")
         if set(word) & set("*?["):
             return [unit for unit in every if fnmatchcase(unit, word) and self._pid(unit)]

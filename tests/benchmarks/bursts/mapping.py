@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from tarazu.daemons.mdsd.router_plan.mapped import rules_of
 from tarazu.forwarding.bursts.published import HARDWARE, Name
 from tarazu.forwarding.mapping import follow
 from tarazu.forwarding.mapping.folded import folded, units_in
@@ -29,12 +28,13 @@ from tarazu.forwarding.mapping.hops import grid, mean
 from tarazu.forwarding.mapping.mapping_file import InForce
 from tarazu.forwarding.mapping.rules import addresses, rules
 from tarazu.forwarding.mapping.simple import contiguous, round_robin
-from tarazu.forwarding.routers.present import Present, usable
 from tarazu.forwarding.routers.udsp import Route, Rule, Udsp
 from tarazu.forwarding.traffic import days
 from tarazu.forwarding.traffic.machine import Machine, regular
 from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 from tarazu.nids import Nid
+from tarazu.parts.routers.mapped import rules_of
+from tarazu.parts.routers.present import Present, usable
 from tarazu.sim.bursts.generator import queue
 from tarazu.sim.bursts.replay import replay
 from tarazu.sim.bursts.traffic import traffic

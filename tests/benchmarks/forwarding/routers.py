@@ -7,9 +7,9 @@ from statistics import fmean, median
 
 from tarazu.forwarding.curve import Curve
 from tarazu.forwarding.policy import Schedule
-from tarazu.forwarding.routers import placing
-from tarazu.forwarding.routers.placing import RunningJob
 from tarazu.nids import Nid
+from tarazu.parts.routers import placing
+from tarazu.parts.routers.placing import RunningJob
 from tarazu.sim.forwarding import levels, metrics
 from tarazu.sim.forwarding.curve_sets import generated
 from tarazu.sim.forwarding.policies import named

@@ -9,11 +9,8 @@ import signal
 
 import pytest
 
-from tarazu.changes.change import Change
 from tarazu.cli import main
 from tarazu.daemons.changes import engine, here, now
-from tarazu.daemons.changes.agent import Plan
-from tarazu.daemons.changes.agents.routers import agent_of
 from tarazu.daemons.changes.levers import client
 
 from .conftest import OSC, READ_AHEAD, RPCS, ClientNode
@@ -57,22 +54,6 @@ def test_what_is_set_is_shown_beside_what_was_there(node: ClientNode) -> None:
     goals = {lever: [row[4] for row in rows if row[1] == lever] for lever in (RPCS.lever, READ_AHEAD.lever)}
     assert goals[RPCS.lever] == ["dead", "time", "changes"], "hard ones first, then in the site's order"
     assert goals[READ_AHEAD.lever] == ["time"], "it promised nothing, and is measured all the same"
-
-
-def test_many_that_are_alike_are_one_entry_and_no_line_is_wider_than_the_terminal(
-    node: ClientNode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    rules = [f"--dst 10.77.64.{n}@tcp1 --rte 10.77.0.11@tcp" for n in range(64)]
-    changes = [Change(lever="routers", target=r, wanted={r: "set"}, why="job 7 " * 20) for r in rules]
-    agent = agent_of(node.settings)
-    agent.store.directory.mkdir(parents=True, mode=0o700)
-    agent.follow(Plan(tuple(changes)), "observe", "")
-    lines = node("list")[1].splitlines()
-    assert len(lines) < 10 and max(map(len, lines)) <= 80
-    assert lines[1].startswith("64 alike  proposed        routers --dst 10.77.64.0@tcp1")
-    each = node("list", "--lever", "routers")[1]
-    assert all(rule in each.replace("\n" + " " * 26, " ") for rule in rules)
 
 
 def test_what_somebody_else_has_set_is_his(node: ClientNode, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,7 +214,7 @@ def test_a_user_is_told_that_it_is_root_s(node: ClientNode) -> None:
         shutil.rmtree(base)
 
 
-@pytest.mark.parametrize("verb", ["tune", "routers", "mdt"])
+@pytest.mark.parametrize("verb", ["tune", "mdt"])
 def test_what_an_undo_named_as_the_next_step_was_refused(node: ClientNode, verb: str) -> None:
     out = node(verb, "--undo")[1]
     assert (named := re.search(r"nothing is set again until `tarazu change (.+)`", out)), out

@@ -40,7 +40,6 @@ NOTHING: dict[str, Any] = {
     "log": [],
     "plans": [],
     "promises": None,
-    "routers": [],
     "parts": {},
     "site_stopped": "",
     "problem": "",
@@ -183,21 +182,25 @@ def test_without_a_name_it_is_the_newest_and_an_application_s_name_will_do(
     assert capsys.readouterr().out.splitlines()[3].startswith("ior ")
 
 
-def test_plans_promises_and_routers_as_text() -> None:
+def test_plans_promises_and_what_parts_say_as_text() -> None:
     promise = {
         "fs_name": "scratch",
         "uid": 0,
         "dead": False,
         "osts": {"3": 1 << 30, "4": 1 << 30, "9": 2 << 30},
     }
-    routers = {"job": "4711", "fs": "scratch", "routers": "10.0.0.[1-2]@o2ib", "nodes": 4, "why": ""}
-    found = {**NOTHING, "plans": [PLAN], "promises": {"r": promise}, "routers": [routers]}
+    found = {
+        **NOTHING,
+        "plans": [PLAN],
+        "promises": {"r": promise},
+        "parts": {"example": ["what a part says"]},
+    }
     lines = list(text(found))
     assert lines[0] == "1 plan"
     assert lines[2].split()[-2:] == ["hit=5", "miss=1"] and "1.250" in lines[2]
     assert lines[3] == "  plan 12: 3 files left to Lustre: forecast below layout.min_size"
     assert lines[4] == "promised on scratch: 4.0 GiB on OSTs 3-4,9"
-    assert lines[5] == "routers on scratch: 10.0.0.[1-2]@o2ib for 4 nodes"
+    assert lines[5] == "what a part says"
     assert list(text({**NOTHING, "promises": {}})) == ["nothing is promised to it any more"]
     assert list(text({**NOTHING, "site_stopped": "stopped by /x"})) == ["the whole site is stopped by /x"]
 

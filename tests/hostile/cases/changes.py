@@ -43,8 +43,8 @@ def _holder(directory: Path) -> Path:
     return directory / "held"
 
 
-def _router_s(directory: Path) -> Path:
-    return _holder(directory / "tarazu-routers")
+def _pool_s(directory: Path) -> Path:
+    return _holder(directory / "tarazu-pool")
 
 
 def _council() -> Councils:
@@ -102,7 +102,7 @@ CASES = (
         _holder,
         lambda p: Store(p.parent).why_held,
     ),
-    Case("who holds a daemon, looked at", ("tarazu.doctor.left_behind:_noted",), _router_s, _looked_at),
+    Case("who holds a daemon, looked at", ("tarazu.doctor.left_behind:_noted",), _pool_s, _looked_at),
     Case(
         "knowledge",
         (

@@ -10,7 +10,6 @@ import msgspec
 from tarazu import config
 from tarazu.batch import jobs as batch_jobs
 from tarazu.daemons.asking import view_in
-from tarazu.daemons.mdsd.router_plan import scheduler
 from tarazu.doctor.node import Node
 from tarazu.doctor.units import values
 from tarazu.forwarding import reading
@@ -100,6 +99,6 @@ CASES = (
         "jobs of routers",
         (),
         text("jobs", "4711 1000 n[1-3]\n4712 1001 n4 # ours\n"),
-        lambda p: batch_jobs.nodes_of_jobs(reading.text(p, scheduler.MAX_BYTES), str(p)),
+        lambda p: batch_jobs.nodes_of_jobs(reading.text(p, 32 << 20), str(p)),
     ),
 )

@@ -65,9 +65,6 @@ class ForecastTask(msgspec.Struct, frozen=True, tag="job"):
     curves: str = ""
     """Files from which the application's bandwidth curve comes (`forwarding.curves`, `forwarding.benchmarks`)."""
     benchmarks: str = ""
-    router_curves: str = ""
-    """The same over LNet routers (`forwarding.router_curves`, `forwarding.benchmarks`)."""
-    router_benchmarks: str = ""
     seconds: float = 60.0
     """In which `ForecastSummary` has to be told."""
     parts: dict[str, bytes] = {}
@@ -93,7 +90,6 @@ class ForecastSummary(msgspec.Struct, frozen=True, tag="found"):
     """Of its I/O, where it has a bandwidth curve."""
     curve: Annotated[str, msgspec.Meta(max_length=MOST_CHARACTERS)] = ""
     """Where the curve comes from, or why there is none."""
-    router_profile: StepProfile | None = None
     parts: Annotated[dict[Id, PartBytes], msgspec.Meta(max_length=MOST_PARTS)] = {}
     """What they made."""
     outcomes: Annotated[tuple[Outcome, ...], msgspec.Meta(max_length=MOST_OUTCOMES)] = ()

@@ -106,16 +106,11 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
         taken = outcomes(read_first_lines(pipe.descriptors, MOST_OUTCOMES))
     pipe.close_descriptors()
     prediction = predicted(history, job.step, job.horizon_s, in_run=job.in_run)
-    profile, curve, router_profile = None, "", None
+    profile, curve = None, ""
     earlier = history[:-1] if job.in_run else history
     if wants_curve(job):
         profile, curve = limited(
             partial(profile_of, earlier, job.step, job.curves, job.benchmarks), until - time.monotonic()
-        )
-    if job.router_curves or job.router_benchmarks:
-        router_profile, _ = limited(
-            partial(profile_of, earlier, job.step, job.router_curves, job.router_benchmarks, "io-node"),
-            until - time.monotonic(),
         )
     of_parts = {}
     for name, by in job.parts.items():
@@ -135,7 +130,6 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
             warnings=_lines(prediction.warnings),
             profile=profile,
             curve=_line(curve),
-            router_profile=router_profile,
             parts={name: of for name, of in of_parts.items() if of},
             outcomes=tuple(taken),
         )

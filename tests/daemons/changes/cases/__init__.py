@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.of_parts import modules
+
 from ..case import Case
 from .client import ClientCase, ClientPairCase
 from .drain import DrainCase
@@ -11,7 +13,6 @@ from .mdt import MdtCase, MkdirCase
 from .nodes import NodesCase
 from .nrs import NrsCase, TbfCase
 from .pool import PoolCase
-from .routers import RoutersCase
 
 CASES: dict[str, type[Case]] = {
     case.name: case
@@ -26,7 +27,7 @@ CASES: dict[str, type[Case]] = {
         NodesCase,
         NrsCase,
         PoolCase,
-        RoutersCase,
         TbfCase,
+        *(module.CASE for module in modules("lever_case")),
     )
 }

@@ -1,0 +1,1 @@
+"""The parts (`tarazu.part`), a folder each: what can be taken away."""

@@ -1,0 +1,108 @@
+"""The part of routers: which LNet routers carry running jobs' bulk data, by rules that are set on the servers.
+
+messages    what its sides say to each other
+settings    `[part.routers]`
+run         in a job step: tells on which nodes it runs; addresses: their NIDs
+curve       in a forecast: what an application's I/O is like over numbers of routers
+planner     in mdsd: which routers each job gets, and the rules that OSSs are told; mdsd: as the core calls it
+nodes       which job steps run on which nodes, as their leaders say
+scheduler   which nodes are whose job's, as the batch system says; confirmed: which of what leaders say counts
+mapped      the site's mapping of nodes to routers, which other nodes follow
+placing     which routers each running job gets, as rules
+ossd        `tarazu-ossd --routers`: asks mdsd, has rules set by the engine of changes
+lever       LNet's rules as a lever; agent, lnetctl: what it is set by; present: which rules can be beside others
+commands    `tarazu change routers`
+testbed     its daemons on a testbed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tarazu.config import Settings
+from tarazu.errors import ConfigError
+from tarazu.part import InMdsd, InStep, MdsdFacts, Part, SettingAgent, StepFacts, Unit
+from tarazu.parts.routers.settings import DIRECTORY, Routers
+
+if TYPE_CHECKING:
+    from tarazu.model import JobStep
+    from tarazu.trace.records import KnownRun
+
+UNIT = "tarazu-ossd-routers"
+
+
+class RoutersPart(Part):
+    name, settings = "routers", Routers
+    commands: ClassVar = {
+        "change routers": (
+            "tarazu.parts.routers.commands",
+            "say which LNet routers running jobs' data take, and why; undo it",
+        )
+    }
+    ossd = "publish nothing: set which LNet routers running jobs' data take (part.routers.mode)"
+    units = (Unit(UNIT, "oss", lambda s: s.part.of("routers", Routers).mode == "apply", ("lnetctl",)),)
+    agents: ClassVar = {"routers": SettingAgent("tarazu.parts.routers.agent", UNIT, DIRECTORY, "tarazu-ossd")}
+    page = "routers.md"
+
+    def problems(self, settings: Settings) -> Iterator[ConfigError]:
+        if curves := self.own(settings).curves:
+            from tarazu.parts.routers.curve import unreadable
+
+            yield from unreadable(curves)
+
+    def in_mdsd(self, mdsd: MdsdFacts) -> InMdsd:
+        from tarazu.parts.routers.mdsd import InMdsdRouters
+
+        return InMdsdRouters(mdsd, self)
+
+    def in_ossd(self) -> Any:
+        from tarazu.parts.routers.ossd import RulesService
+
+        return RulesService
+
+    def in_step(self, step: StepFacts) -> InStep | None:
+        if self.own(step.settings).mode == "observe":
+            return None
+        from tarazu.parts.routers.run import NodeTelling
+
+        return NodeTelling(step, self.own(step.settings).scheduler)
+
+    def planned_by(self, settings: Settings) -> bytes:
+        own = self.own(settings)
+        if own.mode == "observe" or not (own.curves or settings.forwarding.benchmarks):
+            return b""
+        from tarazu.parts.routers.curve import by
+
+        return by(own.curves, settings.forwarding.benchmarks)
+
+    def plan(self, by: bytes, runs: Sequence[KnownRun], step: JobStep) -> bytes:
+        from tarazu.parts.routers.curve import profile
+
+        return profile(by, runs, step)
+
+    def of_user(self, status: dict[str, Any], uid: int) -> dict[str, Any]:
+        """His own jobs, and no rules, which name other jobs' nodes."""
+        osses = {
+            name: {key: value for key, value in oss.items() if key != "rules"}
+            for name, oss in status["osses"].items()
+        }
+        return {**status, "jobs": [job for job in status["jobs"] if job["uid"] == uid], "osses": osses}
+
+    def status_lines(self, status: Mapping[str, Any]) -> list[str]:
+        from tarazu.parts.routers.commands import line_of
+
+        return [line_of(status)]
+
+    def job_lines(self, status: Mapping[str, Any], job: str) -> list[str]:
+        from tarazu.parts.routers.commands import job_line
+
+        return [job_line(of) for of in status["jobs"] if of["job"] == job]
+
+    def testbed_daemons(self, testbed: Any) -> list[Any]:
+        from tarazu.parts.routers.testbed import daemons
+
+        return daemons(testbed)
+
+
+PART = RoutersPart()

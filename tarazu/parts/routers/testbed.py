@@ -1,0 +1,27 @@
+"""The part's daemons on a testbed: what sets rules for LNet routers on its servers, with the stand-in for lnetctl."""
+
+from __future__ import annotations
+
+from tarazu.sim.testbed.daemons import lnetctl_command, program, server_environment, stand_ins
+from tarazu.sim.testbed.directory import Directory
+from tarazu.sim.testbed.processes import Daemon
+
+RULES_S = "0.5"
+"""Between two questions for rules of a server."""
+
+
+def daemons(testbed: Directory) -> list[Daemon]:
+    """One on each OSS, where there are routers."""
+    return [_on(testbed, name) for name in testbed.oss_names] if testbed.router_names else []
+
+
+def _on(testbed: Directory, name: str) -> Daemon:
+    root = testbed.oss_root(name)
+    config = str(testbed.directory / "etc" / "tarazu.toml")
+    argv = [program("tarazu-ossd"), "--routers", "--config", config, "--root", str(root), "--name", name]
+    env = stand_ins(root, lnetctl=lnetctl_command(root))
+    env |= {
+        "TARAZU_STATE_DIRECTORY": str(testbed.directory / "var" / name),
+        "TARAZU_OSSD_INTERVAL_S": RULES_S,
+    }
+    return Daemon(f"tarazu-ossd-routers-{name}", argv, server_environment() | env)
