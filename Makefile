@@ -76,7 +76,7 @@ test: packages setup
 	@$(BIN)/python -m compileall -q -x tests/data tarazu tests
 	@ls tests/__pycache__/*-pytest-*.pyc >/dev/null 2>&1 || { for half in 'tests/[a-d]*/' 'tests/[e-z]*/ tests/test_*.py'; do \
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -q $$half >/dev/null & done; wait; }
-	PYTEST_DEBUG_TEMPROOT=$(MEMORY) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(PYTEST_ARGS)
+	PYTEST_DEBUG_TEMPROOT=$(MEMORY) PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest $(PYTEST_ARGS) $(TESTS)
 
 check: setup
 	@$(BIN)/python -m tests.check
