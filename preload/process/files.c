@@ -119,16 +119,14 @@ static void drop(struct tz_file *file)
     tz_file_put(file);
 }
 
-struct tz_file *tz_files_open(int fd, uint32_t flags, struct tz_mount *mount, const char *key, size_t length)
+struct tz_file *tz_file_new(uint32_t flags, struct tz_mount *mount, const char *key, size_t length)
 {
-    struct tz_file **slot = use_slot(fd), *file;
+    struct tz_file *file = allocate();
 
-    file = slot ? allocate() : NULL;
     if (!file)
         return NULL;
     memset((char *)file + offsetof(struct tz_file, descriptors), 0,
            offsetof(struct tz_file, key) - offsetof(struct tz_file, descriptors));
-    file->descriptors = 1;
     file->flags = flags;
     file->mount = mount;
     file->low = UINT64_MAX;
@@ -143,8 +141,6 @@ struct tz_file *tz_files_open(int fd, uint32_t flags, struct tz_mount *mount, co
     }
     memcpy(file->long_key ? file->long_key : file->key, key, length);
     (file->long_key ? file->long_key : file->key)[length] = '\0';
-    add_reference(file);
-    drop(__atomic_exchange_n(slot, file, __ATOMIC_SEQ_CST)); /* an old entry was closed behind our back */
     return file;
 }
 
@@ -155,7 +151,7 @@ void tz_files_share(int fd, struct tz_file *of)
     if (!slot || !add_reference(of))
         return;
     __atomic_add_fetch(&of->descriptors, 1, __ATOMIC_ACQ_REL);
-    drop(__atomic_exchange_n(slot, of, __ATOMIC_ACQ_REL));
+    drop(__atomic_exchange_n(slot, of, __ATOMIC_SEQ_CST)); /* an old entry was closed behind our back */
 }
 
 struct tz_file *tz_files_take(int fd, bool *last)
@@ -217,9 +213,10 @@ void tz_files_set_directory(int fd, const char *path, size_t length, uint32_t be
 
     if (tz_files_get(fd))
         return;
-    file = tz_files_open(fd, TZ_FILE_DIRECTORY, NULL, path, length);
+    file = tz_file_new(TZ_FILE_DIRECTORY, NULL, path, length);
     if (!file)
         return;
+    tz_files_share(fd, file);
     if (__atomic_fetch_add(&replacements, 0, __ATOMIC_SEQ_CST) != before)
         forget(fd, file);
     tz_file_put(file);

@@ -56,10 +56,13 @@ static inline const char *tz_file_key(const struct tz_file *file)
     return file->long_key ? file->long_key : file->key;
 }
 
-/* A new description at `fd`, with a second reference for the caller; NULL when there is no room. */
-struct tz_file *tz_files_open(int fd, uint32_t flags, struct tz_mount *mount, const char *key, size_t length);
+/*
+ * A new description that no descriptor stands for yet, with a reference for the caller; NULL when there is no room.
+ * What else is known of it is set before tz_files_share: from then on other threads read it.
+ */
+struct tz_file *tz_file_new(uint32_t flags, struct tz_mount *mount, const char *key, size_t length);
 
-/* `fd` now stands for the same description as `of`, to which the caller has a reference. */
+/* `fd` now stands for the description `of`, to which the caller has a reference. */
 void tz_files_share(int fd, struct tz_file *of);
 
 /* Takes the descriptor out of the table; the caller has its reference then. `last`: no other stands for the file. */

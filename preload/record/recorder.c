@@ -88,8 +88,7 @@ void tz_record_open(int fd, const struct tz_stat *st, const struct tz_where *whe
         return;
     if (made == TZ_NOT_MADE)
         note_open(where);
-    file = tz_files_open(fd, as[made] | (flags & O_APPEND ? TZ_FILE_APPEND : 0), where->mount, where->key,
-                         where->key_length);
+    file = tz_file_new(as[made] | (flags & O_APPEND ? TZ_FILE_APPEND : 0), where->mount, where->key, where->key_length);
     if (!file)
         return;
     if (st) {
@@ -99,6 +98,7 @@ void tz_record_open(int fd, const struct tz_stat *st, const struct tz_where *whe
             file->position = st->size;
     }
     file->opened_ns = tz_now_ns();
+    tz_files_share(fd, file);
     tz_file_put(file);
     if (stream)
         tz_streams_add(stream);
