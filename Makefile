@@ -41,7 +41,7 @@ help:
 	@echo "make bench-bursts  spatial bursts: measures, mappings, node selection, Slurm's plugin, docs/bursts.md"
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
 	@echo "make sanitize the library under Address-, UndefinedBehaviour- and ThreadSanitizer and valgrind"
-	@echo "make docs    the generated parts of docs/ (tables of settings, commands, metrics; pictures), and the site: build/site"
+	@echo "make docs    the site, with tables of settings, commands and metrics: build/site; the pictures of docs/"
 	@echo "make try-docs every command of the docs typed into a shell, in a root of its own, on the testbed (as root; TRY_ARGS='--only quickstart.md')"
 	@echo "make build   compile the C again after a change"
 

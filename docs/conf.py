@@ -7,6 +7,7 @@ site is fetched from elsewhere. The pages' order is that of docs/index.md.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -14,6 +15,9 @@ from typing import Any
 
 from pygments.lexers.special import TextLexer
 from sphinx.errors import ExtensionError
+
+sys.path.insert(0, str(Path(__file__).parent))
+import tables
 
 project = "tarazu"
 release = metadata.version("tarazu")
@@ -44,8 +48,9 @@ def sections(index: str) -> Iterator[tuple[str, list[str]]]:
         yield heading.strip(), [page for line in lines for page in re.findall(r"\]\(([\w-]+)\.md\)", line)]
 
 
-def _with_navigation(_app: Any, name: str, source: list[str]) -> None:
-    """Sphinx wants its table of contents in a page; readers of the plain text do not."""
+def _completed(_app: Any, name: str, source: list[str]) -> None:
+    """Tables that the code knows; and of a table of contents, which readers of the plain text do not need."""
+    source[0] = tables.filled(source[0])
     if name == master_doc:
         for heading, pages in sections(source[0]):
             named = "\n".join([*pages, *MADE.get(heading, [])])
@@ -65,4 +70,4 @@ def _nothing_from_elsewhere(app: Any, failed: Exception | None) -> None:
 def setup(app: Any) -> None:
     app.connect("build-finished", _nothing_from_elsewhere)
     app.add_lexer("csv", TextLexer)  # which Pygments does not know
-    app.connect("source-read", _with_navigation)
+    app.connect("source-read", _completed)

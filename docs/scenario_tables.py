@@ -1,10 +1,7 @@
-"""The keys of a scenario and the columns of a row as CSV: documentation made of the structs themselves."""
+"""The keys of a scenario and the columns of a row: documentation made of the structs themselves."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable
 from typing import Any, get_type_hints
 
 import msgspec
@@ -17,24 +14,19 @@ SECTIONS = (("", Scenario), ("jobs.", JobTable), ("failures.", FailureTable), ("
 
 def keys() -> str:
     """Every key of a scenario but those of the cluster and of workloads."""
-    rows = [
-        (f"{prefix}{field.encode_name}", _default(field), _meaning(struct, field.name))
+    return "\n".join(
+        f"- `{prefix}{field.encode_name}`{_default(field)}: {_meaning(struct, field.name)}"
         for prefix, struct in SECTIONS
         for field in msgspec.structs.fields(struct)
-    ]
-    return _text(("key", "default", "what"), rows)
+    )
 
 
 def columns() -> str:
     """Every column of a row."""
-    rows = [(field.name, _meaning(ScenarioRow, field.name)) for field in msgspec.structs.fields(ScenarioRow)]
-    return _text(("column", "what"), rows)
-
-
-def _text(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows((head, *rows))
-    return text.getvalue()
+    return "\n".join(
+        f"- `{field.name}`: {_meaning(ScenarioRow, field.name)}"
+        for field in msgspec.structs.fields(ScenarioRow)
+    )
 
 
 def _meaning(struct: type[msgspec.Struct], name: str) -> str:
@@ -44,11 +36,11 @@ def _meaning(struct: type[msgspec.Struct], name: str) -> str:
 
 def _default(field: msgspec.structs.FieldInfo) -> str:
     if field.required:
-        return "must be given"
+        return " (must be given)"
     default = field.default if field.default is not msgspec.NODEFAULT else None
     if default is None or isinstance(default, msgspec.Struct) or default in ((), "", {}):
         return ""
-    return _toml(default)
+    return f" = `{_toml(default)}`"
 
 
 def _toml(value: object) -> str:

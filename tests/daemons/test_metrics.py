@@ -34,19 +34,22 @@ from .conftest import DATA, PATIENCE_S, Site, allocation, ask, patiently
 pytest.importorskip("prometheus_client")
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "metrics.md").read_text()
-OF_PARTS = [(DOCS / part.page).read_text() for part in installed().values() if part.page]
-OF_SOCKETS = re.findall(r"^- `…_(\w+)`:", PAGE, re.MULTILINE)
-DOCUMENTED = {
-    *re.findall(r"^- `(tarazu_\w+)", "".join([PAGE, *OF_PARTS]), re.MULTILINE),
-    *(f"{daemon}_{name}" for daemon in re.findall(r"`(tarazu_\w+)_…`, ", PAGE) for name in OF_SOCKETS),
-}
 DAEMONS = ("mdsd", "ossd", "clientd")
 
 
 def fetched(url: str) -> str:
     with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
         return str(answer.read().decode())
+
+
+@pytest.fixture
+def documented(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """All metrics of docs/metrics.md and of the parts' pages."""
+    monkeypatch.syspath_prepend(str(DOCS))
+    import metric_table  # type: ignore[import-not-found]
+
+    families = [*metric_table.all_families().values(), *map(metric_table.of_part, installed().values())]
+    return {family.name for of in families for family in of}
 
 
 @pytest.fixture
@@ -67,7 +70,9 @@ def scraped(site: Site, tmp_path: Path) -> dict[str, int]:
     return ports
 
 
-def test_a_real_prometheus_scrapes_all_three(scraped: dict[str, int], tmp_path: Path) -> None:
+def test_a_real_prometheus_scrapes_all_three(
+    scraped: dict[str, int], documented: set[str], tmp_path: Path
+) -> None:
     no_job_no_path_no_user_stands_in_a_label(fetched(f"http://127.0.0.1:{scraped['mdsd']}/metrics"))
     for tool in ("prometheus", "promtool"):
         if not shutil.which(tool):
@@ -78,7 +83,7 @@ def test_a_real_prometheus_scrapes_all_three(scraped: dict[str, int], tmp_path: 
             ["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False
         )
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-        assert set(re.findall(r"^# HELP (tarazu_\w+)", text, re.MULTILINE)) <= DOCUMENTED
+        assert set(re.findall(r"^# HELP (tarazu_\w+)", text, re.MULTILINE)) <= documented
     targets = [
         {"targets": [f"127.0.0.1:{port}"], "labels": {"daemon": name}} for name, port in scraped.items()
     ]

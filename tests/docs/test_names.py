@@ -9,12 +9,13 @@ from pathlib import Path
 
 import metric_table
 import pytest
+import tables
 
 from tarazu.config import PART, SECTIONS
 from tarazu.config.check import items
 from tarazu.config.reading import examine
 from tarazu.part import installed
-from tests.docs.reading import PAGES, ROOT, blocks, spans
+from tests.docs.reading import PAGES, blocks, spans
 
 OF_PARTS = {
     f"part.{name}.{setting}"
@@ -66,7 +67,7 @@ def test_configurations_that_are_shown_are_accepted(page: Path, tmp_path: Path) 
 
 
 def test_every_setting_stands_on_its_page() -> None:
-    rows = re.findall(r"^- `([\w.]+)` = ", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^- `([\w.]+)` = ", tables.TABLES["settings"](), re.MULTILINE)
     assert sorted(rows) == sorted(SETTINGS)
 
 

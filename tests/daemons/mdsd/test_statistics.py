@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -17,12 +16,11 @@ from tarazu.stats.view import ViewBuilder
 from tarazu.wire.overview import Server
 from tarazu.wire.reports import STATISTICS, OssReport
 
-PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
 REPORT = OssReport("oss1", 1, 0.0, 1.0, **dict.fromkeys(STATISTICS, 0.5), osts=())
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_a_declared_statistic_is_read_shown_measured_and_documented(name: str) -> None:
+def test_a_declared_statistic_is_read_shown_and_measured(name: str) -> None:
     tree = ast.parse(inspect.getsource(collector))
     (made,) = (
         node
@@ -34,7 +32,6 @@ def test_a_declared_statistic_is_read_shown_measured_and_documented(name: str) -
     families = {f.name: f for f in metrics._servers([(1.0, Oss("oss1", 0.5, 0.5, 0.5, 0.5), REPORT)])}
     (sample,) = families[f"tarazu_server_{STATISTICS[name].metric}"].samples
     assert sample.labels["target"] == "oss1" and sample.value == 0.5
-    assert f"`tarazu_server_{STATISTICS[name].metric}`" in PAGE, "run `make docs`"
 
 
 @pytest.mark.parametrize("name", STATISTICS)
