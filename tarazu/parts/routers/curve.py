@@ -14,17 +14,15 @@ from tarazu.forwarding.curve_csv import read
 from tarazu.model import JobStep
 from tarazu.trace.records import KnownRun
 
-By = tuple[str, str]
-"""Files: curves that were measured, benchmarks from which they are estimated."""
-
 
 def by(curves: str, benchmarks: str) -> bytes:
+    """Files: curves that were measured, benchmarks from which they are estimated."""
     return msgspec.msgpack.encode((curves, benchmarks))
 
 
 def profile(of: bytes, runs: Sequence[KnownRun], step: JobStep) -> bytes:
     """A `StepProfile`; empty where nothing is known."""
-    curves, benchmarks = msgspec.msgpack.decode(of, type=By)
+    curves, benchmarks = msgspec.msgpack.decode(of, type=tuple[str, str])
     found, _ = profile_of(runs, step, curves, benchmarks, "io-node")
     return msgspec.msgpack.encode(found) if found else b""
 

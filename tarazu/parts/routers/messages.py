@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from tarazu.malformed import described
 from tarazu.wire.bounds import MAX_MOUNTED, MAX_ROUTERS, Id
 from tarazu.wire.messages import StepProfile
 from tarazu.wire.reports import RouterState
@@ -72,3 +73,6 @@ class RouterRules(msgspec.Struct, frozen=True, tag="rules", omit_defaults=True):
     OSS's own setting agrees. learning: mdsd has just started and does not know all running jobs: what is set stays.
     """
     rules: Rules = ()
+
+
+described(RouterRules, StepProfile)
