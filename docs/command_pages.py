@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from importlib.metadata import distribution
 
-from tarazu.cli import GROUPS, command
+from tarazu.cli import command, groups
 
 OPENING = """# Commands
 
@@ -45,7 +45,7 @@ def page() -> str:
     """The whole page."""
     os.environ["COLUMNS"] = "120"
     parts = []
-    for heading, names in GROUPS.items():
+    for heading, names in groups().items():
         parts.append(f"## {heading[:1].upper()}{heading[1:]}\n")
         for name in names:
             parts += _sections(command(name))

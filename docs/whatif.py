@@ -5,9 +5,10 @@ from __future__ import annotations
 from importlib.resources import as_file
 from pathlib import Path
 
-from tarazu.sim.whatif import example, picture
-from tarazu.sim.whatif.job import jobs
-from tarazu.sim.whatif.study import study
+from tarazu.parts.whatif import picture
+from tarazu.parts.whatif.job import jobs
+from tarazu.parts.whatif.study import study
+from tarazu.trace.darshan import example
 from tarazu.trace.darshan.read import read
 
 PICTURE = Path(__file__).with_name("whatif.svg")

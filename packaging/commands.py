@@ -46,7 +46,7 @@ def complaints(package: str, settings: str) -> Iterator[str]:
 
     questions.ANSWER_S = 0.1  # nobody is there
     for name in cli.commands():
-        others = package != "tarazu-analysis" and cli.commands()[name][0].startswith(cli.ANALYSIS)
+        others = package != "tarazu-analysis" and cli.is_of_analysis(name)
         yield from _of(f"{name} --help", (0, 2) if others else (0,))
     for words in MEANT[package]:
         yield from _of(f"{words} --config {settings}", (0, 1, 2, 3))

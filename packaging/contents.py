@@ -88,11 +88,14 @@ ANALYSIS = {
     "forwarding/mapping": "folded follow history hops judge module_options offers simple together",
     "forwarding/traffic": "day_file days imports machine_file merging",
     "lib": "libtestbed testbed",
+    "parts": "whatif",
     "report": "picture",
     "trace": "darshan darshan_runs",
     "trace/phases": "calls darshan heat",
 }
-"""Of tarazu's own files, what the package tarazu-analysis alone needs: folder → modules and folders in it."""
+"""Of tarazu's own files, what the package tarazu-analysis alone needs: folder → modules and folders in it, of a part
+all but its declaration.
+"""
 
 
 def program_of_unit(unit: str) -> str:
@@ -111,6 +114,8 @@ def is_of_analysis(file: PurePosixPath) -> bool:
     path = folder.relative_to("tarazu") / file.name.partition(".")[0]
     if path.match("parts/*/testbed"):
         return True
+    if path.match("parts/*/__init__"):
+        return False
     return any(part.name in ANALYSIS.get(str(part.parent), "").split() for part in (path, *path.parents))
 
 

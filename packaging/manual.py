@@ -22,7 +22,7 @@ import shtab
 from argparse_manpage.manpage import Manpage
 
 from tarazu import config
-from tarazu.cli import ABOUT, GROUPS, below, command, commands
+from tarazu.cli import ABOUT, below, command, commands, groups
 from tarazu.part import sections
 
 STATUS = {
@@ -114,7 +114,7 @@ def pages() -> dict[str, str]:
     top = argparse.ArgumentParser(
         prog="tarazu", description=command("", ()).description, usage="tarazu COMMAND [OPTIONS]"
     )
-    for heading, names in GROUPS.items():
+    for heading, names in groups().items():
         group = top.add_argument_group(heading)
         for name in names:
             group.add_argument(name, metavar=f"tarazu-{name}(1)", help=commands()[name][1])

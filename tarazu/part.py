@@ -161,6 +161,12 @@ class Part:
     """The class of its section, `[part.NAME]`; `RELOADED` in it names those that a running daemon takes over."""
     commands: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """As `tarazu.cli.COMMANDS`."""
+    heading: ClassVar[str] = ""
+    """Of `tarazu --help`, for its commands of one word (`tarazu.cli.GROUPS`)."""
+    extra: ClassVar[str] = ""
+    """Of pyproject.toml, what its commands need; the package tarazu-analysis has it, and of the part all but this
+    declaration.
+    """
     ossd: ClassVar[str] = ""
     """What `tarazu-ossd --NAME` does, in a line; empty: there is no such program."""
     units: ClassVar[tuple[Unit, ...]] = ()

@@ -57,10 +57,6 @@ COMMANDS = {
         "remember steps that the site recorded without `tarazu run`",
     ),
     "history forget": ("tarazu.cli.history.forget", "remove runs"),
-    "whatif": (
-        "tarazu.sim.cli.whatif",
-        "say what a job would have gained, from its Darshan log; needs no cluster",
-    ),
     "status": ("tarazu.cli.status", "ask the daemons how they are"),
     "top": ("tarazu.cli.top", "OSSs and OSTs live: fill, rates, promises, problems"),
     "doctor": (
@@ -170,12 +166,23 @@ ANALYSIS = ("tarazu.sim.", "tarazu.cli.bursts", "tarazu.cli.rebalance", "tarazu.
 PAPER_VIEW = "tarazu.sim.cli.paper_view"
 """What prints `history db show --paper`: the paper's tables are a study's matter."""
 GROUPS = {
-    "your jobs": ("run", "job", "why", "history", "whatif"),
+    "your jobs": ("run", "job", "why", "history"),
     "the system": ("status", "top", "doctor", "init", "config"),
     "what can be changed": ("change", "disable", "enable"),
     "studies": ("demo", "sim"),
 }
-"""Heading of `--help` → commands below it."""
+"""Heading of `--help` → commands below it, without those of parts."""
+
+
+def groups() -> dict[str, tuple[str, ...]]:
+    """GROUPS, and the commands of parts."""
+    from tarazu.part import installed
+
+    found = dict(GROUPS)
+    for part in installed().values():
+        if own := [name for name in part.commands if " " not in name]:
+            found[part.heading] = (*found.get(part.heading, ()), *own)
+    return found
 
 
 def commands() -> dict[str, tuple[str, str]]:
@@ -183,6 +190,18 @@ def commands() -> dict[str, tuple[str, str]]:
     from tarazu.part import installed
 
     return COMMANDS | {name: of for part in installed().values() for name, of in part.commands.items()}
+
+
+def is_of_analysis(name: str) -> bool:
+    """Whether a command needs the package tarazu-analysis."""
+    return bool(_extra(name)) or commands()[name][0].startswith(ANALYSIS)
+
+
+def _extra(name: str) -> str:
+    """Of the part that has the command; empty: none has, or it needs nothing."""
+    from tarazu.part import installed
+
+    return next((part.extra for part in installed().values() if name in part.commands), "")
 
 
 ABOUT = "balance I/O on Lustre, from the application's open() to the disk"
@@ -250,10 +269,10 @@ def _dispatch(words: list[str]) -> int:
             raise
         called = max((name for name in commands() if words[: len(name.split())] == name.split()), key=len)
         package, extra = "tarazu", "mds,client"
-        if str(error.name).startswith("tarazu.") or commands()[called][0].startswith(ANALYSIS):
-            package, extra = "tarazu-analysis", "whatif" if called == "whatif" else "sim,bursts"
-        part = f"the package {package}, or pip install '.[{extra}]' in a clone"
-        print(f"tarazu {called}: expected {part}; found no {error.name}", file=sys.stderr)
+        if str(error.name).startswith("tarazu.") or is_of_analysis(called):
+            package, extra = "tarazu-analysis", _extra(called) or "sim,bursts"
+        needed = f"the package {package}, or pip install '.[{extra}]' in a clone"
+        print(f"tarazu {called}: expected {needed}; found no {error.name}", file=sys.stderr)
         return BadInput.exit_status
 
 
@@ -364,7 +383,7 @@ def below(name: str) -> list[str]:
 def top_help() -> str:
     """What `tarazu --help` prints."""
     parts = [f"usage: tarazu COMMAND [OPTIONS]\n\n{description('')}\n"]
-    for heading, names in GROUPS.items():
+    for heading, names in groups().items():
         parts.append(f"\n{heading}:\n")
         for name in names:
             parts.append(f"  {name:<8} {commands()[name][1]}\n")

@@ -18,9 +18,10 @@ from tarazu.allocate import bounds, quality
 from tarazu.errors import TraceError
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
+from tarazu.report import speeds
 from tarazu.report.objects import Objects
 from tarazu.sim.allocation import policies
-from tarazu.sim.whatif import example, speeds
+from tarazu.trace.darshan import example
 from tarazu.trace.darshan import log as logs
 from tarazu.trace.darshan.read import read
 from tarazu.units import MIB, TIB
@@ -103,7 +104,7 @@ def _written(logged: logs.DarshanLog) -> Log:
 
 
 def ost_speeds(log: Log) -> dict[int, float]:
-    """Throughput in bytes/s of each OST, as `tarazu.sim.whatif.speeds.ost_speeds` has it."""
+    """Throughput in bytes/s of each OST, as `tarazu.report.speeds.ost_speeds` has it."""
     size = np.array([f.size_bytes for f in log.files], float)
     ost = np.array([f.ost for f in log.files], np.int64)
     writing = speeds.Writing(

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from tarazu.cli import COMMANDS, GROUPS, below, main
+from tarazu.cli import COMMANDS, below, commands, groups, main
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_every_command_has_its_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([*name.split(), "--help"])
@@ -23,7 +23,8 @@ def test_every_command_has_its_help(name: str, capsys: pytest.CaptureFixture[str
 def test_the_help_has_each_command_under_one_heading(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     listed = re.findall(r"^  (\S+)  ", capsys.readouterr().out, re.MULTILINE)
-    assert listed == [name for names in GROUPS.values() for name in names] == below("")
+    assert listed == [name for names in groups().values() for name in names]
+    assert sorted(listed) == sorted(below(""))
     assert len(listed) <= 15
 
 
@@ -55,8 +56,7 @@ def test_without_the_simulator_its_commands_say_what_is_missing(
     monkeypatch.setitem(sys.modules, "tarazu.sim", None)
     assert main(name.split()) == 2
     error = capsys.readouterr().err
-    part = PART.replace("sim,bursts", "whatif") if name == "whatif" else PART
-    assert error.startswith(f"tarazu {name}: expected {part}; found no tarazu.sim") and error.count("\n") == 1
+    assert error.startswith(f"tarazu {name}: expected {PART}; found no tarazu.sim") and error.count("\n") == 1
     assert main(["--help"]) == 0
     assert f"  {name.partition(' ')[0]} " in capsys.readouterr().out
 

@@ -13,7 +13,7 @@ from tarazu.cli import main
     ("stutas", "found 'stutas'; did you mean `tarazu status`?"),
     ("list", "found 'list'; did you mean `tarazu history list` or `tarazu change list`?"),
     ("history lst", "found 'lst'; did you mean `tarazu history list`?"),
-    ("history whatif LOG", "found 'whatif'; did you mean `tarazu whatif`?"),
+    ("history status", "found 'status'; did you mean `tarazu status`?"),
     ("change drian", "found 'drian'; did you mean `tarazu change drain`?"),
     ("run --mode plce -- true", "invalid choice: 'plce' (choose from 'observe', 'advise', 'place'); "
      "did you mean 'place'?"),

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import pytest
 
 from tarazu import cli
-from tarazu.part import installed
 from tarazu.sim import demo
 from tarazu.sim.testbed import processes
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import wait_until_ready
+from tests.of_parts import brought
 
 
 class Ended(NamedTuple):
@@ -85,11 +85,9 @@ ARGUMENTS = {
     "change bursts import": "",
     "disable": "--job 4711",
     "enable": "--job 4711",
-    **{name: "" for part in installed().values() for name in part.commands},
 }
 """A command → the fewest arguments with which it does its work."""
 STUDIES = {
-    "whatif": f"{LOG} --osts 4",
     "history phases": f"{LOG}",
     "job check-app": "sh",
     "demo": "--only none",
@@ -117,6 +115,10 @@ STUDIES = {
     "sim testbed env": "{here}/none",
 }
 """Those that ask no daemon: once is enough."""
+for found in brought("states", "ARGUMENTS"):
+    ARGUMENTS |= found
+for found in brought("states", "STUDIES"):
+    STUDIES |= found
 
 
 def leaves(parser: argparse.ArgumentParser, words: str = "") -> Iterator[tuple[str, bool]]:

@@ -33,7 +33,7 @@ STANDS_FOR = {
     "--advise DIR": "--advise /scratch/me",
     "explain FILE": "explain /scratch/me/out/ior.0",
 }
-BAD_OST = ROOT / "tarazu" / "sim" / "whatif" / "example.darshan"
+BAD_OST = ROOT / "tarazu" / "trace" / "darshan" / "example.darshan"
 """2,048 processes on a production Lustre."""
 YESTERDAY = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(days=1)
 NODES = tuple(f"n{number}" for number in range(1, 9))

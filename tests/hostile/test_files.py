@@ -15,7 +15,7 @@ import pytest
 from tests.hostile import files, sites
 from tests.hostile.cases import CASES
 from tests.hostile.cases.case import Case
-from tests.of_parts import modules
+from tests.of_parts import brought
 
 KERNEL = "the kernel's own, or of root's units: `make hostile --only statistics-files`, or nothing is parsed"
 MESSAGE = "a message: `make hostile --only requests`, and `test_hostile.py`"
@@ -94,7 +94,7 @@ def quiet() -> Iterator[None]:
 
 def test_no_reader_is_forgotten() -> None:
     known = {site for case in CASES for site in case.sites} | set(LEFT)
-    known |= {site for module in modules("hostile") for site in module.LEFT}
+    known |= {site for left in brought("hostile", "LEFT") for site in left}
     found = sites.sites()
     assert sorted(found - known) == [], "a reader without a case in tests/hostile/cases"
     assert sorted(known - found) == [], "a reader that is no more"

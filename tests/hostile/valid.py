@@ -19,7 +19,7 @@ from tarazu.wire.reports import (
     OssReport,
     OstReport,
 )
-from tests.of_parts import modules
+from tests.of_parts import brought
 
 _LAYOUTS = (Layout((Component(0, EOF, 1 << 20, 2),)), Layout((Component(0, EOF, 1 << 20, 1),)))
 
@@ -52,7 +52,7 @@ def requests() -> list[Any]:
         messages.StatusRequest("m5"),
         messages.CountRequest("m8", "h3", "lustre", 4242, "job", _PROFILE, 20.0),
         messages.PartRequest("m6", "nobody", b"\x80", 4242),
-        *(request for module in modules("hostile") for request in module.requests()),
+        *(request for made in brought("hostile", "requests") for request in made()),
     ]
 
 

@@ -14,6 +14,7 @@ import tree
 
 import tarazu
 from tarazu import built
+from tarazu.part import installed
 from tarazu.trace import exchange
 from tarazu.trace.flat import NamedRun
 from tarazu.trace.runfile import encode_run
@@ -136,7 +137,6 @@ def tarazu_in(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("history phases LOG", "trace.darshan"),
         ("history import LOG --dry-run --fs lustre", "trace.darshan"),
         ("history report --picture a.png", "report.picture"),
-        ("whatif LOG", "sim"),
         ("change rebalance --advise .", "cli.rebalance"),
         ("change layouts --list x", "cli.layouts"),
     ],
@@ -144,11 +144,18 @@ def tarazu_in(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_without_analysis_a_line_says_what_is_missing(base: Path, words: str, missing: str) -> None:
     (base / "LOG").write_bytes(b"no run, no spool")
     ended = tarazu_in(base, *words.split())
-    command = "whatif" if words.startswith("whatif") else " ".join(words.split()[:2])
-    extra = "whatif" if command == "whatif" else "sim,bursts"
-    expected = f"expected the package tarazu-analysis, or pip install '.[{extra}]' in a clone"
-    assert ended.stderr == f"tarazu {command}: {expected}; found no tarazu.{missing}\n"
+    expected = "expected the package tarazu-analysis, or pip install '.[sim,bursts]' in a clone"
+    assert ended.stderr == f"tarazu {' '.join(words.split()[:2])}: {expected}; found no tarazu.{missing}\n"
     assert (ended.returncode, ended.stdout) == (2, "")
+
+
+def test_without_analysis_a_part_that_lies_there_says_what_it_needs(base: Path) -> None:
+    for part in installed().values():
+        for name, (module, _) in part.commands.items() if part.extra else ():
+            ended = tarazu_in(base, *name.split())
+            expected = f"expected the package tarazu-analysis, or pip install '.[{part.extra}]' in a clone"
+            assert ended.stderr == f"tarazu {name}: {expected}; found no {module}\n"
+            assert (ended.returncode, ended.stdout) == (2, "")
 
 
 def test_without_analysis_own_runs_have_phases_and_exported_ones_are_taken(base: Path) -> None:
@@ -163,10 +170,15 @@ def test_without_analysis_own_runs_have_phases_and_exported_ones_are_taken(base:
         assert ended.returncode == 0 and said in ended.stdout, ended
 
 
-@pytest.mark.parametrize("folder", sorted(contents.ANALYSIS.keys() - {"lib"}))
+@pytest.mark.parametrize("folder", sorted(contents.ANALYSIS.keys() - {"lib", "parts"}))
 def test_what_only_analysis_has_exists(folder: str) -> None:
     there = {path.stem for path in (ROOT / "tarazu" / folder).iterdir()}
     assert set(contents.ANALYSIS[folder].split()) <= there
+
+
+def test_parts_of_analysis_say_so_themselves() -> None:
+    of_analysis = contents.ANALYSIS["parts"].split()
+    assert all((name in of_analysis) == bool(part.extra) for name, part in installed().items())
 
 
 def test_an_oss_gets_little() -> None:

@@ -13,7 +13,6 @@ from tarazu.cli import main
 from tarazu.pfl.gathered import add_log
 from tarazu.pfl.sizes import Halves
 from tarazu.rebalance.datasets import of_log
-from tarazu.sim.whatif.job import jobs
 from tarazu.sim.workloads.darshan import workload
 from tarazu.trace.darshan.read import read
 from tarazu.trace.history import History
@@ -25,6 +24,20 @@ from tests.trace.test_training import take
 
 MIB = 1 << 20
 MOUNTS = (("/scratch", "lustre"), ("/home", "nfs4"), ("/", "xfs"))
+DIRECT = [f"/scratch/u/run/out.{n}" for n in (1, 2, 3)]
+LINKED = (
+    ["/home/u/run/out.1", "/home/u/run/out.2"],
+    ["/home/u/run/out.1", "/home/u/run/out.2", "/home/u/run/out.3"],
+    ["/home/links/run/out.1", "/projects/x/run/../run/out.2"],
+    ["//home//u/run/out.1"],
+    ["/net/mds1/scratch/u/run/out.1", "/net/mds1/scratch/u/run/out.2", "/net/mds1/scratch/u/run/out.3"],
+)
+"""Names of files of a job, through links; the last numbers are as in DIRECT."""
+MISTYPED = [
+    ((("/scratch", "dvs"), ("/", "xfs")), ["/scratch/u/a", "/scratch/u/b"]),
+    ((("/scratch", "lustre"), ("/scratch/home", "nfs"), ("/", "xfs")), ["/scratch/u/a", "/scratch/home/u/b"]),
+]
+"""Mounts, and names of two files on Lustre."""
 Captured = pytest.CaptureFixture[str]
 
 
@@ -57,28 +70,16 @@ def keys(history: Path, log: Path, **rules: object) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.parametrize(
-    "linked",
-    [
-        ["/home/u/run/out.1", "/home/u/run/out.2"],
-        ["/home/u/run/out.1", "/home/u/run/out.2", "/home/u/run/out.3"],
-        ["/home/links/run/out.1", "/projects/x/run/../run/out.2"],
-        ["//home//u/run/out.1"],
-        ["/net/mds1/scratch/u/run/out.1", "/net/mds1/scratch/u/run/out.2", "/net/mds1/scratch/u/run/out.3"],
-    ],
-)
+@pytest.mark.parametrize("linked", LINKED)
 def test_files_that_are_named_through_a_link_are_on_the_only_lustre_of_the_log(
     tmp_path: Path, linked: list[str]
 ) -> None:
-    direct = [f"/scratch/u/run/out.{n}" for n in (1, 2, 3)]
-    of_direct = wrote(tmp_path / "direct.darshan", direct)
-    of_linked = wrote(tmp_path / "linked.darshan", [*linked, *direct[len(linked) :]])
+    of_direct = wrote(tmp_path / "direct.darshan", DIRECT)
+    of_linked = wrote(tmp_path / "linked.darshan", [*linked, *DIRECT[len(linked) :]])
     known = keys(tmp_path / "direct", of_direct)
     assert known == {"fs": ["/u/run/out.1", "/u/run/out.2", "/u/run/out.3"]}
     assert keys(tmp_path / "linked", of_linked) == known
     assert keys(tmp_path / "named", of_linked, named=(("/scratch", "fs"),)) == known
-    (job,) = jobs(read(of_linked)).jobs
-    assert (job.mount, len(job.files)) == ("/scratch", 3)
     assert add_log(str(of_linked), "/scratch", Halves()) == 3
     assert len(workload(read(of_linked), mount="/scratch").files) == 3
     assert sum(phase.bytes for phase in load(of_linked, under="/scratch").phases) == 3 * MIB
@@ -124,28 +125,14 @@ def test_files_of_one_of_several_lustres_are_left_out_and_named(
     assert "/scratch2" in shown.err and "add --mount DIR --fs NAME" in shown.err
     assert main([*words, "--mount", "/home", "--mount", "/scratch"]) == 0
     assert "left out" not in capsys.readouterr().err
-    found = jobs(read(log))
-    assert [job.mount for job in found.jobs] == ["/scratch"]
-    assert any("2.0 MiB were written to files on Lustre" in note for note in found.notes)
 
 
-@pytest.mark.parametrize(
-    ("mounts", "names"),
-    [
-        ((("/scratch", "dvs"), ("/", "xfs")), ["/scratch/u/a", "/scratch/u/b"]),
-        (
-            (("/scratch", "lustre"), ("/scratch/home", "nfs"), ("/", "xfs")),
-            ["/scratch/u/a", "/scratch/home/u/b"],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("mounts", "names"), MISTYPED)
 def test_a_layout_says_more_than_the_type_of_a_mount(
     tmp_path: Path, mounts: Sequence[tuple[str, str]], names: list[str]
 ) -> None:
     log = wrote(tmp_path / "x.darshan", names, mounts)
     assert keys(tmp_path / "history", log) == {"fs": ["/u/a", "/u/b"]}
-    (job,) = jobs(read(log)).jobs
-    assert (job.mount, len(job.files)) == ("/scratch", 2)
 
 
 def test_files_without_a_layout_stay_where_their_mount_is(tmp_path: Path) -> None:
@@ -180,5 +167,3 @@ def test_what_was_read_through_a_link_is_rebalanced(tmp_path: Path) -> None:
 def test_a_mount_point_may_have_blanks(tmp_path: Path, logged: str, path: str) -> None:
     log = read(wrote(tmp_path / "x.darshan", [f"{path}/u/a", "/b"], ((logged, "lustre"), ("/", "xfs"))))
     assert [mount.path for mount in log.mounts] == [path, "/"]
-    (job,) = jobs(log).jobs
-    assert job.mount == path

@@ -91,7 +91,7 @@ class SavedJob(msgspec.Struct, frozen=True):
 
     @property
     def gain_s(self) -> float | None:
-        """As `tarazu.sim.whatif` has it; None where times are not known."""
+        """As `tarazu whatif` has it; None where times are not known."""
         ours = [p.time_s for p in self.compared.placed if p.policy == "tarazu"] if self.compared else []
         if self.actual is None or self.actual.time_s is None or not ours or ours[0] is None:
             return None

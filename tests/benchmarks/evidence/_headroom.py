@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tarazu.sim.whatif.picture import (
+from tarazu.parts.whatif.picture import (
     FOOT,
     HEAD,
     HIGH,

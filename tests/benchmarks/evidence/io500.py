@@ -1,8 +1,8 @@
 """How much of their time slow ranks cost IO500's runs on Lustre: what balancing could win at best.
 
 From `tests/data/evidence/io500.csv`. *At most*: all ranks as fast as the first; *lost*: waiting for the last, at an
-unchanged speed of all together (`tarazu.sim.whatif.ior.lost`). Where both are there, single ranks count, not the state
-at the deadline. Of reading nothing is said: IO500 compares the data (-R), for which IOR holds all ranks together.
+unchanged speed of all together (`tarazu.parts.whatif.ior.lost`). Where both are there, single ranks count, not the
+state at the deadline. Of reading nothing is said: IO500 compares the data (-R), for which IOR holds all ranks together.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tarazu.sim.whatif.ior.lost import BETWEEN_NODES, CLOCKS_APART, Lost, lost
-from tarazu.sim.whatif.ior.output import Phase, Stonewall
+from tarazu.parts.whatif.ior.lost import BETWEEN_NODES, CLOCKS_APART, Lost, lost
+from tarazu.parts.whatif.ior.output import Phase, Stonewall
 from tests.benchmarks.figure import Figure
 
 EXTRACT = Path(__file__).parents[2] / "data" / "evidence" / "io500.csv"

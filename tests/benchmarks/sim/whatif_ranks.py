@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from tarazu.units import MIB
-from tests.sim.whatif.logs import job
+from tests.parts.whatif.logs import job
 
 RANKS, OSTS, ALLOWED_S = 65_536, 2_000, 60.0
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarazu.errors import TarazuError
-from tarazu.sim.whatif.ior import results
-from tarazu.sim.whatif.ior.lost import lost
-from tarazu.sim.whatif.ior.output import Phase
+from tarazu.parts.whatif.ior import results
+from tarazu.parts.whatif.ior.lost import lost
+from tarazu.parts.whatif.ior.output import Phase
 
 OUT = Path(__file__).with_name("io500.csv")
 NAMED = re.compile(r"lustre|exascaler", re.IGNORECASE)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 from tests.hostile.cases import changes, forwarding, mdsd, settings, steps, studies, traces
 from tests.hostile.cases.case import Case
+from tests.of_parts import brought
 
 CASES: tuple[Case, ...] = (
     *settings.CASES,
@@ -13,4 +16,5 @@ CASES: tuple[Case, ...] = (
     *traces.CASES,
     *forwarding.CASES,
     *studies.CASES,
+    *itertools.chain(*brought("hostile", "CASES")),
 )

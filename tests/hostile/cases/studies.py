@@ -9,7 +9,6 @@ from tarazu.forwarding.estimate import database as benchmarks
 from tarazu.pfl import listing
 from tarazu.pfl.sizes import Halves
 from tarazu.sim.forwarding import ior, jobs
-from tarazu.sim.whatif.ior import results, words
 from tests.hostile.cases.case import DATA, Case, copy, text
 
 TOML = """
@@ -36,13 +35,6 @@ def _measured(directory: Path) -> Path:
 
 def _listed(path: Path) -> None:
     listing.read(str(path), Halves())
-
-
-def _lost(path: Path) -> None:
-    """As a file and as one of its folder."""
-    for found in (str(path), str(path.parent)):
-        for of in results.read(found):
-            words.answer(found, of.lost)
 
 
 CASES = (
@@ -73,6 +65,4 @@ CASES = (
         ior.read,
         150,
     ),
-    Case("results of IO500", (), copy(DATA / "ior" / "io500" / "ior-easy-write.txt"), _lost),
-    Case("table of IOR's ranks", (), copy(DATA / "ior" / "io500" / "ior-easy-write.csv"), _lost),
 )

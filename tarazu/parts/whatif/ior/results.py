@@ -15,10 +15,10 @@ import msgspec
 
 from tarazu import statx
 from tarazu.errors import BadInput, TarazuError
-from tarazu.sim.whatif.ior import output, table
-from tarazu.sim.whatif.ior.lost import Lost, lost
-from tarazu.sim.whatif.ior.output import Phase
-from tarazu.sim.whatif.ior.table import Group
+from tarazu.parts.whatif.ior import output, table
+from tarazu.parts.whatif.ior.lost import Lost, lost
+from tarazu.parts.whatif.ior.output import Phase
+from tarazu.parts.whatif.ior.table import Group
 from tarazu.units import counted
 
 MAX_BYTES = 64 << 20

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tarazu.sim.whatif.ior.output import Phase
+from tarazu.parts.whatif.ior.output import Phase
 
 CLOCKS_APART = 0.05
 """Share of the longest rank's time by which a phase may be longer; beyond, the nodes' clocks differ."""

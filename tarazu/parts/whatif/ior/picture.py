@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tarazu.sim.whatif.ior.lost import Lost
-from tarazu.sim.whatif.ior.output import Phase
-from tarazu.sim.whatif.ior.words import seconds
-from tarazu.sim.whatif.picture import (
+from tarazu.parts.whatif.ior.lost import Lost
+from tarazu.parts.whatif.ior.output import Phase
+from tarazu.parts.whatif.ior.words import seconds
+from tarazu.parts.whatif.picture import (
     FOOT,
     HEAD,
     HIGH,

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarazu.errors import BadInput
-from tarazu.sim.whatif.study import AS_LOGGED, WhatIf
-from tarazu.sim.whatif.words import seconds, slow
+from tarazu.parts.whatif.study import AS_LOGGED, WhatIf
+from tarazu.parts.whatif.words import seconds, slow
 from tarazu.units import human_bytes
 
 TEXT, USUAL, SLOW, LINE = "#7a838e", "#4c8bd6", "#e0524a", "#8a939e"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from statistics import median
 
 from tarazu import ranges
-from tarazu.sim.whatif.job import NO_RECORDS, UNNAMED, LoggedJobs
-from tarazu.sim.whatif.study import AS_LOGGED, OstRow, WhatIf, Wider
+from tarazu.parts.whatif.job import NO_RECORDS, UNNAMED, LoggedJobs
+from tarazu.parts.whatif.study import AS_LOGGED, OstRow, WhatIf, Wider
 from tarazu.units import counted, human_bytes
 
 APART = 1.5

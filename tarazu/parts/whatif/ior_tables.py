@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from statistics import median
 
 from tarazu.cli.output import print_table
-from tarazu.sim.whatif.ior.lost import Lost
-from tarazu.sim.whatif.ior.words import seconds
+from tarazu.parts.whatif.ior.lost import Lost
+from tarazu.parts.whatif.ior.words import seconds
 
 HEADERS = ("ranks", "first s", "even s", "last s", "lost", "at most", "between nodes", "known by")
 

@@ -14,12 +14,12 @@ import pytest
 
 from tarazu.cli import main
 from tarazu.model import Ost, SystemView
-from tarazu.sim.whatif.picture import SLOW
+from tarazu.parts.whatif.picture import SLOW
 from tarazu.units import GIB, MIB, TIB
 
 pytest.importorskip("darshan")
 
-from tests.sim.whatif.logs import job
+from tests.parts.whatif.logs import job
 from tests.trace.darshan import writer
 
 DATA = Path(__file__).parents[2] / "data"

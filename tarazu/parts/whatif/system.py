@@ -10,8 +10,8 @@ import numpy as np
 
 from tarazu import ranges
 from tarazu.model import Ost, SystemView
+from tarazu.parts.whatif.job import LoggedJob
 from tarazu.report.objects import Array
-from tarazu.sim.whatif.job import LoggedJob
 from tarazu.units import TIB, counted
 
 ROOM = 1000

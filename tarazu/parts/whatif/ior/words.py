@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tarazu.sim.whatif.ior.lost import BETWEEN_NODES, Lost
+from tarazu.parts.whatif.ior.lost import BETWEEN_NODES, Lost
 
 
 def seconds(value: float) -> str:

@@ -9,14 +9,14 @@ import numpy as np
 
 from tarazu.config import LayoutSettings
 from tarazu.model import CreateRequest, SystemView
+from tarazu.parts.whatif import stripe_counts
+from tarazu.parts.whatif.comparison import Comparison, Progress, compare
+from tarazu.parts.whatif.job import LoggedJob
+from tarazu.parts.whatif.system import LoggedSystem, known_osts, system
 from tarazu.report.objects import Laid, joined
 from tarazu.report.placed import Placed, judged
+from tarazu.report.speeds import ObjectRates, Writing, ost_speeds, phases, union_s
 from tarazu.report.times import TimeModel
-from tarazu.sim.whatif import stripe_counts
-from tarazu.sim.whatif.comparison import Comparison, Progress, compare
-from tarazu.sim.whatif.job import LoggedJob
-from tarazu.sim.whatif.speeds import ObjectRates, Writing, ost_speeds, phases, union_s
-from tarazu.sim.whatif.system import LoggedSystem, known_osts, system
 from tarazu.units import counted
 
 AS_LOGGED = "as logged"

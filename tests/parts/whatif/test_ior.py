@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from tarazu.cli import main
 from tarazu.errors import BadInput
-from tarazu.sim.whatif.ior import output, results, table
-from tarazu.sim.whatif.ior.lost import lost
-from tarazu.sim.whatif.ior.output import Phase, Stonewall
+from tarazu.parts.whatif.ior import output, results, table
+from tarazu.parts.whatif.ior.lost import lost
+from tarazu.parts.whatif.ior.output import Phase, Stonewall
 
 IO500 = Path(__file__).parents[2] / "data" / "ior" / "io500"
 HEADER = "access,rank,runtime-with-openclose,runtime,throughput-withopenclose,throughput\n"
@@ -307,7 +307,7 @@ def test_a_pipe_is_not_waited_for(capsys: Capture, tmp_path: Path) -> None:
 
 def test_a_darshan_log_beside_results_of_ior(capsys: Capture, tmp_path: Path) -> None:
     pytest.importorskip("darshan")
-    from tests.sim.whatif.logs import job
+    from tests.parts.whatif.logs import job
 
     log = job(tmp_path / "log.darshan", [1 << 30] * 8, [[n] for n in range(8)], ends=[20.0] * 8)
     out = whatif(capsys, IO500, log, "--picture", tmp_path / "p.svg")

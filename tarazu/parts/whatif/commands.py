@@ -34,17 +34,18 @@ from tarazu.daemons.asking import view_in
 from tarazu.errors import BadInput, TarazuError
 from tarazu.model import SystemView
 from tarazu.names import shown
+from tarazu.parts.whatif import picture, stripe_counts, words
+from tarazu.parts.whatif.comparison import Comparison
+from tarazu.parts.whatif.ior import picture as ior_picture
+from tarazu.parts.whatif.ior import results as ior
+from tarazu.parts.whatif.ior import words as ior_words
+from tarazu.parts.whatif.ior.lost import Lost
+from tarazu.parts.whatif.ior_tables import print_phases, print_results
+from tarazu.parts.whatif.job import LoggedJobs, jobs
+from tarazu.parts.whatif.study import AS_LOGGED, WhatIf, study
+from tarazu.parts.whatif.words import APART, seconds
 from tarazu.report.placed import NAMES, Placed, Spread
-from tarazu.sim.cli.whatif_ior import print_phases, print_results
-from tarazu.sim.whatif import example, picture, stripe_counts, words
-from tarazu.sim.whatif.comparison import Comparison
-from tarazu.sim.whatif.ior import picture as ior_picture
-from tarazu.sim.whatif.ior import results as ior
-from tarazu.sim.whatif.ior import words as ior_words
-from tarazu.sim.whatif.ior.lost import Lost
-from tarazu.sim.whatif.job import LoggedJobs, jobs
-from tarazu.sim.whatif.study import AS_LOGGED, WhatIf, study
-from tarazu.sim.whatif.words import APART, seconds
+from tarazu.trace.darshan import example
 from tarazu.trace.darshan.read import read
 from tarazu.units import MIB, counted, human_bytes
 
