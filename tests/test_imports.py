@@ -78,7 +78,6 @@ MAY_IMPORT = {
     "forwarding": BASE | {"batch", "trace", "native", "flows", "drawing"},
     "tune": BASE | {"stats", "wire"},
     "rebalance": BASE | {"layout", "allocate", "native", "trace", "wire"},
-    "pfl": BASE | {"layout", "allocate", "trace", "drawing", "predict"},
     "store": BASE | {"layout", "trace", "native", "why"},
     "plan": BASE | {"layout", "store", "native", "wire"},
     "doctor": BASE | {"part", "evidence", "wire", "stats", "allocate", "trace", "store", "run", "native"},
@@ -150,7 +149,7 @@ MAY_IMPORT["cli"] = BASE | {
         "native",
         "predict",
     ),
-    *("pfl", "rebalance", "report", "run", "stats", "store", "trace", "tune", "why", "wire"),
+    *("rebalance", "report", "run", "stats", "store", "trace", "tune", "why", "wire"),
 }
 MAY_IMPORT["sim"] = BASE | {
     "part",

@@ -75,7 +75,6 @@ ARGUMENTS = {
     "change pool": "--advise",
     "change mdt": "--advise {mount}",
     "change rebalance": "--advise {mount}",
-    "change layouts": "--history",
     "change tune": "",
     "change bursts report": "",
     "change bursts nodes": "",

@@ -10,8 +10,6 @@ import pytest
 pytest.importorskip("darshan")
 
 from tarazu.cli import main
-from tarazu.pfl.gathered import add_log
-from tarazu.pfl.sizes import Halves
 from tarazu.rebalance.datasets import of_log
 from tarazu.sim.workloads.darshan import workload
 from tarazu.trace.darshan.read import read
@@ -80,7 +78,6 @@ def test_files_that_are_named_through_a_link_are_on_the_only_lustre_of_the_log(
     assert known == {"fs": ["/u/run/out.1", "/u/run/out.2", "/u/run/out.3"]}
     assert keys(tmp_path / "linked", of_linked) == known
     assert keys(tmp_path / "named", of_linked, named=(("/scratch", "fs"),)) == known
-    assert add_log(str(of_linked), "/scratch", Halves()) == 3
     assert len(workload(read(of_linked), mount="/scratch").files) == 3
     assert sum(phase.bytes for phase in load(of_linked, under="/scratch").phases) == 3 * MIB
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tarazu.pfl.sizes import Halves
+from tarazu.parts.pfl.sizes import Halves
 from tarazu.units import GIB, KIB, MIB
 
 PER_DIRECTORY = 100

@@ -20,13 +20,13 @@ from tarazu import lustre
 from tarazu.errors import TraceError
 from tarazu.layout.setstripe import format_layout, parse_layout
 from tarazu.model import Layout
-from tarazu.pfl import gathered, listing
-from tarazu.pfl.cost import PARTS, Target, Weights, of_layout
-from tarazu.pfl.later import widened_later
-from tarazu.pfl.played import played
-from tarazu.pfl.search import EXTENSIONS, Grid, cheapest, fewest_of, grid, kinds, layout_of
-from tarazu.pfl.sizes import BY_BYTES, Half, Halves, Sizes, expected
-from tarazu.pfl.tuner import TUNED, Tuned, Tuning, tune
+from tarazu.parts.pfl import gathered, listing
+from tarazu.parts.pfl.cost import PARTS, Target, Weights, of_layout
+from tarazu.parts.pfl.later import widened_later
+from tarazu.parts.pfl.played import played
+from tarazu.parts.pfl.search import EXTENSIONS, Grid, cheapest, fewest_of, grid, kinds, layout_of
+from tarazu.parts.pfl.sizes import BY_BYTES, Half, Halves, Sizes, expected
+from tarazu.parts.pfl.tuner import TUNED, Tuned, Tuning, tune
 from tarazu.trace.darshan_runs import import_log
 from tarazu.trace.records import FileRecord
 from tarazu.units import GIB, KIB, MIB, TIB

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from tarazu.forwarding import curve_csv
 from tarazu.forwarding.estimate import database as benchmarks
-from tarazu.pfl import listing
-from tarazu.pfl.sizes import Halves
 from tarazu.sim.forwarding import ior, jobs
 from tests.hostile.cases.case import DATA, Case, copy, text
 
@@ -33,17 +31,7 @@ def _measured(directory: Path) -> Path:
     return path
 
 
-def _listed(path: Path) -> None:
-    listing.read(str(path), Halves())
-
-
 CASES = (
-    Case(
-        "list of files",
-        ("tarazu.pfl.listing:read",),
-        text("files.txt", "4096 /scratch/a/b\n1073741824 /scratch/a/c d\n12 /scratch/e\\n\n"),
-        _listed,
-    ),
     Case(
         "curves",
         ("tarazu.forwarding.reading:content", "tarazu.table:Csv.__init__"),

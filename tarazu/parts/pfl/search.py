@@ -16,8 +16,8 @@ import numpy as np
 from tarazu import lustre
 from tarazu.layout.rules import check
 from tarazu.model import Component, Layout
-from tarazu.pfl.cost import Striped, Target, parts_of_each, per_second, plain_counts, stripe_size
-from tarazu.pfl.sizes import Array, Classes, rounded_up
+from tarazu.parts.pfl.cost import Striped, Target, parts_of_each, per_second, plain_counts, stripe_size
+from tarazu.parts.pfl.sizes import Array, Classes, rounded_up
 from tarazu.units import GIB, KIB, MIB
 
 MOST_COMPONENTS = 4

@@ -15,18 +15,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from tarazu.cli import layouts, main
+from tarazu.cli import main
 from tarazu.layout import pfl
 from tarazu.layout.rules import check
 from tarazu.layout.setstripe import parse_layout
 from tarazu.model import Mdt, Ost, SystemView
-from tarazu.pfl.cost import PARTS
+from tarazu.parts.pfl import commands as layouts
+from tarazu.parts.pfl.cost import PARTS
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.units import GIB, MIB, TIB
 from tests.odd_layouts import ODD
 from tests.trace.test_history import sample
 
-LOGS = Path(__file__).parents[1] / "data" / "traces"
+LOGS = Path(__file__).parents[2] / "data" / "traces"
 
 
 NO_WEIGHTS = tuple(word for part in PARTS for word in ("--weight", f"{part}=0"))

@@ -10,9 +10,9 @@ import numpy as np
 from tarazu.drawing import pyplot_for, saved
 from tarazu.errors import BadInput
 from tarazu.layout.setstripe import parse_layout
-from tarazu.pfl.cost import PARTS, Target, by_class_of, per_second
-from tarazu.pfl.sizes import Sizes
-from tarazu.pfl.tuner import Tuned
+from tarazu.parts.pfl.cost import PARTS, Target, by_class_of, per_second
+from tarazu.parts.pfl.sizes import Sizes
+from tarazu.parts.pfl.tuner import Tuned
 from tarazu.units import human_bytes
 
 MOST_CURVES = 6

@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from tarazu.model import Layout
-from tarazu.pfl.cost import Target, by_class_of, per_second, stripe_size
-from tarazu.pfl.sizes import Array, Classes, Half, alike, larger
+from tarazu.parts.pfl.cost import Target, by_class_of, per_second, stripe_size
+from tarazu.parts.pfl.sizes import Array, Classes, Half, alike, larger
 
 MOST = 0.01
 """Of the cost, that all ends together may cost more: as much as a tuned layout has to save (our choice)."""

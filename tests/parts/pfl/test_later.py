@@ -6,11 +6,11 @@ import pytest
 
 from tarazu.layout.rules import check
 from tarazu.layout.setstripe import parse_layout
-from tarazu.pfl.cost import Target, of_layout
-from tarazu.pfl.later import MOST, ended_at, widened_later
-from tarazu.pfl.search import cheapest, fewest_of, grid
-from tarazu.pfl.sizes import BY_BYTES, Half, Halves, expected
-from tarazu.pfl.tuner import TUNED, Tuning, tune
+from tarazu.parts.pfl.cost import Target, of_layout
+from tarazu.parts.pfl.later import MOST, ended_at, widened_later
+from tarazu.parts.pfl.search import cheapest, fewest_of, grid
+from tarazu.parts.pfl.sizes import BY_BYTES, Half, Halves, expected
+from tarazu.parts.pfl.tuner import TUNED, Tuning, tune
 from tarazu.units import GIB, MIB
 
 TARGET = Target(35)

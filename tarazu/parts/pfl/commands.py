@@ -35,11 +35,11 @@ from tarazu.layout.setstripe import parse_layout
 from tarazu.layout.stripe_count import OST_BYTES_PER_S, REQUEST_S
 from tarazu.lustre import LOV_ALL_STRIPES_WIDE, directory_default
 from tarazu.model import Layout, SystemView
-from tarazu.pfl import gathered, listing, search
-from tarazu.pfl.cost import PARTS, Target, Weights
-from tarazu.pfl.played import Played, played
-from tarazu.pfl.sizes import BY_BYTES, Halves
-from tarazu.pfl.tuner import Tuned, Tuning, of_rule, tune
+from tarazu.parts.pfl import gathered, listing, search
+from tarazu.parts.pfl.cost import PARTS, Target, Weights
+from tarazu.parts.pfl.played import Played, played
+from tarazu.parts.pfl.sizes import BY_BYTES, Halves
+from tarazu.parts.pfl.tuner import Tuned, Tuning, of_rule, tune
 from tarazu.stats.client import mounts
 from tarazu.units import MIB, counted, human_bytes
 
@@ -126,7 +126,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if options.picture:
-        from tarazu.pfl.picture import draw, drawable
+        from tarazu.parts.pfl.picture import draw, drawable
 
         drawable(Path(options.picture))
     target, room_bytes = _target(settings, options)

@@ -16,9 +16,9 @@ from tarazu.layout.objects import component_object_bytes
 from tarazu.layout.rules import check
 from tarazu.layout.setstripe import format_layout, parse_layout
 from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
-from tarazu.pfl.cost import PARTS, Target, Weights, by_class_of, of_layout
-from tarazu.pfl.search import EXTENSIONS, Grid, cheapest, fewest_of, grid, kinds, layout_of
-from tarazu.pfl.sizes import Classes, Sizes, expected
+from tarazu.parts.pfl.cost import PARTS, Target, Weights, by_class_of, of_layout
+from tarazu.parts.pfl.search import EXTENSIONS, Grid, cheapest, fewest_of, grid, kinds, layout_of
+from tarazu.parts.pfl.sizes import Classes, Sizes, expected
 from tarazu.units import GIB, KIB, MIB, TIB
 
 ONE = st.tuples(

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
-from tarazu.pfl import listing
-from tarazu.pfl.sizes import Halves, Sizes, half, size_class
+from tarazu.parts.pfl import listing
+from tarazu.parts.pfl.sizes import Halves, Sizes, half, size_class
 
 
 def read(path: Path, content: bytes) -> tuple[int, int, Sizes]:
@@ -160,8 +160,8 @@ def test_odd_lines_by_the_thousand_do_no_harm(tmp_path: Path) -> None:
 
 
 MEASURE = """
-from tarazu.pfl import listing
-from tarazu.pfl.sizes import Halves
+from tarazu.parts.pfl import listing
+from tarazu.parts.pfl.sizes import Halves
 halves = Halves()
 counts = listing.read("-", halves)
 high = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))

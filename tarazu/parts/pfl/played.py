@@ -13,8 +13,8 @@ import numpy as np
 from tarazu.allocate import lustres_own, timing
 from tarazu.config import Weights
 from tarazu.model import CreateRequest, Layout, Oss, Ost, SystemView
-from tarazu.pfl.cost import Target
-from tarazu.pfl.sizes import Classes
+from tarazu.parts.pfl.cost import Target
+from tarazu.parts.pfl.sizes import Classes
 
 WAVES, FILES = 4, 24
 """Drawn, and files in each: by their bytes, as a look at a file system in use finds them being written."""

@@ -12,10 +12,10 @@ from tarazu.layout.pfl import PflRule
 from tarazu.layout.setstripe import format_layout
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
-from tarazu.pfl.cost import Cost, Target, of_layout, stripe_size
-from tarazu.pfl.later import widened_later
-from tarazu.pfl.search import MOST_COMPONENTS, SAME, Found, cheapest, fewest_of, grid
-from tarazu.pfl.sizes import BY_BYTES, Half, expected
+from tarazu.parts.pfl.cost import Cost, Target, of_layout, stripe_size
+from tarazu.parts.pfl.later import widened_later
+from tarazu.parts.pfl.search import MOST_COMPONENTS, SAME, Found, cheapest, fewest_of, grid
+from tarazu.parts.pfl.sizes import BY_BYTES, Half, expected
 from tarazu.units import GIB, MIB, exact_bytes
 
 TUNED, TUNED_MORE = "tuned", "tuned, with DoM or SEL"

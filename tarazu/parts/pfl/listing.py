@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from tarazu.errors import BadInput
-from tarazu.pfl.sizes import LARGEST_BYTES, Halves
+from tarazu.parts.pfl.sizes import LARGEST_BYTES, Halves
 from tarazu.units import counted, human_bytes
 
 BLOCK_BYTES = 1 << 20

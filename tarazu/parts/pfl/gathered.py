@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from tarazu.errors import TraceError
-from tarazu.pfl.sizes import Halves
+from tarazu.parts.pfl.sizes import Halves
 from tarazu.predict.waves import waves
 from tarazu.trace.history import History
 from tarazu.trace.records import FileRecord

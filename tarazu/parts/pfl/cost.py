@@ -32,7 +32,7 @@ from tarazu.allocate.course import DIRTY_BYTES
 from tarazu.layout.objects import STREAM_LOSS, STREAM_SHARE
 from tarazu.layout.stripe_count import BUSY, OBJECT_REQUESTS, OST_BYTES_PER_S, REQUEST_S
 from tarazu.model import Layout
-from tarazu.pfl.sizes import Array, Classes
+from tarazu.parts.pfl.sizes import Array, Classes
 from tarazu.units import MIB, TIB
 
 GRANT_PRICE = 0.01
