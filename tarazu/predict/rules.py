@@ -8,10 +8,14 @@ read: docs/architecture.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from tarazu.trace.records import KnownRun, Mode
+from tarazu.trace.recorded import Recorded, sharing
+
+if TYPE_CHECKING:
+    from tarazu.trace.records import KnownRun
 
 PREDICT_AGAIN = 0.10
 """Share of misses from which the files to come are predicted again."""
@@ -48,14 +52,14 @@ class MissTracker:
 class RecordingDecision(msgspec.Struct, frozen=True):
     """How the next run is recorded, and whether the past before a change is to be forgotten."""
 
-    record_mode: Mode
+    record_mode: Literal["full", "light"]
     retrain: bool
     reason: str
     since: int = 0
     """Index of the first run that a retrained model should use; 0: all of them."""
 
 
-def decide(history: Sequence[KnownRun]) -> RecordingDecision:
+def decide(history: Sequence[KnownRun | Recorded]) -> RecordingDecision:
     """The rules between runs, from the history (oldest first)."""
     if not history:
         return RecordingDecision("full", False, "first run")
@@ -79,7 +83,7 @@ def decide(history: Sequence[KnownRun]) -> RecordingDecision:
     return RecordingDecision("light", False, f"{missed:.0%} misses in the last run")
 
 
-def _cumulative(history: Sequence[KnownRun]) -> tuple[float, int]:
+def _cumulative(history: Sequence[KnownRun | Recorded]) -> tuple[float, int]:
     """Misses added up over the latest runs that each had enough of them, and the first of these runs."""
     total, since = 0.0, len(history)
     for i in range(len(history) - 1, -1, -1):
@@ -91,7 +95,7 @@ def _cumulative(history: Sequence[KnownRun]) -> tuple[float, int]:
     return total, since
 
 
-def _changed_sharing(history: Sequence[KnownRun]) -> str:
+def _changed_sharing(history: Sequence[KnownRun | Recorded]) -> str:
     """Why the sharing of files is not what it was in the last full recording; empty when it is."""
     full = next((run for run in reversed(history) if run.mode == "full"), None)
     last = history[-1]
@@ -107,9 +111,5 @@ def _changed_sharing(history: Sequence[KnownRun]) -> str:
     return ""
 
 
-def _shared(run: KnownRun) -> dict[str, bool]:
-    """Loose template → whether any file of it is shared."""
-    shared: dict[str, bool] = {}
-    for file in run.files:
-        shared[file.loose] = shared.get(file.loose, False) or file.shared
-    return shared
+def _shared(run: KnownRun | Recorded) -> dict[str, bool]:
+    return run.shared if isinstance(run, Recorded) else sharing(run.files)

@@ -33,7 +33,7 @@ def used_lately(history: History, fs_names: Sequence[str], application: str) -> 
 
 
 DECIDING_RUNS = 5
-"""How the next run is recorded follows from this many; reading more would take longer than it tells."""
+"""How the next run is recorded follows from this many."""
 
 
 def prepare(step: Step) -> None:
@@ -77,7 +77,7 @@ def _decide(step: Step) -> None:
 
     modes = set()
     for fs_name in step.used:
-        runs, problems = step.history.past(fs_name, step.job.application, DECIDING_RUNS)
+        runs, problems = step.history.recorded(fs_name, step.job.application, DECIDING_RUNS)
         for problem in problems:
             step.problems.note(problem)
         modes.add(rules.decide(runs).record_mode)

@@ -30,7 +30,7 @@ _DEAD_S = 3600.0
 """Who began to write so long ago does not write any more."""
 
 _LONGEST_NAME = 120
-_NAME = re.compile(r"\d{8}T\d{6}-(\d+-[0-9a-f]{6})-.*", re.DOTALL)
+_NAME = r"(?s)\d{8}T\d{6}-(\d+-[0-9a-f]{6})-.*"
 
 
 def file_name(name: str) -> str:
@@ -53,7 +53,7 @@ def id_of(name: str) -> str:
     """What a run's id has in its history of the name that it had while it ran (`20261122T183000-17-abcdef-login1`): its
     process and a random number. Empty for what is no such name.
     """
-    match = _NAME.fullmatch(name)
+    match = re.fullmatch(_NAME, name)
     return match[1] if match else ""
 
 
@@ -133,13 +133,19 @@ class History:
                     problem(error)
         return records[::-1]
 
-    def past(self, fs_name: str, application: str, last: int) -> tuple[list[PastRun], list[str]]:
-        """What a forecast would look at in the newest `last` runs, oldest first, and what is wrong with others."""
-        from tarazu.trace.past import read_past
+    def recorded(self, fs_name: str, application: str, last: int) -> tuple[list[Recorded], list[str]]:
+        """What the next run's recording follows from, of the newest `last` runs, oldest first; what is wrong with
+        others.
+        """
+        from tarazu.trace.recorded import read_recorded
 
-        with contextlib.ExitStack() as stack:
-            files = [opened(path) for path in self.paths(fs_name, application)[-last:]]
-            return read_past([stack.enter_context(file).fileno() for file in files if file], last)
+        runs, problems = [], []
+        for path in self.paths(fs_name, application)[-last:]:
+            try:
+                runs.append(read_recorded(path))
+            except TraceError as error:
+                problems.append(f"history left out: {error}")
+        return runs, problems
 
     def paths(self, fs_name: str, application: str) -> list[Path]:
         """Files of the runs, oldest first."""

@@ -17,6 +17,7 @@ import msgspec
 
 from tarazu.errors import TraceError
 from tarazu.native import without_identity
+from tarazu.trace.recorded import LONGEST_HEADER, sharing
 from tarazu.trace.records import RunRecord, why_absurd, why_impossible
 from tarazu.trace.table import read_rows, to_csv
 
@@ -24,7 +25,6 @@ FORMAT = "tarazu-run"
 VERSION = 3
 MAX_RUN_BYTES = 64 << 20
 """About a quarter of a million files."""
-LONGEST_HEADER = 4 << 20
 MOST_LAYOUTS = 4096
 MOST_LAYOUT_BYTES = 1 << 20
 """Of all layouts in one header. Files with further layouts are kept without: no forecast looks at them."""
@@ -83,7 +83,7 @@ def encode_run(run: RunRecord) -> bytes:
     header: dict[str, Any] = {"format": FORMAT, "version": VERSION, "files": len(run.files)}
     fields = msgspec.to_builtins(msgspec.structs.replace(run, files=()), str_keys=True)
     header.update({k: v for k, v in fields.items() if k != "files"})
-    header["layouts"] = layouts.texts
+    header |= {"outcomes": run.outcomes, "shared": sharing(run.files), "layouts": layouts.texts}
     text = json.dumps(header, ensure_ascii=True, allow_nan=False) + "\n" + rows
     return text.encode("utf-8", "surrogateescape")
 
@@ -128,6 +128,8 @@ def read_header(file: TextIO, where: str) -> Header:
     if not isinstance(count, int):
         raise TraceError(place, "the number of files", count)
     layouts = fields.pop("layouts", None)
+    for name in ("outcomes", "shared"):  # for `tarazu.trace.recorded`; the files say it too
+        fields.pop(name, None)
     try:
         return Header(count, fields, tuple(map(bytes.fromhex, layouts)))
     except (TypeError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from tarazu.predict.aipa import forecast
 from tarazu.trace.history import History
+from tarazu.trace.past import read_past
 from tarazu.trace.records import RunRecord
 
 Build = Callable[..., RunRecord]
@@ -41,7 +43,9 @@ def written(tmp_path: Path, runs: list[RunRecord]) -> list[RunRecord]:
     history = History(tmp_path / "history")
     for run in runs:
         history.append(run)
-    past, problems = history.past("lustre", "app", len(runs))
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(open(path, "rb")) for path in history.paths("lustre", "app")]
+        past, problems = read_past([file.fileno() for file in files], len(runs))
     assert not problems and len(past) == len(runs)
     return past  # type: ignore[return-value]
 

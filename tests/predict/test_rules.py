@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from tarazu.predict.rules import MissTracker, decide, miss_rate
+from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
 
 Build = Callable[..., RunRecord]
@@ -86,3 +88,29 @@ def test_entirely_new_names_are_recorded_in_full(build: Build) -> None:
 def test_history_without_any_full_recording_asks_for_one(build: Build, runs: int) -> None:
     light = msgspec.structs.replace(with_outcomes(build, 3, 0), mode="light")
     assert decide([light] * runs).record_mode == "full"
+
+
+@pytest.mark.parametrize("name", ["/f", "/caf\udce9", "//f"])
+def test_the_first_lines_of_a_history_decide_as_all_of_it(build: Build, tmp_path: Path, name: str) -> None:
+    """A job step waits for the decision, and earlier runs may have made a hundred thousand files each."""
+
+    def run(mode: str, hits: int, misses: int, writers: int = 1) -> RunRecord:
+        it = with_outcomes(build, hits, misses)
+        files = tuple(
+            msgspec.structs.replace(f, loose=f"{name}{n % 3}", writers=writers)
+            for n, f in enumerate(it.files)
+        )
+        job = msgspec.structs.replace(it.step, application=f"app{name[1:]}")
+        return msgspec.structs.replace(it, mode=mode, files=files, step=job)
+
+    full, light, shared = run("full", 9, 0), run("light", 9, 0), run("light", 9, 0, writers=4)
+    poor, missed = run("light", 8, 2), run("light", 2, 8)
+    for n, runs in enumerate(
+        ([], [full], [light], [full, light], [full, shared], [full, poor, poor], [full, light, missed])
+    ):
+        history = History(tmp_path / str(n))
+        for at, each in enumerate(runs):
+            history.append(msgspec.structs.replace(each, start_s=1e9 + at))
+        first_lines, problems = history.recorded(full.step.fs_name, full.step.application, 5)
+        assert not problems and len(first_lines) == len(runs)
+        assert decide(first_lines) == decide(runs)

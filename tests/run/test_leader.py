@@ -22,7 +22,6 @@ ELSEWHEN = {
     "pyarrow": NEVER,
     "pyarrow.csv": NEVER,
     "pyarrow.parquet": NEVER,
-    "tarazu.trace.past": NEVER,
     "dataclasses": NEVER,
 }
 """What modules of a leader import only within functions, and a leader has not loaded beside the program."""

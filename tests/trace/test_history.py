@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import stat
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 
 from tarazu.errors import TraceError
 from tarazu.model import JobStep
-from tarazu.trace.history import History, file_name
+from tarazu.trace.history import History, file_name, opened
+from tarazu.trace.past import read_past
 from tarazu.trace.records import FOUND, OUTCOMES, FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run, read_run
 from tarazu.trace.table import COLUMNS, read_rows, to_csv
@@ -189,8 +191,12 @@ def test_a_history_of_fifos_and_devices_neither_waits_nor_fails(tmp_path: Path) 
     (folder / "20300101T000000.000000-c.run").symlink_to("nowhere")
     reported: list[TraceError] = []
     assert len(history.runs("lustre", "ior", problem=reported.append)) == 1 and len(reported) == 3
-    past, problems = history.past("lustre", "ior", 4)
+    with contextlib.ExitStack() as stack:
+        files = [opened(path) for path in history.paths("lustre", "ior")]
+        past, problems = read_past([stack.enter_context(file).fileno() for file in files if file], 4)
     assert len(past) == 1 and len(problems) == 2
+    recorded, problems = history.recorded("lustre", "ior", 4)
+    assert len(recorded) == 1 and len(problems) == 3
     assert history.applications() == [("lustre", "ior")]
 
 
