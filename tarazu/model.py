@@ -345,4 +345,4 @@ class Forecast(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Expected time of the last close, seconds after the start of the run; −1: not known. In no database."""
 
 
-described(Layout, SystemView, Allocation, JobStep, FileName, Forecast)
+described(Layout, JobStep, FileName, Forecast)

@@ -6,7 +6,6 @@ socket, exported tables) is this text.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 
 
@@ -70,6 +69,8 @@ def quoted(text: str) -> str:
     """As `shlex.quote`; but a word with control characters, line ends and the like, which a terminal would obey, is
     written out as bash reads it: `$'a\\x1b[2J'`.
     """
+    import shlex  # for who prints commands: a job step's start does not
+
     if shown(text) == text:
         return shlex.quote(text)
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")

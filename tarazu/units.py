@@ -16,12 +16,12 @@ GIB = 1 << 30
 TIB = 1 << 40
 
 _SUFFIX = {"": 1, "k": KIB, "m": MIB, "g": GIB, "t": TIB, "p": 1 << 50, "e": 1 << 60}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgtpe]?)(?:i?b)?", re.IGNORECASE)
+_SIZE = r"(?i)(\d+(?:\.\d+)?)\s*([kmgtpe]?)(?:i?b)?"
 
 
 def parse_bytes(text: str) -> int:
     """`"128M"` → 134217728. Raises ValueError for anything that is no whole number of bytes."""
-    match = _SIZE.fullmatch(text.strip())
+    match = re.fullmatch(_SIZE, text.strip())
     if not match:
         raise ValueError(f"expected a size such as 64K, 128M or 2G, found {text!r}")
     number, suffix = match.groups()
@@ -96,9 +96,9 @@ def human_speed(relative: float | None) -> str:
 
 
 _LARGEST_ARGUMENT = 1e18
-_NUMBER_ARGUMENT = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
-_SIZE_ARGUMENT = re.compile(r"\d+(?:\.\d+)?[kmgtKMGT](?:i?[bB])?")
-_OPTION = re.compile(r"-[A-Za-z](?=\d)|--?[A-Za-z][\w-]*=|[A-Za-z_][\w-]*=")
+_NUMBER_ARGUMENT = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
+_SIZE_ARGUMENT = r"\d+(?:\.\d+)?[kmgtKMGT](?:i?[bB])?"
+_OPTION = r"-[A-Za-z](?=\d)|--?[A-Za-z][\w-]*=|[A-Za-z_][\w-]*="
 
 
 def numeric_arguments(arguments: Sequence[str]) -> tuple[float, ...]:
@@ -109,7 +109,7 @@ def numeric_arguments(arguments: Sequence[str]) -> tuple[float, ...]:
     """
     numbers: list[float] = []
     for argument in arguments:
-        option = _OPTION.match(argument)
+        option = re.match(_OPTION, argument)
         text = argument[option.end() :] if option else argument
         parts = (
             re.split(r"[x,:]", text)
@@ -122,12 +122,12 @@ def numeric_arguments(arguments: Sequence[str]) -> tuple[float, ...]:
 
 
 def _argument_value(text: str) -> float | None:
-    if _SIZE_ARGUMENT.fullmatch(text):
+    if re.fullmatch(_SIZE_ARGUMENT, text):
         try:
             return float(parse_bytes(text))
         except ValueError:
             return None
-    if _NUMBER_ARGUMENT.fullmatch(text):
+    if re.fullmatch(_NUMBER_ARGUMENT, text):
         value = float(text)
         return value if abs(value) <= _LARGEST_ARGUMENT else None
     return None

@@ -38,7 +38,7 @@ _BY_NODE_VARIABLES = ("SLURM_TASKS_PER_NODE", "SLURM_STEP_TASKS_PER_NODE")
 """`4(x2),3`: tasks of each node."""
 _NODE_FILES = ("PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "COBALT_NODEFILE")
 _LIST_VARIABLES = ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST")
-_TIMES = re.compile(r"(\d{1,9})(?:\(x(\d{1,9})\))?", re.ASCII)
+_TIMES = r"(?a)(\d{1,9})(?:\(x(\d{1,9})\))?"
 _MOST_NODES = 1 << 20
 _MOST_COMPONENTS = 128
 """Slurm's own bound is below."""
@@ -216,7 +216,7 @@ def _first_number(environ: Mapping[str, str], names: tuple[str, ...]) -> int:
 
 def _unfolded(text: str) -> list[int]:
     """The numbers of `4(x2),3`; none of what is no such list."""
-    parts = [_TIMES.fullmatch(part.strip()) for part in text.split(",")]
+    parts = [re.fullmatch(_TIMES, part.strip()) for part in text.split(",")]
     runs = [(int(part[1]), int(part[2] or 1)) for part in parts if part]
     if len(runs) < len(parts) or sum(times for _, times in runs) > _MOST_NODES:
         return []

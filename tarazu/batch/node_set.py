@@ -15,22 +15,22 @@ from tarazu.errors import BadInput
 MAX_HOSTS = 100_000
 """Of one text that is unfolded."""
 
-_WORD = re.compile(r"(?:[^\s,\[\]]|\[[\d,-]+\])+")
-_BRACKETS = re.compile(r"\[([\d,-]+)\]")
-_LAST_NUMBER = re.compile(r"(.*?)(\d{1,9})(\D*)", re.ASCII)
-_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_WORD = r"(?:[^\s,\[\]]|\[[\d,-]+\])+"
+_BRACKETS = r"\[([\d,-]+)\]"
+_LAST_NUMBER = r"(?a)(.*?)(\d{1,9})(\D*)"
+_RANGE = r"(?a)(\d{1,9})(?:-(\d{1,9}))?"
 
 
 def unfold(text: str) -> tuple[str, ...]:
     """Each host once, in order; numbers keep their leading zeros. Raises BadInput, before it makes too many."""
-    if re.sub(r"[\s,]+", "", _WORD.sub("", text)):
+    if re.sub(r"[\s,]+", "", re.sub(_WORD, "", text)):
         raise BadInput(text[:80], "hosts such as n[001-004,7],login1")
     hosts: dict[str, None] = {}
-    for word in _WORD.findall(text):
-        places = [_numbers(inside, text) for inside in _BRACKETS.findall(word)]
+    for word in re.findall(_WORD, text):
+        places = [_numbers(inside, text) for inside in re.findall(_BRACKETS, word)]
         if len(hosts) + prod(map(len, places)) > MAX_HOSTS:
             raise BadInput(text[:80], f"at most {MAX_HOSTS} hosts")
-        parts = _BRACKETS.split(word)[::2]
+        parts = re.split(_BRACKETS, word)[::2]
         for numbers in product(*places):
             hosts["".join(a + b for a, b in zip_longest(parts, numbers, fillvalue=""))] = None
     return tuple(hosts)
@@ -53,7 +53,7 @@ def fold(hosts: Iterable[str]) -> str:
     """As Slurm does it: `n[001-004,7],login1`, in the order in which the first of each comes."""
     numbers: dict[tuple[str, str | None], set[str]] = {}
     for host in hosts:
-        matched = _LAST_NUMBER.fullmatch(host)
+        matched = re.fullmatch(_LAST_NUMBER, host)
         before, number, behind = matched.groups() if matched else (host, "", None)
         numbers.setdefault((before, behind), set()).add(number)
     words = []
@@ -77,7 +77,7 @@ def _numbers(inside: str, text: str) -> list[str]:
     """`001-004,7`, each with its leading zeros."""
     numbers: list[str] = []
     for item in inside.split(","):
-        matched = _RANGE.fullmatch(item)
+        matched = re.fullmatch(_RANGE, item)
         first, last = (matched[1], matched[2] or matched[1]) if matched else ("1", "0")
         if not 0 <= int(last) - int(first) < MAX_HOSTS - len(numbers):
             raise BadInput(text[:80], f"ranges such as [001-004,7], of at most {MAX_HOSTS} numbers")

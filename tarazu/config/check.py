@@ -42,13 +42,13 @@ ADDRESS_OR_NOTHING = Check(f"{ADDRESS.expected}, or nothing", lambda v: v == "" 
 LISTENS = Check("host:port, a port (of loopback), or nothing", lambda v: v == "" or listening(v) is not None)
 
 
-_BRACES = re.compile(r"\{[^{}]*\}|[{}]")
-PATH = Check("a path without { and }", lambda v: not _BRACES.search(v))
+_BRACES = r"\{[^{}]*\}|[{}]"
+PATH = Check("a path without { and }", lambda v: not re.search(_BRACES, v))
 ABSOLUTE = Check("an absolute path without { and }", lambda v: v.startswith("/") and PATH.holds(v))
 ABSOLUTE_OR_NOTHING = Check(f"{ABSOLUTE.expected}, or nothing", lambda v: v == "" or ABSOLUTE.holds(v))
 OWN_PATH = Check(
     "a path in which {uid} stands for the user's number, %h for the node's name, and nothing else is in braces",
-    lambda v: all(part == "{uid}" for part in _BRACES.findall(v)),
+    lambda v: all(part == "{uid}" for part in re.findall(_BRACES, v)),
 )
 
 

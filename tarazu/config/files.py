@@ -19,7 +19,7 @@ LONGEST_BYTES = 1 << 20
 """A file that is larger was put there by mistake; each `tarazu run` reads all of them."""
 OWN_PLACE = "{uid}"
 """In the paths of a user's own directories (`check.OWN_PATH`) his number; `%h` there is the node's name."""
-_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)$"
 
 
 def own_path(path: str, uid: int | None = None) -> Path:
@@ -108,7 +108,7 @@ def read(path: Path) -> ConfigFile:
         return ConfigFile(path, text, tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         said = str(error)
-        place = _PLACE.search(said)
+        place = re.search(_PLACE, said)
         line = (place and place[1]) or text.count("\n") + 1
         raise ConfigError(f"{path}:{line}", "TOML", said[: place.start()] if place else said) from None
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, lists in lists in lists …

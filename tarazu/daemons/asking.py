@@ -11,7 +11,7 @@ import msgspec
 
 from tarazu.config import Settings
 from tarazu.errors import BadInput, Unavailable, WireError
-from tarazu.malformed import MALFORMED
+from tarazu.malformed import MALFORMED, described
 from tarazu.model import SystemView
 from tarazu.units import counted
 from tarazu.why.facts import System
@@ -176,3 +176,6 @@ def _mdsd(settings: Settings) -> Questions:
         return Questions(settings)
     except WireError as error:
         raise Unavailable(f"neither clientd nor mdsd can be asked: {error}") from None
+
+
+described(SystemView)

@@ -45,6 +45,7 @@ LATE = (
     "tarazu.run.handed",
     "hashlib",
     "json",
+    "random",
     "resource",
     "tempfile",
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import glob
 import os
 import threading
 import time
@@ -22,6 +21,8 @@ from tarazu.errors import TarazuError
 from tarazu.past import changed_s
 
 LEASE = "lease"
+DASHES = 3
+"""At least, in the name of a step: `20261122T183000-17-abcdef-login1`."""
 RENEW_S = 600.0
 LEFT_S = 7 * 86400.0
 """What is of another node goes when nothing in it has changed for so long."""
@@ -74,17 +75,19 @@ def beside(step: str) -> str:
 
 def steps(place: Path) -> dict[str, Path]:
     """Name of a step → what could be its directory, in the place or beside it."""
-    name = f"{place.name}."
-    others = {p.name.removeprefix(name): p for p in _found(place.parent, f"{glob.escape(name)}*-*-*-*")}
-    return {p.name: p for p in _found(place, "*-*-*-*")} | others
+    return _found(place, "") | _found(place.parent, f"{place.name}.")
 
 
-def _found(directory: Path, pattern: str) -> list[Path]:
-    """None where somebody else puts something else in the directory's place meanwhile."""
+def _found(directory: Path, begin: str) -> dict[str, Path]:
+    """What has names that begin so, and go on as steps' do. None where somebody else puts something else in the
+    directory's place meanwhile.
+    """
     try:
-        return list(directory.glob(pattern))
+        names = [name for name in os.listdir(directory) if name.startswith(begin)]
     except OSError:
-        return []
+        return {}
+    steps = {name.removeprefix(begin): directory / name for name in names}
+    return {step: path for step, path in steps.items() if step.count("-") >= DASHES and step[0] != "."}
 
 
 def sweep(*places: Path, in_home: bool = False) -> list[Path]:

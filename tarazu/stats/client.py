@@ -17,7 +17,7 @@ from tarazu.errors import BadInput
 QOS_THRESHOLD_RR = 0.05
 """Of MDTs, since 2.14."""
 
-_OSC = re.compile(r"(?P<fs>.+)-OST(?P<index>[0-9a-fA-F]{4})-osc-[^-]+$")
+_OSC = r"(?P<fs>.+)-OST(?P<index>[0-9a-fA-F]{4})-osc-[^-]+$"
 
 
 class Mount(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ def file_system(fs_name: str, root: str | Path = "/") -> FileSystem:
     existing: set[int] = set()
     active: set[int] = set()
     for directory in _glob(root, ("sys/fs/lustre/osc", "proc/fs/lustre/osc"), f"{fs_name}-OST*"):
-        match = _OSC.match(directory.name)
+        match = re.match(_OSC, directory.name)
         if match and match["fs"] == fs_name:
             index = int(match["index"], 16)
             existing.add(index)
@@ -123,6 +123,8 @@ def mount_entries(path: Path) -> list[bytes]:
 
 def unescaped(text: bytes) -> str:
     """A field of proc/mounts, in which the kernel writes a blank, tab, newline and backslash in octal (`\\040`)."""
+    if b"\\" not in text:
+        return os.fsdecode(text)
     return os.fsdecode(re.sub(rb"\\([0-3][0-7]{2})", lambda m: bytes([int(m[1], 8)]), text))
 
 

@@ -19,7 +19,8 @@ from tarazu.errors import TraceError
 from tarazu.past import changed_s
 
 if TYPE_CHECKING:
-    from tarazu.trace.records import PastRun, RunRecord
+    from tarazu.trace.recorded import Recorded
+    from tarazu.trace.records import RunRecord
 
 SUFFIX = ".run"
 PART = ".part"

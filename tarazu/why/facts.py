@@ -155,4 +155,4 @@ class Explanation(msgspec.Struct, frozen=True):
     """What could not be looked at, and why."""
 
 
-described(Run, System)
+described(System)

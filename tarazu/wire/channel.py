@@ -9,7 +9,6 @@ import array
 import contextlib
 import math
 import os
-import random
 import select
 import socket
 import struct
@@ -244,6 +243,8 @@ def connect(path: str, timeout_s: float, *, deadline_s: float | None = None) -> 
             sock.close()
             if time.monotonic() + pause_s > ends_at:
                 raise Unavailable(f"clientd at {path}: its backlog is full") from None
+            import random  # for the few that wait: each job step loads this module before its program
+
             time.sleep(pause_s * random.uniform(0.5, 1.0))
             pause_s = min(2 * pause_s, 0.2)
         except OSError as error:

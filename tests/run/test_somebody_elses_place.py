@@ -64,7 +64,7 @@ def test_a_place_that_is_no_directory_any_more_holds_no_steps(tmp_path: Path) ->
     beside = tmp_path / f"place.{STEP}"
     beside.mkdir()
     assert leftovers.steps(place) == {STEP: beside}
-    with patch.object(Path, "glob", side_effect=NotADirectoryError):
+    with patch("os.listdir", side_effect=NotADirectoryError):
         assert leftovers.steps(place) == {}
 
 

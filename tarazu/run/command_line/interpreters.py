@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 from pathlib import PurePath
 
@@ -23,7 +22,7 @@ class _Interpreter(msgspec.Struct, frozen=True):
     """How it reads its command line. Options without dashes; what is not named here has no value."""
 
     names: str
-    """Regular expression of its basename."""
+    """Its basenames; `*` stands for a version."""
     values: str = ""
     """Followed by a value, in the same word or the next."""
     attached: str = ""
@@ -41,36 +40,40 @@ class _Interpreter(msgspec.Struct, frozen=True):
 
 
 _INTERPRETERS = (
-    _Interpreter(r"(?:i?python|pypy)[\d.]*(?:-dbg)?", "W X Q check-hash-based-pycs", code="c", module="m"),
+    _Interpreter("python* ipython* pypy*", "W X Q check-hash-based-pycs", code="c", module="m"),
     _Interpreter(
-        r"(?:ba|da|z|k|mk|c|tc|fi)?sh", "o O rcfile init-file init-command", command=True, attached="D"
+        "sh bash dash zsh ksh mksh csh tcsh fish",
+        "o O rcfile init-file init-command",
+        command=True,
+        attached="D",
     ),
-    _Interpreter(r"perl[\d.]*", "I", attached="MmliF0CDxV", code="e E"),
-    _Interpreter(r"ruby[\d.]*", "r I C E external-encoding encoding", attached="WKxTFi0", code="e"),
-    _Interpreter(r"Rscript", code="e"),
-    _Interpreter(r"R", "g gui d debugger", code="e", module="f file", subcommands="CMD BATCH"),
+    _Interpreter("perl*", "I", attached="MmliF0CDxV", code="e E"),
+    _Interpreter("ruby*", "r I C E external-encoding encoding", attached="WKxTFi0", code="e"),
+    _Interpreter("Rscript", code="e"),
+    _Interpreter("R", "g gui d debugger", code="e", module="f file", subcommands="CMD BATCH"),
     _Interpreter(
-        r"julia[\d.]*",
+        "julia*",
         "J sysimage p procs t threads H home L load C cpu-target machine-file",
         attached="gO",
         code="e E eval print",
     ),
     _Interpreter(
-        r"java",
+        "java",
         "cp classpath class-path p module-path upgrade-module-path add-modules add-opens add-exports add-reads",
         module="jar m module",
         words=True,
     ),
-    _Interpreter(r"lua(?:jit)?[\d.]*", "l", code="e"),
-    _Interpreter(r"node(?:js)?", "r require C conditions import loader env-file", code="e eval p print"),
-    _Interpreter(r"octave(?:-cli)?", "p path", code="eval"),
-    _Interpreter(r"matlab", "sd logfile c", code="batch r", words=True),
-    _Interpreter(r"tclsh[\d.]*|wish[\d.]*|expect"),
-    _Interpreter(r"ncl|gnuplot|idl|gawk|awk", "f"),
+    _Interpreter("lua* luajit*", "l", code="e"),
+    _Interpreter("node nodejs", "r require C conditions import loader env-file", code="e eval p print"),
+    _Interpreter("octave octave-cli", "p path", code="eval"),
+    _Interpreter("matlab", "sd logfile c", code="batch r", words=True),
+    _Interpreter("tclsh* wish* expect"),
+    _Interpreter("ncl gnuplot idl gawk awk", "f"),
 )
+_BY_NAME = {name: interpreter for interpreter in _INTERPRETERS for name in interpreter.names.split()}
 
 _TORCH = _Interpreter(
-    r"(?:torch|accelerate|deepspeed|kernprof|coverage).*",
+    "torch accelerate deepspeed kernprof coverage",
     """
     nnodes nproc_per_node nproc-per-node node_rank node-rank rdzv_backend rdzv-backend rdzv_endpoint rdzv-endpoint
     rdzv_id rdzv-id rdzv_conf rdzv-conf max_restarts max-restarts monitor_interval monitor-interval start_method
@@ -103,10 +106,9 @@ def read(words: Sequence[str]) -> ProgramCall:
     name = PurePath(words[0]).name or words[0]
     if name in _RUNNERS:
         return _read(words, name, _TORCH)
-    for interpreter in _INTERPRETERS:
-        if re.fullmatch(interpreter.names, name):
-            return _read(words, name, interpreter)
-    return ProgramCall(name, tuple(words[1:]))
+    stem = name.removesuffix("-dbg").rstrip("0123456789.")
+    interpreter = _BY_NAME.get(name) or _BY_NAME.get(f"{stem}*")
+    return _read(words, name, interpreter) if interpreter else ProgramCall(name, tuple(words[1:]))
 
 
 def _read(words: Sequence[str], name: str, how: _Interpreter) -> ProgramCall:
@@ -161,7 +163,7 @@ def _option(words: Sequence[str], position: int, how: _Interpreter) -> tuple[str
 def _named(name: str, words: Sequence[str]) -> ProgramCall:
     """A module or archive by name; one that runs another script is read on. `words` begin with it."""
     if name in _RUNNERS and len(words) > 1:
-        how = _TORCH if re.fullmatch(_TORCH.names, name) else _PYTHON_RUNNER
+        how = _TORCH if name.startswith(tuple(_TORCH.names.split())) else _PYTHON_RUNNER
         if name.startswith("mpi4py"):
             how = _MPI4PY
         return _read([name, *words[1:]], name, how)
@@ -193,6 +195,8 @@ def _without_redirections(text: str) -> str:
 
 def _command(name: str, text: str, rest: Sequence[str]) -> ProgramCall:
     """`sh -c TEXT`: one plain command is read as if it were typed; of anything else the shell is the program."""
+    import shlex  # few commands are texts for a shell
+
     text = _without_redirections(text)
     try:
         words = shlex.split(text)

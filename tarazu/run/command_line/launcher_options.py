@@ -407,7 +407,7 @@ DIALECTS: Mapping[str, Callable[[], LauncherSyntax]] = {
     name: make for names, make in _DIALECTS.items() for name in names.split()
 }
 
-_VERSIONED = re.compile(r"(mpirun|mpiexec|orterun|prterun)[._-][\w.+-]+$")
+_VERSIONED = r"(mpirun|mpiexec|orterun|prterun)[._-][\w.+-]+$"
 
 
 def dialect(command: str) -> LauncherSyntax | None:
@@ -419,7 +419,7 @@ def dialect(command: str) -> LauncherSyntax | None:
     name = PurePath(command).name
     make = DIALECTS.get(name)
     if make is None:
-        versioned = _VERSIONED.match(name)
+        versioned = name.startswith(("mpi", "orte", "prte")) and re.match(_VERSIONED, name)
         make = DIALECTS.get(versioned.group(1)) if versioned else None
         return make() if make else None
     syntax = make()

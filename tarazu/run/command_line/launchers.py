@@ -13,12 +13,12 @@ import msgspec
 
 from tarazu.run.command_line.launcher_options import MPI, LauncherSyntax, dialect
 
-_NUMBER = re.compile(r"(\d{1,18})([kKmM]?)\b")
+_NUMBER = r"(\d{1,18})([kKmM]?)\b"
 _TIMES = {"": 1, "k": 1 << 10, "m": 1 << 20}
 """As Slurm reads `-N 1k`."""
-_ATTACHED = re.compile(r"([A-Za-z]+)(\d+)$")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
-_REACHING_MCA = re.compile(r"(plm|oob|ras|routed|ess|(prte|orte)(?!_(tag|timestamp|xml|output)))_")
+_ATTACHED = r"([A-Za-z]+)(\d+)$"
+_ASSIGNMENT = r"[A-Za-z_]\w*\+?="
+_REACHING_MCA = r"(plm|oob|ras|routed|ess|(prte|orte)(?!_(tag|timestamp|xml|output)))_"
 """Parameters of Open MPI that say how its daemons come to their hosts."""
 
 
@@ -140,7 +140,7 @@ def _read(argv: Sequence[str], start: int, end: int, reads: LauncherSyntax) -> _
         elif operands:
             operands -= 1
             position += 1
-        elif reads.assignments and _ASSIGNMENT.match(word):
+        elif reads.assignments and re.match(_ASSIGNMENT, word):
             position += 1
         else:
             break
@@ -152,7 +152,7 @@ def _option(argv: Sequence[str], position: int, end: int, reads: LauncherSyntax)
     word = argv[position]
     name, equals, value = word.lstrip("-").partition("=")
     full = reads.known(name)
-    if not full and not equals and (attached := _ATTACHED.match(name)):
+    if not full and not equals and (attached := re.match(_ATTACHED, name)):
         short = attached.group(1)
         if short in reads.ranks | reads.per_node | reads.nodes:
             return [Option(short, attached.group(2), (word,))], position + 1
@@ -204,7 +204,7 @@ def which(program: str, path: str | None = None) -> str | None:
 
 
 def _is_host_option(option: Option, reads: LauncherSyntax) -> bool:
-    reaching = not option.name.endswith("mca") or _REACHING_MCA.match(option.value)
+    reaching = not option.name.endswith("mca") or re.match(_REACHING_MCA, option.value)
     return option.name in reads.hosts or bool(option.name in reads.reach and reaching)
 
 
@@ -212,7 +212,9 @@ def _size(options: Sequence[Option], reads: LauncherSyntax, launcher: str) -> tu
     """(ranks, nodes, ranks per node, most nodes) that the options say; 0 for each of which they say nothing."""
 
     def numbers(names: frozenset[str]) -> list[int]:
-        given = [_NUMBER.findall(o.value) for o in options if o.name in names and _NUMBER.match(o.value)]
+        given = [
+            re.findall(_NUMBER, o.value) for o in options if o.name in names and re.match(_NUMBER, o.value)
+        ]
         return [int(digits) * _TIMES[times.lower()] for digits, times in given[-1]] if given else [0]
 
     def number(names: frozenset[str]) -> int:
@@ -273,7 +275,7 @@ OPEN_MPI_LIST = "OMPI_MCA_mca_base_env_list"
 SECOND_LIST = f"{OPEN_MPI_LIST}_internal"
 _TUNED = "mca_base_envar_file_prefix"
 """Files with the user's own `-x`: the parameter that `--tune` sets."""
-_SET = re.compile(rf"^\s*(mca_base_env_list|{_TUNED})\s*=\s*(.*?)\s*$", re.MULTILINE)
+_SET = rf"(?m)^\s*(mca_base_env_list|{_TUNED})\s*=\s*(.*?)\s*$"
 
 
 def open_mpi_forwarded(
@@ -312,7 +314,7 @@ def _in_files(launcher: str, environ: Mapping[str, str]) -> dict[str, str]:
     said: dict[str, str] = {}
     for path in files:
         try:
-            said = dict(_SET.findall(path.read_text(encoding="utf-8", errors="surrogateescape"))) | said
+            said = dict(re.findall(_SET, path.read_text(encoding="utf-8", errors="surrogateescape"))) | said
         except OSError:
             continue
     return said

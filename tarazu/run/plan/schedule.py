@@ -5,7 +5,6 @@ up no other.
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -38,6 +37,8 @@ class Backoff:
 
     def failed(self, at_least_s: float = 0.0) -> float:
         """Seconds until the next attempt."""
+        import random  # for those whose plan does not come: each job step loads this module before its program
+
         wait_s = max(at_least_s, self.first_s * 2.0 ** min(self.attempts, 30))
         self.attempts += 1
         return min(wait_s, self.longest_s) * random.uniform(0.5, 1.0)
