@@ -9,11 +9,18 @@ from pathlib import Path
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
-def replace(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o644, sync_name: bool = False) -> None:
+def replace(
+    path: str | os.PathLike[str],
+    data: bytes,
+    *,
+    mode: int = 0o644,
+    sync: bool = True,
+    sync_name: bool = False,
+) -> None:
     """Write beside, sync, rename: whoever reads sees the old file or the whole new one.
 
-    `mode`: of the new file, whatever the umask. `sync_name`: also the new name is on disk when this returns. Raises
-    OSError; the old file is then still there.
+    `mode`: of the new file, whatever the umask. `sync`: False for what nobody reads after a crash. `sync_name`: also
+    the new name is on disk when this returns. Raises OSError; the old file is then still there.
     """
     target = Path(path)
     part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
@@ -23,7 +30,8 @@ def replace(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o644, syn
             os.fchmod(file.fileno(), mode)
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         part.rename(target)
     except BaseException:
         part.unlink(missing_ok=True)

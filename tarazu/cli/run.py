@@ -20,6 +20,8 @@ from tarazu.errors import BadInput
 if TYPE_CHECKING:
     import argparse
 
+    from tarazu.store.stop import SiteWatch
+
 MODES = ("observe", "advise", "place")
 
 
@@ -85,13 +87,16 @@ def execute(options: Asked | argparse.Namespace) -> int:
         raise BadInput("command line", "a program to run, found none")
     from tarazu.run import program
     from tarazu.run.command_line import job_step
+    from tarazu.store.stop import SiteWatch
 
     disabled = os.environ.get("TARAZU_DISABLE", "0") not in ("", "0")
     if disabled or job_step.is_submission(argv) or job_step.inside_job_step(argv, os.environ):
         return program.become(argv)
     try:
         settings = config.load(options.config)
-        off = left_alone(settings.run) or _stopped(settings.run.stop_file)
+        site = SiteWatch(settings.run.stop_file)
+        site.start()
+        off = left_alone(settings.run) or site.stop
     except Exception as error:
         if options.config:
             raise
@@ -99,7 +104,7 @@ def execute(options: Asked | argparse.Namespace) -> int:
         return program.become(argv)  # a mistake in the settings must not stop anyone's job
     if off:
         return program.become(argv)
-    return _lead(argv, settings, options)
+    return _lead(argv, settings, options, site)
 
 
 def _tell_why_nobody_leads(argv: list[str], error: Exception, options: Asked | argparse.Namespace) -> None:
@@ -114,16 +119,6 @@ def _tell_why_nobody_leads(argv: list[str], error: Exception, options: Asked | a
     nobody_leads(state_dir, options.app or os.path.basename(argv[0]), why)
 
 
-def _stopped(path: str) -> bool:
-    """By the site; False where its file cannot be reached."""
-    from tarazu.store.stop import SiteWatch
-
-    watch = SiteWatch(path)
-    watch.start()
-    watch.end()
-    return watch.stop is not None
-
-
 def left_alone(run: config.RunSettings) -> str:
     """Why, by the site's lists of users, projects and partitions; empty: this job is not."""
     if not (run.exclude_users or run.only_users or run.only_projects or run.only_partitions):
@@ -136,7 +131,9 @@ def left_alone(run: config.RunSettings) -> str:
     return why_not(run, Who(uid, user_of(run, uid), project, partition))
 
 
-def _lead(argv: list[str], settings: config.Settings, options: Asked | argparse.Namespace) -> int:
+def _lead(
+    argv: list[str], settings: config.Settings, options: Asked | argparse.Namespace, site: SiteWatch
+) -> int:
     from tarazu.run import program
     from tarazu.run.leader import lead
     from tarazu.run.step import Step
@@ -144,7 +141,7 @@ def _lead(argv: list[str], settings: config.Settings, options: Asked | argparse.
     program.restore_environment()
     try:
         root = options.root or os.environ.get("TARAZU_ROOT", "/")
-        step = Step(settings, argv, os.environ, app=options.app, mode=options.mode, root=root)
+        step = Step(settings, argv, os.environ, site, app=options.app, mode=options.mode, root=root)
     except Exception:
         return program.become(argv)  # no Lustre here, or nobody's home: nothing to do
     try:

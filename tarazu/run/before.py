@@ -48,7 +48,6 @@ def prepare(step: Step) -> None:
         problems.note(moved)  # as if the site's setting were another: that is said in the job's line
     control.write_control(directories.map_here)
     problems.guard(control.write_about, directories.map_here, step.about())
-    step.site.start()
     step.used = used_lately(step.history, step.fs_names, step.job.application)
     step.record_mode = "light" if step.used else "full"
     if step.mode != "observe":

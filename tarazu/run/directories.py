@@ -28,7 +28,8 @@ class Directories:
         self.in_home = run.map_dir.startswith("~")
         self._place = Path(here(place(run)))
         self._open: list[tuple[str, int]] = []
-        self._lease = leftovers.Lease()
+        self.lease = leftovers.Lease()
+        """On all of them."""
 
     def make_spool(self) -> str:
         """The directory of this node's spools; why it is not where it should be, empty: it is.
@@ -83,7 +84,7 @@ class Directories:
         leftovers.sweep(self._place)
 
     def remove(self) -> None:
-        self._lease.release()
+        self.lease.release()
         # Twice: a thread that was left behind may just have written another map.
         for path, directory in (*self._open[::-1], *self._open):
             trusted.remove(path, directory)
@@ -92,7 +93,7 @@ class Directories:
         directory = trusted.open_directory(path, make=True, in_home=in_home)
         self._open.append((path, directory))
         made = trusted.by_descriptor(directory)
-        self._lease.take(made)
+        self.lease.take(made)
         return made
 
 

@@ -19,11 +19,11 @@ from tarazu.run.program import StartedProgram, hold_signals
 from tarazu.run.step import Step
 
 LOAD_AFTER_S = 1.0
-"""What the end needs is loaded beside a program that has run so long; of a shorter one at its end, as far as it is."""
-PLAN_AFTER_S = 2.0
-"""In mode `observe` a program that has run so long is forecast."""
-GATHER_AFTER_S = 2.0
-"""Beside one that has run so long steps are remembered that nobody led."""
+"""What the end needs is loaded beside a program that has run so long, and what is placed is followed; of a shorter one
+what the end needs is loaded at its end, as far as it is.
+"""
+LATER_S = 2.0
+"""In mode `observe` a program that has run so long is forecast, and beside any steps are remembered that nobody led."""
 
 LATE = (
     "tarazu.statx",
@@ -72,13 +72,8 @@ def lead(step: Step) -> int:
         end.remove(step)
         raise
     gc.enable()
-    step.problems.in_background(load, step)
     step.others.program = program
-    if step.mode == "observe":
-        step.problems.in_background(_plan_later, step)
-    else:
-        step.problems.guard(_look_after, step)
-    step.problems.in_background(_gather_later, step)
+    step.problems.in_background(_beside, step)
     if step.settings.part:  # a part of which the settings say nothing does nothing in a step
         step.problems.in_background(step.begin_parts)
     try:
@@ -96,13 +91,23 @@ def lead(step: Step) -> int:
     return status
 
 
-def load(step: Step) -> None:
-    """All that the step may still need of Python's and tarazu's files; as much of it as there is time for.
-
-    A program that ends at once should not share its core with that.
-    """
+def _beside(step: Step) -> None:
+    """A program that ends at once should share its core with none of this."""
     if step.over.wait(LOAD_AFTER_S):
         return
+    step.problems.in_background(step.directories.lease.keep)
+    load(step)
+    if step.mode != "observe":
+        step.problems.guard(_look_after, step)
+    if step.over.wait(LATER_S - LOAD_AFTER_S):
+        return
+    if step.mode == "observe":
+        step.problems.guard(step.plan)
+    step.problems.guard(_gather, step)
+
+
+def load(step: Step) -> None:
+    """All that the step may still need of Python's and tarazu's files; as much of it as there is time for."""
     with contextlib.suppress(ImportError, OSError, TarazuError):  # it is just being uninstalled, or upgraded
         for name in LATE:
             if step.over.is_set():
@@ -119,16 +124,10 @@ def _look_after(step: Step) -> None:
     during.start(step)
 
 
-def _plan_later(step: Step) -> None:
-    """Of a program that ends at once nothing need be forecast."""
-    if not step.over.wait(PLAN_AFTER_S):
-        step.plan()
-
-
-def _gather_later(step: Step) -> None:
+def _gather(step: Step) -> None:
     """What nodes handed over of earlier steps; what cannot be remembered now is later."""
     with contextlib.suppress(TarazuError, OSError):
-        if not step.over.wait(GATHER_AFTER_S) and (step.state_dir / "steps").is_dir():
+        if (step.state_dir / "steps").is_dir():
             from tarazu.run import handed
 
             handed.gather(step.settings)

@@ -41,8 +41,6 @@ class Lease:
         if _lock(descriptor):
             os.write(descriptor, _boot_id())
         self._held.append(descriptor)
-        if len(self._held) == 1:
-            threading.Thread(target=self._renew, daemon=True).start()
 
     def release(self) -> None:
         self._over.set()
@@ -50,7 +48,8 @@ class Lease:
             with contextlib.suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
 
-    def _renew(self) -> None:
+    def keep(self) -> None:
+        """The body of a thread, beside a program that runs on: renews it until `release`."""
         while not self._over.wait(RENEW_S):
             for descriptor in self._held:
                 with contextlib.suppress(OSError):

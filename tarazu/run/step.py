@@ -41,12 +41,13 @@ class Step:
         settings: Settings,
         argv: Sequence[str],
         environ: Mapping[str, str],
+        site: SiteWatch,
         *,
         app: str = "",
         mode: str = "",
         root: str = "/",
     ) -> None:
-        """Raises TarazuError when Lustre is not mounted here."""
+        """`site`: it looks already. Raises TarazuError when Lustre is not mounted here."""
         self.settings = settings
         self.argv = list(argv)
         self.environ = dict(environ)
@@ -64,7 +65,8 @@ class Step:
         self.state_dir = own_path(settings.run.state_dir)
         self.directories = Directories(settings.run, self.run_id)
         self.others = OtherNodes(settings.run, self.mode, argv, environ, self.directories.all_maps)
-        self.site = SiteWatch(settings.run.stop_file, self._hand_on)
+        self.site = site
+        site.changed = self._hand_on
         self.over = threading.Event()
         """The program has ended."""
         self.news = threading.Event()

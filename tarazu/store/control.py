@@ -44,9 +44,11 @@ class Control(NamedTuple):
 
 
 def write_control(directory: str | os.PathLike[str]) -> Path:
-    """Create the control page of a job step, `<directory>/control`: no map yet, not stopped."""
+    """Create the control page of a job step, `<directory>/control`: no map yet, not stopped. Not synced, as its maps:
+    after a crash the step is over too.
+    """
     path = Path(directory) / "control"
-    replace_file(path, new_page(0))
+    replace_file(path, new_page(0), sync=False)
     return path
 
 
@@ -123,10 +125,10 @@ def _store(path: Path, offset: int, value: int, text_at: int = 0, text: bytes = 
         raise StoreError(str(path), "a writable control page", str(error)) from None
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes, *, sync: bool = True) -> None:
     """As `durable.replace`. Raises StoreError."""
     try:
-        durable.replace(path, data)
+        durable.replace(path, data, sync=sync)
     except OSError as error:
         raise StoreError(str(path), "a place that a file can be written to", str(error)) from None
 

@@ -101,7 +101,7 @@ def write_map(
         raise StoreError(where, f"OST counts from 1 to {lustre.MAX_OSTS}", dict(ost_counts))
     created = int(time.time()) if created_s is None else created_s
     data = _encode(where, generation, hash_key, ost_counts, list(rows), expires_s, created)
-    replace_file(Path(path), data)
+    replace_file(Path(path), data, sync=False)
     return len(data)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import stat
 import threading
 from collections.abc import Callable
@@ -129,7 +130,7 @@ class SiteWatch:
         self.stop: SiteStop | None = None
         self.seen: SiteStop | None = None
         """The last one that there was."""
-        self._changed = changed
+        self.changed = changed
         self._every_s = every_s
         self._told: SiteStop | None = None
         self._over = threading.Event()
@@ -150,12 +151,15 @@ class SiteWatch:
         self._over.set()
 
     def _keep_looking(self) -> None:
+        signal.pthread_sigmask(
+            signal.SIG_BLOCK, signal.valid_signals()
+        )  # a leader takes them in a thread of its own
         while not self._over.is_set():
             self.stop = site_stop(self.path)
             self.seen = self.stop or self.seen
-            if self._changed and self.stop != self._told:
+            if self.changed and self.stop != self._told:
                 with contextlib.suppress(TarazuError):
-                    self._changed(self.stop)
+                    self.changed(self.stop)
                     self._told = self.stop
             self._looked.set()
             self._over.wait(self._every_s)

@@ -30,7 +30,6 @@ import sys, threading
 from types import SimpleNamespace
 import tarazu.cli.run
 from tarazu.run import before, leader, step
-leader.LOAD_AFTER_S = 0.0
 leader.load(SimpleNamespace(over=threading.Event()))
 assert "tarazu.native" in sys.modules
 for name, module in sys.modules.items():
