@@ -79,8 +79,7 @@ PACKAGES = (
 BASE = "tarazu-oss"
 """Holds what all programs stand on: Python, and tarazu's own modules but those of ANALYSIS."""
 ANALYSIS = {
-    ".": "sim drawing rebalance",
-    "cli": "rebalance",
+    ".": "sim drawing",
     "cli/bursts": "import_ nodes remap remap_follow remap_input report report_files report_text",
     "daemons/burstd": "answering batch deciding gathering here history jobs keeping names "
     "node_part reports service wishes",
@@ -88,7 +87,7 @@ ANALYSIS = {
     "forwarding/mapping": "folded follow history hops judge module_options offers simple together",
     "forwarding/traffic": "day_file days imports machine_file merging",
     "lib": "libtestbed testbed",
-    "parts": "pfl whatif",
+    "parts": "pfl rebalance whatif",
     "report": "picture",
     "trace": "darshan darshan_runs",
     "trace/phases": "calls darshan heat",

@@ -77,7 +77,6 @@ MAY_IMPORT = {
     "evidence": BASE | {"trace"},
     "forwarding": BASE | {"batch", "trace", "native", "flows", "drawing"},
     "tune": BASE | {"stats", "wire"},
-    "rebalance": BASE | {"layout", "allocate", "native", "trace", "wire"},
     "store": BASE | {"layout", "trace", "native", "why"},
     "plan": BASE | {"layout", "store", "native", "wire"},
     "doctor": BASE | {"part", "evidence", "wire", "stats", "allocate", "trace", "store", "run", "native"},
@@ -149,7 +148,7 @@ MAY_IMPORT["cli"] = BASE | {
         "native",
         "predict",
     ),
-    *("rebalance", "report", "run", "stats", "store", "trace", "tune", "why", "wire"),
+    *("report", "run", "stats", "store", "trace", "tune", "why", "wire"),
 }
 MAY_IMPORT["sim"] = BASE | {
     "part",

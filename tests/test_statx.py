@@ -19,7 +19,7 @@ from tarazu import statx
 from tarazu.report.replay import size_on_disk
 from tests.waiting import until
 
-ON_LUSTRE = ("tarazu/rebalance", "tarazu/cli/explain.py")
+ON_LUSTRE = ("tarazu/cli/explain.py",)
 """Look at users' files; so do the parts that import `statx`."""
 
 

@@ -91,10 +91,6 @@ COMMANDS = {
         "tarazu.cli.mdt",
         "on which MDT new subdirectories are made, where users may not choose: propose it, set it",
     ),
-    "change rebalance": (
-        "tarazu.cli.rebalance",
-        "which existing files are worth moving to other OSTs, and the commands",
-    ),
     "change tune": (
         "tarazu.cli.tune",
         "parameters that learn: what is set, what was learned; apply it, undo it",
@@ -157,7 +153,7 @@ COMMANDS = {
     "sim testbed": ("tarazu.sim.cli.testbed", "an emulated Lustre on this machine, for trying and testing"),
 }
 """A command's words → (its module, one line of help). A group that does nothing has a module for its text, or none."""
-ANALYSIS = ("tarazu.sim.", "tarazu.cli.bursts", "tarazu.cli.rebalance")
+ANALYSIS = ("tarazu.sim.", "tarazu.cli.bursts")
 """Commands whose modules, or what they need, are a part that not every node has: the package tarazu-analysis."""
 PAPER_VIEW = "tarazu.sim.cli.paper_view"
 """What prints `history db show --paper`: the paper's tables are a study's matter."""

@@ -74,7 +74,6 @@ ARGUMENTS = {
     "change drain": "--advise",
     "change pool": "--advise",
     "change mdt": "--advise {mount}",
-    "change rebalance": "--advise {mount}",
     "change tune": "",
     "change bursts report": "",
     "change bursts nodes": "",

@@ -48,7 +48,6 @@ LEFT = {
     "tarazu.doctor.node:Node.text": KERNEL,
     "tarazu.doctor.node:_seen": KERNEL,
     "tarazu.forwarding.traffic.day_file:write": NOTHING,
-    "tarazu.rebalance.commands:throttle": KERNEL,
     "tarazu.batch.environment:_has_terminal": NOTHING,
     "tarazu.durable:boot_id": KERNEL,
     "tarazu.run.leftovers:_is_open": NOTHING,

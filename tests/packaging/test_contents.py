@@ -137,7 +137,6 @@ def tarazu_in(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
         ("history phases LOG", "trace.darshan"),
         ("history import LOG --dry-run --fs lustre", "trace.darshan"),
         ("history report --picture a.png", "report.picture"),
-        ("change rebalance --advise .", "cli.rebalance"),
     ],
 )
 def test_without_analysis_a_line_says_what_is_missing(base: Path, words: str, missing: str) -> None:

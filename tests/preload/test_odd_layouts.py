@@ -30,7 +30,6 @@ from tarazu.lustre import EOF, LCME_FL_INIT, directory_default
 from tarazu.model import Component, FileName, Forecast, Layout
 from tarazu.plan.configure import configure
 from tarazu.plan.left_to_lustre import default_layout
-from tarazu.rebalance.files import Files, Stat
 from tarazu.report.replay import decoded
 from tarazu.store.placed import ost_bytes
 from tarazu.trace.records import FileRecord
@@ -101,15 +100,6 @@ def test_such_a_default_is_no_template(name: str) -> None:
             (file,) = made.files
             assert file.layout is None
             assert file.left_because == why or (file.left_because == OWN_DEFAULT and not foreign)
-
-
-@pytest.mark.parametrize("name", ODD)
-def test_such_a_file_is_not_moved(name: str) -> None:
-    blob, kind = ODD[name]
-    files = Files()
-    why = files.add("/f", Stat(20 << 20, 20 << 20, 0, 0, 0), native.decode_lov(blob))
-    assert why == ("without objects" if kind == odd_layouts.RELEASED else kind)
-    assert len(files) == 0
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -10,7 +10,6 @@ import pytest
 pytest.importorskip("darshan")
 
 from tarazu.cli import main
-from tarazu.rebalance.datasets import of_log
 from tarazu.sim.workloads.darshan import workload
 from tarazu.trace.darshan.read import read
 from tarazu.trace.history import History
@@ -144,13 +143,6 @@ def test_files_with_a_layout_whose_directory_is_not_logged_are_named(tmp_path: P
     log = wrote(tmp_path / "x.darshan", ["a", "/scratch/u/b"])
     (taken,) = take(tmp_path / "history", [log], any_user=True, named=(("", "fs"),))
     assert (taken.files, taken.left_out.split(" below")[0]) == (1, "1 file with a Lustre layout (./a)")
-
-
-def test_what_was_read_through_a_link_is_rebalanced(tmp_path: Path) -> None:
-    counters = {"OPENS": 1, "READS": 1, "BYTES_READ": MIB, "MAX_BYTE_READ": MIB - 1}
-    content = {"POSIX": writer.table("POSIX", 1, 0, **counters), "LUSTRE": writer.plain(1, [0])}
-    log = writer.write(tmp_path / "x.darshan", content, {1: "/home/u/in"}, mounts=MOUNTS)
-    assert dict(of_log(read(log)).moved) == {"/scratch/u/in": MIB}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,5 @@ tarazu change list                      what is set on this node, what is propos
 tarazu change undo --all                all of it as before tarazu, now; nothing new until `tarazu change apply`
 
 The others look at one change (show, score), decide on it (approve, apply ID, undo ID), tell what happened (log), or
-stop new changes (stop). `drain`, `pool`, `mdt`, `rebalance`, `routers`, `tune` and `bursts` are about one
-lever each; `layouts` says which progressive layout fits the site's files. More: docs/changes.md.
+stop new changes (stop). The rest are about one lever each, or advise. More: docs/changes.md.
 """

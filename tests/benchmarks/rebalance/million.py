@@ -12,10 +12,10 @@ import numpy as np
 from tarazu.lustre import EOF
 from tarazu.model import Component, Ost, SystemView
 from tarazu.native import Decoded, DecodedComponent
-from tarazu.rebalance.advice import RebalanceOptions, advise
-from tarazu.rebalance.datasets import of_directories
-from tarazu.rebalance.files import Files, Stat
-from tarazu.rebalance.targets import targets
+from tarazu.parts.rebalance.advice import RebalanceOptions, advise
+from tarazu.parts.rebalance.datasets import of_directories
+from tarazu.parts.rebalance.files import Files, Stat
+from tarazu.parts.rebalance.targets import targets
 from tests.benchmarks.figure import Figure
 
 OSTS, DIRECTORIES, TOTAL = 360, 1000, 10**14

@@ -19,10 +19,10 @@ from tarazu.allocate.problem import Array
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, FilePlacement, Ost, SystemView
 from tarazu.native import Decoded, DecodedComponent
-from tarazu.rebalance.advice import RebalanceOptions, advise
-from tarazu.rebalance.datasets import of_directories
-from tarazu.rebalance.files import Files, Stat
-from tarazu.rebalance.targets import Targets, targets
+from tarazu.parts.rebalance.advice import RebalanceOptions, advise
+from tarazu.parts.rebalance.datasets import of_directories
+from tarazu.parts.rebalance.files import Files, Stat
+from tarazu.parts.rebalance.targets import Targets, targets
 from tarazu.sim.allocation import policies
 from tests.benchmarks.figure import Figure
 

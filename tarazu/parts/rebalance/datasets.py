@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from tarazu.allocate.problem import Array
-from tarazu.rebalance.files import Files
+from tarazu.parts.rebalance.files import Files
 from tarazu.trace.darshan.log import DarshanLog
 from tarazu.trace.places import linked_names, lustre_mounts
 from tarazu.trace.records import RunRecord

@@ -11,8 +11,8 @@ import pytest
 from tarazu.layout.setstripe import parse_layout
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout
-from tarazu.rebalance.commands import MoveOrder, command, options, script, throttle, write_script
-from tarazu.rebalance.files import Shape
+from tarazu.parts.rebalance.files import Shape
+from tarazu.parts.rebalance.orders import MoveOrder, command, options, script, throttle, write_script
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from tarazu.model import JobStep
-from tarazu.rebalance.datasets import Use, of_directories, of_history, of_log, of_runs
-from tarazu.rebalance.files import Files, Stat
+from tarazu.parts.rebalance.datasets import Use, of_directories, of_history, of_log, of_runs
+from tarazu.parts.rebalance.files import Files, Stat
 from tarazu.trace.darshan.log import DarshanMount
 from tarazu.trace.darshan.read import read
 from tarazu.trace.records import FileRecord, RunRecord
-from tests.rebalance.made import NOW_S, add, plain
+from tests.parts.rebalance.made import NOW_S, add, plain
+from tests.trace.darshan import writer
+from tests.trace.test_places import MOUNTS
 
 GB = 10**9
 DAY_S = 86_400
@@ -76,7 +78,7 @@ def test_the_history_knows_what_is_written_over_again(files: Files) -> None:
 
 
 def test_a_log_says_what_was_read_on_lustre() -> None:
-    log = read(Path(__file__).parents[1] / "data" / "traces" / "ior_posix_ssf_n16_t1m_C_wr.darshan")
+    log = read(Path(__file__).parents[2] / "data" / "traces" / "ior_posix_ssf_n16_t1m_C_wr.darshan")
     rows = zip(log.accesses["record"].tolist(), log.accesses["read_bytes"].tolist(), strict=True)
     read_ = {log.names[record]: size for record, size in rows if size}
     assert read_, "it reads what it wrote"
@@ -84,3 +86,10 @@ def test_a_log_says_what_was_read_on_lustre() -> None:
     assert use.moved.keys() == read_.keys() and sum(use.moved.values()) == log.accesses["read_bytes"].sum()
     assert use.application == "ior" and use.start_s == log.start_s
     assert not of_log(msgspec.structs.replace(log, mounts=(DarshanMount("/", "nfs"),))).moved
+
+
+def test_what_was_read_through_a_link_is_rebalanced(tmp_path: Path) -> None:
+    counters = {"OPENS": 1, "READS": 1, "BYTES_READ": 1 << 20, "MAX_BYTE_READ": (1 << 20) - 1}
+    content = {"POSIX": writer.table("POSIX", 1, 0, **counters), "LUSTRE": writer.plain(1, [0])}
+    log = writer.write(tmp_path / "x.darshan", content, {1: "/home/u/in"}, mounts=MOUNTS)
+    assert dict(of_log(read(log)).moved) == {"/scratch/u/in": 1 << 20}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tarazu.errors import BadInput
-from tarazu.rebalance.scan import scan
+from tarazu.parts.rebalance.scan import scan
 
 NAMES = """#!/bin/sh
 case "$*" in *-size*) echo "asks servers that may be down" >&2; exit 22;; esac

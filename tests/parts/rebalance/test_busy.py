@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tarazu.rebalance.targets import busy
+from tarazu.parts.rebalance.targets import busy
 from tarazu.wire.overview import Overview, Server, Target
 
 

@@ -16,7 +16,7 @@ from tarazu import native
 from tarazu.errors import BadInput, LayoutError
 from tarazu.lustre import XATTR_LUSTRE_LOV, directory_default, root_default
 from tarazu.native import Decoded
-from tarazu.rebalance.files import Files, Stat, Why
+from tarazu.parts.rebalance.files import Files, Stat, Why
 from tarazu.statx import look as look_at
 from tarazu.units import counted
 

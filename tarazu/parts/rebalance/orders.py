@@ -22,8 +22,8 @@ from tarazu.errors import BadInput
 from tarazu.layout.setstripe import format_layout
 from tarazu.model import Layout
 from tarazu.names import quoted
-from tarazu.rebalance.files import Files, Shape
-from tarazu.rebalance.moves import Move, Wider
+from tarazu.parts.rebalance.files import Files, Shape
+from tarazu.parts.rebalance.moves import Move, Wider
 from tarazu.units import MIB
 
 THROTTLES = (2, 16)

@@ -27,12 +27,12 @@ from tarazu.errors import BadInput, TarazuError
 from tarazu.model import SystemView
 from tarazu.names import shown as shown_name
 from tarazu.ost_state import ROOMY
-from tarazu.rebalance import commands
-from tarazu.rebalance.advice import Advice, RebalanceOptions, Worth, advise
-from tarazu.rebalance.datasets import Dataset, Use, of_directories, of_runs
-from tarazu.rebalance.files import Files
-from tarazu.rebalance.scan import scan
-from tarazu.rebalance.targets import Targets, targets
+from tarazu.parts.rebalance import orders as moving
+from tarazu.parts.rebalance.advice import Advice, RebalanceOptions, Worth, advise
+from tarazu.parts.rebalance.datasets import Dataset, Use, of_directories, of_runs
+from tarazu.parts.rebalance.files import Files
+from tarazu.parts.rebalance.scan import scan
+from tarazu.parts.rebalance.targets import Targets, targets
 from tarazu.units import MIB, counted, human_bytes, human_duration, human_rate
 
 MOST_LINES = 20
@@ -155,9 +155,9 @@ def execute(options: argparse.Namespace) -> int:
             RebalanceOptions(options.goal, options.days, float(options.rate), options.until, options.most),
         )
     if options.script:
-        every = commands.orders(files, to.index, [m for w in advice.steps for m in w.step.moves])
-        content = commands.script(every, options.rate, _about(advice, view.fs_name), settings.run.stop_file)
-        commands.write_script(options.script, content)
+        every = moving.orders(files, to.index, [m for w in advice.steps for m in w.step.moves])
+        content = moving.script(every, options.rate, _about(advice, view.fs_name), settings.run.stop_file)
+        moving.write_script(options.script, content)
     if options.json:
         print_json(_document(advice, files, to, notes))
     else:
@@ -196,7 +196,7 @@ def _datasets(
     notes: list[str] = []
     uses: list[Use] = []
     if options.darshan:
-        from tarazu.rebalance.datasets import of_log
+        from tarazu.parts.rebalance.datasets import of_log
         from tarazu.trace.darshan.read import read
 
         for path in options.darshan:
@@ -205,7 +205,7 @@ def _datasets(
             except TarazuError as error:
                 notes.append(str(error))
     if options.history:
-        from tarazu.rebalance.datasets import of_history
+        from tarazu.parts.rebalance.datasets import of_history
         from tarazu.stats import client
         from tarazu.trace.history import History
 
@@ -272,7 +272,7 @@ def _print(
             "# lfs of this Lustre has no -W (2.16): a script (--script) keeps the rate by waiting between files"
         )
     for wide in (w for o in shown for w in o.wider):
-        command = commands.widening(files, wide, limit)
+        command = moving.widening(files, wide, limit)
         text = f"one object alone takes {wide.before_s:.3g} s; more stripes, {wide.after_s:.3g} s:"
         print(f"# {text} {shown_name(command)}")
     if len(shown) > MOST_LINES:
@@ -284,8 +284,8 @@ def _print(
         for worth in advice.steps:
             copied, saved = copied + worth.step.size_bytes, saved + worth.saves_s_per_day
             print(f"# {_gain(worth, advice)}; so far {human_bytes(copied)}, {human_duration(saved)} a day")
-            for order in commands.orders(files, to.index, worth.step.moves):
-                print(commands.command(order, limit))
+            for order in moving.orders(files, to.index, worth.step.moves):
+                print(moving.command(order, limit))
     for line in _sum(advice):
         print(f"# {line}")
     if advice.unpaid:
@@ -298,7 +298,7 @@ def _print(
 
 
 def _limit(advice: Advice) -> str:
-    return commands.throttle(advice.options.bytes_per_s, config.root())
+    return moving.throttle(advice.options.bytes_per_s, config.root())
 
 
 def _gain(worth: Worth, advice: Advice) -> str:
@@ -315,7 +315,7 @@ def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -
     limit = _limit(advice)
 
     def step(worth: Worth) -> dict[str, object]:
-        orders = commands.orders(files, to.index, worth.step.moves)
+        orders = moving.orders(files, to.index, worth.step.moves)
         name = advice.outlooks[worth.dataset].dataset.name if worth.dataset >= 0 else ""
         return {
             "dataset": name,
@@ -324,7 +324,7 @@ def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -
             "after": worth.step.after,
             "saves_s_per_day": worth.saves_s_per_day,
             "lowers_fill": worth.lowers_fill,
-            "moves": [{**_fields(o), "command": commands.command(o, limit)} for o in orders],
+            "moves": [{**_fields(o), "command": moving.command(o, limit)} for o in orders],
         }
 
     return {
@@ -347,7 +347,7 @@ def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -
                         "path": files.path(w.file),
                         "before_s": w.before_s,
                         "after_s": w.after_s,
-                        "command": commands.widening(files, w, limit),
+                        "command": moving.widening(files, w, limit),
                     }
                     for w in o.wider
                 ],
@@ -372,12 +372,12 @@ def _document(advice: Advice, files: Files, to: Targets, notes: Sequence[str]) -
     }
 
 
-def _fields(order: commands.MoveOrder) -> dict[str, object]:
+def _fields(order: moving.MoveOrder) -> dict[str, object]:
     return {"path": order.path, "bytes": order.size_bytes, "old": order.old, "new": order.new}
 
 
 def _load(settings: Settings, options: argparse.Namespace) -> int:
-    from tarazu.rebalance.targets import busy
+    from tarazu.parts.rebalance.targets import busy
     from tarazu.wire.overview import overview
 
     load = busy(overview(status_of(settings)["mdsd"]), options.fs)

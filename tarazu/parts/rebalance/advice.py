@@ -18,10 +18,10 @@ from tarazu.allocate import bounds
 from tarazu.allocate.problem import Array, build
 from tarazu.errors import InfeasibleRequest, InsufficientResources
 from tarazu.model import CreateRequest, Layout
-from tarazu.rebalance.datasets import Dataset
-from tarazu.rebalance.files import FileObjects, Files
-from tarazu.rebalance.moves import Load, MoveStep, Wider, wider
-from tarazu.rebalance.targets import Targets
+from tarazu.parts.rebalance.datasets import Dataset
+from tarazu.parts.rebalance.files import FileObjects, Files
+from tarazu.parts.rebalance.moves import Load, MoveStep, Wider, wider
+from tarazu.parts.rebalance.targets import Targets
 
 MOST_FILES = 5000
 """Of more files the bound is what their bytes, and the largest object, ask for."""

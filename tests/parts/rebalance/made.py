@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tarazu.lustre import EOF
 from tarazu.model import Component, Ost, SystemView
 from tarazu.native import Decoded, DecodedComponent
-from tarazu.rebalance.files import Files, Stat
+from tarazu.parts.rebalance.files import Files, Stat
 from tarazu.units import MIB
 
 NOW_S = 1_700_000_000.0

@@ -18,9 +18,9 @@ import numpy as np
 
 from tarazu.allocate.problem import Array
 from tarazu.lustre import LOV_MAX_STRIPE_COUNT
-from tarazu.rebalance.datasets import Dataset
-from tarazu.rebalance.files import FileObjects, Files
-from tarazu.rebalance.targets import Targets
+from tarazu.parts.rebalance.datasets import Dataset
+from tarazu.parts.rebalance.files import FileObjects, Files
+from tarazu.parts.rebalance.targets import Targets
 
 FALL = 0.02
 """A step ends when the highest level has fallen by this share."""

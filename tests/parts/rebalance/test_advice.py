@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.rebalance.advice import Advice, RebalanceOptions, advise
-from tarazu.rebalance.commands import widening
-from tarazu.rebalance.datasets import Dataset, of_directories
-from tarazu.rebalance.files import Files
-from tarazu.rebalance.targets import Targets, targets
-from tests.rebalance.made import NOW_S, add, view_of
+from tarazu.parts.rebalance.advice import Advice, RebalanceOptions, advise
+from tarazu.parts.rebalance.datasets import Dataset, of_directories
+from tarazu.parts.rebalance.files import Files
+from tarazu.parts.rebalance.orders import widening
+from tarazu.parts.rebalance.targets import Targets, targets
+from tests.parts.rebalance.made import NOW_S, add, view_of
 
 FOR_EVER = RebalanceOptions(days=1e9)
 GB = 10**9

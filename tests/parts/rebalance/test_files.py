@@ -10,9 +10,11 @@ import pytest
 from tarazu import native
 from tarazu.errors import LayoutError
 from tarazu.layout.objects import object_bytes
-from tarazu.rebalance.files import Files, Stat
+from tarazu.parts.rebalance.files import Files, Stat
+from tests import odd_layouts
+from tests.odd_layouts import ODD
 
-LAYOUTS = Path(__file__).parents[1] / "data" / "lustre" / "layout"
+LAYOUTS = Path(__file__).parents[2] / "data" / "lustre" / "layout"
 
 
 def decoded(name: str) -> native.Decoded:
@@ -82,3 +84,12 @@ def test_objects_are_those_of_the_layouts() -> None:
     assert np.bincount(found.file, found.stored).tolist() == files.sizes.tolist()
     assert files.path(2) == "/2\udcff" and files.osts(1) == (2, 7, 12, 17)
     assert len(files.shapes) == 3, "files alike share one"
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_such_a_file_is_not_moved(name: str) -> None:
+    blob, kind = ODD[name]
+    files = Files()
+    why = files.add("/f", Stat(20 << 20, 20 << 20, 0, 0, 0), native.decode_lov(blob))
+    assert why == ("without objects" if kind == odd_layouts.RELEASED else kind)
+    assert len(files) == 0
