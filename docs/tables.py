@@ -40,4 +40,8 @@ OF_PARTS: dict[str, Callable[[str], str]] = {"settings": _settings, "metrics": _
 
 def filled(text: str) -> str:
     """A page with its tables."""
-    return _HERE.sub(lambda found: OF_PARTS[found[1]](found[2]) if found[2] else TABLES[found[1]](), text)
+    return _HERE.sub(lambda found: _of_part(*found.groups()) if found[2] else TABLES[found[1]](), text)
+
+
+def _of_part(what: str, name: str) -> str:
+    return OF_PARTS[what](name) if name in installed() else "The part is not here."

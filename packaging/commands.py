@@ -63,11 +63,10 @@ def _of(words: str, statuses: tuple[int, ...]) -> Iterator[str]:
 
 
 def _help_of_daemon(name: str) -> Iterator[str]:
-    import importlib
+    from importlib.metadata import entry_points
 
-    main = importlib.import_module(
-        f"tarazu.daemons.{name}.{'start' if name == 'announcer' else 'service'}"
-    ).main
+    (program,) = entry_points(group="console_scripts", name=f"tarazu-{name}")
+    main = program.load()
     sys.argv = [f"tarazu-{name}", "--help"]
     status, said = _tried(main)
     if status != 0:

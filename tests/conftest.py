@@ -96,7 +96,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     return report
 
 
-_LONG = ("tests/chaos", "tests/loop", "tests/hostile", "tests/daemons", "tests/test_types.py", "tests/store")
+_LONG = (
+    *("tests/chaos", "tests/loop", "tests/hostile", "tests/daemons", "tests/parts"),
+    *("tests/test_types.py", "tests/store"),
+)
 """Folders and files whose tests start daemons, servers or mypy."""
 
 

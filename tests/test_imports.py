@@ -69,7 +69,6 @@ MAY_IMPORT = {
     "stats": BASE | {"wire"},
     "layout": BASE,
     "why": BASE,
-    "pools": BASE | {"changes", "wire"},
     "changes": BASE,
     "allocate": BASE | {"layout", "flows"},
     "trace": BASE | {"native", "why"},
@@ -126,7 +125,6 @@ MAY_IMPORT["daemons"] = BASE | {
         "mdt_defaults",
         "native",
         "plan",
-        "pools",
         "predict",
     ),
     *("program", "stats", "store", "trace", "tune", "why", "wire"),
@@ -171,7 +169,6 @@ MAY_ASK: dict[str, set[str]] = {
         "council.here",
         "mdsd.health",
         "ossd.service",
-        "pool",
         "slurm",
     },
     "daemons from sim": {
@@ -194,7 +191,6 @@ MAY_IMPORT_DAEMONS: dict[str, set[str]] = {
     "metrics": set(),
     "ossd": {"metrics"},
     "page": {"changes"},
-    "pool": {"changes"},
     "service": {"metrics"},
     "slurm": set(),
 }

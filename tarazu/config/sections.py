@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -65,7 +64,7 @@ class State:
     directory: str = setting(
         "/var/lib",
         "where daemons keep their state, each in its folder: tarazu/mdsd, "
-        "tarazu-mapping, tarazu-announcer, tarazu-council, tarazu-burstd, tarazu-pool, "
+        "tarazu-mapping, tarazu-announcer, tarazu-council, tarazu-burstd, "
         "tarazu-mdt, tarazu-page",
         ABSOLUTE,
     )
@@ -96,11 +95,6 @@ class State:
         return f"{self.directory}/tarazu-burstd"
 
     @property
-    def pool(self) -> str:
-        """What tarazu-pool notes of pools, before it changes them."""
-        return f"{self.directory}/tarazu-pool"
-
-    @property
     def mdt(self) -> str:
         """What `tarazu change mdt` notes of directories, before it changes them."""
         return f"{self.directory}/tarazu-mdt"
@@ -118,9 +112,7 @@ class State:
 
 @section(frozen=True)
 class OssdSettings:
-    interval_s: float = setting(
-        60.0, "seconds between two reports of an OSS; tarazu-pool looks as often", POSITIVE
-    )
+    interval_s: float = setting(60.0, "seconds between two reports of an OSS", POSITIVE)
     exports: bool = setting(
         False, "also publish what each client wrote and read; reads one more file for each client and OST"
     )
@@ -406,27 +398,6 @@ class RunSettings:
 
 
 @section(frozen=True)
-class Pool:
-    mode: str = setting(
-        "observe",
-        "tarazu-pool: observe: look; advise: change what people approve; apply: change all",
-        one_of("observe", "advise", "apply"),
-    )
-    name: str = setting(
-        "good",
-        "the OST pool of good OSTs, in each file system",
-        Check(
-            "1 to 15 letters, digits, _ and -",
-            lambda v: (
-                re.fullmatch(r"[A-Za-z0-9_-]{1,15}", v) is not None and v not in ("none", "inherit", "ignore")
-            ),
-        ),
-    )
-    of: str = setting("", "the pool from which its OSTs are taken; empty: all OSTs, or those it had before")
-    floor: float = setting(0.5, "share of those OSTs that always stays in it, however bad they are", SHARE)
-
-
-@section(frozen=True)
 class Changes:
     at_once: int = setting(100, "targets that an agent may have changed at a time", NOT_NEGATIVE)
     per_minute: int = setting(60, "changes that an agent makes a minute, at most", NOT_NEGATIVE)
@@ -476,7 +447,6 @@ class Settings:
     tune: Tune = made_by(Tune)
     bursts: Bursts = made_by(Bursts)
     run: RunSettings = made_by(RunSettings)
-    pool: Pool = made_by(Pool)
     changes: Changes = made_by(Changes)
     page: PageSettings = made_by(PageSettings)
     metrics: Metrics = made_by(Metrics)
@@ -505,7 +475,6 @@ SECTIONS: dict[str, type] = {
     "tune": Tune,
     "bursts": Bursts,
     "run": RunSettings,
-    "pool": Pool,
     "changes": Changes,
     "page": PageSettings,
     "metrics": Metrics,
@@ -525,7 +494,6 @@ RELOADED = {
     "layout": set(items(LayoutSettings)) - {"lists"},
     "predict": {"horizon_s"},
     "tune": {"mode"},
-    "pool": {"mode", "of", "floor"},
     "changes": set(items(Changes)),
     "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet"},
     "forwarding": {"benchmarks", "curves"},

@@ -28,7 +28,6 @@ def look(node: Node) -> Iterator[Finding]:
         ("tarazu-announcer state", s.state.announcer),
         ("tarazu-council state", s.state.council),
         ("tarazu-burstd state", s.state.burstd),
-        ("tarazu-pool state", s.state.pool),
         ("tarazu-page state", s.state.page),
         *((f"{a.daemon} state", a.place(s)) for part in installed().values() for a in part.agents.values()),
     ):

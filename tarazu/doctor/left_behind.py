@@ -22,10 +22,7 @@ LIBRARIES = (
 ENDS = (".rpmsave", ".rpmnew", ".rpmorig", ".dpkg-old", ".dpkg-dist", ".dpkg-new", ".ucf-dist")
 """Of configuration files that a package left for somebody to look at."""
 SITE, PACKAGE = "/etc/systemd/system", ("/usr/lib/systemd/system", "/lib/systemd/system")
-NOTED = (
-    ("tarazu-announcer", "announcer"),
-    ("tarazu-pool", "pool"),
-)
+NOTED = (("tarazu-announcer", "announcer"),)
 """The daemon, its directory (of `config.State`)."""
 CHANGES = "changes.json"
 """There: what is set on the node."""

@@ -27,7 +27,6 @@ def wanted(node: Node) -> list[str]:
         "tarazu-mdsd": "mdsd" in roles,
         "tarazu-clientd": "launch" in roles,
         "tarazu-announcer": bool(s.tune.council and s.tune.levers),
-        "tarazu-pool": "mgs" in roles and s.pool.mode == "apply",
     }
     named |= {unit.name: unit.role in roles and unit.wanted(s) for unit in _of_parts()}
     return [name for name, is_wanted in named.items() if is_wanted]
@@ -50,7 +49,6 @@ def _tools(node: Node, units: list[str]) -> Iterator[Finding]:
     """Programs of Lustre that daemons call."""
     for unit, program in (
         ("tarazu-announcer", "lctl"),
-        ("tarazu-pool", "lctl"),
         *((of.name, tool) for of in _of_parts() for tool in of.tools),
     ):
         if (

@@ -72,7 +72,6 @@ ARGUMENTS = {
     "change log": "",
     "change stop": "",
     "change drain": "--advise",
-    "change pool": "--advise",
     "change mdt": "--advise {mount}",
     "change tune": "",
     "change bursts report": "",

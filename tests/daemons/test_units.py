@@ -39,11 +39,6 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
     # It would hide /proc/fs/lustre.
     assert "ProcSubset" not in service
     user = service["User"]
-    if unit.stem == "tarazu-pool":
-        # Who may change the MGS's pools: see the unit.
-        assert user == "root" and service["CapabilityBoundingSet"] == "CAP_SYS_ADMIN CAP_DAC_READ_SEARCH"
-        assert (service["DevicePolicy"], service["DeviceAllow"]) == ("closed", "/dev/obd rw")
-        return
     if unit.stem == "tarazu-announcer":
         # Who may write Lustre's parameters, and no others.
         assert user == "root" and service["CapabilityBoundingSet"] == "CAP_DAC_READ_SEARCH"
@@ -55,15 +50,15 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
 
 def test_all_daemons_have_one() -> None:
     names = ["tarazu-announcer", "tarazu-burstd", "tarazu-clientd", "tarazu-council", "tarazu-mdsd"]
-    names += ["tarazu-ossd", "tarazu-page", "tarazu-pool"]
+    names += ["tarazu-ossd", "tarazu-page"]
     assert sorted(unit.stem for unit in UNITS) == names
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
 def test_systemd_itself_understands_a_unit_and_calls_it_little_exposed(unit: Path) -> None:
-    # Of ten. What changes pools or Lustre's parameters must be root.
-    threshold = 30 if unit.stem in ("tarazu-announcer", "tarazu-pool") else 20
+    # Of ten. What changes Lustre's parameters must be root.
+    threshold = 30 if unit.stem == "tarazu-announcer" else 20
     checked = subprocess.run(
         ["systemd-analyze", "security", "--offline=yes", f"--threshold={threshold}", unit],
         check=False,
@@ -112,7 +107,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
             f"[bursts]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\njobs = '/nowhere'\n"
             f"socket = '{site.directory}/bursts.sock'\n"
             f"[page]\nlisten = '{page}'\n"
-            f"[pool]\nmode = 'advise'\n"
         )
     for unit_name, daemon, options in (
         ("mdsd", "mdsd.service", ["--root", str(site.mds_root)]),
@@ -126,7 +120,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
         ("announcer", "announcer.start", oss),
         ("burstd", "burstd.service", []),
         ("page", "page.service", []),
-        ("pool", "pool.service", []),
     ):
         unit = str(ROOT / f"tarazu/daemons/systemd/tarazu-{unit_name}.service")
         with (site.directory / f"{unit_name}.log").open("a") as log:
@@ -163,6 +156,5 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     assert "WARNING" not in site.log("council") + site.log("announcer")
     until(lambda: BurstsDirectory(site.directory / "tarazu-burstd").told().get("history"))
     until(lambda: "All well: 5 OSTs" in urlopen(f"http://{page}/").read().decode())
-    until(lambda: "with apply: lctl pool_new lustre.good" in site.log("pool"))
     capabilities = Path(f"/proc/{site.processes[0].pid}/status").read_text()
     assert "CapBnd:\t0000000000000004" in capabilities and "NoNewPrivs:\t1" in capabilities

@@ -137,10 +137,6 @@ def test_units_that_are_missing_not_enabled_or_start_nothing(tree: Tree) -> None
     )
     found = tree.look("units", "oss")
     assert "user tarazu" not in found and "/x" in found["tarazu-ossd"].found
-    assert not tree.look("units", "mgs")
-    tree.put("pool", mode="apply")
-    found = tree.look("units", "mgs", environ={"PATH": ""})
-    assert found["tarazu-pool"].verdict == "fail" == found["lctl"].verdict
 
 
 def test_what_systemd_says_and_what_a_running_daemon_has(tree: Tree) -> None:
@@ -224,18 +220,18 @@ def test_what_is_left_behind(tree: Tree) -> None:
     tree.write("usr/lib/systemd/system/tarazu-ossd.service", UNIT)
     tree.write("etc/systemd/system/tarazu-ossd.service", "[Service]\n")
     tree.write("etc/tarazu/tarazu.toml.rpmsave", "")
-    notes = Path(tree.settings.state.pool)
+    notes = Path(tree.settings.state.announcer)
     notes.mkdir()
     (notes / "changes.json").touch()
     found = tree.look("left behind")
-    assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "tarazu-pool state": "warn"}
-    assert found["tarazu-pool state"].mend == "tarazu change list; tarazu change undo --all"
+    assert verdicts(found) == {"tarazu-ossd": "warn", "/etc/tarazu": "warn", "tarazu-announcer state": "warn"}
+    assert found["tarazu-announcer state"].mend == "tarazu change list; tarazu change undo --all"
     (notes / "changes.json").unlink()
     Store(notes).hold_by("tarazu change undo --all, ann")
-    held = tree.look("left behind")["tarazu-pool held"]
+    held = tree.look("left behind")["tarazu-announcer held"]
     assert held.verdict == "warn" and "held by tarazu change undo --all, ann" in held.found
-    tree.write("proc/77/cmdline", "/usr/bin/python3\0/usr/bin/tarazu-pool\0")
-    assert "tarazu-pool state" not in tree.look("left behind")
+    tree.write("proc/77/cmdline", "/usr/bin/python3\0/usr/bin/tarazu-announcer\0")
+    assert "tarazu-announcer state" not in tree.look("left behind")
 
 
 def test_databases_that_are_none(tree: Tree) -> None:

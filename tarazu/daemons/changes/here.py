@@ -32,7 +32,6 @@ from tarazu.part import SettingAgent, installed
 
 UNITS = {
     "parameters": "tarazu-announcer",
-    "pools": "tarazu-pool",
     "mapping": "",
     "nodes": "tarazu-burstd",
     "directories": "",
@@ -176,7 +175,6 @@ def _place(settings: config.Settings, name: str) -> str:
     state = settings.state
     return {
         "parameters": state.announcer,
-        "pools": state.pool,
         "mapping": os.path.dirname(state.mapping),
         "nodes": state.burstd,
         "directories": state.mdt,

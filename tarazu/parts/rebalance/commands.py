@@ -27,6 +27,7 @@ from tarazu.errors import BadInput, TarazuError
 from tarazu.model import SystemView
 from tarazu.names import shown as shown_name
 from tarazu.ost_state import ROOMY
+from tarazu.part import installed
 from tarazu.parts.rebalance import orders as moving
 from tarazu.parts.rebalance.advice import Advice, RebalanceOptions, Worth, advise
 from tarazu.parts.rebalance.datasets import Dataset, Use, of_directories, of_runs
@@ -132,7 +133,7 @@ def execute(options: argparse.Namespace) -> int:
         view,
         most_full=options.max_fill,
         pool=options.pool,
-        own_pools=frozenset({settings.pool.name}),
+        own_pools=frozenset({kept.own(settings).name} if (kept := installed().get("pool")) else ()),
         usual_bytes_per_s=float(options.speed),
     )
     now = time.time()

@@ -88,10 +88,10 @@ def test_each_agent_is_found_where_it_notes(node: ClientNode, name: str) -> None
 
 def test_a_directory_that_cannot_be_read_keeps_no_other_from_being_listed(node: ClientNode) -> None:
     node.follow("observe")
-    (node.state / "tarazu-pool").mkdir(mode=0o777)
-    os.chmod(node.state / "tarazu-pool", 0o777)
+    (node.state / "tarazu-mdt").mkdir(mode=0o777)
+    os.chmod(node.state / "tarazu-mdt", 0o777)
     status, out, _ = node("list")
-    assert status == 1 and "pools: not shown" in out and RPCS.id in out
+    assert status == 1 and "directories: not shown" in out and RPCS.id in out
 
 
 def test_the_trail_is_read_over_a_rotation_and_a_torn_line(node: ClientNode) -> None:

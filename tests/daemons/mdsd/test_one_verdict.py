@@ -1,4 +1,4 @@
-"""mdsd makes one verdict on each OST: top, status, page, metrics, drain, pool, doctor say the same word."""
+"""mdsd makes one verdict on each OST: top, status, page, metrics, drain, doctor say the same word."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ from tarazu.daemons.page.problems import problems
 from tarazu.daemons.page.seen import SystemState, file_systems
 from tarazu.doctor import peers
 from tarazu.model import SystemView
-from tarazu.ost_state import AVOIDED, OstState, Verdict
-from tarazu.pools.choosing import choose as pool_choice
+from tarazu.ost_state import OstState, Verdict
 from tarazu.stats import drain, osp
 from tarazu.stats.estimate import SpeedEstimate
 from tarazu.units import GIB
@@ -216,14 +215,6 @@ def test_drain_takes_what_is_sick_of_those_that_still_take_files(view: SystemVie
     found = drain.candidates(view, 1.0)
     # 10 is degraded already: Lustre's own allocator leaves it out.
     assert [(c.ost, c.why.partition(":")[0]) for c in found] == [(1, EXPECTED[1])]
-
-
-def test_a_pool_loses_what_is_avoided_and_leaves_what_is_unknown_where_it_is(view: SystemView) -> None:
-    every = {o.index for o in view.osts}
-    made = pool_choice(2e9, view.osts, every, every, {}, floor=0.0, full=0.95, leave_s=0.0, most=99)
-    assert {c.ost: c.why.partition(":")[0] for c in made.remove} == {
-        i: word for i, word in EXPECTED.items() if word in AVOIDED
-    }
 
 
 def test_of_several_file_systems_each_is_asked_for(view: SystemView) -> None:

@@ -32,8 +32,8 @@ def _changes(directory: Path) -> Path:
 
 
 def _trail(directory: Path) -> Path:
-    trail.Trail(directory, "tarazu-pool").add(
-        event("set", "tarazu-pool", Change(lever="pool", target="a.good", wanted={"3": "out"}))
+    trail.Trail(directory, "tarazu-announcer").add(
+        event("set", "tarazu-announcer", Change(lever="drain", target="a", wanted={"3": "out"}))
     )
     return directory / trail.NAME
 
@@ -43,8 +43,8 @@ def _holder(directory: Path) -> Path:
     return directory / "held"
 
 
-def _pool_s(directory: Path) -> Path:
-    return _holder(directory / "tarazu-pool")
+def _announcer_s(directory: Path) -> Path:
+    return _holder(directory / "tarazu-announcer")
 
 
 def _council() -> Councils:
@@ -102,7 +102,7 @@ CASES = (
         _holder,
         lambda p: Store(p.parent).why_held,
     ),
-    Case("who holds a daemon, looked at", ("tarazu.doctor.left_behind:_noted",), _pool_s, _looked_at),
+    Case("who holds a daemon, looked at", ("tarazu.doctor.left_behind:_noted",), _announcer_s, _looked_at),
     Case(
         "knowledge",
         (

@@ -12,7 +12,6 @@ from .mapping import MappingCase
 from .mdt import MdtCase, MkdirCase
 from .nodes import NodesCase
 from .nrs import NrsCase, TbfCase
-from .pool import PoolCase
 
 CASES: dict[str, type[Case]] = {
     case.name: case
@@ -26,7 +25,6 @@ CASES: dict[str, type[Case]] = {
         MkdirCase,
         NodesCase,
         NrsCase,
-        PoolCase,
         TbfCase,
         *(module.CASE for module in modules("lever_case")),
     )

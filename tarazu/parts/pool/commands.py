@@ -2,7 +2,7 @@
 
 tarazu change pool                            which OSTs are in it, which should come or go, why, and the lctl commands
 tarazu change pool --apply                    on the MGS's node only, as root: make it so once
-tarazu change pool --keep                     there: keep it so (as tarazu-pool.service does; pool.mode must be apply)
+tarazu change pool --keep                     there: keep it so (as tarazu-pool does; part.pool.mode must be apply)
 tarazu change pool --undo                     there: the pool is what it was before, until --apply
 
 OSTs leave that are dead, refuse objects, are full, sick, degraded (drained) or excluded; they come back after ten good
@@ -25,7 +25,7 @@ from tarazu.store.stop import site_stop
 from tarazu.units import counted
 
 if TYPE_CHECKING:
-    from tarazu.daemons.pool.planner import Look
+    from tarazu.parts.pool.planner import Look
 
 AGENT, NAME = "pools", "tarazu change pool"
 
@@ -36,16 +36,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         {
             "--advise": "print what should be changed, and change nothing (the default)",
             "--apply": "change it, on the MGS's node",
-            "--keep": "go on doing so, with pool.mode apply; in observe and advise only look",
+            "--keep": "go on doing so, with part.pool.mode apply; in observe and advise only look",
             "--undo": "make pools what they were before",
         },
     )
 
 
 def execute(options: argparse.Namespace) -> int:
-    from tarazu.daemons.changes.agents.pools import agent_of
-    from tarazu.daemons.pool import service
-    from tarazu.daemons.pool.planner import Planner
+    from tarazu.parts.pool import service
+    from tarazu.parts.pool.agent import agent_of
+    from tarazu.parts.pool.planner import Planner
 
     if options.keep:
         return service.main([f"--config={options.config}"] if options.config else [])

@@ -1,4 +1,4 @@
-"""What is to become of each pool (`tarazu.pools.planning`), by what mdsd says of OSTs and `lctl` of who is in it.
+"""What is to become of each pool (`tarazu.parts.pool.planning`), by what mdsd says of OSTs and `lctl` of who is in it.
 
 mdsd may know pools from clients: who is in which is never its word, but where no lctl answers and nothing is changed.
 """
@@ -18,14 +18,15 @@ from tarazu.changes.ours import sort
 from tarazu.daemons.asking import Whole
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.done import Done
-from tarazu.daemons.changes.levers.pool import PoolLever
 from tarazu.daemons.noted import LOCK_S
 from tarazu.errors import StoreError, Unavailable
 from tarazu.model import Ost
-from tarazu.pools import choosing, planning
-from tarazu.pools.calls import calls, shown
-from tarazu.pools.choosing import Memory, Round
-from tarazu.pools.parts import IN, OUT, parts_of
+from tarazu.parts.pool import choosing, planning
+from tarazu.parts.pool.calls import calls, shown
+from tarazu.parts.pool.choosing import Memory, Round
+from tarazu.parts.pool.lever import PoolLever
+from tarazu.parts.pool.members import IN, OUT, parts_of
+from tarazu.parts.pool.settings import Pool
 
 MEMORY = "memory.json"
 KEPT_S = 300.0
@@ -55,7 +56,7 @@ class Planner:
     def __init__(
         self, settings: config.Settings, agent: Agent, clock: Callable[[], float] = time.time
     ) -> None:
-        self.options = settings.pool
+        self.options = settings.part.of("pool", Pool)
         self.agent = agent
         self.clock = clock
         lever = agent.engine.levers[PoolLever.name]
@@ -157,12 +158,12 @@ class Planner:
         )
 
     def _of(self, fs_name: str) -> set[int] | None:
-        """Who is in `pool.of`; None: there is no such limit. Raises Unavailable."""
+        """Who is in `part.pool.of`; None: there is no such limit. Raises Unavailable."""
         if not self.options.of:
             return None
         members = self.lever.lctl.members(f"{fs_name}.{self.options.of}")
         if members is None:
-            raise Unavailable(f"pool.of: expected a pool {fs_name}.{self.options.of}, found none")
+            raise Unavailable(f"part.pool.of: expected a pool {fs_name}.{self.options.of}, found none")
         return set(members)
 
 

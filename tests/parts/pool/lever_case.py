@@ -10,13 +10,12 @@ from pathlib import Path
 
 from tarazu.changes.change import Change
 from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.agents import pools
-from tarazu.pools.parts import EXISTS, IN, OUT, POOL
+from tarazu.parts.pool import agent as pools
+from tarazu.parts.pool.members import EXISTS, IN, OUT, POOL
 from tarazu.sim.testbed import lctl_pools
 from tarazu.sim.testbed.daemons import stand_ins
 from tarazu.sim.testbed.library import Mds, library_directory
-
-from ..case import Case, Here
+from tests.daemons.changes.case import Case, Here
 
 LIBRARY = str(library_directory() / "libtestbed.so")
 OSTS, SITES = 8, (0, 1, 2, 3)
@@ -90,3 +89,6 @@ class PoolCase(Case):
 
     def _here(self) -> Here:
         return Here("lctl", lambda words: lctl_pools.main([LIBRARY, *words]), self.root)
+
+
+CASE = PoolCase

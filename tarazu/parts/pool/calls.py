@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 
-from tarazu.pools.parts import EXISTS, IN, NONE, OUT, POOL
+from tarazu.parts.pool.members import EXISTS, IN, NONE, OUT, POOL
 
 MOST_OSTS = 128
 """Of one call: each is a record of the configuration log, and all of them must be there within the call's time."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tarazu.model import Ost
 from tarazu.ost_state import AVOIDED, OstState, Verdict, judge
-from tarazu.pools.choosing import HOUR_S, LEAVE_S, MOST, WELL_S, Memory, Round, changed, choose
+from tarazu.parts.pool.choosing import HOUR_S, LEAVE_S, MOST, WELL_S, Memory, Round, changed, choose
 
 GIB = 1 << 30
 START_S = 1_800_000_000.0

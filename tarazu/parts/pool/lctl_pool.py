@@ -46,7 +46,7 @@ class LctlPool:
         return sorted(int(match[1], 16) for match in matches if match)
 
     def change(self, calls: Sequence[Sequence[str]]) -> None:
-        """`calls`: of `tarazu.pools.calls`. Raises Unavailable when what they did all the same is shown; Silent."""
+        """`calls`: of `calls.calls`. Raises Unavailable when what they did all the same is shown; Silent."""
         for call in calls:
             status, _, said = self._call(call)
             if status:

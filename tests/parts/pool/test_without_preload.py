@@ -31,8 +31,7 @@ pytestmark = [pytest.mark.long, pytest.mark.skipif(not STATIC.exists(), reason="
 def bed(tmp_path: Path) -> Iterator[Testbed]:
     fill = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.99, 0.0]
     made = up(tmp_path / "tb", osss=4, osts_per_oss=2, slow={3: 0.05}, fill=fill, interval_s=1)
-    pool = {"mode": "apply"}
-    configure(made, {"pool": pool})
+    configure(made, {"part.pool": {"mode": "apply"}})
     made.start_daemons()
     wait_until_ready(made)
     yield made
@@ -76,7 +75,7 @@ def test_it_avoids_a_sick_and_a_full_ost(bed: Testbed) -> None:
     until(lambda: amiss() == {3, 6}, "OST 3 is sick and OST 6 is full")
     # The keeper makes the pool, and directories follow it.
     keeper = subprocess.Popen(
-        [sys.executable, "-m", "tarazu.daemons.pool.service"], env=os.environ | mds, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "tarazu.parts.pool.service"], env=os.environ | mds, stderr=subprocess.DEVNULL
     )
     try:
         until(lambda: set(bed.pools.get("good", [])) == GOOD, "the pool has the good OSTs")

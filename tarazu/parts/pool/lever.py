@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from tarazu.changes.change import Part
 from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
-from tarazu.daemons.changes.lctl_pool import LctlPool
 from tarazu.errors import BadInput, Unavailable
-from tarazu.pools.calls import calls, shown
-from tarazu.pools.parts import EXISTS, IN, NONE, OUT, POOL, osts_in, parts_of, values_of, without_us
+from tarazu.parts.pool.calls import calls, shown
+from tarazu.parts.pool.lctl_pool import LctlPool
+from tarazu.parts.pool.members import EXISTS, IN, NONE, OUT, POOL, osts_in, parts_of, values_of, without_us
 from tarazu.program import Silent
 
 _TARGET = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{1,15}")

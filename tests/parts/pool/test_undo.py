@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tarazu.daemons.changes.lctl_pool import LctlPool
-from tarazu.pools.choosing import HOUR_S
+from tarazu.parts.pool.choosing import HOUR_S
+from tarazu.parts.pool.lctl_pool import LctlPool
 
 from .case import Late, Site, system
 

@@ -1,7 +1,7 @@
 """tarazu-pool: keeps an OST pool of the OSTs that are neither sick, full nor drained, on the MGS's node.
 
 Publishes: nothing. Follows: what mdsd says of each OST, once in `ossd.interval_s`; without its word nothing changes,
-but when the site is stopped. Changes the pool only with `pool.mode` apply, or as people approved, by the agent of
+but when the site is stopped. Changes the pool only with `part.pool.mode` apply, or as people approved, by the agent of
 pools (`tarazu.daemons.changes`); nothing while it is held (`tarazu change pool --undo`). Of two on one node the second
 one waits. When it ends, the pool stays: directories name it.
 """
@@ -16,19 +16,19 @@ from functools import partial
 
 from tarazu import config
 from tarazu.daemons.asking import Whole, whole
-from tarazu.daemons.changes.agents.pools import agent_of
-from tarazu.daemons.pool.planner import Look, Planner
 from tarazu.daemons.questions import Questions
 from tarazu.daemons.service import Service, Wakeup, parser, serve
 from tarazu.errors import TarazuError
-from tarazu.pools.planning import measures, trouble
+from tarazu.parts.pool.agent import agent_of
+from tarazu.parts.pool.planner import Look, Planner
+from tarazu.parts.pool.planning import measures, trouble
+from tarazu.parts.pool.settings import NAME, Pool
 from tarazu.store.stop import SiteWatch
 from tarazu.units import counted
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.pool")
 
-NAME = "tarazu-pool"
 CLAIM_S = 5.0
 STOP_S = 0.5
 """So often it is looked whether the site is stopped."""
@@ -38,13 +38,13 @@ class PoolService(Service):
     """All state of the daemon."""
 
     USED = (
-        "keys.", "state.", "mdsd.requests", "pool.", "changes.", "ossd.interval_s", "run.stop_file"
+        "keys.", "state.", "mdsd.requests", "part.pool.", "changes.", "ossd.interval_s", "run.stop_file"
     )  # fmt: skip
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
         """Raises BadInput, ConfigError, WireError."""
         super().__init__(settings, wakeup)
-        self.options = settings.pool
+        self.options = settings.part.of("pool", Pool)
         self.interval_s = settings.ossd.interval_s
         self.site = SiteWatch(settings.run.stop_file, every_s=STOP_S)
         self.seen = Whole(())
@@ -119,7 +119,7 @@ class PoolService(Service):
             self.agent.saw("pool", {"time": time_}, look.pool)
 
     def take_over(self, settings: config.Settings) -> None:
-        self.options = self.planner.options = settings.pool
+        self.options = self.planner.options = settings.part.of("pool", Pool)
         self.agent.take_over(settings)
         self.interval_s = settings.ossd.interval_s
         self._rounds.at_once()

@@ -9,20 +9,20 @@ from pathlib import Path
 from tarazu import config
 from tarazu.daemons.asking import Whole
 from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.agents.pools import agent_of
 from tarazu.daemons.changes.by_hand import Undone, undo_agent
 from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.here import NodeAgent
-from tarazu.daemons.changes.lctl_pool import LctlPool
 from tarazu.daemons.changes.store import CHANGES
 from tarazu.daemons.changes.trail import NAME as TRAIL
-from tarazu.daemons.pool.planner import Look, Planner
 from tarazu.model import Ost, SystemView
 from tarazu.ost_state import OstState, Verdict
+from tarazu.parts.pool.agent import agent_of
+from tarazu.parts.pool.lctl_pool import LctlPool
+from tarazu.parts.pool.planner import Look, Planner
+from tarazu.parts.pool.settings import NAME
 from tarazu.sim.testbed import Testbed, lctl_pools
 from tarazu.sim.testbed.library import library_directory
-
-from ..changes.case import Here
+from tests.daemons.changes.case import Here
 
 LIBRARY = str(library_directory() / "libtestbed.so")
 
@@ -38,14 +38,16 @@ def system(**verdicts: str) -> Whole:
 class Site:
     def __init__(self, bed: Testbed, directory: Path) -> None:
         self.bed, self.now_s, self.stopped, self.trouble = bed, 1e9, "", ""
-        self.settings = config.override(
-            config.Settings(state=config.State(str(directory)), changes=config.Changes(per_hour=10_000)),
-            "pool", mode="apply",
-        )  # fmt: skip
+        self.settings = config.Settings(
+            state=config.State(str(directory)),
+            changes=config.Changes(per_hour=10_000),
+            part=config.PartTables({"pool": {"mode": "apply"}}),
+        )
 
     def keeper(self, lctl: str = "", **options: object) -> Keeper:
         """As a process has it that starts now. `lctl`: another program than the stand-in, which runs in this one."""
-        settings = config.override(self.settings, "pool", **options)
+        table = {"mode": "apply", **options}
+        settings = config.Settings(**{**vars(self.settings), "part": config.PartTables({"pool": table})})
         agent = agent_of(settings, stopped=lambda: self.stopped, trouble=lambda: self.trouble)
         return Keeper(settings, agent, lctl or self.bed, lambda: self.now_s)
 
@@ -59,7 +61,7 @@ class Site:
 
     @property
     def notes(self) -> Path:
-        return Path(self.settings.state.pool) / CHANGES
+        return Path(self.settings.state.directory, NAME) / CHANGES
 
     def trail(self) -> list[dict[str, object]]:
         return [

@@ -11,10 +11,10 @@ from tarazu.changes.goals import CannotMend
 from tarazu.changes.held import Held
 from tarazu.model import Ost
 from tarazu.ost_state import NEARLY_FULL, SICK, UNKNOWN, Verdict
+from tarazu.parts.pool import choosing
+from tarazu.parts.pool.choosing import LEAVE_S, Memory, Round, choose
+from tarazu.parts.pool.members import EXISTS, IN, OUT, POOL, osts_in, parts_of, values_of
 from tarazu.past import no_later
-from tarazu.pools import choosing
-from tarazu.pools.choosing import LEAVE_S, Memory, Round, choose
-from tarazu.pools.parts import EXISTS, IN, OUT, POOL, osts_in, parts_of, values_of
 from tarazu.ranges import fold
 
 LEVER = "pool"
@@ -27,7 +27,7 @@ TROUBLE_S = 3600.0
 UNITS = {
     "dead": "dead or refusing OSTs in the pool",
     "exclusions": "excluded OSTs in the pool",
-    "pools": "OSTs in the pool that are not in pool.of",
+    "pools": "OSTs in the pool that are not in part.pool.of",
     "space": "OSTs in the pool that are full or nearly so",
     "time": "times as long as on OSTs that are well",
     "evenness": "share of the OSTs that are left out",
@@ -44,7 +44,7 @@ class Known(msgspec.Struct, frozen=True):
     found: list[int] | None
     """Its members; None where there is no such pool."""
     of: Collection[int] | None
-    """Members of `pool.of`; None: there is no such limit."""
+    """Members of `part.pool.of`; None: there is no such limit."""
     held: Held | None
     theirs: Mapping[str, str]
     """Parts that somebody else has changed since."""
@@ -60,7 +60,7 @@ class Planned(msgspec.Struct, frozen=True):
 def plan(
     known: Known, memory: Mapping[int, Memory], now_s: float, floor: float, *, anew: bool = False
 ) -> Planned:
-    """`floor`: as `pool.floor`; `anew`: what somebody else has changed is ours again, and nothing waits."""
+    """`floor`: as `part.pool.floor`; `anew`: what somebody else has changed is ours again, and nothing waits."""
     held = known.held
     if POOL in known.theirs:
         if not anew:
@@ -133,7 +133,7 @@ def _slowness(ost: Ost) -> float:
 
 
 def _candidates(known: Known, held: Held | None) -> set[int]:
-    """Of a pool that the site made: the OSTs that the site put there; of ours: those of `pool.of`, or all."""
+    """Of a pool that the site made: the OSTs that the site put there; of ours: those of `part.pool.of`, or all."""
     here = {ost.index for ost in known.osts}
     if known.of is not None:
         return {*known.of} & here

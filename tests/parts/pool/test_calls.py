@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from tarazu.daemons.asking import Whole
-from tarazu.daemons.changes.lctl_pool import LctlPool
 from tarazu.errors import Unavailable
-from tarazu.pools.calls import MOST_OSTS, words
+from tarazu.parts.pool.calls import MOST_OSTS, words
+from tarazu.parts.pool.lctl_pool import LctlPool
 from tarazu.sim.testbed import lctl_pools
 
 from .case import Site, system

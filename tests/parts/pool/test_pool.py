@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.pool.planner import MEMORY
-from tarazu.pools.choosing import HOUR_S
-from tarazu.pools.planning import trouble
+from tarazu.parts.pool.choosing import HOUR_S
+from tarazu.parts.pool.planner import MEMORY
+from tarazu.parts.pool.planning import trouble
+from tarazu.parts.pool.settings import NAME
 from tarazu.sim.testbed import Testbed
 from tarazu.sim.testbed.library import library_directory
 
@@ -50,7 +51,7 @@ def test_a_look_changes_nothing_and_says_what_it_would_take(site: Site) -> None:
         "lctl pool_add lustre.good 'lustre-OST[0-2,4-7]'",
     )
     assert [change.ost for change in look.round.waiting] == [3]
-    assert site.members() is None and not Path(site.settings.state.pool).exists()
+    assert site.members() is None and not Path(site.settings.state.directory, NAME).exists()
 
 
 def test_observe_neither_makes_a_pool_nor_takes_back_what_was_made_by_hand(site: Site) -> None:
@@ -95,7 +96,7 @@ def test_what_cannot_be_mended_is_said(site: Site) -> None:
         site.now_s += 60
     assert site.members() == [3, 5, 6, 7] or len(site.members() or ()) == 4
     assert look.cannot_mend and look.cannot_mend.why == (
-        "5 of 8 OSTs are sick: at most 4 may leave (pool.floor)"
+        "5 of 8 OSTs are sick: at most 4 may leave (part.pool.floor)"
     )
     assert [line["why"] for line in site.trail() if line["event"] == "cannot mend"][
         -1

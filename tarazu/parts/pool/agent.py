@@ -6,16 +6,17 @@ from collections.abc import Callable
 
 from tarazu import config
 from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.lctl_pool import LctlPool
-from tarazu.daemons.changes.levers.pool import PoolLever
 from tarazu.daemons.changes.recovery import recovering
 from tarazu.daemons.changes.store import Store
+from tarazu.parts.pool.lctl_pool import LctlPool
+from tarazu.parts.pool.lever import PoolLever
+from tarazu.parts.pool.settings import NAME
 from tarazu.store import stop
 
 
 def agent_of(
     settings: config.Settings,
-    name: str = "tarazu-pool",
+    name: str = NAME,
     *,
     turn: Callable[[], None] = lambda: None,
     stopped: Callable[[], str] | None = None,
@@ -27,7 +28,7 @@ def agent_of(
     lctl = LctlPool(turn=turn)
     return Agent(
         name,
-        Store(settings.state.pool, "tarazu-pool keeps the pools here", "tarazu change pool"),
+        Store(f"{settings.state.directory}/{NAME}", "tarazu-pool keeps the pools here", "tarazu change pool"),
         {PoolLever.name: PoolLever(lctl)},
         settings,
         programs=(lctl.program,),

@@ -112,7 +112,7 @@ def choose(
     if remove[may_leave:]:
         words = [verdict for index, (verdict, _, _) in seen.items() if verdict and index in candidates]
         amiss = f"{len(words)} of {counted(len(candidates), 'OST')} are {', '.join(sorted(set(words)))}"
-        stuck = f"{amiss}: at most {max(0, len(candidates) - least)} may leave (pool.floor)"
+        stuck = f"{amiss}: at most {max(0, len(candidates) - least)} may leave (part.pool.floor)"
     remove = remove[:may_leave]
     # What leaves is urgent; what comes back is not.
     now, later = remove[:most], remove[most:]

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from tarazu.cli import pool as pool_command
 from tarazu.daemons.asking import Whole
-from tarazu.daemons.changes.lctl_pool import LctlPool
-from tarazu.pools.choosing import HOUR_S
+from tarazu.parts.pool import commands as pool_command
+from tarazu.parts.pool.choosing import HOUR_S
+from tarazu.parts.pool.lctl_pool import LctlPool
 
 from .case import Keeper, Late, Site, system
 

@@ -13,10 +13,10 @@ from tarazu.changes.goals import SOFT, refusal
 from tarazu.changes.held import Held
 from tarazu.model import Ost
 from tarazu.ost_state import AVOIDED, OstState, Verdict
-from tarazu.pools import choosing, planning
-from tarazu.pools.choosing import Memory, Round, changed
-from tarazu.pools.parts import IN, osts_in, parts_of
-from tarazu.pools.planning import Known, measures, plan
+from tarazu.parts.pool import choosing, planning
+from tarazu.parts.pool.choosing import Memory, Round, changed
+from tarazu.parts.pool.members import IN, osts_in, parts_of
+from tarazu.parts.pool.planning import Known, measures, plan
 
 GIB = 1 << 30
 OSTS = 8

@@ -1,1 +1,0 @@
-"""The keeper of a pool of good OSTs, on the MGS's node."""
