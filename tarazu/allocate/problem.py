@@ -78,6 +78,10 @@ class Problem:
     """(requests,) files of one number are written at about the same time; those of numbers `OF_JOB` apart are of jobs
     that run side by side.
     """
+    total_bytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total_bytes = sum(int(group.weights.sum()) for group in self.groups)
 
     @property
     def turns(self) -> Array:
@@ -86,10 +90,6 @@ class Problem:
         job = numbers // OF_JOB
         turn: Array = (np.arange(len(numbers)) - np.searchsorted(job, job))[of]
         return turn
-
-    @property
-    def total_bytes(self) -> int:
-        return int(sum(int(g.weights.sum()) for g in self.groups))
 
 
 def build(view: SystemView, requests: Sequence[CreateRequest], waves: Sequence[int] = ()) -> Problem:
