@@ -61,6 +61,7 @@ def gather_command(testbed: Directory) -> str:
     """What `srun` does on a cluster: one file per client, from its own node-local spool directory."""
     collect = (
         f'for c in "{testbed.directory}"/clients/*; do n="${{c##*/}}"; s="$c/spool/${{1##*/}}"; '
-        'if ls "$s"/*.tzs >/dev/null 2>&1; then cat "$s"/*.tzs > "$2/$n.tzs"; rm -rf "$s"; fi; done'
+        'if ls "$s"/*.tzs >/dev/null 2>&1; then cat "$s"/*.tzs > "$2/$n.tzs"; rm -f "$s"/*.tzs; '
+        'rmdir "$s" 2>/dev/null || :; fi; done'
     )
     return f"sh -c '{collect}' sh {{spool}} {{dest}}"
