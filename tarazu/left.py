@@ -128,7 +128,7 @@ REASONS = {
         "`tarazu history predict APP`; the log of tarazu-clientd",
     ),
     UNUSABLE: (
-        "a plan came, and could not be checked or written down as a map",
+        "a plan could not be checked, or there was no place for its map",
         "`tarazu.log` beside `jobs.log` says why",
     ),
     NOT_SEEN: (
@@ -161,7 +161,7 @@ MORE_STRIPES = "the default's stripes, all files together, are more than a plan 
 LIBLUSTREAPI = "liblustreapi: "
 ITS_OST = "its OST "
 """Before the index of one that it was planned on, and what has become of that."""
-FAILED_FORECAST = "the forecast failed: "
+FAILED_FORECAST = f"{FORECAST_FAILED}: "
 """Before what clientd says of one that failed."""
 
 TEXTS = {
@@ -268,8 +268,9 @@ class NotPlaced(msgspec.Struct, frozen=True, omit_defaults=True):
     """What happened in this case, without a full stop."""
 
     def __str__(self) -> str:
-        detail = self.detail or REASONS.get(self.word, ("",))[0]
-        return f"{self.word}: {detail}" if detail else self.word
+        start = f"{self.word}: "
+        detail = self.detail.removeprefix(start) or REASONS.get(self.word, ("",))[0]
+        return f"{start}{detail}" if detail else self.word
 
 
 def of_file_in_plan(text: str) -> NotPlaced:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,6 +60,18 @@ def is_changeable(path: Name) -> bool:
 def by_descriptor(directory: int) -> Path:
     """A path for what takes one: it leads to the directory that is open, whatever becomes of its name."""
     return Path(f"/proc/self/fd/{directory}")
+
+
+def shown(path: Name) -> str:
+    """For people: with the directory's name where the path begins with its descriptor."""
+    whole = os.fspath(path)
+    start = re.match(r"/proc/self/fd/\d+(?=/|$)", whole)
+    if start is None:
+        return whole
+    try:
+        return os.readlink(start[0]) + whole[start.end() :]
+    except OSError:
+        return whole
 
 
 @contextlib.contextmanager

@@ -12,7 +12,8 @@ from tarazu import left
 from tarazu.trace.records import OUTCOMES
 from tarazu.wire.messages import Status
 
-CREATE = Path(__file__).parents[1] / "preload" / "place" / "create.h"
+ROOT = Path(__file__).parents[1]
+CREATE = ROOT / "preload" / "place" / "create.h"
 
 
 def test_the_placement_library_s_outcomes_are_those_of_the_list() -> None:
@@ -56,3 +57,12 @@ def test_a_plan_s_word(status: str, reason: str, word: str) -> None:
 def test_a_word_of_another_version_is_shown_as_it_is() -> None:
     assert left.sentence("no gain").startswith("no gain: Lustre's own allocator")
     assert left.sentence("blue moon") == "blue moon"
+
+
+def test_every_reason_is_provoked_with_real_daemons() -> None:
+    """But one: where Lustre is not mounted nobody leads the program, and there is nothing to say it of."""
+    provoked = "".join(path.read_text() for path in sorted((ROOT / "tests" / "loop").glob("test_*.py")))
+    named = {value: name for name, value in vars(left).items() if name.isupper() and isinstance(value, str)}
+    told = {word: (f'"{word}"', f"{word}: ", f"{named[word]})") for word in left.REASONS}
+    missing = [word for word, ways in told.items() if not any(way in provoked for way in ways)]
+    assert missing == [left.NOT_LUSTRE]

@@ -109,14 +109,19 @@ def execute(options: Asked | argparse.Namespace) -> int:
 
 def _tell_why_nobody_leads(argv: list[str], error: Exception, options: Asked | argparse.Namespace) -> None:
     """Where its owner looks: the job's line and `tarazu.log`; with --debug on standard error too."""
+    from tarazu.left import SETTINGS, NotPlaced
     from tarazu.names import one_line
+    from tarazu.run.command_line import job_step
     from tarazu.run.problems import nobody_leads
 
-    why = one_line(f"the settings cannot be read: {error}")
+    why = NotPlaced(SETTINGS, one_line(str(error)))
     if options.debug:
         print(f"tarazu run: {why}", file=sys.stderr)
-    state_dir = os.environ.get("TARAZU_RUN_STATE_DIR") or config.RunSettings().state_dir
-    nobody_leads(state_dir, options.app or os.path.basename(argv[0]), why)
+    try:
+        state_dir = config.examine(options.config).settings.run.state_dir
+    except Exception:
+        state_dir = os.environ.get("TARAZU_RUN_STATE_DIR") or config.RunSettings().state_dir
+    nobody_leads(state_dir, options.app or job_step.application(argv), why)
 
 
 def left_alone(run: config.RunSettings) -> str:

@@ -34,8 +34,8 @@ class Directories:
     def make_spool(self) -> str:
         """The directory of this node's spools; why it is not where it should be, empty: it is.
 
-        Where the place is somebody else's the step has one of its own beside it. Raises TarazuError, OSError; then
-        nothing is recorded.
+        Where the place cannot be used the step has one of its own beside it. Raises TarazuError; then nothing is
+        recorded.
         """
         spool, self.spool = self.spool, ""
         moved = ""
@@ -46,23 +46,24 @@ class Directories:
             moved = f"{error}: spools lie in {spool}"
             try:
                 self.spool_here = self._make(here(spool))
-            except (TarazuError, OSError):
-                raise error from None
+            except TarazuError:
+                raise TarazuError(f"run.spool_dir: {error}") from None
         self.spool = spool
         return moved
 
     def make_map(self, *, beside_spools: bool) -> str:
         """The directory of the maps; beside the spools where these go to nodes that share neither, and where others
-        could change its own place: why, empty: they could not. Raises TarazuError, OSError.
+        could change its own place: why, empty: they could not. Raises TarazuError.
         """
         moved = ""
         if not beside_spools:
             try:
                 self.map_here = self._make(str(self.map), in_home=self.in_home)
-            except (TarazuError, OSError) as error:
+            except TarazuError as error:
+                why = f"run.map_dir: {error}"
                 if not self.spool:
-                    raise
-                moved = f"run.map_dir: {error}: maps lie beside the spools, which other nodes do not see"
+                    raise TarazuError(why) from None
+                moved = f"{why}: maps lie beside the spools, which other nodes do not see"
         if beside_spools or moved:
             self.map = Path(here(self.spool), "map")
             self.map_here = self._make(str(self.map))
@@ -90,10 +91,14 @@ class Directories:
             trusted.remove(path, directory)
 
     def _make(self, path: str, *, in_home: bool = False) -> Path:
-        directory = trusted.open_directory(path, make=True, in_home=in_home)
-        self._open.append((path, directory))
-        made = trusted.by_descriptor(directory)
-        self.lease.take(made)
+        try:
+            directory = trusted.open_directory(path, make=True, in_home=in_home)
+            self._open.append((path, directory))
+            made = trusted.by_descriptor(directory)
+            self.lease.take(made)
+        except OSError as error:
+            expected = "a directory that can be written to"
+            raise TarazuError(f"{path}: expected {expected}, found {error.strerror or error}") from None
         return made
 
 

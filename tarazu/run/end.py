@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tarazu.errors import StoreError, TraceError
+from tarazu.left import UNUSABLE, NotPlaced
 from tarazu.names import one_line
+from tarazu.run.nodes import hosts
 from tarazu.run.problems import append_line
 from tarazu.run.step import Step
 from tarazu.store import control
@@ -72,7 +74,13 @@ def _spools(step: Step) -> tuple[list[Path], str]:
     """All spools of the step, and what went wrong (empty: nothing)."""
     directories = step.directories
     dest = directories.map_here / "spools"
-    dest.mkdir(mode=0o700)
+    try:
+        dest.mkdir(mode=0o700)
+    except OSError as error:  # neither maps nor spools had a place, or somebody removed it
+        here = directories.spool_here
+        others = hosts.any_elsewhere(step.argv, step.environ)
+        problem = f"run.map_dir: {(error.strerror or str(error)).lower()}" if others else ""
+        return sorted(here.glob("*.tzs")) if here else [], problem
     return step.others.gather(directories.spool, directories.spool_here, directories.map, dest, step.job)
 
 
@@ -91,6 +99,8 @@ def _parse(
     runs = [msgspec.structs.replace(run, start_s=started_s, duration_s=duration_s) for run in parsed.values()]
     one = runs[0]
     lost_ranks = max(0, one.ranks_expected - one.ranks_seen)
+    if lost_ranks == 1 == one.ranks_expected and not hosts.any_elsewhere(step.argv, step.environ):
+        lost_ranks = 0  # it ran here, and recorded nothing: nothing of it is on its way
     problems[:0] = step.others.problems(step.generation, lost_ranks)
     if lost_ranks:
         problems.append(step.others.lost(lost_ranks))
@@ -180,6 +190,8 @@ def _summary_line(
     run = runs[0]
     if not_placed := summed((*(of for each in runs for of in each.not_placed), *unseen)):
         states.append(f"left={sum(of.files for of in not_placed)} why={said_of(not_placed)!r}")
+    elif step.mode != "observe" and not step.plans and problems:  # there was no place for a map
+        states.append(f"why={str(NotPlaced(UNUSABLE, problems[0]))!r}")
     if stopped or run.passed_over:
         states.append(f"stopped={stopped or 'for a while'!r}")
     if run.passed_over:  # a process that began after the stop opens no spool, and counts nothing

@@ -23,7 +23,7 @@ from tarazu.run.problems import before
 
 MOST_BYTES = 256 << 20
 """Of a log, from its end: what is older is not looked at."""
-_STEP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d) (\S+) app=(.*) mode=(observe|advise|place) (.*)")
+_STEP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d) (\S+) app=(.*) mode=(observe|advise|place|none) (.*)")
 _AUDIT = re.compile(r"\btime=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) status=([\w-]+) (.*)")
 NO_REQUESTS = {"died", "health", "part"}
 """What mdsd notes beside its answers: steps that fell silent, OSTs that changed, what parts note."""
@@ -68,7 +68,8 @@ def steps(path: Path, since_s: float, until_s: float, application: str = "") -> 
         match = _STEP.fullmatch(line)
         at = _seconds(match[1], utc=False) if match else None
         of_step = fields(match[5]) if match else []
-        if match is None or at is None or "exit" not in dict(of_step):
+        # Of a program that nobody led, nobody knows how it ended.
+        if match is None or at is None or not ("exit" in dict(of_step) or match[4] == "none"):
             tally.damaged.append(number)
             continue
         if not since_s <= at < until_s or (application and match[3] != application):

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from tarazu import left, ranges
+from tarazu.config.taking_part import matches, why_not_key
 from tarazu.left import NotPlaced
 from tarazu.model import ANY_RANK
+from tarazu.run.command_line import job_step
 from tarazu.run.step import Step
 from tarazu.trace.records import (
     LARGEST_BYTES,
@@ -79,8 +81,24 @@ def unseen(step: Step, runs: Sequence[RunRecord], stopped: str) -> list[NotPlace
     planned = sum(plans.planned_files for plans in step.plans)
     if not planned or any(run.files or run.passed_over for run in runs):
         return []
-    why = NotPlaced(left.NOT_SEEN, f"planned {counted(planned, 'file')}, saw none")
-    return [NotPlacedFiles(NotPlaced(left.DISABLED, stopped) if stopped else why, planned)]
+    if stopped:
+        return [NotPlacedFiles(NotPlaced(left.DISABLED, stopped), planned)]
+    excluded = _excluded(step)
+    unseen = [NotPlacedFiles(NotPlaced(left.EXCLUDED, why), files) for why, files in excluded.items()]
+    if rest := max(0, planned - excluded.total()):
+        why = NotPlaced(left.NOT_SEEN, f"planned {counted(rest, 'file')}, saw none")
+        unseen.append(NotPlacedFiles(why, rest))
+    return unseen
+
+
+def _excluded(step: Step) -> Counter[str]:
+    """Why, by the user's own settings, the library does not look at what was planned → how many files."""
+    settings = step.settings.run
+    keys = [key for plans in step.plans for key in plans.named()]
+    names = job_step.executables(step.argv)
+    if program := next((name for name in names if matches(settings.exclude_programs, name)), ""):
+        return Counter({f"run.exclude_programs names {program}": len(keys)})
+    return Counter(filter(None, (why_not_key(settings, key) for key in keys)))
 
 
 def _folded(places: Sequence[int]) -> str:

@@ -13,7 +13,9 @@ from typing import ParamSpec
 
 from tarazu import locks
 from tarazu.config import own_path
-from tarazu.left import SETTINGS
+from tarazu.errors import TarazuError
+from tarazu.left import NotPlaced
+from tarazu.trace.history import new_name
 
 P = ParamSpec("P")
 MAX_PROBLEMS = 20
@@ -39,7 +41,7 @@ class Problems:
         except Exception as error:
             # What a thread stumbles over once the step has ended is the end itself.
             if not self._over.is_set() or threading.current_thread() is threading.main_thread():
-                self.note(f"{type(error).__name__}: {error}")
+                self.note(in_words(error))
             return False
         return True
 
@@ -62,15 +64,18 @@ class Problems:
             append_line(self._log, " ".join(line.split()))
 
 
-def nobody_leads(state_dir: str, application: str, why: str) -> None:
+def in_words(error: Exception) -> str:
+    """Ours say all; of others the kind says more than their text."""
+    return str(error) if isinstance(error, TarazuError) else f"{type(error).__name__}: {error}"
+
+
+def nobody_leads(state_dir: str, application: str, why: NotPlaced) -> None:
     """A line in `tarazu.log` and the job's line, of a program that runs as it would without tarazu."""
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S")
+    stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {new_name()}"
     with contextlib.suppress(OSError, RuntimeError):  # nobody's home
         directory = own_path(state_dir)
         append_line(directory / "tarazu.log", f"{stamp} {application}: {why}")
-        append_line(
-            directory / "jobs.log", f"{stamp} app={application} mode=none why={SETTINGS!r} problem={why!r}"
-        )
+        append_line(directory / "jobs.log", f"{stamp} app={application} mode=none why={str(why)!r}")
 
 
 def append_line(path: Path, line: str) -> None:

@@ -22,7 +22,7 @@ from tarazu.stats import client
 from tarazu.store import control
 from tarazu.store.control import RunningStep
 from tarazu.store.stop import SiteStop, SiteWatch
-from tarazu.trace.history import History
+from tarazu.trace.history import History, new_name
 
 if TYPE_CHECKING:
     from tarazu.part import StepFacts
@@ -58,8 +58,7 @@ class Step:
         if not mounts:
             raise TarazuError("no Lustre file system is mounted on this node")
         self.job = job_step.identify(argv, environ, fs_name=mounts[0].fs_name, app=app)
-        stamp = time.strftime("%Y%m%dT%H%M%S")
-        self.run_id = f"{stamp}-{os.getpid()}-{os.urandom(3).hex()}-{os.uname().nodename}"
+        self.run_id = new_name()
         self.record_mode = "full"
         self.history = History(own_path(settings.run.history_dir))
         self.state_dir = own_path(settings.run.state_dir)

@@ -122,7 +122,8 @@ def _store(path: Path, offset: int, value: int, text_at: int = 0, text: bytes = 
             del word
             page.flush()  # on NFS other nodes see it once their server has it
     except (OSError, ValueError) as error:
-        raise StoreError(str(path), "a writable control page", str(error)) from None
+        found = getattr(error, "strerror", None) or str(error)
+        raise StoreError(trusted.shown(path), "a writable control page", found) from None
 
 
 def replace_file(path: Path, data: bytes, *, sync: bool = True) -> None:
@@ -130,7 +131,8 @@ def replace_file(path: Path, data: bytes, *, sync: bool = True) -> None:
     try:
         durable.replace(path, data, sync=sync)
     except OSError as error:
-        raise StoreError(str(path), "a place that a file can be written to", str(error)) from None
+        found = error.strerror or str(error)
+        raise StoreError(trusted.shown(path), "a place that a file can be written to", found) from None
 
 
 ABOUT = "about"

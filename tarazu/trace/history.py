@@ -50,6 +50,12 @@ def file_name(name: str) -> str:
     return safe or "%"
 
 
+def new_name() -> str:
+    """A run's name while it runs."""
+    stamp = time.strftime("%Y%m%dT%H%M%S")
+    return f"{stamp}-{os.getpid()}-{os.urandom(3).hex()}-{os.uname().nodename}"
+
+
 def id_of(name: str) -> str:
     """What a run's id has in its history of the name that it had while it ran (`20261122T183000-17-abcdef-login1`): its
     process and a random number. Empty for what is no such name.

@@ -97,7 +97,10 @@ def test_a_mistake_in_the_settings_of_a_launch_node_is_told(site: Path) -> None:
     (logged,) = (site / "state" / "tarazu.log").read_text().splitlines()
     for said in (line, logged):
         assert "TARAZU_RUN_MODE" in said and "'plcae'" in said.replace("\\", "") and "expected" in said
-    assert " app=sh mode=none why='wrong settings' problem=" in line
+    assert " app=sh mode=none why=" in line and "wrong settings: $TARAZU_RUN_MODE: " in line
+    for words_of in (("job", "show"), ("history", "report", "--since", "1h")):
+        shown = command("tarazu", *words_of, environ=environ | {"TARAZU_RUN_MODE": "place"}).stdout
+        assert "wrong settings: $TARAZU_RUN_MODE: expected" in shown, shown
     done = command("tarazu", "run", "--debug", *words, environ=environ)
     assert (done.returncode, done.stdout) == (7, "ran\n") and "TARAZU_RUN_MODE" in done.stderr
     doctor = command("tarazu", "doctor", environ=environ)

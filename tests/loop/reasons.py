@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import signal
+import subprocess
+import sys
 import time
 import urllib.request
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tarazu.sim import demo
+from tarazu.sim.testbed.configuration import configure
+from tarazu.sim.testbed.processes import free_port
+from tarazu.units import MIB
+from tests.loop.conftest import make_loop, patient
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.loop.conftest import Loop
 
+Changes = Mapping[str, Mapping[str, Any]]
 PATIENCE_S = 300.0
+
+JOB = """
+import os, sys, time
+go, mode, size, *names = sys.argv[1:]
+for name in names:
+    fd = os.open(name, os.O_CREAT | os.O_WRONLY, int(mode, 8))
+    os.pwrite(fd, b"end", int(size) - 3)
+    os.close(fd)
+if go:
+    open(go + ".made", "w")
+    while not os.path.exists(go): time.sleep(0.02)
+"""
+LARGE = 256 * MIB
 
 
 def last_line(loop: Loop, app: str) -> str:
@@ -20,17 +48,46 @@ def last_line(loop: Loop, app: str) -> str:
     return [line for line in lines if f" app={app} " in line][-1]
 
 
+def site_of(directory: Path, changes: Changes, **options: Any) -> Iterator[tuple[Loop, Counted]]:
+    """A testbed where files from 64 MiB on are placed, whatever it gains; its clientd's count of those that are not."""
+    pytest.importorskip("prometheus_client")
+    counted = Counted(free_port())
+    for loop in make_loop(directory, counted.settings(changes), **{"osss": 2, "osts_per_oss": 2, **options}):
+        (loop.testbed.directory / "job.py").write_text(JOB)
+        yield loop, counted
+
+
 class Counted:
     """clientd's count of files not placed, by reason."""
 
     def __init__(self, port: int) -> None:
-        self._url = f"http://127.0.0.1:{port}/metrics"
+        self._address = f"127.0.0.1:{port}"
+        self._url = f"http://{self._address}/metrics"
+
+    def settings(self, changes: Changes) -> dict[str, Mapping[str, Any]]:
+        """With what it needs."""
+        layout = {"stripe_count": "paper", "striping": "raid0", **changes.get("layout", {})}
+        return patient({**changes, "layout": layout, "metrics": {"clientd": self._address}})
+
+    def told(self, loop: Loop, changes: Changes) -> None:
+        """mdsd and clientd have taken over these settings in place of those before."""
+        configure(loop.testbed, self.settings(changes))
+        for daemon in ("mdsd", "clientd-client1"):
+            log = loop.testbed.directory / "log" / f"tarazu-{daemon}.log"
+            before = log.read_text().count("settings read again")
+            os.kill(pid_of(loop, daemon), signal.SIGHUP)
+            until(lambda: log.read_text().count("settings read again") > before)  # noqa: B023
 
     def of(self, word: str) -> int:
+        return self._value(f'tarazu_clientd_files_not_placed_total{{reason="{word}"}} ')
+
+    def plans(self, status: str) -> int:
+        return self._value(f'tarazu_clientd_plans_total{{status="{status}"}} ')
+
+    def _value(self, start: str) -> int:
         with urllib.request.urlopen(self._url, timeout=PATIENCE_S) as answer:
             lines = answer.read().decode().splitlines()
-        start = f'tarazu_clientd_files_not_placed_total{{reason="{word}"}} '
-        return next(int(float(line.removeprefix(start))) for line in lines if line.startswith(start))
+        return next((int(float(line.removeprefix(start))) for line in lines if line.startswith(start)), 0)
 
     def wait(self, word: str, count: int, *, twice: bool = False) -> None:
         """`twice`: a clientd that stood still may get a report as it was sent, and once more from a later step."""
@@ -51,3 +108,79 @@ def everybody_says(loop: Loop, app: str, why: str, *, files: int, of: int, path:
     assert why in next((line for line in explained.splitlines() if " not placed: " in line), ""), explained
     reported = loop.tarazu("history", "report", "--since", "1h", "--application", app).stdout
     assert why in reported, reported
+
+
+def words(loop: Loop, *names: str, size: int = LARGE, mode: str = "644", go: object = "") -> list[str]:
+    """The program that makes these files, anew."""
+    paths = [loop.mount() / name for name in names]
+    for path in paths:
+        path.unlink(missing_ok=True)
+    return [
+        sys.executable,
+        str(loop.testbed.directory / "job.py"),
+        str(go),
+        mode,
+        str(size),
+        *map(str, paths),
+    ]
+
+
+@contextmanager
+def running(loop: Loop, app: str, program: list[str], go: Path, wait_s: float) -> Iterator[None]:
+    """The job, once it has made its files; it ends with the block."""
+    with _started(loop, app, program, go, wait_s):
+        until(lambda: Path(f"{go}.made").exists())
+        yield
+
+
+@contextmanager
+def held(loop: Loop, app: str, program: list[str], go: Path, wait_s: float = PATIENCE_S) -> Iterator[None]:
+    """The job, before it makes its files; it ends with the block."""
+    wait = f"touch {go}.up; while ! [ -e {go} ]; do sleep 0.02; done; exec {shlex.join(program)}"
+    with _started(loop, app, ["sh", "-c", wait], go, wait_s):
+        until(lambda: Path(f"{go}.up").exists())
+        yield
+
+
+@contextmanager
+def _started(loop: Loop, app: str, program: list[str], go: Path, wait_s: float) -> Iterator[None]:
+    command = demo.tarazu_command("run", "--app", app, "--mode", "place", "--", *program)
+    environ = os.environ | loop.testbed.environment(0) | {"TARAZU_RUN_WAIT_S": str(wait_s)}
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield
+            go.touch()
+            assert (process.wait(PATIENCE_S), process.stderr and process.stderr.read()) == (0, "")
+        finally:
+            go.touch()  # for what the job has started
+            process.kill()
+
+
+def until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def pid_of(loop: Loop, daemon: str) -> int:
+    return int((loop.testbed.directory / "run" / f"tarazu-{daemon}.pid").read_text().split()[0])
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        found += [int(child) for child in (thread / "children").read_text().split()]
+    return found
+
+
+@contextmanager
+def stopped(*pids: int) -> Iterator[None]:
+    """These processes stand still."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tarazu.evidence.outcomes import outcomes
-from tarazu.left import CONTROL
+from tarazu.left import CONTROL, NOT_FASTER
 from tarazu.trace.history import History
 from tarazu.units import MIB
-from tests.loop.conftest import make_loop
+from tests.loop.reasons import Counted, everybody_says, last_line, site_of
 
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
 
 SETTINGS = {"allocate": {"least_gain": 0.0}, "layout": {"stripe_count": 1, "min_size": 0}}
-JOB = f"""
+WRITER = f"""
 import os, sys, time
 files = []
 for n in range(24):
@@ -25,23 +26,36 @@ for n in range(24):
     if os.path.exists(path): os.unlink(path)
     files.append(open(path, "wb"))
     os.pwrite(files[-1].fileno(), b"x" * {MIB}, (256 if n % 8 else 2048) * {MIB} - {MIB})
-time.sleep(0.2)
+time.sleep(float(sys.argv[2]))
 """
 
 
 @pytest.fixture(scope="module")
-def loop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loop]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Loop, Counted]]:
     """Round robin puts all large files on one OST."""
-    for loop in make_loop(tmp_path_factory.mktemp("controls") / "tb", SETTINGS, osss=2, osts_per_oss=4):
-        (loop.testbed.directory / "job.py").write_text(JOB)
-        yield loop
+    for loop, counted in site_of(tmp_path_factory.mktemp("controls") / "tb", SETTINGS, osts_per_oss=4):
+        (loop.testbed.directory / "writer.py").write_text(WRITER)
+        yield loop, counted
 
 
-def test_the_fourth_placed_run_is_followed_by_a_control(loop: Loop) -> None:
-    lines = []
-    for _ in range(5):
-        loop.run("python3", loop.testbed.directory / "job.py", loop.mount(), app="job")
-        lines.append((loop.home / "jobs.log").read_text().splitlines()[-1])
+def line_of_a_run(loop: Loop, seconds: float) -> str:
+    loop.run("python3", loop.testbed.directory / "writer.py", loop.mount(), seconds, app="job")
+    return last_line(loop, "job")
+
+
+def everybody_tells(loop: Loop, line: str, word: str) -> None:
+    why = re.search(rf"{word}: [^'\"]*", line)
+    assert why, line
+    everybody_says(loop, "job", why[0], files=24, of=24, path=loop.mount() / "file.7")
+
+
+def test_the_fourth_placed_run_is_followed_by_a_control_and_slow_ones_are_left(
+    site: tuple[Loop, Counted],
+) -> None:
+    loop, counted = site
+    lines = [line_of_a_run(loop, 3.0) for _ in range(4)]
+    before = {word: counted.of(word) for word in (CONTROL, NOT_FASTER)}
+    lines.append(line_of_a_run(loop, 0.1))
     assert all("hit=24" in line for line in lines[1:4]), lines
     assert "hit" not in lines[4] and f"left=24 why='{CONTROL}: left as a control run" in lines[4], lines[4]
     assert "3 runs placed, none left" in lines[4]
@@ -50,7 +64,10 @@ def test_the_fourth_placed_run_is_followed_by_a_control(loop: Loop) -> None:
     known = outcomes(History(folder).runs(fs_name, app))
     assert [of.arm for of in known][-4:] == ["placed"] * 3 + ["left"]
     assert all(of.kind == "plain" and of.expected_gain > 0 for of in known if of.arm == "placed")
-    shown = loop.tarazu("job", "show", lines[4].split()[1]).stdout
-    assert f"24 of 24 files left to Lustre: {CONTROL}" in shown
+    everybody_tells(loop, lines[4], CONTROL)
+    counted.wait(CONTROL, before[CONTROL] + 24)
     measured = loop.json("history", "report", "--since", "1h")["applications"][0]["measured"]
     assert measured.startswith("placed 3 runs, ") and "; left 1 run, " in measured
+    last = line_of_a_run(loop, 0.1)
+    everybody_tells(loop, last, NOT_FASTER)
+    counted.wait(NOT_FASTER, before[NOT_FASTER] + 24)

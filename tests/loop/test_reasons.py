@@ -6,112 +6,35 @@ import os
 import re
 import shlex
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tarazu.left import SKIPPED
-from tarazu.sim import demo
-from tarazu.sim.testbed.processes import free_port
 from tarazu.units import MIB
-from tests.loop.conftest import make_loop
-from tests.loop.reasons import PATIENCE_S, Counted, everybody_says, last_line
+from tests.loop.reasons import (
+    Counted,
+    children,
+    everybody_says,
+    last_line,
+    pid_of,
+    running,
+    site_of,
+    stopped,
+    until,
+    words,
+)
 
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
 
-JOB = """
-import os, sys, time
-go, mode, size, *names = sys.argv[1:]
-for name in names:
-    fd = os.open(name, os.O_CREAT | os.O_WRONLY, int(mode, 8))
-    os.pwrite(fd, b"end", int(size) - 3)
-    os.close(fd)
-if go:
-    open(go + ".made", "w")
-    while not os.path.exists(go): time.sleep(0.02)
-"""
-LARGE = 256 * MIB
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Loop, Counted]]:
-    """Files from 64 MiB on are placed, whatever it gains."""
-    pytest.importorskip("prometheus_client")
-    port = free_port()
-    changes = {
-        "layout": {"stripe_count": "paper", "striping": "raid0"},
-        "metrics": {"clientd": f"127.0.0.1:{port}"},
-    }
-    for loop in make_loop(tmp_path_factory.mktemp("reasons") / "tb", changes, osss=2, osts_per_oss=2):
-        (loop.testbed.directory / "job.py").write_text(JOB)
-        yield loop, Counted(port)
-
-
-def words(loop: Loop, *names: str, size: int = LARGE, mode: str = "644", go: object = "") -> list[str]:
-    """The program that makes these files, anew."""
-    paths = [loop.mount() / name for name in names]
-    for path in paths:
-        path.unlink(missing_ok=True)
-    return [
-        sys.executable,
-        str(loop.testbed.directory / "job.py"),
-        str(go),
-        mode,
-        str(size),
-        *map(str, paths),
-    ]
-
-
-@contextmanager
-def running(loop: Loop, app: str, program: list[str], go: Path, wait_s: float) -> Iterator[None]:
-    """The job, once it has made its files; it ends with the block."""
-    command = demo.tarazu_command("run", "--app", app, "--mode", "place", "--", *program)
-    environ = os.environ | loop.testbed.environment(0) | {"TARAZU_RUN_WAIT_S": str(wait_s)}
-    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            until(lambda: Path(f"{go}.made").exists())
-            yield
-            go.touch()
-            assert (process.wait(PATIENCE_S), process.stderr and process.stderr.read()) == (0, "")
-        finally:
-            process.kill()
-
-
-def until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def pid_of(loop: Loop, daemon: str) -> int:
-    return int((loop.testbed.directory / "run" / f"tarazu-{daemon}.pid").read_text().split()[0])
-
-
-def children(pid: int) -> list[int]:
-    found = []
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        found += [int(child) for child in (thread / "children").read_text().split()]
-    return found
-
-
-@contextmanager
-def stopped(*pids: int) -> Iterator[None]:
-    """These processes stand still."""
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
+    yield from site_of(tmp_path_factory.mktemp("reasons") / "tb", {})
 
 
 def test_a_first_run_has_no_forecast_and_the_second_no_reason(site: tuple[Loop, Counted]) -> None:

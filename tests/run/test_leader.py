@@ -14,7 +14,6 @@ NEVER = "not by a leader"
 ELSEWHEN = {
     "tarazu.cli.output": BEFORE,
     "tarazu.cli.parser": BEFORE,
-    "tarazu.config.taking_part": BEFORE,
     "importlib.metadata": BEFORE,
     "argparse": BEFORE,
     "difflib": BEFORE,

@@ -19,7 +19,6 @@ from tarazu.allocate.quality import ost_cost
 from tarazu.cli import disable
 from tarazu.config import Settings, own_path
 from tarazu.errors import StoreError, TarazuError, TraceError
-from tarazu.left import NOT_SEEN
 from tarazu.run import job_log
 from tarazu.run.problems import before
 from tarazu.stats import client
@@ -100,8 +99,8 @@ class Line(msgspec.Struct, frozen=True):
 
     @property
     def unseen(self) -> bool:
-        """Files were planned, and the placement library saw none."""
-        return self.said.get("why", "").startswith(NOT_SEEN)
+        """Nobody saw a file of it, and why is known: none that was planned was seen, it was stopped, nobody led it."""
+        return self.said.get("files", "0") == "0" and "why" in self.said
 
 
 def newest(settings: Settings, application: str | None = None) -> str | None:
@@ -180,9 +179,9 @@ def unseen_after(settings: Settings, run: Ended, named: str) -> Line | None:
     return newest if named in ("", newest.application) else None
 
 
-def not_placed(settings: Settings, fs_name: str, key: str) -> tuple[str, str]:
-    """(the name in its history of the newest run that made a file, why it was not placed; empty: it was, or nobody
-    knows); both empty where no run of the newest ones made it. Raises TraceError.
+def not_placed(settings: Settings, fs_name: str, key: str) -> tuple[str, str, str]:
+    """(the name in its history of the newest run that made a file, its application, why the file was not placed; empty:
+    it was, or nobody knows); all empty where no run of the newest ones made it. Raises TraceError.
     """
     history = History(own_path(settings.run.history_dir))
     paths = [
@@ -202,26 +201,25 @@ def not_placed(settings: Settings, fs_name: str, key: str) -> tuple[str, str]:
         for place, file in enumerate(run.files):
             if file.key == key:
                 why = why_of(run, place)
-                return path.stem, str(why) if why else ""
-    return "", ""
+                return path.stem, run.step.application, str(why) if why else ""
+    return "", "", ""
 
 
 def why_not_placed(settings: Settings, fs_name: str, key: str, application: str) -> str:
-    """Why the newest run that made a file did not place it, or the newest run of this application saw no file at all;
-    empty where it did, or nobody knows.
+    """Why the newest run that made a file did not place it, or the newest one of its application, which saw none;
+    empty where it did, or nobody knows. `application`: of the file's plan; empty: there is none.
     """
-    log = lines(settings)
-    at = max((n for n, line in enumerate(log) if line.application == application), default=-1)
-    unseen = log[at] if at >= 0 and log[at].unseen else None
+    name = of = why = ""
     with contextlib.suppress(TarazuError):
-        name, why = not_placed(settings, fs_name, key)
-        # By their place in the log: the names of two that began in one second do not tell which was first.
-        id = name.partition("-")[2]
-        if name and (
-            unseen is None or at < max((n for n, line in enumerate(log) if id_of(line.run) == id), default=-1)
-        ):
-            return f"{why} (run {name})" if why else ""
-    return f"{unseen.said['why']} (run {unseen.run})" if unseen else ""
+        name, of, why = not_placed(settings, fs_name, key)
+    log = lines(settings)
+    newest = max((n for n, line in enumerate(log) if line.application == (application or of)), default=-1)
+    # By their place in the log: the names of two that began in one second do not tell which was first.
+    id = name.partition("-")[2]
+    made = max((n for n, line in enumerate(log) if id and id_of(line.run) == id), default=-1)
+    if newest > made and log[newest].unseen:
+        return f"{log[newest].said['why']} (run {log[newest].run})"
+    return f"{why} (run {name})" if why else ""
 
 
 def of_name(settings: Settings, name: str) -> list[Ended]:

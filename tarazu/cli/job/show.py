@@ -186,7 +186,8 @@ def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line], why: Mapping[
                 yield f"  {run.application} on {run.fs_name}: {why[run.id]}"
     for line in log.values():
         if not runs:  # its history is gone, or not of this node
-            what = f"{line.application}, {line.mode}, {line.said.get('files', '?')} files"
+            files = line.said.get("files", "?")
+            what = f"{line.application}, {line.mode}, {f'{files} file' if files == '1' else f'{files} files'}"
             yield f"ended {line.at}: {line.run}: {what}, exit {line.said.get('exit', '?')}"
         notes = [
             f"{name}: {line.said[name]}" for name in ("stopped", "left_osts", "problem") if name in line.said

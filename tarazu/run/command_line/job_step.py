@@ -62,6 +62,23 @@ def identify(
     )
 
 
+def application(argv: Sequence[str]) -> str:
+    """Its name, by a command line."""
+    return _resolve(argv)[1][0].name
+
+
+def executables(argv: Sequence[str]) -> list[str]:
+    """The names under which processes of a command line run, behind launchers and shells as far as they show them."""
+    names, commands = [], launchers.parse(argv).programs
+    for _ in range(_NESTED):
+        names += [PurePath(words[0]).name for words in commands]
+        inner = interpreters.read(commands[0]).command
+        if not inner:
+            break
+        commands = launchers.parse(inner).programs
+    return names
+
+
 def logged(words: Sequence[str]) -> tuple[str, tuple[float, ...]]:
     """(application, numbers) of a command line that somebody else has kept, as `identify` finds them."""
     if not words:

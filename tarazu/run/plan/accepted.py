@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -254,6 +254,10 @@ class Plans:
         if history:
             self._anew, self.next_s = True, 0.0
         return LeftOsts(len(awaited), history, guess)
+
+    def named(self) -> Iterator[str]:
+        """Of the files of the map, as far as it has not let any go."""
+        return (row.name.key for rows in (*self._rows, self._guess) for row in rows)
 
     @property
     def left_on_purpose(self) -> bool:

@@ -18,7 +18,7 @@ from tarazu.left import NotPlaced
 from tarazu.predict import rules
 from tarazu.run.plan.accepted import LayoutRefused, Plans
 from tarazu.run.plan.reports import StepReports
-from tarazu.run.problems import Problems
+from tarazu.run.problems import Problems, in_words
 from tarazu.store.stop import SiteWatch
 from tarazu.trace.history import History
 from tarazu.units import counted
@@ -217,7 +217,7 @@ class PlanSchedule(msgspec.Struct, eq=False):
             backoff.succeeded()
             return 1.0
         except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
+            problem = in_words(error)
             if problem != self.problem:
                 self.problems.log(problem)
             self.problem = problem
