@@ -13,15 +13,26 @@ import types
 import typing
 from typing import Any
 
+
+def _quoted(path: bytes) -> str:
+    from urllib.parse import quote_from_bytes
+
+    return quote_from_bytes(path)
+
+
 _stand_ins: dict[str, Any] = {
     # msgspec asks it for names that typing has as well, and it takes as long to import as Python's own start.
     "typing_extensions": typing,
-    # uuid, which msgspec needs, asks it for the system's name, and it takes a tenth of that.
+    # uuid, which msgspec needs, asks it for the system's name, and it takes a tenth of that; so does the next one,
+    # of which pathlib has a function that hardly anybody calls.
     "platform": types.SimpleNamespace(system=lambda: os.uname().sysname),
+    "urllib.parse": types.SimpleNamespace(quote_from_bytes=_quoted),
 }
 _stand_ins = {name: module for name, module in _stand_ins.items() if name not in sys.modules}
 sys.modules.update(_stand_ins)
 try:
+    import pathlib  # noqa: F401
+
     import msgspec  # noqa: F401
 finally:
     for _name in _stand_ins:

@@ -28,6 +28,18 @@ def test_importing_tarazu_imports_nothing_heavy() -> None:
     assert not loaded & {"numpy", "networkx", "ortools", "statsmodels", "pandas", "matplotlib", "zmq"}
 
 
+def test_what_msgspec_and_pathlib_could_not_have_at_their_import_they_have_when_it_is_used() -> None:
+    code = (
+        "import sys, tarazu\n"
+        "print(*sorted({'platform', 'typing_extensions', 'urllib.parse'} & set(sys.modules)))\n"
+        "import pathlib, platform, urllib.parse, uuid, msgspec\n"
+        "print(pathlib.Path('/a b').as_uri(), platform.system(), urllib.parse.quote('a b'))\n"
+        "print(msgspec.json.decode(msgspec.json.encode(uuid.UUID(int=7)), type=uuid.UUID).int)\n"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["", "file:///a%20b Linux a%20b", "7"]
+
+
 def test_a_job_does_not_wait_for_heavy_imports() -> None:
     code = "import sys; from tarazu.cli import main\ntry: main(['run', '--help'])\nexcept SystemExit: pass\n"
     done = subprocess.run(

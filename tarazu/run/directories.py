@@ -129,8 +129,9 @@ def file_system_type(path: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
     except OSError:
         return ""
     numbers = b"%d:%d" % (os.major(device), os.minor(device))
+    its = [line for line in lines if b" %b " % numbers in line]
     best, kind = "", ""
-    for line in lines:
+    for line in its or lines:
         mount, _, source = line.partition(b" - ")
         fields, described = mount.split(b" "), source.split(b" ")
         if len(fields) < 5 or not described[0]:

@@ -14,8 +14,6 @@ from pathlib import PurePath
 
 import msgspec
 
-from tarazu.malformed import described
-
 
 class LauncherSyntax(msgspec.Struct, frozen=True):
     """How one launcher reads its command line. Names of options are without their dashes."""
@@ -69,7 +67,7 @@ def _dialect(
     def make() -> LauncherSyntax:
         counts = dict.fromkeys(values.split(), 1) | dict.fromkeys(twice.split(), 2)
         fields = {k: _set(v) if isinstance(v, str) else v for k, v in others.items()}
-        return msgspec.convert({"values": counts, "flags": _set(flags), **fields}, LauncherSyntax)
+        return LauncherSyntax(values=counts, flags=_set(flags), **fields)  # type: ignore[arg-type]
 
     return make
 
@@ -426,6 +424,3 @@ def dialect(command: str) -> LauncherSyntax | None:
     if not syntax.parallel and "/" in command and not command.startswith("/"):
         return None
     return syntax
-
-
-described(LauncherSyntax)
