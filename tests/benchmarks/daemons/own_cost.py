@@ -7,11 +7,14 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
+import venv
 from pathlib import Path
 from statistics import median
 
+import tarazu
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import wait_until_ready
@@ -23,7 +26,6 @@ BESIDE_S = 10.0
 MANY = 1_000
 WRITERS, JOB_S = 16, 3.0
 NOTHING = ["true"]
-PYTHON = [sys.executable, "-c", "pass"]
 
 FILES = """
 import os, sys, time
@@ -69,7 +71,9 @@ def measure(short: bool) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="tarazu-own-cost-") as folder:
         testbed = testbeds.up(Path(folder) / "tb", clients=1)
         try:
-            configure(testbed, {"layout": {"min_size": 0}, "allocate": {"least_gain": -1.0}})
+            # The testbed's command to fetch spools of its other clients is no part of a step on one node.
+            run = {"gather": "auto"}
+            configure(testbed, {"layout": {"min_size": 0}, "allocate": {"least_gain": -1.0}, "run": run})
             testbed.start_daemons()
             wait_until_ready(testbed)
             return _measured(_Site(testbed, Path(folder)), 3 if short else RUNS)
@@ -84,10 +88,14 @@ class _Site:
         self.mount = testbed.mount
         self.work = work
         self.note = work / "note"
+        self.python = str(_installed(work))
 
     def lead(self, *program: str, app: str, mode: str) -> list[str]:
         return [
-            str(Path(sys.executable).with_name("tarazu")),
+            self.python,
+            "-P",
+            "-c",
+            "import sys; from tarazu.cli import main; sys.exit(main())",
             "run",
             "--app",
             app,
@@ -117,9 +125,23 @@ class _Site:
         return sum(1 for line in out.read_text().splitlines() if re.match(r"\d+ +\w+\(", line))
 
 
+def _installed(work: Path) -> Path:
+    """A Python with tarazu as a wheel has it, and what a leader needs beside it: an editable install looks for each
+    module in its own way, which takes a while at each start.
+    """
+    venv.create(work / "site", symlinks=True)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(work / "site")}))
+    (packages / "msgspec").symlink_to(Path(sysconfig.get_path("platlib")) / "msgspec")
+    (packages / "tarazu").mkdir()
+    for entry in (entry for folder in tarazu.__path__ for entry in Path(folder).iterdir()):
+        if entry.name != "__pycache__":
+            (packages / "tarazu" / entry.name).symlink_to(entry)
+    return work / "site/bin/python"
+
+
 def _measured(site: _Site, runs: int) -> list[Figure]:
     figures = []
-    alone = [site.call(PYTHON) for _ in range(runs)]
+    alone = [site.call([site.python, "-c", "pass"]) for _ in range(runs)]
     python_s = min(cpu for cpu, _, _ in alone)
     figures.append(Figure("Python alone, that does nothing: CPU", 1e3 * python_s, "ms"))
     for mode, goal_ms in (("observe", 150.0), ("place", 250.0)):
