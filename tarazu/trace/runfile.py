@@ -173,7 +173,7 @@ class _Bounded(io.RawIOBase):
         try:
             status = os.fstat(self._descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise TraceError(self._where, self._expected, "no regular file")
+                raise TraceError(self._where, "a file", "no regular file")
             if status.st_size > most_bytes:
                 raise TooLarge(self._where, self._expected, f"{status.st_size} bytes")
         except BaseException:
