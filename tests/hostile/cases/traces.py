@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tarazu.run.handed import _read as handed_spools
-from tarazu.trace import exchange, history, past, runfile, spool
+from tarazu.trace import exchange, history, past, recorded, runfile, spool
 from tarazu.trace import load_phases as phases
 from tarazu.trace.follow import LiveSpool
 from tarazu.trace.records import RunRecord
@@ -100,6 +100,9 @@ CASES = (
         _run,
         runfile.read_run,
         300,
+    ),
+    Case(
+        "run for its recording", ("tarazu.trace.recorded:read_recorded",), _run, recorded.read_recorded, 300
     ),
     Case("run for a forecast", ("tarazu.trace.runfile:read_header",), _run, _past, 300),
     Case(
