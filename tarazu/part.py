@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
     from tarazu.model import JobStep
-    from tarazu.trace.records import KnownRun
+    from tarazu.trace.records import KnownRun, RunRecord
 
 log = logging.getLogger("tarazu.parts")
 log.addHandler(logging.NullHandler())  # nothing of it comes to a program that is led
@@ -217,6 +217,21 @@ class Part:
 
     def job_lines(self, status: Mapping[str, Any], job: str) -> list[str]:
         """Of `tarazu job show`."""
+        return []
+
+    def run_line(self, settings: Settings, run: Any) -> str:
+        """Of the same, about one of the job's newest runs that ended (`tarazu.cli.job.own.Ended`)."""
+        return ""
+
+    def report(
+        self, runs: Mapping[tuple[str, str], Sequence[RunRecord]], since_s: float, until_s: float
+    ) -> Any:
+        """Of `tarazu history report --json`: of (file system, application) → all its runs, oldest first, those that
+        began then; None: nothing.
+        """
+
+    def report_lines(self, said: Any) -> list[str]:
+        """The same as lines."""
         return []
 
     def testbed_daemons(self, testbed: Any) -> list[Any]:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tarazu.model import JobStep
+from tarazu.then import JobThen, OstThen, ServerThen, System
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run
-from tarazu.why.facts import JobThen, OstThen, ServerThen, System
 
 PRODUCT = Path(__file__).parents[1] / "tarazu"
 ONE_THREAD = {

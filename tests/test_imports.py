@@ -33,6 +33,7 @@ BASE = {
     "lustre",
     "ost_state",
     "model",
+    "then",
     "config",
     "trusted",
 }
@@ -56,6 +57,7 @@ MAY_IMPORT = {
     "lustre": set(),
     "ost_state": {"malformed"},
     "model": {"malformed", "ost_state"},
+    "then": {"malformed", "ost_state"},
     "config": {"errors", "names", "units", "ost_state"},
     "trusted": {"errors"},
     "drawing": {"errors"},
@@ -65,18 +67,17 @@ MAY_IMPORT = {
     "program": {"errors", "config", "signals"},
     "batch": BASE | {"program"},
     "escapes": BASE | {"native"},
-    "wire": BASE | {"why"},
+    "wire": BASE,
     "stats": BASE | {"wire"},
     "layout": BASE,
-    "why": BASE,
     "changes": BASE,
     "allocate": BASE | {"layout", "flows"},
-    "trace": BASE | {"native", "why"},
+    "trace": BASE | {"native"},
     "predict": BASE | {"trace", "native"},
     "evidence": BASE | {"trace"},
     "forwarding": BASE | {"batch", "trace", "native", "flows", "drawing"},
     "tune": BASE | {"stats", "wire"},
-    "store": BASE | {"layout", "trace", "native", "why"},
+    "store": BASE | {"layout", "trace", "native"},
     "plan": BASE | {"layout", "store", "native", "wire"},
     "doctor": BASE | {"part", "evidence", "wire", "stats", "allocate", "trace", "store", "run", "native"},
     "mdt_defaults": BASE | {"changes", "layout"},
@@ -93,10 +94,10 @@ MAY_IMPORT = {
         "store",
         "forwarding",
         "native",
-        "why",
     },
     "report": BASE
     | {
+        "part",
         "allocate",
         "drawing",
         "evidence",
@@ -108,7 +109,6 @@ MAY_IMPORT = {
         "stats",
         "store",
         "trace",
-        "why",
         "wire",
     },
 }
@@ -127,7 +127,7 @@ MAY_IMPORT["daemons"] = BASE | {
         "plan",
         "predict",
     ),
-    *("program", "stats", "store", "trace", "tune", "why", "wire"),
+    *("program", "stats", "store", "trace", "tune", "wire"),
 }
 MAY_IMPORT["daemons/slurm"] = BASE | {"run", "native"}
 MAY_IMPORT["cli"] = BASE | {
@@ -146,12 +146,12 @@ MAY_IMPORT["cli"] = BASE | {
         "native",
         "predict",
     ),
-    *("report", "run", "stats", "store", "trace", "tune", "why", "wire"),
+    *("report", "run", "stats", "store", "trace", "tune", "wire"),
 }
 MAY_IMPORT["sim"] = BASE | {
     "part",
     *("allocate", "batch", "cli", "daemons", "drawing", "flows", "forwarding", "layout", "native", "predict"),
-    *("report", "run", "stats", "store", "trace", "tune", "why", "wire"),
+    *("report", "run", "stats", "store", "trace", "tune", "wire"),
 }
 """Room → the rooms of tarazu that it may import (itself always)."""
 MAY_ASK: dict[str, set[str]] = {

@@ -33,7 +33,6 @@ COMMANDS = {
         "tarazu.cli.check_app",
         "say which files of a program the placement library would not see",
     ),
-    "why": ("tarazu.cli.why", "why one of your runs was slow: what cost it how much of its time"),
     "history": (
         "tarazu.cli.history",
         "remembered runs: what they did, what comes next, what could be gained",
@@ -157,7 +156,7 @@ ANALYSIS = ("tarazu.sim.", "tarazu.cli.bursts")
 PAPER_VIEW = "tarazu.sim.cli.paper_view"
 """What prints `history db show --paper`: the paper's tables are a study's matter."""
 GROUPS = {
-    "your jobs": ("run", "job", "why", "history"),
+    "your jobs": ("run", "job", "history"),
     "the system": ("status", "top", "doctor", "init", "config"),
     "what can be changed": ("change", "disable", "enable"),
     "studies": ("demo", "sim"),

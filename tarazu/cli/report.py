@@ -23,6 +23,7 @@ from tarazu.cli.history.chosen import home_of, user_named
 from tarazu.cli.output import Progress, print_json, print_table
 from tarazu.daemons.asking import view_in, view_of
 from tarazu.errors import BadInput
+from tarazu.part import installed
 from tarazu.run.job_log import Audit, Steps
 from tarazu.units import counted, figure, human_bytes, human_time
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 UNITS_S = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 MOST_REASONS = 15
-MOST_SLOW = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -143,10 +143,10 @@ def _print(found: Report) -> None:
         )
         if len(found.reasons) > len(shown):
             print(f"{len(found.reasons) - len(shown)} further reasons: --json has all")
-    if found.slow:
-        print(f"\n{counted(len(found.slow), 'slow run')}")
-        for of in found.slow[:MOST_SLOW]:
-            print(f"{of.application} on {of.fs_name}, {human_time(of.start_s)}: {of.why}")
+    for name, said in found.parts.items():
+        print()
+        for line in installed()[name].report_lines(said):
+            print(line)
     print()
     for line in _rests(found):
         print(line)

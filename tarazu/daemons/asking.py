@@ -13,8 +13,8 @@ from tarazu.config import Settings
 from tarazu.errors import BadInput, Unavailable, WireError
 from tarazu.malformed import MALFORMED, described
 from tarazu.model import SystemView
+from tarazu.then import System
 from tarazu.units import counted
-from tarazu.why.facts import System
 from tarazu.wire import local
 from tarazu.wire.channel import connect
 from tarazu.wire.messages import ThenReply, ViewReply

@@ -6,9 +6,10 @@ import contextlib
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import msgspec
 
@@ -19,21 +20,18 @@ from tarazu.evidence.decide import comparable
 from tarazu.evidence.outcomes import outcomes
 from tarazu.lustre import XATTR_LUSTRE_LOV
 from tarazu.model import Layout, Ost, SystemView
+from tarazu.part import installed
 from tarazu.report.replay import Around, Replayed, Why, decoded, replay, size_on_disk
 from tarazu.run import job_log
 from tarazu.run.plan.default_layouts import default_layouts, own_default
 from tarazu.stats import client
-from tarazu.store.summed import summary
 from tarazu.trace.history import History
 from tarazu.trace.records import FileRecord, NotPlacedFiles, RunRecord
 from tarazu.units import TIB, counted
-from tarazu.why.causes import causes
 from tarazu.wire.local import DirectoryLayouts
 
 MOST_LOOKED = 2_000
 """Files of one report whose layouts are read from the file system."""
-MOST_EXPLAINED = 10
-"""Newest runs of each application of which it is said why they were slow."""
 WORTH = 1.02
 """Below, a run gains nothing worth mentioning."""
 BALANCED = "balanced already: no other placement is notably faster"
@@ -84,14 +82,6 @@ class Reason(msgspec.Struct, frozen=True):
     bytes: int
 
 
-class SlowRun(msgspec.Struct, frozen=True):
-    application: str
-    fs_name: str
-    start_s: float
-    why: str
-    """As `tarazu why` begins."""
-
-
 class Report(msgspec.Struct, frozen=True):
     wanted: ReportScope
     applications: tuple[ApplicationReport, ...]
@@ -103,10 +93,10 @@ class Report(msgspec.Struct, frozen=True):
     rests_on: tuple[str, ...]
     damaged: tuple[str, ...]
     """History files that cannot be read."""
-    slow: tuple[SlowRun, ...] = ()
-    """Of each application's newest runs, those that were slow; the newest first."""
     not_placed: tuple[Reason, ...] = ()
     """Why files of these runs really were not placed, by the word; the most files first."""
+    parts: dict[str, Any] = {}
+    """Part → what it says of them."""
 
 
 def report(
@@ -160,8 +150,8 @@ def report(
         job_log.audit(audit, wanted.since_s, wanted.until_s, uid) if audit else None,
         tuple(rests),
         tuple(map(str, problems)),
-        tuple(sorted(_slow(runs_of, wanted), key=lambda of: -of.start_s)),
         _not_placed(asked_of),
+        _of_parts(runs_of, wanted),
     )
 
 
@@ -197,15 +187,9 @@ def _not_placed(runs: Sequence[RunRecord]) -> tuple[Reason, ...]:
     return tuple(sorted(reasons, key=lambda of: -of.files))
 
 
-def _slow(runs_of: Mapping[tuple[str, str], Sequence[RunRecord]], wanted: ReportScope) -> Iterator[SlowRun]:
-    for (fs_name, application), runs in runs_of.items():
-        if not any(wanted.since_s <= run.start_s < wanted.until_s for run in runs):
-            continue
-        sums = [summary(run, "") for run in runs]
-        for run in [one for one in sums if wanted.since_s <= one.start_s < wanted.until_s][-MOST_EXPLAINED:]:
-            found = causes(run, sums)
-            if found.slow:
-                yield SlowRun(application, fs_name, run.start_s, found.sentence)
+def _of_parts(runs_of: Mapping[tuple[str, str], Sequence[RunRecord]], wanted: ReportScope) -> dict[str, Any]:
+    said = {n: part.report(runs_of, wanted.since_s, wanted.until_s) for n, part in installed().items()}
+    return {name: of for name, of in said.items() if of is not None}
 
 
 class _Looked:

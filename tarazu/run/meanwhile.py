@@ -1,4 +1,4 @@
-"""What a run is remembered with for `tarazu why`: on which OSTs its files lie, and how those and their servers were.
+"""What a run is remembered with beside its files: on which OSTs they lie, and how those and their servers were.
 
 Nobody waits for it: what is not known within a part of the time that the last reports have is not remembered.
 """
@@ -16,9 +16,8 @@ import msgspec
 
 from tarazu.errors import LayoutError, TarazuError
 from tarazu.lustre import XATTR_LUSTRE_LOV
-from tarazu.store.placed import ost_bytes
-from tarazu.store.summed import when, whole
-from tarazu.why.facts import OstThen, System
+from tarazu.store.placed import ost_bytes, whole
+from tarazu.then import OstThen, System
 
 if TYPE_CHECKING:
     from tarazu.run.step import Step
@@ -101,3 +100,10 @@ def _layout(mounts: Sequence[client.Mount], file: FileRecord) -> bytes:
             except OSError:
                 continue
     return b""
+
+
+def when(run: RunRecord) -> tuple[float, float]:
+    """(begin, end) of its I/O, Unix time; of the run where no phases are known."""
+    begins = [phase.start_s for phase in run.phases]
+    ends = [phase.end_s for phase in run.phases]
+    return run.start_s + min(begins, default=0.0), run.start_s + max(ends, default=run.duration_s)

@@ -13,6 +13,9 @@ from tarazu.layout.objects import component_object_bytes
 from tarazu.model import ANY_RANK
 from tarazu.trace.records import OUTCOMES, FileRecord, RunRecord
 
+KNOWN_SHARE = 0.5
+"""Of the bytes, from which those whose OSTs are known stand for all."""
+
 
 class FileGroup(msgspec.Struct, frozen=True):
     """Files of one loose template."""
@@ -93,3 +96,11 @@ def ost_bytes(files: Iterable[FileRecord]) -> tuple[dict[int, int], int]:
             for ost, size in zip(entry.osts, sizes, strict=False):  # one that is overstriped comes twice
                 placed[ost] += size
     return dict(sorted(placed.items())), known
+
+
+def whole(known: dict[int, int], size_bytes: int) -> dict[int, int]:
+    """Bytes by OST of all files, from those of files whose OSTs are known; empty where they are too few."""
+    total = sum(known.values())
+    if not total or total < KNOWN_SHARE * size_bytes:
+        return {}
+    return {ost: round(of * max(size_bytes, total) / total) for ost, of in sorted(known.items())}

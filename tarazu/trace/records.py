@@ -14,8 +14,8 @@ from tarazu import ranges
 from tarazu.left import NotPlaced
 from tarazu.malformed import described
 from tarazu.model import ANY_RANK, LONGEST_ID, JobStep
+from tarazu.then import System
 from tarazu.trace.phases.phase import Phase
-from tarazu.why.facts import System
 
 OUTCOMES = ("unmanaged", "hit", "late", "miss", "refused", "advised", "skipped", "raced", "partly")
 """Outcome of a create by its number in the spool (`docs/formats.md`, "Spool")."""

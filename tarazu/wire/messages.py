@@ -25,7 +25,7 @@ from tarazu.config import Weights
 from tarazu.errors import WireError
 from tarazu.malformed import MALFORMED
 from tarazu.model import Correction, Layout, SystemView
-from tarazu.why.facts import System
+from tarazu.then import System
 from tarazu.wire.bounds import (
     MAX_ALIVE_IDS,
     MAX_CLOSED_FILES,

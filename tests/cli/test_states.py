@@ -42,7 +42,6 @@ ARGUMENTS = {
     "job show": "",
     "job explain": "{mount}/app/file.0",
     "job map show": "{here}/none",
-    "why": "",
     "history list": "",
     "history show": "app",
     "history predict": "app",

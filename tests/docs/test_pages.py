@@ -88,4 +88,5 @@ def test_files_that_are_named_exist(page: Path) -> None:
     named = re.findall(
         r"\b(?:tests|tarazu|daemons|sim|preload|docs)/[\w/]+\.(?:py|c|h|md)\b", page.read_text()
     )
-    assert all((ROOT / path).exists() for path in named), named
+    here = [path for path in named if ALL_ARE_HERE or not path.startswith("tarazu/parts/")]
+    assert all((ROOT / path).exists() for path in here), named

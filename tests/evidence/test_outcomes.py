@@ -13,12 +13,12 @@ from tarazu.left import NotPlaced
 from tarazu.lustre import EOF
 from tarazu.model import Component, JobStep, Layout
 from tarazu.ost_state import Verdict
+from tarazu.then import OstThen, System
 from tarazu.trace.history import History
 from tarazu.trace.past import read_first_lines
 from tarazu.trace.phases.phase import Phase
 from tarazu.trace.records import NotPlacedFiles, RunRecord
 from tarazu.units import MIB
-from tarazu.why.facts import OstThen, System
 
 
 def wrote(start_s: float, end_s: float, size: int = 100 * MIB) -> Phase:

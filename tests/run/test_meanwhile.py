@@ -18,8 +18,8 @@ from tarazu.native import encode_lov
 from tarazu.run import meanwhile
 from tarazu.run.plan.reports import StepReports
 from tarazu.stats.client import Mount
+from tarazu.then import LONGEST_JOB_ID, JobThen, OstThen, ServerThen, System
 from tarazu.trace.records import FileRecord, RunRecord
-from tarazu.why.facts import LONGEST_JOB_ID, JobThen, OstThen, ServerThen, System
 
 LAYOUT = encode_lov(Layout((Component(0, EOF, 1 << 20, 2),)), ((3, 5),))
 

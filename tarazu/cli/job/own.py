@@ -170,15 +170,6 @@ def ended(settings: Settings, wanted: str, names: Iterable[str] = ()) -> list[En
     return sorted(runs, key=lambda run: run.start_s)
 
 
-def unseen_after(settings: Settings, run: Ended, named: str) -> Line | None:
-    """The newest step after this run of those that were meant, where of its planned files none was seen."""
-    log = [line for line in lines(settings) if line.application == run.application or not named]
-    newest = log[-1] if log else None
-    if newest is None or not newest.unseen or id_of(newest.run) == run.id.partition("-")[2]:
-        return None
-    return newest if named in ("", newest.application) else None
-
-
 def not_placed(settings: Settings, fs_name: str, key: str) -> tuple[str, str, str]:
     """(the name in its history of the newest run that made a file, its application, why the file was not placed; empty:
     it was, or nobody knows); all empty where no run of the newest ones made it. Raises TraceError.
@@ -220,22 +211,6 @@ def why_not_placed(settings: Settings, fs_name: str, key: str, application: str)
     if newest > made and log[newest].unseen:
         return f"{log[newest].said['why']} (run {log[newest].run})"
     return f"{why} (run {name})" if why else ""
-
-
-def of_name(settings: Settings, name: str) -> list[Ended]:
-    """Runs of a job, of a run's name, else of the newest job of an application of that name; oldest first."""
-    if runs := ended(settings, name, [line.run for line in lines(settings, name)]):
-        return runs
-    return newest_run(settings, name)
-
-
-def newest_run(settings: Settings, application: str | None = None) -> list[Ended]:
-    """The newest run that wrote anything, of all or of one application; none where there is none."""
-    history = History(own_path(settings.run.history_dir))
-    found = [(fs, app) for fs, app in history.applications() if application in (None, app)]
-    paths = [path for fs, app in found for path in history.paths(fs, app)[-1:]]
-    newest = max(paths, key=lambda path: path.name, default=None)
-    return ended(settings, newest.stem) if newest else []
 
 
 @cache

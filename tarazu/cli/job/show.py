@@ -14,14 +14,12 @@ promises and routers, and no histories but its own. Steps that run are found whe
 from __future__ import annotations
 
 import argparse
-import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tarazu import config, ranges
 from tarazu.cli.job import own, reasons
-from tarazu.cli.job.slow import explained
 from tarazu.cli.output import print_json, say, table_lines
 from tarazu.config import Settings
 from tarazu.daemons.asking import TIMEOUT_S
@@ -34,8 +32,8 @@ from tarazu.units import counted, figure, human_bytes, human_time
 from tarazu.wire import local
 from tarazu.wire.channel import connect
 
-MOST_EXPLAINED = 3
-"""Runs of a job, the newest, of which it is said why they were slow."""
+MOST_SAID = 3
+"""Runs of a job, the newest, of which parts say something."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +92,7 @@ def told(settings: Settings, job: str) -> dict[str, Any]:
         "job": job,
         "running": own.running(settings, job),
         "ended": ended,
-        "why": _why(settings, ended[-MOST_EXPLAINED:]),
+        "said": _said(settings, ended[-MOST_SAID:]),
         "log": log,
         "plans": its.get("plans") or [],
         "promises": its.get("promises"),
@@ -104,14 +102,11 @@ def told(settings: Settings, job: str) -> dict[str, Any]:
     }
 
 
-def _why(settings: Settings, runs: Sequence[own.Ended]) -> dict[str, str]:
-    """Run → whether it was slow, and why, in a sentence; none of those that can be compared with nothing."""
-    found = {}
-    for run in runs:
-        with contextlib.suppress(TarazuError):
-            if (why := explained(settings, run)).expected_s is not None:
-                found[run.id] = why.sentence
-    return found
+def _said(settings: Settings, runs: Sequence[own.Ended]) -> dict[str, list[str]]:
+    """Run → what parts say of it."""
+    parts = installed().values()
+    said = {run.id: [line for part in parts if (line := part.run_line(settings, run))] for run in runs}
+    return {run: lines for run, lines in said.items() if lines}
 
 
 def _asked(settings: Settings, job: str) -> Mapping[str, Any]:
@@ -127,7 +122,7 @@ def text(found: Mapping[str, Any]) -> Iterator[str]:
     if found["site_stopped"]:
         yield f"the whole site is {found['site_stopped']}"
     yield from _running(found["running"])
-    yield from _ended(found["ended"], {line.run: line for line in found["log"]}, found.get("why", {}))
+    yield from _ended(found["ended"], {line.run: line for line in found["log"]}, found.get("said", {}))
     yield from _plans(found["plans"])
     yield from _promises(found["promises"])
     for lines in found["parts"].values():
@@ -149,7 +144,9 @@ def _running(steps: Sequence[own.Running]) -> Iterator[str]:
                 yield f"  stopped by {who}{': ' if why else ''}{why}"
 
 
-def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line], why: Mapping[str, str]) -> Iterator[str]:
+def _ended(
+    runs: Sequence[own.Ended], log: Mapping[str, own.Line], said_of: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
     told = {id_of(run) for run in log}
     if runs:
         yield f"{counted(len(runs), 'run')} ended"
@@ -182,8 +179,8 @@ def _ended(runs: Sequence[own.Ended], log: Mapping[str, own.Line], why: Mapping[
             if run.not_placed and run.id.partition("-")[2] not in told:
                 left_out = "; ".join(f"{why} ({counted(n, 'file')})" for why, n in run.not_placed.items())
                 yield f"  {run.application} on {run.fs_name}: left to Lustre: {left_out}"
-            if run.id in why:
-                yield f"  {run.application} on {run.fs_name}: {why[run.id]}"
+            for line_of_part in said_of.get(run.id, ()):
+                yield f"  {run.application} on {run.fs_name}: {line_of_part}"
     for line in log.values():
         if not runs:  # its history is gone, or not of this node
             files = line.said.get("files", "?")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tarazu.malformed import MALFORMED
 from tarazu.ost_state import WEIGHT, Verdict
-from tarazu.why.facts import MOST_JOBS, JobThen, OstThen, ServerThen, System
+from tarazu.then import MOST_JOBS, JobThen, OstThen, ServerThen, System
 
 VERSION = 1
 HOUR_S = 3600

@@ -36,8 +36,8 @@ from tarazu.model import Ost
 from tarazu.stats.counters import were_reset
 from tarazu.stats.evidence import io_of, since_base
 from tarazu.stats.mds_load import MdsLoad
+from tarazu.then import LONGEST_JOB_ID, JobThen
 from tarazu.trace.history import file_name
-from tarazu.why.facts import LONGEST_JOB_ID, JobThen
 from tarazu.wire import messages
 from tarazu.wire.messages import THEN_S, ThenReply, ThenRequest
 from tarazu.wire.reports import OssReport, OstReport

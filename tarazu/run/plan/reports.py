@@ -14,8 +14,8 @@ import msgspec
 
 from tarazu.errors import TarazuError
 from tarazu.malformed import MALFORMED, described
+from tarazu.then import System
 from tarazu.trace.history import file_name
-from tarazu.why.facts import System
 from tarazu.wire import local
 from tarazu.wire.channel import Channel, connect
 from tarazu.wire.messages import ThenReply

@@ -1,7 +1,7 @@
 """Runs with planted causes in the simulator, one and two at once: does `tarazu why` name them, with what they cost?
 
 Every application and pair of causes, severities and places drawn by seed; the truth is the same run simulated without
-each of them. Nothing of `tarazu.why` is fitted to these.
+each of them. Nothing of `tarazu.parts.why` is fitted to these.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from multiprocessing import get_context
 from typing import NamedTuple
 
 from tarazu.cli.output import print_table
-from tarazu.sim.validation.slow_runs import APPLICATIONS, KIND, PLANTABLE, case
-from tarazu.why.causes import causes
-from tarazu.why.facts import Kind
+from tarazu.parts.why.causes import causes
+from tarazu.parts.why.facts import Kind
+from tests.benchmarks.evidence.simulated import APPLICATIONS, KIND, PLANTABLE, case
 from tests.benchmarks.figure import Figure
 
 SEEDS_ALONE, SEEDS_TWO, SEEDS_NONE = 8, 4, 12

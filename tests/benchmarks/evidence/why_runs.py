@@ -1,7 +1,7 @@
 """How much of the variation of 12,000 benchmark runs on Cori and Edison the system's state explains, later months.
 
-The settings of `tarazu.why.learned` were chosen on the months up to August 2017; judged are the six after them. Of
-each application (program, mode, direction, size, file system, nodes) a month is predicted from the months before it;
+The settings of `tarazu.parts.why.learned` were chosen on the months up to August 2017; judged are the six after them.
+Of each application (program, mode, direction, size, file system, nodes) a month is predicted from the months before it;
 what was usual lately walks on with the runs, as it does for `tarazu why`. R2 is 1 - squares / squares beside the mean
 of all earlier runs, of the logarithm of speed.
 """
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tarazu.why.learned import Floats, Learned, before
+from tarazu.parts.why.learned import Floats, Learned, before
 from tests.benchmarks.figure import Figure
 
 DATA = Path(__file__).parents[2] / "data" / "evidence" / "tokio-runs.csv.gz"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tarazu.why.facts import Kind
+from tarazu.parts.why.facts import Kind
 from tests.benchmarks.evidence import slow_runs
 from tests.benchmarks.evidence.slow_runs import ALONE, CHANGES, OPTIONS, TWO, Cause, SlowRuns
 from tests.benchmarks.figure import Figure

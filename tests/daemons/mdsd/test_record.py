@@ -13,7 +13,7 @@ from tarazu.daemons.mdsd import hour, record
 from tarazu.daemons.mdsd.hour import AMOUNT, Hour, OstNow, ServerNow, Sums, decode, encode, packed
 from tarazu.daemons.mdsd.record import KEEP_S, MOST_BYTES, Record, span_s
 from tarazu.ost_state import Verdict
-from tarazu.why.facts import JobThen
+from tarazu.then import JobThen
 from tarazu.wire import messages
 from tarazu.wire.messages import ThenReply, ThenRequest
 from tarazu.wire.transport import Peer

@@ -16,7 +16,7 @@ from tarazu.doctor import capacity
 from tarazu.model import Ost, SystemView
 from tarazu.ost_state import Verdict
 from tarazu.stats.evidence import Evidence
-from tarazu.why.facts import JobThen
+from tarazu.then import JobThen
 from tarazu.wire.messages import ThenRequest
 from tests.hostile.cases.case import Case, copy
 from tests.hostile.database import SEED, use

@@ -2,7 +2,7 @@
 
 An application runs a dozen times on a simulated cluster whose OSTs differ a little and carry a little of others, then
 once with one or two causes. The same run without them, and with each alone, says what each cost: with two, the mean
-of what it adds to nothing and to the other (Shapley), as in `tarazu.why.model`.
+of what it adds to nothing and to the other (Shapley), as in `tarazu.parts.why.model`.
 
 Statistics are those of the daemons: reports at an interval, the estimator's speed of each OST, verdicts.
 """
@@ -19,13 +19,14 @@ import numpy as np
 from tarazu.layout.setstripe import parse_layout
 from tarazu.model import SystemView
 from tarazu.ost_state import Verdict
+from tarazu.parts.why.facts import Kind, Run
 from tarazu.sim.model.links import Direction, Floats
 from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import ClusterSpec, Failure, Job, RequestCosts, ServiceCurve
 from tarazu.sim.workloads import ior
 from tarazu.sim.workloads.workload import Workload
+from tarazu.then import JobThen, OstThen, ServerThen, System
 from tarazu.units import GIB, MIB
-from tarazu.why.facts import JobThen, Kind, OstThen, Run, ServerThen, System
 
 MB = 10**6
 DISK = ServiceCurve(peak_bytes_per_s=150 * MB, stream_bytes_per_s=150 * MB, interference=0.02)

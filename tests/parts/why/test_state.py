@@ -6,10 +6,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from tarazu.parts.why.causes import causes
+from tarazu.parts.why.facts import Kind, Run
+from tarazu.parts.why.learned import LEAST_RUNS
+from tarazu.then import OstThen, System
 from tarazu.units import GIB
-from tarazu.why.causes import causes
-from tarazu.why.facts import Kind, OstThen, Run, System
-from tarazu.why.learned import LEAST_RUNS
 
 OSTS = range(4)
 

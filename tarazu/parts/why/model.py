@@ -24,9 +24,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tarazu.parts.why.facts import Kind, Run
+from tarazu.parts.why.seen import LARGE_CALL_BYTES, SeenThen, full
+from tarazu.then import System
 from tarazu.units import MIB
-from tarazu.why.facts import Kind, Run, System
-from tarazu.why.seen import LARGE_CALL_BYTES, SeenThen, full
 
 CREATE_S = 1e-3
 """To create and close a file, for its process; an assumption, twice the MDS's own time (`sim.model.presets`)."""

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from tarazu import ranges
 from tarazu.ost_state import HOT_LOAD
+from tarazu.parts.why.facts import Cause, Kind, Run
+from tarazu.parts.why.model import Model
+from tarazu.parts.why.seen import full, own_job
+from tarazu.then import JobThen, OstThen
 from tarazu.units import counted, human_bytes
-from tarazu.why.facts import Cause, JobThen, Kind, OstThen, Run
-from tarazu.why.model import Model
-from tarazu.why.seen import full, own_job
 
 MOST_NAMED = 3
 EVEN = 1.05

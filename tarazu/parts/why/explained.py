@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import msgspec
 
 from tarazu.cli.job.own import Ended
 from tarazu.config import Settings, own_path
 from tarazu.daemons.asking import then_of
 from tarazu.errors import TarazuError
-from tarazu.store.summed import before, summary, when
+from tarazu.parts.why.facts import Explanation, Run
+from tarazu.parts.why.summed import before, summary
+from tarazu.run.meanwhile import when
+from tarazu.then import System
 from tarazu.trace.history import SUFFIX, History
 from tarazu.trace.runfile import read_run
-from tarazu.why.facts import Explanation, Run, System
 
 PAD_S = 2.0
 """So much later servers still count what was written until then."""
@@ -19,7 +23,7 @@ PAD_S = 2.0
 
 def explained(settings: Settings, run: Ended) -> Explanation:
     """Raises TraceError for a run that cannot be read, or not any more."""
-    from tarazu.why.causes import causes
+    from tarazu.parts.why.causes import causes
 
     history = History(own_path(settings.run.history_dir))
     path = history.folder(run.fs_name, run.application) / f"{run.id}{SUFFIX}"
@@ -29,6 +33,14 @@ def explained(settings: Settings, run: Ended) -> Explanation:
     if fresh := _then(settings, record.step.fs_name, this, from_s, to_s + PAD_S):
         this = msgspec.structs.replace(this, system=fresh, usable_osts=fresh.usable_osts)
     return causes(this, before(history, run.fs_name, run.application, path))
+
+
+def sentence(settings: Settings, run: Ended) -> str:
+    """Whether it was slow, and why; empty for one that can be compared with nothing."""
+    with contextlib.suppress(TarazuError):
+        if (found := explained(settings, run)).expected_s is not None:
+            return found.sentence
+    return ""
 
 
 def _then(settings: Settings, fs_name: str, run: Run, from_s: float, to_s: float) -> System | None:

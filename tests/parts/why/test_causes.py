@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.ost_state import Verdict
+from tarazu.parts.why.causes import causes, like_it
+from tarazu.parts.why.facts import Explanation, Kind, Run
+from tarazu.parts.why.model import Model, Rates, Usual
+from tarazu.then import JobThen, OstThen, ServerThen, System
 from tarazu.units import GIB, KIB
-from tarazu.why.causes import causes, like_it
-from tarazu.why.facts import Explanation, JobThen, Kind, OstThen, Run, ServerThen, System
-from tarazu.why.model import Model, Rates, Usual
 
 OSTS = 8
 RATE = 1.0 * GIB

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from statistics import median
 
 from tarazu.ost_state import NEARLY_FULL, Verdict
+from tarazu.parts.why.facts import Run
+from tarazu.then import MOST_JOBS, OstThen, ServerThen, System
 from tarazu.units import KIB, MIB
-from tarazu.why.facts import MOST_JOBS, OstThen, Run, ServerThen, System
 
 REQUEST_BYTES = 256 * KIB
 """A request costs an OST as much as so many bytes at least: an OST of disks seeks."""

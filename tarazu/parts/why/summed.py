@@ -1,4 +1,4 @@
-"""A remembered run summed up, to be compared with others (`tarazu.why`)."""
+"""A remembered run summed up, to be compared with others."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tarazu.errors import TraceError
-from tarazu.store.placed import ost_bytes
+from tarazu.parts.why.facts import Run
+from tarazu.store.placed import ost_bytes, whole
 from tarazu.trace.history import History
 from tarazu.trace.phases.phase import Phase
 from tarazu.trace.records import RunRecord
 from tarazu.trace.runfile import MAX_RUN_BYTES, read_header, read_run, reader
-from tarazu.why.facts import Run
 
 MOST_READ = 40
 """Earlier runs that are looked at."""
 MOST_ROWS = 2_000
 """Files of an earlier run that are read where its header does not say on which OSTs they lie."""
-KNOWN_SHARE = 0.5
-"""Of the bytes, from which those whose OSTs are known stand for all."""
 
 
 def summary(run: RunRecord, id: str, files: int = 0) -> Run:
@@ -63,14 +61,6 @@ def before(history: History, fs_name: str, application: str, path: Path) -> list
     return found
 
 
-def whole(known: dict[int, int], size_bytes: int) -> dict[int, int]:
-    """Bytes by OST of all files, from those of files whose OSTs are known; empty where they are too few."""
-    total = sum(known.values())
-    if not total or total < KNOWN_SHARE * size_bytes:
-        return {}
-    return {ost: round(of * max(size_bytes, total) / total) for ost, of in sorted(known.items())}
-
-
 def io_s(phases: Sequence[Phase]) -> float:
     """Seconds of I/O; phases that overlap take no longer than they last together."""
     seconds = sums = 0.0
@@ -82,10 +72,3 @@ def io_s(phases: Sequence[Phase]) -> float:
         end = max(end, phase.end_s)
         sums += phase.io_s
     return seconds + (min(sums, end - begin) if end > begin else 0.0)
-
-
-def when(run: RunRecord) -> tuple[float, float]:
-    """(begin, end) of its I/O, Unix time; of the run where no phases are known."""
-    begins = [phase.start_s for phase in run.phases]
-    ends = [phase.end_s for phase in run.phases]
-    return run.start_s + min(begins, default=0.0), run.start_s + max(ends, default=run.duration_s)

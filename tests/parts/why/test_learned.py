@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tarazu.why.learned import LEAST_RUNS, Learned, before, lately
+from tarazu.parts.why.learned import LEAST_RUNS, Learned, before, lately
 
 
 def drawn(runs: int, seed: int = 1, noise: float = 0.02) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """What the whole system's state costs an application, where its history is long: `Learned` on what is kept of runs.
 
-It sees what the model of the slowest OST (`tarazu.why.model`) cannot: that this application is slow when others move
-much, when the MDS is busy, or when its OSTs fill up, though no single OST or server is at its limit.
+It sees what the model of the slowest OST (`model`) cannot: that this application is slow when others move much, when
+the MDS is busy, or when its OSTs fill up, though no single OST or server is at its limit.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tarazu.parts.why.facts import Kind, Run
+from tarazu.parts.why.learned import LEAST_RUNS, Floats, Learned, lately
+from tarazu.parts.why.seen import SeenThen
 from tarazu.units import human_bytes
-from tarazu.why.facts import Kind, Run
-from tarazu.why.learned import LEAST_RUNS, Floats, Learned, lately
-from tarazu.why.seen import SeenThen
 
 KINDS = (Kind.OTHER_JOBS, Kind.MDS_LOAD, Kind.FULL_OST)
 """Of the columns."""

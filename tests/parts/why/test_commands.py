@@ -1,4 +1,4 @@
-"""`tarazu why` on a history alone: no clientd, no mdsd (with them: tests/loop/test_why.py)."""
+"""`tarazu why` on a history alone: no clientd, no mdsd (with them: `make bench-evidence`)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tarazu import cli
 from tarazu.errors import TraceError
 from tarazu.model import JobStep
 from tarazu.ost_state import Verdict
-from tarazu.store.summed import io_s, summary
+from tarazu.parts.why.summed import io_s, summary
+from tarazu.then import JobThen, OstThen, ServerThen, System
 from tarazu.trace.history import History
 from tarazu.trace.phases.phase import Phase
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run, read_run
 from tarazu.units import GIB
-from tarazu.why.facts import JobThen, OstThen, ServerThen, System
 
 OSTS = range(4)
 
@@ -86,6 +86,38 @@ def test_a_run_that_is_not_slow_takes_one_sentence(home: Path, capsys: pytest.Ca
 def test_what_is_no_run_is_said_in_a_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["why", "--config", str(home / "tarazu.toml"), "iorr"]) == 1
     assert "iorr: expected a run of yours that ended, found none" in capsys.readouterr().err
+
+
+def test_a_later_step_of_which_nothing_was_seen_is_said_instead(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As of a static program: `tarazu why` told of the run before, "not slow"."""
+    why = "not seen: planned 6 files, saw none"
+    (home / "jobs.log").write_text(
+        "2026-11-22T18:30:00 20261122T183000.000000-fedcba9876543210 app=ior mode=place ranks=1 files=0 "
+        f"left=6 why='{why}' record=light exit=0\n"
+    )
+    assert cli.main(["why", "--config", str(home / "tarazu.toml"), "ior"]) == 0
+    assert capsys.readouterr().out.endswith(f"{why}: whether it was slow is not known\n")
+
+
+def test_the_first_line_stands_in_job_show_and_in_the_report(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--config", str(home / "tarazu.toml")]
+    said = "slow: 20 s of I/O where 4.2 s were expected"
+    assert cli.main(["job", "show", "4709", *words]) == 0
+    assert f"  ior on scratch: {said}" in capsys.readouterr().out
+    assert cli.main(["job", "show", "4709", "--json", *words]) == 0
+    ((of_part,),) = json.loads(capsys.readouterr().out)["said"].values()
+    assert of_part.startswith(said)
+    asked = ["history", "report", "--since", "2001-01-01", "--fs", "scratch", *words]
+    assert cli.main(asked) == 0
+    shown = capsys.readouterr().out
+    assert "\n1 slow run\nior on scratch, " in shown and said in shown
+    assert cli.main([*asked, "--json"]) == 0
+    (slow,) = json.loads(capsys.readouterr().out)["parts"]["why"]
+    assert (slow["application"], slow["start_s"]) == ("ior", 1e9 + 900) and slow["why"].startswith(said)
 
 
 def test_a_run_keeps_its_system_and_one_of_before_has_none(home: Path) -> None:

@@ -2,8 +2,8 @@
 
 What is lost is the I/O time above the expected: of earlier runs like it, the middle of their time per byte times its
 bytes; without any, what the model says at the highest rates seen of its OSTs. A cause gets the seconds that the model
-(`tarazu.why.model`) gives it in this run above what it usually gives it; where they are more than is lost, each gets
-less in proportion. The rest is not known.
+(`model`) gives it in this run above what it usually gives it; where they are more than is lost, each gets less in
+proportion. The rest is not known.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from statistics import median
 
 import msgspec
 
+from tarazu.parts.why import words
+from tarazu.parts.why.facts import Cause, Explanation, Kind, Run
+from tarazu.parts.why.model import Model, Rates, Usual, highest_rate, own_rate
+from tarazu.parts.why.state import StateCost
+from tarazu.then import System
 from tarazu.units import counted
-from tarazu.why import words
-from tarazu.why.facts import Cause, Explanation, Kind, Run, System
-from tarazu.why.model import Model, Rates, Usual, highest_rate, own_rate
-from tarazu.why.state import StateCost
 
 MOST_EARLIER = 20
 """The newest that are like it."""

@@ -17,12 +17,13 @@ from collections.abc import Iterator
 
 from tarazu import config
 from tarazu.cli.job import own
-from tarazu.cli.job.slow import explained
 from tarazu.cli.output import print_json, say, table_lines
 from tarazu.errors import TarazuError
 from tarazu.names import did_you_mean
+from tarazu.parts.why import runs as runs_of
+from tarazu.parts.why.explained import explained
+from tarazu.parts.why.facts import Explanation
 from tarazu.units import human_time
-from tarazu.why.facts import Explanation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,14 +32,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
-    runs = own.of_name(settings, options.run) if options.run else own.newest_run(settings)
+    runs = runs_of.of_name(settings, options.run) if options.run else runs_of.newest_run(settings)
     if not runs and not options.run:
         raise TarazuError("expected a run of yours that ended, found none (`tarazu run` starts one)")
     if not runs:
         meant = did_you_mean(options.run, own.applications(settings))
         raise TarazuError(f"{options.run}: expected a run of yours that ended, found none{meant}")
     run = runs[-1]
-    if (step := own.unseen_after(settings, run, options.run)) is not None:
+    if (step := runs_of.unseen_after(settings, run, options.run)) is not None:
         unseen = f"{step.application}, {step.at}: {step.said['why']}: whether it was slow is not known"
         if options.json:
             print_json({"run": step.run, "application": step.application, "why": None, "problem": unseen})
