@@ -63,12 +63,15 @@ def test_mistakes_are_one_line_with_place_and_expectation(tmp_path: Path, text: 
         ("run", "map_dir", "/mnt/lustre/.maps-{user}", "stands for the user's number"),
         ("run", "state_dir", "/mnt/{uid}/{gid}", "stands for the user's number"),
         ("run", "spool_dir", "/dev/shm/{uid", "stands for the user's number"),
-        ("run", "stop_file", "/etc/{uid}", "without { and }"),
-        ("clientd", "socket", "/run/{uid}.sock", "without { and }"),
-        ("state", "directory", "/var/{host}", "without { and }"),
+        ("run", "map_dir", "/mnt/$USER/maps", "stands for the user's number"),
+        ("run", "spool_dir", "/mnt/%u", "stands for the user's number"),
+        ("clientd", "socket", "/run/%h.sock", "without {…}"),
+        ("run", "stop_file", "/etc/{uid}", "without {…}"),
+        ("clientd", "socket", "/run/{uid}.sock", "without {…}"),
+        ("state", "directory", "/var/{host}", "without {…}"),
     ],
 )
-def test_what_no_path_has_in_braces_is_a_mistake(
+def test_what_stands_for_something_elsewhere_is_a_mistake_in_a_path(
     tmp_path: Path, section: str, name: str, path: str, expected: str
 ) -> None:
     """`run.map_dir = "….maps-{uid}"` was a directory of that name, and `config check` found nothing wrong."""

@@ -42,13 +42,14 @@ ADDRESS_OR_NOTHING = Check(f"{ADDRESS.expected}, or nothing", lambda v: v == "" 
 LISTENS = Check("host:port, a port (of loopback), or nothing", lambda v: v == "" or listening(v) is not None)
 
 
-_BRACES = r"\{[^{}]*\}|[{}]"
-PATH = Check("a path without { and }", lambda v: not re.search(_BRACES, v))
-ABSOLUTE = Check("an absolute path without { and }", lambda v: v.startswith("/") and PATH.holds(v))
+_STANDS_FOR_SOMETHING = r"\{[^{}]*\}|[{}]|\$|%[A-Za-z]"
+"""Or would elsewhere: taken as it is, one directory would be everybody's."""
+PATH = Check("a path without {…}, $ and %x", lambda v: not re.search(_STANDS_FOR_SOMETHING, v))
+ABSOLUTE = Check("an absolute path without {…}, $ and %x", lambda v: v.startswith("/") and PATH.holds(v))
 ABSOLUTE_OR_NOTHING = Check(f"{ABSOLUTE.expected}, or nothing", lambda v: v == "" or ABSOLUTE.holds(v))
 OWN_PATH = Check(
-    "a path in which {uid} stands for the user's number, %h for the node's name, and nothing else is in braces",
-    lambda v: all(part == "{uid}" for part in re.findall(_BRACES, v)),
+    "a path in which {uid} stands for the user's number, %h for the node's name, and nothing else for anything",
+    lambda v: all(part in ("{uid}", "%h") for part in re.findall(_STANDS_FOR_SOMETHING, v)),
 )
 
 
