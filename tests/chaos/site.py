@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -157,6 +159,12 @@ class Site:
     def servers(self) -> Servers:
         """The mdsds as clientd knows them."""
         return Servers(self.requests)
+
+    def allocated(self) -> Counter[str]:
+        """Id → how often it was answered with OSTs, as the mdsds' common audit log has it."""
+        assert self.bed
+        log = self.bed.directory / "log" / "audit.log"
+        return Counter(re.findall(r'status=allocated id="([^"]+)"', log.read_text(errors="replace")))
 
     def names(self, kind: str) -> list[str]:
         """Of daemons: `mdsd`, `ossd`, `clientd`."""
