@@ -170,7 +170,8 @@ def roles_of(root: Path, system: Path, settings: Settings) -> frozenset[str]:
 
 
 def _seen(root: Path, system: Path, settings: Settings) -> Iterator[str]:
-    yield from survey(root).roles
+    shown = survey(root).roles
+    yield from shown
     if any(_exists(root / path) for path in MGS):
         yield "mgs"
     for path in find(root, "lnet.routes").values():
@@ -184,8 +185,11 @@ def _seen(root: Path, system: Path, settings: Settings) -> Iterator[str]:
     keys = Path(settings.keys.directory)
     # All keys are made where the server's is: there they say nothing of OSSs and launch nodes.
     made_here = _exists(keys / BY_KEY["mdsd"])
+    serves = bool({"oss", "mds"} & set(shown))
     for role, unit in BY_UNIT.items():
-        by_key = _exists(keys / BY_KEY[role]) and (role == "mdsd" or not made_here)
+        # On a server a client's key is for what is asked there, without a package or a unit too.
+        of_this_node = role == "mdsd" or not (made_here or (role == "launch" and serves))
+        by_key = of_this_node and _exists(keys / BY_KEY[role])
         # Beside a daemon that begins a key may be here for another program: a client's on an OSS, the server's
         # beside a council.
         if unit in begun or (not begun and by_key and (unit in installed or not installed)):

@@ -42,6 +42,7 @@ def test_roles_are_seen_by_what_lustre_shows_by_keys_and_by_units(tree: Tree) ->
 
 def test_an_oss_with_a_clients_key_is_no_launch_node_and_a_councils_node_not_mdsds(tree: Tree) -> None:
     tree.with_keys("oss.key", "client.key", "server.pub")
+    assert roles_of(DATA / "oss", tree.root, tree.settings) == {"oss"}, "installed without packages"
     tree.write("usr/lib/systemd/system/tarazu-ossd.service", UNIT)  # installed: tarazu-oss alone
     assert roles_of(tree.root, tree.root, tree.settings) == {"oss"}
     tree.write("usr/lib/systemd/system/tarazu-clientd.service", "")  # with the package tarazu
