@@ -18,10 +18,10 @@ from tarazu.run import before
 from tarazu.run.program import StartedProgram, hold_signals
 from tarazu.run.step import Step
 
-LOAD_AFTER_S = 1.0
-"""What the end needs is loaded beside a program that has run so long, and what is placed is followed; of a shorter one
-what the end needs is loaded at its end, as far as it is.
-"""
+LOAD_AFTER_S = 0.2
+"""What the end needs is loaded beside a program that has run so long; of a shorter one at its end, as far as it is."""
+FOLLOW_AFTER_S = 1.0
+"""What a program that has run so long places is followed."""
 LATER_S = 2.0
 """In mode `observe` a program that has run so long is forecast, and beside any steps are remembered that nobody led."""
 
@@ -48,6 +48,7 @@ LATE = (
     "random",
     "resource",
     "tempfile",
+    "urllib.parse",
 )
 """What is loaded beside the program, in the order in which it may be wanted: by the step's end an upgrade or a removal
 may have put other files in its place, or none.
@@ -78,7 +79,7 @@ def lead(step: Step) -> int:
         step.problems.in_background(step.begin_parts)
     try:
         from tarazu.run import end
-    except ImportError:  # it is just being uninstalled, or upgraded
+    except Exception:  # it is just being uninstalled, or upgraded
         step.over.set()
         return program.wait()
     status = program.wait()
@@ -95,11 +96,13 @@ def _beside(step: Step) -> None:
     """A program that ends at once should share its core with none of this."""
     if step.over.wait(LOAD_AFTER_S):
         return
-    step.problems.in_background(step.directories.lease.keep)
     load(step)
+    if step.over.wait(FOLLOW_AFTER_S - LOAD_AFTER_S):
+        return
+    step.problems.in_background(step.directories.lease.keep)
     if step.mode != "observe":
         step.problems.guard(_look_after, step)
-    if step.over.wait(LATER_S - LOAD_AFTER_S):
+    if step.over.wait(LATER_S - FOLLOW_AFTER_S):
         return
     if step.mode == "observe":
         step.problems.guard(step.plan)
@@ -108,7 +111,7 @@ def _beside(step: Step) -> None:
 
 def load(step: Step) -> None:
     """All that the step may still need of Python's and tarazu's files; as much of it as there is time for."""
-    with contextlib.suppress(ImportError, OSError, TarazuError):  # it is just being uninstalled, or upgraded
+    with contextlib.suppress(Exception):  # it is just being uninstalled, or upgraded
         for name in LATE:
             if step.over.is_set():
                 return
