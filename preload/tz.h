@@ -41,7 +41,11 @@
 /* A thread's own, reached without a call: the library is there from the start. */
 #define TZ_THREAD __thread __attribute__((tls_model("initial-exec")))
 
-/* Behind all small variables, which so share a few pages: of a large one most processes touch the beginning at most. */
+/*
+ * Small variables share a page with those that have a value from the start, which each process writes to anyway. Behind
+ * them lies what most processes touch, too, and then what is large: of that most touch the beginning at most.
+ */
+#define TZ_MIDDLE __attribute__((section(".bss.m")))
 #define TZ_LARGE __attribute__((section(".bss.z")))
 
 #define tz_likely(x) __builtin_expect(!!(x), 1)

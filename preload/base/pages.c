@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 /* What is always allowed is the first piece of the node file, a spool and the control page. */
-enum { PAGE = 4096, SHARE = 64, STEP = 1 << 20, ALWAYS = 272 << 10 };
+enum { SHARE = 64, STEP = 1 << 20, ALWAYS = 272 << 10 };
 
 static uint64_t taken; /* atomic: bytes of address space */
 
@@ -21,7 +21,7 @@ static uint64_t limit_of(int resource)
 
 static uint64_t rounded(size_t size)
 {
-    return (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    return (size + TZ_PAGE - 1) & ~(uint64_t)(TZ_PAGE - 1);
 }
 
 /* In a program of our own (libtarazu_core.so) nothing is to be left for others. */

@@ -8,6 +8,14 @@
 
 #include <sys/mman.h>
 
+enum { TZ_PAGE = 4096 }; /* the smallest there is */
+
+/* The whole page within two pages' room. */
+static inline void *tz_page_in(char room[2 * TZ_PAGE])
+{
+    return room + (TZ_PAGE - (uintptr_t)room % TZ_PAGE) % TZ_PAGE;
+}
+
 /* Private, and zeroed. NULL when there is none. */
 void *tz_pages(size_t size);
 

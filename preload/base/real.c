@@ -27,14 +27,34 @@ static void *missing_pointer(void)
     return NULL;
 }
 
-void *tz_resolve(enum tz_symbol symbol)
+static void *keep(enum tz_symbol symbol, void *found)
 {
-    int saved = errno;
-    void *found = tz_symbol_behind(symbol_name[symbol]);
-
     if (!found)
         found = returns_pointer[symbol] ? (void *)missing_pointer : (void *)missing;
     __atomic_store_n(&tz_real_table[symbol], found, __ATOMIC_RELAXED);
+    return found;
+}
+
+void *tz_resolve(enum tz_symbol symbol)
+{
+    int saved = errno;
+    void *found = keep(symbol, tz_symbol_behind(symbol_name[symbol]));
+
     errno = saved;
     return found;
+}
+
+_Static_assert((int)TZ_SYM_COUNT <= (int)TZ_SYMBOLS_AT_ONCE, "they are looked up together");
+
+void tz_resolve_all(void)
+{
+    void *found[TZ_SYM_COUNT];
+    int saved = errno;
+
+    for (int symbol = 0; symbol < TZ_SYM_COUNT; symbol++)
+        found[symbol] = tz_relaxed(&tz_real_table[symbol]);
+    tz_symbols_behind(symbol_name, found, TZ_SYM_COUNT);
+    for (int symbol = 0; symbol < TZ_SYM_COUNT; symbol++)
+        keep((enum tz_symbol)symbol, found[symbol]);
+    errno = saved;
 }

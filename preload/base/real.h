@@ -24,6 +24,9 @@ extern void *tz_real_table[TZ_SYM_COUNT];
 /* Never NULL: a symbol that no later library has becomes a function that fails with ENOSYS. */
 void *tz_resolve(enum tz_symbol symbol);
 
+/* All of them now: later on there may be no room for it. */
+void tz_resolve_all(void);
+
 static inline void *tz_real_symbol(enum tz_symbol symbol)
 {
     void *p = __atomic_load_n(&tz_real_table[symbol], __ATOMIC_RELAXED);

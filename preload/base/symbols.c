@@ -77,20 +77,27 @@ static bool is_wanted(const struct tables *t, uint32_t i, const char *name)
            ((version & ~(unsigned)HIDDEN) < FIRST_VERSION || !(version & HIDDEN)) && equal(t->names + s->st_name, name);
 }
 
+static uint32_t gnu_hash_of(const char *name)
+{
+    uint32_t hash = 5381;
+
+    for (; *name; name++)
+        hash = hash * 33 + (unsigned char)*name;
+    return hash;
+}
+
 /* Buckets hold the first of their symbols; a chain's last hash has bit 0. */
-static uint32_t find_by_gnu_hash(const struct tables *t, const char *name)
+static uint32_t find_by_gnu_hash(const struct tables *t, const char *name, uint32_t hash)
 {
     const uint32_t *head = t->gnu_hash, count = head[0], first = head[1], words = head[2], shift = head[3];
     const ElfW(Addr) *bloom = (const void *)(head + 4);
     const uint32_t *buckets = (const void *)(bloom + words), *chain = buckets + count;
     const uint32_t bits = 8 * sizeof *bloom;
-    uint32_t hash = 5381, i;
     ElfW(Addr) word;
+    uint32_t i;
 
     if (!count || !words)
         return 0;
-    for (const char *p = name; *p; p++)
-        hash = hash * 33 + (unsigned char)*p;
     word = bloom[hash / bits % words];
     if (!(word >> hash % bits & word >> (hash >> shift) % bits & 1) || (i = buckets[hash % count]) < first)
         return 0;
@@ -121,22 +128,25 @@ static uint32_t find_by_sysv_hash(const struct tables *t, const char *name)
     return i;
 }
 
-void *tz_symbol_of(const void *handle, const char *name)
+static inline void *find(const struct link_map *library, const struct tables *t, const char *name, uint32_t hash)
 {
-    const struct link_map *library = handle;
-    struct tables t;
-    uint32_t i = 0;
+    uint32_t i = t->gnu_hash ? find_by_gnu_hash(t, name, hash) : find_by_sysv_hash(t, name);
     uintptr_t found;
 
-    if (read_tables(library, &t))
-        i = t.gnu_hash ? find_by_gnu_hash(&t, name) : find_by_sysv_hash(&t, name);
     if (!i)
         return NULL;
-    found = library->l_addr + t.symbols[i].st_value;
+    found = library->l_addr + t->symbols[i].st_value;
     /* A function that chooses one for this processor. */
-    if (ELF64_ST_TYPE(t.symbols[i].st_info) == STT_GNU_IFUNC)
+    if (ELF64_ST_TYPE(t->symbols[i].st_info) == STT_GNU_IFUNC)
         return ((void *(*)(unsigned long))found)(getauxval(AT_HWCAP));
     return (void *)found;
+}
+
+void *tz_symbol_of(const void *library, const char *name)
+{
+    struct tables t;
+
+    return read_tables(library, &t) ? find(library, &t, name, gnu_hash_of(name)) : NULL;
 }
 
 /* Where the loader tells a debugger of its list: in the program's dynamic section. */
@@ -173,6 +183,32 @@ static const struct link_map *own(void)
     return library;
 }
 
+void tz_symbols_behind(const char *const *names, void **found, unsigned count)
+{
+    const struct link_map *library = own();
+    uint32_t hashes[TZ_SYMBOLS_AT_ONCE];
+    unsigned missing = count;
+    struct tables t;
+
+    if (!library && dlsym) {
+        for (unsigned i = 0; i < count; i++)
+            found[i] = found[i] ? found[i] : dlsym(RTLD_NEXT, names[i]);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++)
+        hashes[i] = gnu_hash_of(names[i]);
+    while (missing && library && (library = library->l_next) != NULL) {
+        if (!read_tables(library, &t))
+            continue;
+        missing = 0;
+        for (unsigned i = 0; i < count; i++) {
+            found[i] = found[i] ? found[i] : find(library, &t, names[i], hashes[i]);
+            missing += !found[i];
+        }
+    }
+}
+
+/* Of one alone, as a hook may need it on the stack of a signal handler. */
 void *tz_symbol_behind(const char *name)
 {
     const struct link_map *library = own();

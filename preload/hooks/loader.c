@@ -47,6 +47,5 @@ TZ_EXPORT int dl_iterate_phdr(visitor *callback, void *data)
 /* Later on there may be no room for it: on the stack of a signal handler, or while a sanitizer reports. */
 __attribute__((constructor)) static void look_up(void)
 {
-    for (int symbol = 0; symbol < TZ_SYM_COUNT; symbol++)
-        tz_real_symbol((enum tz_symbol)symbol);
+    tz_resolve_all();
 }

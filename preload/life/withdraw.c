@@ -21,8 +21,7 @@ void tz_withdraw(void)
             switch_off();
         tz_leave();
     }
-    for (int symbol = 0; symbol < TZ_SYM_COUNT; symbol++) /* later on, looking one up might take memory */
-        tz_real_symbol((enum tz_symbol)symbol);
+    tz_resolve_all(); /* later on, looking one up might take memory */
     errno = saved;
 }
 

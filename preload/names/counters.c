@@ -14,8 +14,8 @@
 
 enum { BUCKET = 8, LEVELS = 4, LEAST_BITS = 5, FIRST_BITS = 9, MORE_BITS = 3, LAST_SLOTS = 256 };
 
-TZ_LARGE static struct tz_counter
-    least[BUCKET << LEAST_BITS];          /* the first level: a page, all that most processes need */
+/* In it the first level: a page, all that most processes need. */
+TZ_LARGE static char room[2 * TZ_PAGE];
 static struct tz_counter *levels[LEVELS]; /* atomic pointers; of the first one not used */
 static int full;                          /* atomic */
 
@@ -29,11 +29,16 @@ static size_t size(int level)
     return sizeof(struct tz_counter) * BUCKET << bits(level);
 }
 
+static struct tz_counter *least(void)
+{
+    return tz_page_in(room);
+}
+
 struct tz_counter *tz_counters_slot(uint64_t key)
 {
     for (int i = 0; i < LEVELS; i++) {
         uint64_t first = BUCKET * (key >> (64 - bits(i))), mask = ((uint64_t)BUCKET << bits(i)) - 1;
-        struct tz_counter *level = i ? tz_pages_once(&levels[i], size(i)) : least;
+        struct tz_counter *level = i ? tz_pages_once(&levels[i], size(i)) : least();
 
         if (!level)
             return NULL;
@@ -114,9 +119,9 @@ void tz_counters_return(const struct tz_nth *nth)
 /* A child is a process of its own and counts from 0, in the memory that it has. */
 void tz_counters_forked(void)
 {
-    for (size_t i = 0; i < sizeof least / sizeof *least; i++) /* most are zeros, which stay shared with the parent */
-        if (least[i].key)
-            least[i] = (struct tz_counter){0};
+    for (int i = 0; i < BUCKET << LEAST_BITS; i++) /* most are zeros, which stay shared with the parent */
+        if (least()[i].key)
+            least()[i] = (struct tz_counter){0};
     for (int i = 1; i < LEVELS; i++)
         if (levels[i] && madvise(levels[i], size(i), MADV_DONTNEED))
             tz_store(&levels[i], NULL);

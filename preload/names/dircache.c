@@ -14,7 +14,7 @@ enum { FIRST_SLOTS = 64, FIRST_LIMIT = 48, SLOTS = 4096, LIMIT = 3072, ARENA = 6
 /* The first ones lie close together, and so does what they need: a page or two, all that most processes touch. */
 static const struct tz_dir *first[FIRST_SLOTS];    /* atomic pointers; entries are never freed */
 TZ_LARGE static const struct tz_dir *table[SLOTS]; /* the same */
-static _Alignas(16) char first_arena[2048];
+TZ_MIDDLE static _Alignas(16) char first_arena[2048];
 static struct tz_lock lock;
 static uint32_t filled; /* atomic, written under the lock */
 static char *arena;

@@ -7,13 +7,13 @@
 #include "process/files.h"
 #include "process/state.h"
 
-TZ_LARGE static struct {
+static struct {
     struct tz_lock lock;
     uint32_t generation; /* atomic, of the working directory */
-    uint32_t known;      /* the generation that `text` belongs to, and one; 0: none */
+    uint32_t known;      /* the generation that the text belongs to, and one; 0: none */
     uint32_t length;
-    char text[TZ_PATH_MAX];
 } cwd;
+TZ_LARGE static char cwd_text[TZ_PATH_MAX];
 
 void tz_cwd_changed(void)
 {
@@ -36,7 +36,7 @@ static size_t read_cwd(char *out)
     if (tz_trylock(&cwd.lock)) {
         if (cwd.known == generation + 1) {
             length = cwd.length;
-            memcpy(out, cwd.text, length);
+            memcpy(out, cwd_text, length);
         }
         tz_unlock(&cwd.lock);
     }
@@ -47,7 +47,7 @@ static size_t read_cwd(char *out)
         return 0;
     length = (size_t)n - 1;
     if (tz_owner_quick() && tz_trylock(&cwd.lock)) {
-        memcpy(cwd.text, out, length);
+        memcpy(cwd_text, out, length);
         cwd.length = (uint32_t)length;
         cwd.known = generation + 1;
         tz_unlock(&cwd.lock);

@@ -47,7 +47,7 @@ static void retire(struct tz_map *old)
 /* `mapped`: the file may be read where it is; else it could be gone, or another, when a page of it is needed. */
 static void load_map(uint64_t generation, bool mapped)
 {
-    static char path[1100]; /* under the lock */
+    TZ_LARGE static char path[1100]; /* under the lock */
     struct tz_map *map, *loaded;
 
     loaded = tz_load(&current.map);

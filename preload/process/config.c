@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/auxv.h>
 
-struct tz_config tz_config;
+TZ_MIDDLE struct tz_config tz_config;
 
 extern char *program_invocation_short_name;
 

@@ -13,16 +13,17 @@ TZ_LARGE struct tz_file **tz_files_table[TZ_FDS_MAX / 1024];
 
 TZ_LARGE static struct tz_file first_chunk[CHUNK]; /* the first one */
 TZ_LARGE static struct tz_file *chunks[CHUNKS];    /* atomic pointers; of the first one not used */
-static uint32_t beyond;                            /* atomic: no descriptor from here on is followed */
-static uint32_t hint;                              /* atomic: where the last free one was */
-static uint32_t replacements;                      /* atomic: of descriptors, by dup2 */
+uint32_t tz_files_beyond;
+static uint32_t hint;         /* atomic: where the last free one was */
+static uint32_t replacements; /* atomic: of descriptors, by dup2 */
 
 static struct tz_file *take_free(struct tz_file *in)
 {
     for (int i = 0; i < CHUNK; i++) {
         uint32_t expected = 0;
 
-        if (tz_relaxed(&in[i].refs) == 0 &&
+        /* The first one is written to at once: a page that is read before costs two faults. */
+        if ((i == 0 || tz_relaxed(&in[i].refs) == 0) &&
             __atomic_compare_exchange_n(&in[i].refs, &expected, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
             return &in[i];
     }
@@ -64,10 +65,11 @@ static struct tz_file **slot_of(int fd)
 /* The slot in which a description is about to be put. */
 static struct tz_file **use_slot(int fd)
 {
-    uint32_t seen = tz_load(&beyond);
+    uint32_t seen = tz_load(&tz_files_beyond);
 
     while (seen <= (uint32_t)fd && fd >= 0 &&
-           !__atomic_compare_exchange_n(&beyond, &seen, (uint32_t)fd + 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+           !__atomic_compare_exchange_n(&tz_files_beyond, &seen, (uint32_t)fd + 1, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST))
         ;
     return slot_of(fd);
 }
@@ -165,7 +167,7 @@ struct tz_file *tz_files_take(int fd, bool *last)
 
 void tz_files_each(unsigned first_fd, unsigned last, void (*call)(int fd))
 {
-    unsigned end = tz_load(&beyond);
+    unsigned end = tz_load(&tz_files_beyond);
 
     if (last < end)
         end = last + 1;

@@ -32,6 +32,7 @@ struct tz_file {
     char key[TZ_INLINE_KEY];
 };
 
+extern uint32_t tz_files_beyond; /* atomic: no descriptor from here on is followed */
 extern struct tz_file *tz_files_first[1024];
 extern struct tz_file **tz_files_table[TZ_FDS_MAX / 1024]; /* atomic; the first one is not used */
 
@@ -40,10 +41,10 @@ static inline const struct tz_file *tz_files_get(int fd)
 {
     struct tz_file **chunk;
 
+    if ((unsigned)fd >= tz_relaxed(&tz_files_beyond))
+        return NULL;
     if (tz_likely((unsigned)fd < 1024))
         return tz_load(&tz_files_first[fd]);
-    if ((unsigned)fd >= TZ_FDS_MAX)
-        return NULL;
     chunk = tz_load(&tz_files_table[(unsigned)fd >> 10]);
     return tz_likely(!chunk) ? NULL : tz_load(&chunk[fd & 1023]);
 }

@@ -165,6 +165,7 @@ bool tz_mounts_read(void)
     const char *setting = getenv("TARAZU_MOUNTS");
     bool wanted = !setting || !*setting; /* else only where the stop file lies is wanted of the list */
 
+    tz_mounts.count = 0; /* a page that is read before it is written costs two faults */
     if (!wanted)
         read_setting(setting);
     if (tz_config.stop[0] && tz_config.here.stop_type[0] && !wanted) {

@@ -6,7 +6,7 @@ enum { SCRATCH_SLOTS = 64 };
 
 static uint32_t beyond_slots; /* atomic: operations whose scratch has no slot, and so is not seen by others */
 
-static struct {
+TZ_MIDDLE static struct {
     int used;                   /* atomic */
     struct tz_scratch *scratch; /* atomic, kept once made */
 } slots[SCRATCH_SLOTS];

@@ -16,15 +16,12 @@ static int owner_pid;
 static int *copy_mark; /* on a page that a forked copy sees as zeros; NULL where the kernel has no such page */
 static void (*copied)(void);
 
-enum { PAGE = 4096 };
-
 /* Of the library's own zeros, where pages are small enough. */
 static int *mark_page(void)
 {
-    TZ_LARGE static char room[2 * PAGE];
-    char *page = room + (PAGE - (uintptr_t)room % PAGE) % PAGE;
+    TZ_LARGE static char room[2 * TZ_PAGE];
 
-    return getauxval(AT_PAGESZ) == PAGE ? (int *)(void *)page : tz_pages(PAGE);
+    return getauxval(AT_PAGESZ) == TZ_PAGE ? tz_page_in(room) : tz_pages(TZ_PAGE);
 }
 
 void tz_owner_begin(void (*call)(void))
@@ -34,7 +31,7 @@ void tz_owner_begin(void (*call)(void))
     copied = call;
     owner_pid = tz_config.ident.pid;
 #ifdef MADV_WIPEONFORK
-    if (page && madvise(page, PAGE, MADV_WIPEONFORK) == 0) {
+    if (page && madvise(page, TZ_PAGE, MADV_WIPEONFORK) == 0) {
         *page = 1;
         copy_mark = page;
     }

@@ -16,7 +16,7 @@ static struct {
 } site;
 
 /* A directory on the way to the stop file; under the lock. */
-static char part[sizeof tz_config.stop];
+TZ_LARGE static char part[sizeof tz_config.stop];
 
 /* No "." or ".." on the way. */
 static bool is_plain(const char *path)

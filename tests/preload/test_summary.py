@@ -67,7 +67,7 @@ def test_one_line_per_job(site: Site, mode: str) -> None:
         assert (match["files"], match["bytes"]) == ("2", "11")
         assert match["outcomes"].split() == ["unmanaged=2"]  # no clientd: no map was to be waited for
         # Only observed, so short a program is not forecast, and clientd not asked.
-        assert ("problem='Unavailable: clientd" in site.lines[-1]) == (mode != "observe")
+        assert ("problem='clientd at " in site.lines[-1]) == (mode != "observe")
     assert not list((site.home / "maps").iterdir()) and not list((site.home / "spool").glob("*"))
 
 
