@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from importlib.metadata import distribution
 
 from tarazu.cli import command, groups
+from tarazu.part import loaded
 
 OPENING = """# Commands
 
@@ -51,8 +52,8 @@ def page() -> str:
             parts += _sections(command(name))
     parts.append(DAEMONS)
     for entry in sorted(distribution("tarazu").entry_points.select(group="console_scripts")):
-        if entry.name != "tarazu":
-            parts += _sections(_daemon(importlib.import_module(entry.module).command_line()))
+        if entry.name != "tarazu" and (main := loaded(entry)):
+            parts += _sections(_daemon(sys.modules[main.__module__].command_line()))
     return OPENING + "\n".join(parts)
 
 

@@ -47,9 +47,9 @@ def families(daemon: str) -> list[Family]:
 
 
 def of_part(part: Part) -> list[Family]:
-    """What it has in mdsd."""
-    source = part.folder / "mdsd.py"
-    return _families(ast.parse(source.read_text())) if source.exists() else []
+    """What it has in mdsd, and those of its daemons."""
+    sources = [*part.folder.glob("mdsd.py"), *sorted(part.folder.rglob("service.py"))]
+    return [family for source in sources for family in _families(ast.parse(source.read_text()))]
 
 
 def _families(tree: ast.Module) -> list[Family]:

@@ -65,8 +65,11 @@ def _of(words: str, statuses: tuple[int, ...]) -> Iterator[str]:
 def _help_of_daemon(name: str) -> Iterator[str]:
     from importlib.metadata import entry_points
 
+    from tarazu.part import loaded
+
     (program,) = entry_points(group="console_scripts", name=f"tarazu-{name}")
-    main = program.load()
+    if (main := loaded(program)) is None:  # its part was taken away
+        return
     sys.argv = [f"tarazu-{name}", "--help"]
     status, said = _tried(main)
     if status != 0:

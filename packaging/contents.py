@@ -80,14 +80,15 @@ BASE = "tarazu-oss"
 """Holds what all programs stand on: Python, and tarazu's own modules but those of ANALYSIS."""
 ANALYSIS = {
     ".": "sim drawing",
-    "cli/bursts": "import_ nodes remap remap_follow remap_input report report_files report_text",
-    "daemons/burstd": "answering batch deciding gathering here history jobs keeping names "
-    "node_part reports service wishes",
-    "forwarding": "bursts nodes",
-    "forwarding/mapping": "folded follow history hops judge module_options offers simple together",
-    "forwarding/traffic": "day_file days imports machine_file merging",
     "lib": "libtestbed testbed",
     "parts": "pfl rebalance whatif",
+    "parts/bursts": "measures study",
+    "parts/bursts/burstd": "answering batch deciding gathering here history jobs keeping names "
+    "node_part reports service wishes",
+    "parts/bursts/commands": "import_ nodes remap remap_follow remap_input report report_files report_text",
+    "parts/bursts/mapping": "folded follow history hops judge module_options offers rules simple together",
+    "parts/bursts/nodes": "grouping selection slurm_fit",
+    "parts/bursts/traffic": "day_file days imports machine_file merging",
     "report": "picture",
     "trace": "darshan darshan_runs",
     "trace/phases": "calls darshan heat",

@@ -11,7 +11,6 @@ argparse-manpage and shtab make them of the parsers that `--help` prints; the se
 from __future__ import annotations
 
 import argparse
-import importlib
 import re
 import sys
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from argparse_manpage.manpage import Manpage
 
 from tarazu import config
 from tarazu.cli import ABOUT, below, command, commands, groups
-from tarazu.part import sections
+from tarazu.part import loaded, sections
 
 STATUS = {
     "0": "It did what it was asked.",
@@ -138,10 +137,12 @@ def pages() -> dict[str, str]:
 
 
 def daemons() -> Iterator[tuple[argparse.ArgumentParser, str]]:
-    """Every daemon that the package installs, and how its module opens; it has `command_line() -> ArgumentParser`."""
+    """Every daemon that the package installs, and how its module opens; it has `command_line() -> ArgumentParser`. Not
+    those of a part that was taken away.
+    """
     for entry in sorted(distribution("tarazu").entry_points.select(group="console_scripts")):
-        if entry.name != "tarazu":
-            module = importlib.import_module(entry.module)
+        if entry.name != "tarazu" and (main := loaded(entry)):
+            module = sys.modules[main.__module__]
             yield module.command_line(), (module.__doc__ or "").strip()
 
 

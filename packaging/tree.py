@@ -151,7 +151,7 @@ def _add_system_files(prefix: Path) -> None:
         if path.suffix in (".md", ".svg", ".png", ".csv"):
             files[path] = contents.PAGES / path.name
     for folder in ("slurm", "grafana"):
-        for path in (SOURCE / "tarazu" / "daemons" / folder).iterdir():
+        for path in (SOURCE / "tarazu").rglob(f"{folder}/*"):
             if path.is_file() and path.suffix != ".py":
                 files[path] = PurePosixPath("share/tarazu", folder, path.name)
     modules = SOURCE / "packaging" / "modulefiles"

@@ -22,6 +22,8 @@ from tarazu.config import PART, Settings
 from tarazu.errors import ConfigError
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from prometheus_client.metrics_core import Metric
 
     from tarazu.model import JobStep
@@ -144,7 +146,7 @@ class SettingAgent(NamedTuple):
     directory: str
     """Below `state.directory`: what is set is noted there."""
     daemon: str
-    """Whose notes they are."""
+    """Whose notes they are; empty: a command's."""
 
     def place(self, settings: Settings) -> str:
         """Where it notes them."""
@@ -164,11 +166,11 @@ class Part:
     heading: ClassVar[str] = ""
     """Of `tarazu --help`, for its commands of one word (`tarazu.cli.GROUPS`)."""
     extra: ClassVar[str] = ""
-    """Of pyproject.toml, what its commands need; the package tarazu-analysis has it, and of the part all but this
-    declaration.
+    """Of pyproject.toml, what commands of it need; the package tarazu-analysis has it, and those of the part's files
+    that `packaging/contents.py` names, never this declaration.
     """
-    ossd: ClassVar[str] = ""
-    """What `tarazu-ossd --NAME` does, in a line; empty: there is no such program."""
+    ossd: ClassVar[Mapping[str, str]] = {}
+    """Options of tarazu-ossd, without `--`, that make another daemon of it → what that does, in a line."""
     units: ClassVar[tuple[Unit, ...]] = ()
     agents: ClassVar[Mapping[str, SettingAgent]] = {}
     page: ClassVar[str] = ""
@@ -192,8 +194,12 @@ class Part:
         """None: there is nothing to do there. Raises ConfigError."""
         return None
 
-    def in_ossd(self) -> Any:
-        """The daemon of `tarazu-ossd --NAME`: a `Service` made of (settings, wakeup, name)."""
+    def in_ossd(self, option: str) -> Any:
+        """The daemon of this option: a `Service` made of (settings, wakeup, name)."""
+
+    def hears(self, settings: Settings) -> Mapping[str, str]:
+        """Addresses where it hears, as mdsd does, what OSSs publish → the daemon there, without `tarazu-`."""
+        return {}
 
     def in_step(self, step: StepFacts) -> InStep | None:
         """None: there is nothing to do in this step."""
@@ -215,6 +221,18 @@ class Part:
         """Of `tarazu status`."""
         return []
 
+    def here(self, settings: Settings) -> dict[str, Any]:
+        """Of `tarazu status --json`, about the node where that runs: plain values."""
+        return {}
+
+    def lines_here(self, here: Mapping[str, Any]) -> list[str]:
+        """The same as lines."""
+        return []
+
+    def examine(self, node: Any) -> Iterator[Any]:
+        """Of `tarazu doctor`: what it finds on a node (`tarazu.doctor.node`)."""
+        yield from ()
+
     def job_lines(self, status: Mapping[str, Any], job: str) -> list[str]:
         """Of `tarazu job show`."""
         return []
@@ -234,6 +252,10 @@ class Part:
         """The same as lines."""
         return []
 
+    def testbed_settings(self, testbed: Any) -> dict[str, Any]:
+        """What its section says on a `tarazu.sim.testbed`."""
+        return {}
+
     def testbed_daemons(self, testbed: Any) -> list[Any]:
         """Its daemons on a `tarazu.sim.testbed`, beside the core's."""
         return []
@@ -250,13 +272,21 @@ def installed() -> Mapping[str, Part]:
     found: dict[str, Part] = {}
     for entry in sorted(entry_points(group=GROUP)):
         try:
-            found.setdefault(entry.name, entry.load())
-        except ModuleNotFoundError as error:
-            if not f"{entry.module}.".startswith(f"{error.name}."):
-                log.exception("part %s: cannot be loaded", entry.name)  # else it was taken away
+            if (part := loaded(entry)) is not None:
+                found.setdefault(entry.name, part)
         except Exception:
             log.exception("part %s: cannot be loaded", entry.name)
     return ordered(found)
+
+
+def loaded(entry: EntryPoint) -> Any:
+    """What a part, or a program of one, begins with; None: the part was taken away."""
+    try:
+        return entry.load()
+    except ModuleNotFoundError as error:
+        if f"{entry.module}.".startswith(f"{error.name}."):
+            return None
+        raise
 
 
 def ordered(parts: Mapping[str, Part]) -> dict[str, Part]:
@@ -274,6 +304,18 @@ def ordered(parts: Mapping[str, Part]) -> dict[str, Part]:
             else:
                 there[name] = part
     return there
+
+
+def hearers(settings: Settings) -> dict[str, str]:
+    """Where OSSs publish → the daemon there, without `tarazu-`: every mdsd, and those of parts."""
+    return dict.fromkeys(settings.statistics(), "mdsd") | {
+        address: daemon for part in installed().values() for address, daemon in part.hears(settings).items()
+    }
+
+
+def setting_agents() -> dict[str, SettingAgent]:
+    """Of the parts that are here."""
+    return {name: agent for part in installed().values() for name, agent in part.agents.items()}
 
 
 def sections() -> dict[str, type]:

@@ -28,8 +28,6 @@ Keys = tuple[str | int, ...]
 
 LONGEST_CELL = 1 << 17
 """Characters."""
-BLOCK = 8 << 20
-"""Bytes of a large CSV that are in memory at a time."""
 BATCH = 50_000
 """Rows of a row group."""
 
@@ -151,41 +149,6 @@ def csv_writer(out: TextIO) -> Callable[[Sequence[object]], object]:
         (quoting if odd else plain).writerow(row)
 
     return write
-
-
-def csv_blocks(path: Path, malformed: Callable[[], None] = lambda: None) -> Iterator[tuple[Any, list[str]]]:
-    """Arrow's blocks of a CSV file (`.gz` too) of any size, with its header; all columns as text. `malformed` is called
-    for each row with more or fewer columns. Raises BadInput.
-    """
-    arrow, _ = parquet()
-    from pyarrow import csv
-
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            first = "" if path.suffix == ".gz" else file.readline(1 << 16)
-        delimiter = max(",;\t|", key=first.count) if first else ","
-        reading = csv.ReadOptions(block_size=BLOCK)
-        parsing = csv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda _: "skip")
-
-        def skip(_: object) -> str:
-            malformed()
-            return "skip"
-
-        with csv.open_csv(path, reading, parsing) as header_only:
-            names: list[str] = header_only.schema.names
-        if len(set(names)) < len(names):
-            raise BadInput(str(path), "a header that names each column once", ", ".join(names)[:120])
-        types = csv.ConvertOptions(
-            column_types=dict.fromkeys(names, arrow.string()), strings_can_be_null=True
-        )
-        parsing.invalid_row_handler = skip
-        with csv.open_csv(path, reading, parsing, types) as reader:
-            for batch in reader:
-                yield batch, names
-    except FileNotFoundError:
-        raise BadInput(str(path), "a readable file", "none") from None
-    except (OSError, UnicodeDecodeError, arrow.ArrowException) as error:
-        raise BadInput(str(path), "a CSV file with a header", str(error)[:200]) from None
 
 
 def parquet() -> tuple[Any, Any]:

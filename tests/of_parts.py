@@ -22,6 +22,8 @@ def brought(name: str, what: str) -> list[Any]:
 
 
 def modules(name: str) -> Iterator[Any]:
-    """`tests.parts.PART.NAME` of each part that is here and has one."""
-    for path in sorted(PARTS.glob(f"*/{name}.py")):
-        yield importlib.import_module(f"tests.parts.{path.parent.name}.{name}")
+    """`tests.parts.PART.NAME`, in its folders too, of each part that is here and has some."""
+    for path in sorted(PARTS.rglob(f"{name}.py")):
+        yield importlib.import_module(
+            ".".join(("tests.parts", *path.relative_to(PARTS).with_suffix("").parts))
+        )

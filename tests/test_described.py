@@ -19,7 +19,7 @@ from tarazu.trace.runfile import encode_run
 PRODUCT = Path(__file__).parents[1] / "tarazu"
 ONE_THREAD = {
     "cli/db.py",
-    "daemons/burstd/asking.py",
+    "parts/bursts/burstd/asking.py",
     "daemons/noted.py",
     "table.py",
     "tune/learning/memory.py",

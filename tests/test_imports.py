@@ -157,14 +157,6 @@ MAY_IMPORT["sim"] = BASE | {
 MAY_ASK: dict[str, set[str]] = {
     "daemons from cli": {
         "asking",
-        "burstd.asked",
-        "burstd.asking",
-        "burstd.deciding",
-        "burstd.here",
-        "burstd.jobs",
-        "burstd.keeping",
-        "burstd.kept",
-        "burstd.node_part",
         "changes",
         "council.here",
         "mdsd.health",
@@ -183,7 +175,6 @@ MAY_ASK: dict[str, set[str]] = {
 """Of a room that runs by itself or prints: the rooms and modules of it that others may import."""
 MAY_IMPORT_DAEMONS: dict[str, set[str]] = {
     "announcer": {"changes", "metrics"},
-    "burstd": {"changes", "metrics"},
     "changes": set(),
     "clientd": {"metrics"},
     "council": {"metrics"},

@@ -21,7 +21,6 @@ from tarazu.daemons.noted import Noted
 from tarazu.daemons.service import claim
 from tarazu.errors import TarazuError
 from tarazu.forwarding.estimate.database import changing
-from tarazu.forwarding.traffic import days
 from tarazu.run.leftovers import Lease, is_left
 from tarazu.sim.study.study import _alone
 
@@ -34,7 +33,6 @@ def refused(do):
 refused(lambda: claim(here / "page", "another one"))
 refused(lambda: Noted(here / "changes").claim())
 refused(lambda: Noted(here / "changes").locked().__enter__())
-refused(lambda: days.tidy(here / "traffic", 0.0))
 with changing(here / "benchmarks.csv"), _alone(here):
     pass
 lease = Lease()
@@ -65,7 +63,7 @@ def test_nobody_is_said_to_hold_a_lock_where_there_are_none(
     command = [sys.executable, "-c", EVERY_USE, str(tmp_path)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     *refusals, lease = done.stdout.splitlines()
-    assert len(refusals) == 4 and lease == "in use"
+    assert len(refusals) == 3 and lease == "in use"
     assert all(line.endswith(f"{locks.EXPECTED}, found {os.strerror(number)!r}") for line in refusals)
 
 

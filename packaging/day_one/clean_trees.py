@@ -15,7 +15,7 @@ BASE = "tarazu.daemons.ossd.service tarazu.daemons.announcer.service tarazu.daem
 MAIN = "tarazu.daemons.mdsd.service tarazu.daemons.clientd.service tarazu.predict.aipa networkx pymysql "
 MAIN += "tarazu.native"
 SOLVER = "tarazu.flows ortools.graph.python.min_cost_flow ortools.sat.python.cp_model"
-ANALYSIS = "tarazu.daemons.burstd.service pyarrow.parquet simpy scipy.stats tarazu.trace.darshan.records"
+ANALYSIS = "tarazu.parts.bursts.burstd.service pyarrow.parquet simpy scipy.stats tarazu.trace.darshan.records"
 NATIVE = "; from tarazu.built import library_path; from tarazu.native import template; library_path('libtarazu.so')"
 
 

@@ -93,31 +93,6 @@ COMMANDS = {
         "tarazu.cli.tune",
         "parameters that learn: what is set, what was learned; apply it, undo it",
     ),
-    "change bursts": (
-        "tarazu.cli.bursts",
-        "compute nodes whose I/O meets on few I/O nodes: see it, remap, choose jobs' nodes",
-    ),
-    "change bursts report": (
-        "tarazu.cli.bursts.report",
-        "how bursty in space the site's I/O has been, as tables and pictures",
-    ),
-    "change bursts nodes": (
-        "tarazu.cli.bursts.nodes",
-        "which nodes are asked of Slurm for which application's jobs",
-    ),
-    "change bursts plugin": ("tarazu.cli.bursts.plugin", "print a plugin for Slurm that asks tarazu-burstd"),
-    "change bursts remap": (
-        "tarazu.cli.bursts.remap",
-        "which router serves which compute nodes: what other mappings give, and set one",
-    ),
-    "change bursts sbatch": (
-        "tarazu.cli.bursts.sbatch",
-        "sbatch, with the nodes that tarazu-burstd would ask for",
-    ),
-    "change bursts import": (
-        "tarazu.cli.bursts.import_",
-        "take over traffic out of CSV files (Zabbix, Prometheus), and jobs out of Slurm's lists",
-    ),
     "disable": ("tarazu.cli.disable", "switch tarazu off: one job, all of yours, or the whole site"),
     "enable": ("tarazu.cli.enable", "undo `disable`"),
     "demo": (
@@ -151,7 +126,7 @@ COMMANDS = {
     "sim testbed": ("tarazu.sim.cli.testbed", "an emulated Lustre on this machine, for trying and testing"),
 }
 """A command's words → (its module, one line of help). A group that does nothing has a module for its text, or none."""
-ANALYSIS = ("tarazu.sim.", "tarazu.cli.bursts")
+ANALYSIS = "tarazu.sim."
 """Commands whose modules, or what they need, are a part that not every node has: the package tarazu-analysis."""
 PAPER_VIEW = "tarazu.sim.cli.paper_view"
 """What prints `history db show --paper`: the paper's tables are a study's matter."""

@@ -14,7 +14,7 @@ from tarazu import config
 from tarazu.cli.output import print_json, say
 from tarazu.config.combinations import impossible
 from tarazu.errors import BadInput, ConfigError, TarazuError
-from tarazu.part import installed
+from tarazu.part import installed, sections
 from tarazu.units import counted
 
 
@@ -77,11 +77,6 @@ def _attempts(s: config.Settings) -> Iterator[tuple[str, Callable[[], object]]]:
     ):
         if path and os.path.lexists(path):
             yield name, functools.partial(_read, reader, path)
-    if not s.forwarding.nids.startswith("/") or os.path.lexists(s.forwarding.nids):
-        yield (
-            "forwarding.nids",
-            lambda: _of("tarazu.daemons.hosts", "Hosts")(s.forwarding.nids),
-        )
 
 
 def _read(reader: tuple[str, str], path: str) -> object:
@@ -109,15 +104,9 @@ def _changes(before: config.Settings, after: config.Settings) -> dict[str, list[
         "start": "after a restart only",
     }
     changes: dict[str, list[str]] = {}
-    for name in config.changed(before, after):
-        section, _, setting = name.partition(".")
-        changes.setdefault(words[config.read_at(section, setting)], []).append(name)
-    for name, part in installed().items() if before.part != after.part else ():
-        if part.settings:
-            was, now = (vars(of.part.examined(name, part.settings)[0]) for of in (before, after))
-            for setting in (setting for setting in now if now[setting] != was[setting]):
-                needs = words["SIGHUP" if setting in getattr(part.settings, "RELOADED", ()) else "start"]
-                changes.setdefault(needs, []).append(f"{config.PART}.{name}.{setting}")
+    for section, name in config.changed(before, after, sections()):
+        needs = words[config.read_at(section, name, sections())]
+        changes.setdefault(needs, []).append(f"{section}.{name}")
     return changes
 
 

@@ -7,7 +7,6 @@ kind that were measured alike. `-`: nothing reliable was seen.
 from __future__ import annotations
 
 import argparse
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,42 +16,11 @@ from tarazu.cli import disable
 from tarazu.cli.output import print_json, print_table, say
 from tarazu.cli.tune import council_lines
 from tarazu.daemons.asking import status_of
-from tarazu.daemons.burstd.kept import BurstsDirectory
 from tarazu.daemons.changes import here
 from tarazu.part import installed
 from tarazu.store.stop import site_stop
 from tarazu.units import counted, human_bytes, human_rate, human_speed, human_time
 from tarazu.wire.overview import MetadataTarget, Target, overview
-
-OLD_S = 30.0
-"""A status that is written each five seconds."""
-
-
-def burst_lines(status: Mapping[str, Any], now_s: float | None = None) -> list[str]:
-    """Of `tarazu.daemons.burstd.here.status`; none where there is no daemon."""
-    if not status:
-        return []
-    age_s = (time.time() if now_s is None else now_s) - status["written_s"]
-    if age_s < -OLD_S:
-        return [f"burstd {status['name']}: silent since its clock was {-age_s:.0f} s ahead"]
-    if age_s > OLD_S:
-        return [f"burstd {status['name']}: silent for {age_s:.0f} s"]
-    traffic, history, slurm = status["traffic"], status["history"], status["slurm"]
-    lines = [
-        f"burstd {status['name']}: up {status['uptime_s']:.0f} s, {'with' if status['keys'] else 'WITHOUT'} keys, "
-        f"{counted(traffic['senders'], 'sender')}, {counted(traffic['nodes'], 'node')} "
-        f"({counted(traffic['unknown_nids'], 'NID')} unknown), "
-        f"{counted(history['jobs'], 'job')} ({history['running']} run), "
-        f"{counted(history['applications'], 'application')} known, "
-        f"{human_bytes(history['bytes'])} of traffic"
-    ]
-    if slurm["problem"]:
-        lines.append(f"  jobs unknown: {slurm['problem']}")
-    if history["trouble"]:
-        lines.append(f"  not kept: {history['trouble']}")
-    if history["lost_rows"]:
-        lines.append(f"  {counted(history['lost_rows'], 'row')} of traffic lost: what could not be written")
-    return lines
 
 
 def change_lines(settings: config.Settings) -> list[str]:
@@ -76,14 +44,17 @@ def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     site = site_stop(settings.run.stop_file)
     jobs = disable.steps(disable.running(settings.run))
-    bursts = BurstsDirectory(settings.state.burstd).told()
+    of_parts = {name: of for name, part in installed().items() if (of := part.here(settings))}
     if not options.json:
         _print_stops(str(site) if site else "", jobs)
-        for line in [*council_lines(settings), *change_lines(settings), *burst_lines(bursts)]:
+        for line in [*council_lines(settings), *change_lines(settings)]:
             say(line)
+        for name, of in of_parts.items():
+            for line in installed()[name].lines_here(of):
+                say(line)
     status = status_of(settings)
     if options.json:
-        print_json({"site_stop": site._asdict() if site else None, "jobs": jobs, "burstd": bursts, **status})
+        print_json({"site_stop": site._asdict() if site else None, "jobs": jobs, "parts": of_parts, **status})
     else:
         _print(status)
     return 0

@@ -50,7 +50,6 @@ def _addresses(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:
         *(("mdsd.statistics", address) for address in addresses(s.mdsd.statistics)),
         *(("mdsd.requests", address) for address in addresses(s.mdsd.requests)),
         ("tune.council", s.tune.council),
-        ("bursts.statistics", s.bursts.statistics),
     ]
     owner: dict[str, str] = {}
     for name, address in listening:
@@ -61,6 +60,3 @@ def _addresses(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:
 def _levers(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:
     if s.tune.mode == "apply" and s.tune.council and not s.tune.levers:
         yield ("tune.levers", "tune.mode"), "what may be set, where tune.mode is apply", "nothing"
-    if s.bursts.statistics and not (s.ossd.exports or s.bursts.job_ids):
-        expected = "ossd.exports = true or bursts.job_ids: without them no OSS reports to tarazu-burstd"
-        yield ("ossd.exports", "bursts.job_ids", "bursts.statistics"), expected, "neither"

@@ -23,9 +23,14 @@ class PartTables:
     """By the names of parts. Equal ones say the same."""
 
     def __init__(
-        self, tables: Mapping[str, Mapping[str, Any]] | None = None, environ: Mapping[str, str] | None = None
+        self,
+        tables: Mapping[str, Mapping[str, Any]] | None = None,
+        environ: Mapping[str, str] | None = None,
+        chosen: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """`tables`: name → setting → value, or where it stands too; `environ`: variables of parts."""
+        """`tables`: name → setting → value, or where it stands too; `environ`: variables of parts; `chosen`: name →
+        setting → value that counts before both.
+        """
         self._tables = {
             name: {
                 s: v if isinstance(v, Given) else Given(v, f"[{PART}.{name}] {s}") for s, v in table.items()
@@ -33,6 +38,7 @@ class PartTables:
             for name, table in (tables or {}).items()
         }
         self._environ = dict(environ or {})
+        self._chosen = {name: dict(values) for name, values in (chosen or {}).items()}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PartTables) and vars(self) == vars(other)
@@ -42,7 +48,20 @@ class PartTables:
 
     def __bool__(self) -> bool:
         """Anything is said of any part."""
-        return bool(self._tables or self._environ)
+        return bool(self._tables or self._environ or self._chosen)
+
+    def having(self, name: str, values: Mapping[str, Any]) -> PartTables:
+        """With these values of a part, whatever else says of them."""
+        chosen = self._chosen | {name: {**self._chosen.get(name, {}), **values}}
+        return PartTables(self._tables, self._environ, chosen)
+
+    def where(self, name: str, setting: str) -> str:
+        """It comes from; its own name where nobody has said anything."""
+        variable = _variable(name, setting)
+        if variable in self._environ:
+            return f"${variable}"
+        given = self._tables.get(name, {}).get(setting)
+        return given.where if given else f"{PART}.{name}.{setting}"
 
     def names(self) -> tuple[str, ...]:
         """Parts of which files say something."""
@@ -60,8 +79,7 @@ class PartTables:
         known = items(section)
         given = dict(self._tables.get(name, {}))
         for setting, item in known.items():
-            variable = f"TARAZU_{PART}_{name}_{setting}".upper()
-            if variable in self._environ:
+            if (variable := _variable(name, setting)) in self._environ:
                 value = from_text(self._environ[variable], KINDS[item.kind])
                 given[setting] = Given(value, f"${variable}")
         values, problems = {}, []
@@ -72,4 +90,8 @@ class PartTables:
                 values[setting] = convert(value, known[setting], where)
             except ConfigError as error:
                 problems.append(error)
-        return section(**values), problems
+        return section(**{**values, **self._chosen.get(name, {})}), problems
+
+
+def _variable(name: str, setting: str) -> str:
+    return f"TARAZU_{PART}_{name}_{setting}".upper()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from tarazu.config import files
@@ -137,8 +138,12 @@ class _SettingsReader:
 
 
 def override(settings: Settings, section: str, **values: Any) -> Settings:
-    """`settings` with those values of one section that are not None: options of a command line."""
+    """`settings` with those values of one section, also of a part's (`part.NAME`), that are not None: options of a
+    command line.
+    """
     chosen = {name: value for name, value in values.items() if value is not None}
+    if part := _part_of(section):
+        return _with(settings, {"part": settings.part.having(part, chosen)})
     changed = _with(getattr(settings, section), chosen)
     return _with(settings, {section: changed})
 
@@ -147,34 +152,51 @@ def _with(before: T, values: Mapping[str, Any]) -> T:
     return type(before)(**{**vars(before), **values})
 
 
-def read_at(section: str, name: str) -> str:
-    """When a setting is read: `start` of a daemon, also at `SIGHUP`, or by `tarazu run` for each `step`."""
-    if name in RELOADED.get(section, ()):
+def _part_of(section: str) -> str:
+    """`routers` of `part.routers`; empty: it is a section of the core's."""
+    return section.removeprefix(f"{PART}.") if section.startswith(f"{PART}.") else ""
+
+
+def read_at(section: str, name: str, of_parts: Mapping[str, type] = MappingProxyType({})) -> str:
+    """When a setting is read: `start` of a daemon, also at `SIGHUP`, or by `tarazu run` for each `step`. `of_parts`:
+    `part.NAME` → the section of each part, which says itself what is taken over (`RELOADED`).
+    """
+    taken = getattr(of_parts.get(section), "RELOADED", ()) if _part_of(section) else RELOADED.get(section, ())
+    if name in taken:
         return "SIGHUP"
     return "step" if name in READ_EACH_STEP.get(section, ()) else "start"
 
 
-def changed(before: Settings, after: Settings) -> list[str]:
-    """Settings that differ, as `mdsd.requests`."""
-    return [
-        f"{section}.{name}"
-        for section, cls in SECTIONS.items()
-        for name in items(cls)
-        if getattr(getattr(before, section), name) != getattr(getattr(after, section), name)
-    ]
-
-
-def reloaded(before: Settings, after: Settings) -> tuple[Settings, list[str]]:
-    """`before` with what a running daemon may take over of `after`; what else differs, as `mdsd.requests`. A part takes
-    of its section what it can.
+def changed(
+    before: Settings, after: Settings, of_parts: Mapping[str, type] = MappingProxyType({})
+) -> dict[tuple[str, str], tuple[Any, Any]]:
+    """(section, setting) → its two values, where they differ; of `of_parts` as of the core's sections. What is wrong in
+    a part's section has its default.
     """
-    taken: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
-    left = []
-    for each in changed(before, after):
-        section, _, name = each.partition(".")
-        if read_at(section, name) == "start":
-            left.append(each)
-        else:
-            taken[section][name] = getattr(getattr(after, section), name)
-    sections = {section: _with(getattr(before, section), taken[section]) for section in SECTIONS}
-    return Settings(part=after.part, **sections), left
+    differing: dict[tuple[str, str], tuple[Any, Any]] = {}
+    for section, cls in {**SECTIONS, **(of_parts if before.part != after.part else {})}.items():
+        was, now = (
+            of.part.examined(part, cls)[0] if (part := _part_of(section)) else getattr(of, section)
+            for of in (before, after)
+        )
+        for name in items(cls):
+            if (old := getattr(was, name)) != (new := getattr(now, name)):
+                differing[section, name] = old, new
+    return differing
+
+
+def reloaded(
+    before: Settings, after: Settings, of_parts: Mapping[str, type] = MappingProxyType({})
+) -> tuple[Settings, list[str]]:
+    """`before` with what a running daemon may take over of `after`; what else differs, as `mdsd.requests`."""
+    sections = {section: getattr(before, section) for section in SECTIONS}
+    part, left = after.part, []
+    for (section, name), (old, new) in changed(before, after, of_parts).items():
+        is_taken = read_at(section, name, of_parts) != "start"
+        if not is_taken:
+            left.append(f"{section}.{name}")
+        if its := _part_of(section):
+            part = part if is_taken else part.having(its, {name: old})
+        elif is_taken:
+            sections[section] = _with(sections[section], {name: new})
+    return Settings(part=part, **sections), left

@@ -63,9 +63,8 @@ class Keys:
 class State:
     directory: str = setting(
         "/var/lib",
-        "where daemons keep their state, each in its folder: tarazu/mdsd, "
-        "tarazu-mapping, tarazu-announcer, tarazu-council, tarazu-burstd, "
-        "tarazu-mdt, tarazu-page",
+        "where daemons keep their state, each in its folder: tarazu/mdsd, tarazu-announcer, tarazu-council, "
+        "tarazu-mdt, tarazu-page, and those of parts",
         ABSOLUTE,
     )
 
@@ -73,11 +72,6 @@ class State:
     def mdsd(self) -> str:
         """How the system was, and how full OSTs were."""
         return f"{self.directory}/tarazu/mdsd"
-
-    @property
-    def mapping(self) -> str:
-        """The file in which `tarazu change bursts remap --apply` writes which router serves which nodes; mdsd reads."""
-        return f"{self.directory}/tarazu-mapping/mapping.json"
 
     @property
     def announcer(self) -> str:
@@ -88,11 +82,6 @@ class State:
     def council(self) -> str:
         """What the council has learned, and its mode."""
         return f"{self.directory}/tarazu-council"
-
-    @property
-    def burstd(self) -> str:
-        """Traffic, a file a day, and what is known of applications."""
-        return f"{self.directory}/tarazu-burstd"
 
     @property
     def mdt(self) -> str:
@@ -256,13 +245,6 @@ class Forwarding:
         "ones; readable by everyone; empty: none",
         ABSOLUTE_OR_NOTHING,
     )
-    nids: str = setting(
-        "",
-        "where hosts' NIDs come from: a file of lines `HOST NID…`; or @NET, such as @tcp1: the address of"
-        " the host's name on that net; empty: on the net of the leader's own node, if its name has its "
-        "address there",
-        Check("an absolute path, @ and a net, or nothing", lambda v: v == "" or v[0] in "/@"),
-    )
 
 
 @section(frozen=True)
@@ -287,53 +269,6 @@ class Tune:
         (),
         "what may be set on this node: nrs, osc_rpcs, …, with values of your own as nrs=fifo | "
         "crrn 16; empty: nothing",
-    )
-
-
-@section(frozen=True)
-class Bursts:
-    statistics: str = setting(
-        "",
-        "address where tarazu-burstd listens and OSSs with `ossd.exports` also report to; empty: none",
-        ADDRESS_OR_NOTHING,
-    )
-    nodes: str = setting(
-        "observe",
-        "nodes of jobs: observe: note what would be asked of Slurm; advise: also tell the user; apply: "
-        "ask Slurm",
-        one_of("observe", "advise", "apply"),
-    )
-    machine: str = setting(
-        "",
-        "file of lines `HOSTS cabinet=NAME io_node=NAME`: cabinets and I/O nodes; empty: Slurm's topology",
-        ABSOLUTE_OR_NOTHING,
-    )
-    job_ids: str = setting(
-        "",
-        "Lustre's jobid_name if it names the node, such as %j.%h: traffic then comes from OSSs' "
-        "job_stats, not their exports",
-        Check("a text with %h or %H, or nothing", lambda v: v == "" or "%h" in v or "%H" in v),
-    )
-    jobs: str = setting(
-        "slurm",
-        "where the nodes of past jobs come from: slurm (sacct, squeue), or a file as sacct prints it",
-        Check("slurm, or an absolute path", lambda v: v == "slurm" or ABSOLUTE.holds(v)),
-    )
-    interval_s: float = setting(10.0, "seconds of an interval of traffic", POSITIVE)
-    limit: int = setting(
-        20 * 1024 * MIB, "disk space for days of traffic; the oldest go first", POSITIVE, size=True
-    )
-    socket: str = setting(
-        "/run/tarazu-burstd/socket", "Unix socket where Slurm's plugin asks for nodes", PATH
-    )
-    intensive: int = setting(
-        10 * 1024 * MIB, "a job that moves more bytes than this is data-intensive", POSITIVE, size=True
-    )
-    per_io_node: int = setting(
-        8, "a job that is spread has at least so many nodes an I/O node, on average", POSITIVE
-    )
-    quiet: bool = setting(
-        False, "assume that applications whose communication nobody counts communicate little"
     )
 
 
@@ -430,7 +365,6 @@ class Metrics:
     clientd: str = setting("", "where it finds clientd's", LISTENS)
     council: str = setting("", "where it finds tarazu-council's", LISTENS)
     announcer: str = setting("", "where it finds tarazu-announcer's", LISTENS)
-    bursts: str = setting("", "where it finds tarazu-burstd's", LISTENS)
 
 
 @section(frozen=True)
@@ -445,7 +379,6 @@ class Settings:
     predict: Predict = made_by(Predict)
     forwarding: Forwarding = made_by(Forwarding)
     tune: Tune = made_by(Tune)
-    bursts: Bursts = made_by(Bursts)
     run: RunSettings = made_by(RunSettings)
     changes: Changes = made_by(Changes)
     page: PageSettings = made_by(PageSettings)
@@ -453,9 +386,8 @@ class Settings:
     part: PartTables = made_by(PartTables)
 
     def statistics(self) -> tuple[str, ...]:
-        """Where ossds publish: to every mdsd, and to tarazu-burstd where it is wanted."""
-        bursts = self.bursts.statistics if self.ossd.exports or self.bursts.job_ids else ""
-        return tuple(filter(None, (*addresses(self.mdsd.statistics), bursts)))
+        """Where mdsds hear what ossds publish."""
+        return addresses(self.mdsd.statistics)
 
     def requests(self) -> tuple[str, ...]:
         """Where clients ask, in this order."""
@@ -473,7 +405,6 @@ SECTIONS: dict[str, type] = {
     "predict": Predict,
     "forwarding": Forwarding,
     "tune": Tune,
-    "bursts": Bursts,
     "run": RunSettings,
     "changes": Changes,
     "page": PageSettings,
@@ -495,7 +426,6 @@ RELOADED = {
     "predict": {"horizon_s"},
     "tune": {"mode"},
     "changes": set(items(Changes)),
-    "bursts": {"nodes", "machine", "limit", "intensive", "per_io_node", "quiet"},
     "forwarding": {"benchmarks", "curves"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""

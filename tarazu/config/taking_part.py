@@ -1,7 +1,7 @@
 """Which jobs the site lets tarazu touch: its lists of users, projects, partitions, programs and directories.
 
-`tarazu run` obeys them, and so does everybody who would have to take a user's word for it that he did: clientd, mdsd,
-burstd, each by its own settings.
+`tarazu run` obeys them, and so does everybody who would have to take a user's word for it that he did: clientd, mdsd
+and parts, each by its own settings.
 """
 
 from __future__ import annotations

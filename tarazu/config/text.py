@@ -40,15 +40,10 @@ def table(sections: Mapping[str, type] = MappingProxyType(SECTIONS)) -> str:
     for section, cls in sections.items():
         lines += [f"## `[{section}]`", ""]
         for item in items(cls).values():
-            when = _read_at(section, cls, item.name)
+            when = read_at(section, item.name, sections)
             lines.append(f"- `{section}.{item.name}` = `{shown_default(item)}` ({when}): {_help(item)}")
         lines.append("")
     return "\n".join(lines)
-
-
-def _read_at(section: str, cls: type, name: str) -> str:
-    """Of a part's section its class says what is taken over."""
-    return "SIGHUP" if name in getattr(cls, "RELOADED", ()) else read_at(section, name)
 
 
 def _help(item: Item) -> str:
@@ -77,7 +72,7 @@ def commented(of_parts: Mapping[str, type] = MappingProxyType({})) -> str:
     for section, cls in {**SECTIONS, **of_parts}.items():
         lines += ["", "", f"[{section}]"]
         for item in items(cls).values():
-            text = f"{_help(item)} [{_read_at(section, cls, item.name)}]"
+            text = f"{_help(item)} [{read_at(section, item.name, of_parts)}]"
             lines += ["", *textwrap.wrap(text, 110, initial_indent="# ", subsequent_indent="# ")]
             lines.append(f"#{item.name} = {shown_default(item)}")
     return "\n".join(lines) + "\n"

@@ -1,13 +1,12 @@
 """The daemons: each a loop around the rooms of tarazu, in a folder of its own.
 
-ossd       how one OSS or LNet router is; `node`: what a compute node moved
+ossd       how one OSS or LNet router is
 mdsd       the view of all servers, and where files go
 clientd    a step's history → a plan; forecasts/ its processes
 council    what nodes of a group should have in force, learned from what they see
 announcer  tells the council what a node sees, and has set what it decides
 levers     sets a parameter, and restores what was there
 pool       keeps an OST pool of good OSTs
-burstd     traffic of compute nodes, whose jobs they ran, which nodes Slurm should give
 page       a read-only page of the whole system
 metrics    for Prometheus: families, and the server that all share
 

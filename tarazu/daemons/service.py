@@ -27,6 +27,7 @@ from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.secrets import keep_memory_private
 from tarazu.daemons.service_manager import ServiceManager, log_to_stderr
 from tarazu.errors import StoreError, TarazuError, Unavailable
+from tarazu.part import sections
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -273,7 +274,7 @@ class Service:
         if self._told_ready:
             self.manager.reloading()
         try:
-            settings, left = config.reloaded(self.settings, self.read())
+            settings, left = config.reloaded(self.settings, self.read(), sections())
             self.take_over(settings)
         except TarazuError as error:
             log.error("settings stay as they were: %s", error)

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tarazu.doctor.node import AS_ROOT, Finding, Node, fail, ok, skip, warn
-from tarazu.part import installed
+from tarazu.part import setting_agents
 from tarazu.store import schema
 from tarazu.store.sqlite import UNREADABLE
 from tarazu.units import human_bytes
@@ -27,9 +27,8 @@ def look(node: Node) -> Iterator[Finding]:
         ("mdsd.audit_log", s.mdsd.audit_log and str(Path(s.mdsd.audit_log).parent)),
         ("tarazu-announcer state", s.state.announcer),
         ("tarazu-council state", s.state.council),
-        ("tarazu-burstd state", s.state.burstd),
         ("tarazu-page state", s.state.page),
-        *((f"{a.daemon} state", a.place(s)) for part in installed().values() for a in part.agents.values()),
+        *((f"{of.daemon} state", of.place(s)) for of in setting_agents().values() if of.daemon),
     ):
         if value:
             yield from _space(name, Path(value))

@@ -20,6 +20,7 @@ from tarazu.doctor import (
     units,
 )
 from tarazu.doctor.node import AS_ROOT, Finding, Node, skip, warn
+from tarazu.part import installed
 
 Look = Callable[[Node], Iterable[Finding]]
 
@@ -48,7 +49,8 @@ TOPICS = (
 
 def examine(node: Node) -> Iterator[Finding]:
     """Every finding, with its topic. Changes nothing, raises nothing."""
-    for topic in TOPICS:
+    of_parts = (Topic(f"part {name}", part.examine) for name, part in installed().items())
+    for topic in (*TOPICS, *of_parts):
         if topic.roles and not topic.roles & node.roles:
             continue
         for finding in _guarded(topic, node):

@@ -9,7 +9,7 @@ from pathlib import Path
 from tarazu import built
 from tarazu.doctor.node import Finding, Node, fail, ok, warn
 from tarazu.errors import TarazuError
-from tarazu.part import installed
+from tarazu.part import setting_agents
 
 LIBRARIES = (
     "usr/lib*/libtarazu.so",
@@ -77,9 +77,7 @@ def _noted(node: Node) -> Iterator[Finding]:
     running = _running(node)
     state = node.settings.state
     noted = [(daemon, getattr(state, name)) for daemon, name in NOTED]
-    noted += [
-        (a.daemon, a.place(node.settings)) for part in installed().values() for a in part.agents.values()
-    ]
+    noted += [(of.daemon, of.place(node.settings)) for of in setting_agents().values() if of.daemon]
     for daemon, place in noted:
         directory = Path(place)
         try:

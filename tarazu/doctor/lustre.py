@@ -24,7 +24,6 @@ HOST = "host"
 """What the survey calls the node's own load: only servers tell it."""
 ISOLATED = ["-I"] if sys.flags.isolated else []
 """The packages' Python looks at no user's PYTHONHOME; neither does what it starts."""
-JOB_ID = ("sys/fs/lustre/jobid_var", "proc/fs/lustre/jobid_var")
 
 
 def look(node: Node) -> Iterator[Finding]:
@@ -116,7 +115,7 @@ def _as_daemon(node: Node) -> tuple[list[tuple[str, str, bool]] | None, str]:
 def _job_ids(node: Node) -> Iterator[Finding]:
     if not node.roles & {"client", "launch"}:
         return
-    value = next((text.strip() for path in JOB_ID if (text := node.text(path))), "")
+    value = job_id_text(node, "jobid_var")
     if not value:
         yield skip("jobid_var", "Lustre does not show it here")
     elif value == "disable":
@@ -124,11 +123,13 @@ def _job_ids(node: Node) -> Iterator[Finding]:
         yield warn("jobid_var", "disable: servers cannot tell jobs apart", mend)
     else:
         yield ok("jobid_var", value)
-    wanted = node.settings.bursts.job_ids
-    name = next((text.strip() for p in JOB_ID if (text := node.text(p.replace("_var", "_name")))), "")
-    if wanted and name and name != wanted:
-        mend = f"lctl set_param -P jobid_name='{wanted}', or bursts.job_ids = '{name}'"
-        yield fail("jobid_name", f"{name!r}, but bursts.job_ids is {wanted!r}", mend)
+
+
+def job_id_text(node: Node, name: str) -> str:
+    """A parameter of job ids; empty: Lustre does not show it here."""
+    return next(
+        (text.strip() for place in ("sys", "proc") if (text := node.text(f"{place}/fs/lustre/{name}"))), ""
+    )
 
 
 def _few(names: list[str]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tarazu.doctor.node import AS_ROOT, Finding, Node, fail, ok, skip, warn
 from tarazu.errors import TarazuError, WireError
+from tarazu.part import hearers
 from tarazu.wire.overview import overview
 from tarazu.wire.security import curve_for, is_local
 from tarazu.wire.sockets import ZmqTransport
@@ -25,9 +26,8 @@ CLOCK_S = 5.0
 def look(node: Node) -> Iterator[Finding]:
     s = node.settings
     if node.roles & {"oss", "router"}:
-        for address in s.statistics():
-            whose = "burstd" if address == s.bursts.statistics else "mdsd"
-            astray = None if whose == "burstd" else _of_loopback(node, address, "statistics")
+        for address, whose in hearers(s).items():
+            astray = _of_loopback(node, address, "statistics") if whose == "mdsd" else None
             yield astray or _reports_to(node, address, whose)
     if node.roles & {"launch", "mdsd", "oss"}:
         all_astray = [finding for a in s.requests() if (finding := _of_loopback(node, a, "requests"))]
@@ -58,7 +58,7 @@ def _silent(address: str, what: str, whose: str = "mdsd") -> Finding:
 
 
 def _reports_to(node: Node, address: str, whose: str) -> Finding:
-    """`whose`: the daemon that listens there, `mdsd` or `burstd`. A subscription comes back only where the key was
+    """`whose`: the daemon that listens there, without `tarazu-`. A subscription comes back only where the key was
     admitted; nothing is published.
     """
     own, name = node.settings.keys, f"{whose} statistics"

@@ -1,7 +1,7 @@
 """What the daemons say to one another: msgpack of tagged structs, each with the protocol version.
 
-ossd ──OssReport──► mdsd, burstd    PUB → SUB, may be lost
-ossd --node ──NodeReport──► burstd  the same, with a client's key
+ossd ──OssReport──► mdsd, parts    PUB → SUB, may be lost
+parts ──PartReport──► parts         the same, with a client's key
 clientd ──AllocationRequest, CountRequest, FileClosed, StepEnded, StepAlive, PromiseTold, ViewRequest,
                                                     ThenRequest, StatusRequest──► mdsd
                                                                                         DEALER → ROUTER
@@ -39,10 +39,7 @@ from tarazu.wire.bounds import (
     OstIndex,
     PoolsSeen,
 )
-from tarazu.wire.reports import (
-    NodeReport,
-    OssReport,
-)
+from tarazu.wire.reports import OssReport
 
 
 class FileSpec(msgspec.Struct, frozen=True, array_like=True):
@@ -341,6 +338,15 @@ class PartReply(msgspec.Struct, frozen=True, tag="part", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
+class PartReport(msgspec.Struct, frozen=True, tag="part-report", omit_defaults=True):
+    """What one process of a part publishes to another one."""
+
+    part: Id
+    body: Annotated[bytes, msgspec.Meta(max_length=MAX_PART_BYTES)]
+    """A message of the part's own."""
+    protocol: int = PROTOCOL
+
+
 Request = (
     AllocationRequest
     | CountRequest
@@ -364,7 +370,8 @@ Reply = (
     | TargetsChanged
     | PartReply
 )
-Message = OssReport | NodeReport | Request | Reply
+Report = OssReport | PartReport
+Message = Report | Request | Reply
 
 _encoder = msgspec.msgpack.Encoder()
 

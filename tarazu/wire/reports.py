@@ -218,20 +218,3 @@ STATISTICS: dict[str, Statistic] = {
     if isinstance(declared, Statistic)
 }
 """Field of OssReport → what is declared of it."""
-
-
-class NodeReport(msgspec.Struct, frozen=True, tag="node-report", omit_defaults=True):
-    """What one compute node moved in one interval, as it counts itself."""
-
-    host: Id
-    sequence: int
-    sent_s: float
-    interval_s: float
-    incarnation: int
-    """A random number of this start: `sequence` counts within it."""
-    read_bytes: int | None = None
-    """`llite.*.stats`; None: nobody counted."""
-    write_bytes: int | None = None
-    network_bytes: int | None = None
-    """Sent and received besides LNet's; None: nobody counted."""
-    protocol: int = PROTOCOL

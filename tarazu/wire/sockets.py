@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar, cast
 
 import zmq
 
@@ -18,8 +18,8 @@ from tarazu.wire import messages
 from tarazu.wire.admission import Admitted
 from tarazu.wire.door import Door
 from tarazu.wire.ends import BOUND, ONE_OF_TWO, End, Socket, readable
-from tarazu.wire.messages import Reply, Request
-from tarazu.wire.reports import NodeReport, OssReport
+from tarazu.wire.messages import Reply, Report, Request
+from tarazu.wire.reports import OssReport
 from tarazu.wire.requester import Requester
 from tarazu.wire.security import QUESTIONERS, Curve, check_address
 from tarazu.wire.transport import (
@@ -32,6 +32,7 @@ from tarazu.wire.transport import (
 )
 
 log = logging.getLogger("tarazu.wire")
+R = TypeVar("R")
 
 
 class Publisher:
@@ -43,14 +44,14 @@ class Publisher:
         self._came: list[End] = []
         self.counts = ends[0].counts
 
-    def publish(self, report: OssReport | NodeReport) -> None:
+    def publish(self, report: Report) -> None:
         """Send to every subscriber."""
         data = messages.encode(report)
         while self.wait(0.0):
             pass  # whoever has come by now gets this report, and needs no repetition
         self._send(data)
 
-    def repeat(self, report: OssReport | NodeReport) -> None:
+    def repeat(self, report: Report) -> None:
         """Send to those alone that `wait` has seen come since the last report."""
         self._send(messages.encode(report), self._came)
 
@@ -77,45 +78,19 @@ class Publisher:
             end.close()
 
 
-class Subscriber:
-    """Receives statistics of all publishers."""
+class Subscriber(Generic[R]):
+    """Receives reports of all publishers."""
 
-    def __init__(self, end: End) -> None:
-        self._end = end
+    def __init__(self, end: End, kinds: Callable[[Peer], tuple[type, ...]]) -> None:
+        """`kinds`: that a peer may send."""
+        self._end, self._kinds = end, kinds
         self.counts = end.counts
         self.address = end.address
         self.sender = Peer(b"", "")
         """Of the report that `receive` returned last."""
         end.socket.subscribe(b"")
 
-    def receive(self, timeout_s: float) -> OssReport | None:
-        """The next report, or None after `timeout_s`. Bad messages are dropped."""
-        deadline = time.monotonic() + timeout_s
-        while self._end.wait(max(0.0, deadline - time.monotonic())):
-            if (got := self._end.frames()) is None:
-                if self._end.dropping:
-                    return None
-                continue
-            frames, self.sender = got
-            message = self.counts.accept(b"".join(frames), self.sender.name, STATISTICS)
-            if isinstance(message, OssReport):
-                return message
-        return None
-
-    def close(self) -> None:
-        self._end.close()
-
-
-class TrafficSubscriber:
-    """Receives what OSSs and compute nodes moved."""
-
-    def __init__(self, end: End) -> None:
-        self._end = end
-        self.counts = end.counts
-        self.address = end.address
-        end.socket.subscribe(b"")
-
-    def receive(self, timeout_s: float) -> OssReport | NodeReport | None:
+    def receive(self, timeout_s: float) -> R | None:
         """The next report, or None after `timeout_s`. Bad messages, and those of others' kind, are dropped."""
         deadline = time.monotonic() + timeout_s
         while self._end.wait(max(0.0, deadline - time.monotonic())):
@@ -123,10 +98,10 @@ class TrafficSubscriber:
                 if self._end.dropping:
                     return None
                 continue
-            frames, peer = got
-            message = self.counts.accept(b"".join(frames), peer.name, reportable(peer))
-            if isinstance(message, OssReport | NodeReport):
-                return message
+            frames, self.sender = got
+            message = self.counts.accept(b"".join(frames), self.sender.name, self._kinds(self.sender))
+            if message is not None:
+                return cast(R, message)
         return None
 
     def close(self) -> None:
@@ -204,11 +179,12 @@ class ZmqTransport:
         options = {zmq.SNDHWM: 8, zmq.XPUB_VERBOSE: 1}
         return Publisher([self._end(zmq.XPUB, address, options=options) for address in addresses])
 
-    def subscriber(self, address: str) -> Subscriber:
-        return Subscriber(self._end(zmq.SUB, address, admits=("oss",), options=BOUND))
+    def subscriber(self, address: str) -> Subscriber[OssReport]:
+        return Subscriber(self._end(zmq.SUB, address, admits=("oss",), options=BOUND), lambda _: STATISTICS)
 
-    def traffic(self, address: str) -> TrafficSubscriber:
-        return TrafficSubscriber(self._end(zmq.SUB, address, admits=("oss", "client"), options=BOUND))
+    def reports(self, address: str) -> Subscriber[Report]:
+        """Of OSSs, and of a part's processes on clients."""
+        return Subscriber(self._end(zmq.SUB, address, admits=("oss", "client"), options=BOUND), reportable)
 
     def requester(self, servers: str | Servers) -> Requester:
         known = Servers(servers) if isinstance(servers, str) else servers

@@ -14,15 +14,17 @@ from tarazu.wire.messages import (
     AllocationReply,
     AllocationRequest,
     Message,
+    PartReport,
     PartRequest,
     Reply,
+    Report,
     Request,
     StatusRequest,
     ThenRequest,
     ViewRequest,
     decode,
 )
-from tarazu.wire.reports import NodeReport, OssReport
+from tarazu.wire.reports import OssReport
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.wire")
@@ -37,7 +39,7 @@ LOOK_BACK_S = 2.0
 """So often it is seen whether an mdsd that stands before the one that answers is back."""
 
 STATISTICS = (OssReport,)
-TRAFFIC = (OssReport, NodeReport)
+REPORTS = get_args(Report)
 REQUESTS = get_args(Request)
 REPLIES = get_args(Reply)
 QUESTIONS = (ViewRequest, ThenRequest, StatusRequest)
@@ -110,7 +112,7 @@ def request_id(message: Message) -> str:
     """The id under which a request and its reply belong together."""
     if isinstance(message, AllocationRequest | AllocationReply):
         return message.id
-    if isinstance(message, OssReport | NodeReport):
+    if isinstance(message, OssReport | PartReport):
         raise TypeError("a report is not answered")
     return message.message_id
 
@@ -127,10 +129,10 @@ def askable(peer: Peer) -> tuple[type, ...]:
 
 
 def reportable(peer: Peer) -> tuple[type, ...]:
-    """The reports of traffic that this peer may send: without keys either."""
+    """The reports that this peer may send to a part's daemon: without keys either."""
     if peer.admission is None:
-        return TRAFFIC
-    return (OssReport,) if peer.admission.role == "oss" else (NodeReport,)
+        return REPORTS
+    return (OssReport,) if peer.admission.role == "oss" else (PartReport,)
 
 
 class Servers:

@@ -59,14 +59,3 @@ def test_without_the_simulator_its_commands_say_what_is_missing(
     assert error.startswith(f"tarazu {name}: expected {PART}; found no tarazu.sim") and error.count("\n") == 1
     assert main(["--help"]) == 0
     assert f"  {name.partition(' ')[0]} " in capsys.readouterr().out
-
-
-def test_a_verb_that_is_not_installed_says_so_and_the_others_work(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "tarazu.cli.bursts.report", None)
-    assert main(["change", "bursts", "report", "--json", "--days", "7"]) == 2
-    name = "change bursts report"
-    assert capsys.readouterr().err == f"tarazu {name}: expected {PART}; found no tarazu.cli.bursts.report\n"
-    assert main(["change", "bursts", "plugin", "library"]) == 0
-    assert "return tarazu" in capsys.readouterr().out

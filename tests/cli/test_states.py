@@ -73,12 +73,6 @@ ARGUMENTS = {
     "change drain": "--advise",
     "change mdt": "--advise {mount}",
     "change tune": "",
-    "change bursts report": "",
-    "change bursts nodes": "",
-    "change bursts plugin": "library",
-    "change bursts remap": "",
-    "change bursts sbatch": "job.sh",
-    "change bursts import": "",
     "disable": "--job 4711",
     "enable": "--job 4711",
 }
@@ -90,7 +84,6 @@ STUDIES = {
     "sim run": "{here}/quick.toml",
     "sim study": "{here}/quick.toml --out {here}/study",
     "sim tune": "--short --jobs none",
-    "sim bursts": "--only none",
     "sim validate": "--only none",
     "sim presets": "",
     "sim example": "quick",
@@ -194,7 +187,7 @@ def state_of(
     environ["TARAZU_RUN_STATE_DIR"] = str(here / "state")
     if state == STATES[3]:
         return environ, here
-    for name in ("TARAZU_CLIENTD_SOCKET", "TARAZU_BURSTS_SOCKET"):
+    for name in ("TARAZU_CLIENTD_SOCKET", "TARAZU_PART_BURSTS_SOCKET"):
         environ[name] = str(here / name)
         if state == STATES[1]:
             silent = stack.enter_context(socket.socket(socket.AF_UNIX))

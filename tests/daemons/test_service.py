@@ -24,6 +24,7 @@ from tarazu.errors import ConfigError
 from tarazu.part import installed
 from tarazu.sim.testbed.processes import free_port
 from tarazu.wire.said import SaidOnce
+from tests.of_parts import brought
 
 from .conftest import PATIENCE_S, Site
 
@@ -255,17 +256,20 @@ def test_of_two_on_a_node_the_second_one_waits_and_says_so_once(
 
 
 PROGRAMS: dict[str, tuple[str, ...]] = {
-    "ossd": ("ossd.service",),
-    "ossd-node": ("ossd.service", "--node"),
-    **{f"ossd-{name}": ("ossd.service", f"--{name}") for name, part in installed().items() if part.ossd},
-    "mdsd": ("mdsd.service",),
-    "clientd": ("clientd.service",),
-    "council": ("council.service",),
-    "announcer": ("announcer.start", "--kind", "client"),
-    "burstd": ("burstd.service",),
-    "pool": ("pool.service",),
-    "page": ("page.service",),
+    "ossd": ("tarazu.daemons.ossd.service",),
+    **{
+        f"ossd-{option}": ("tarazu.daemons.ossd.service", f"--{option}")
+        for part in installed().values()
+        for option in part.ossd
+    },
+    "mdsd": ("tarazu.daemons.mdsd.service",),
+    "clientd": ("tarazu.daemons.clientd.service",),
+    "council": ("tarazu.daemons.council.service",),
+    "announcer": ("tarazu.daemons.announcer.start", "--kind", "client"),
+    "page": ("tarazu.daemons.page.service",),
 }
+for found in brought("programs", "PROGRAMS"):
+    PROGRAMS |= found
 
 
 def started(site: Site, program: str, *options: str, environ: dict[str, str]) -> subprocess.Popen[str]:
@@ -273,7 +277,7 @@ def started(site: Site, program: str, *options: str, environ: dict[str, str]) ->
     name, *own = PROGRAMS[program]
     with (site.directory / f"{program}.log").open("a") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", f"tarazu.daemons.{name}", "--config", str(site.config), *own, *options],
+            [sys.executable, "-m", name, "--config", str(site.config), *own, *options],
             stdout=log,
             stderr=log,
             text=True,
@@ -290,14 +294,13 @@ def started(site: Site, program: str, *options: str, environ: dict[str, str]) ->
 
 def configure(site: Site) -> None:
     """With all that any of them needs, below the site's directory."""
-    at, ports = site.directory, [free_port() for _ in range(3)]
+    at, ports = site.directory, [free_port() for _ in range(2)]
     (at / "empty").mkdir()
     site.config.write_text(
         f"{site.config.read_text()}[run]\nstop_file = ''\n[clientd]\nsocket = '{at}/c.sock'\ndatabase = '{at}/db'\n"
         f"[tune]\ncouncil = 'tcp://127.0.0.1:{ports[0]}'\n"
-        f"[bursts]\nstatistics = 'tcp://127.0.0.1:{ports[1]}'\njobs = '/nowhere'\n"
-        f"socket = '{at}/bursts.sock'\n"
-        f"[page]\nlisten = '127.0.0.1:{ports[2]}'\n"
+        f"[page]\nlisten = '127.0.0.1:{ports[1]}'\n"
+        + "".join(settings(at) for settings in brought("programs", "settings"))
     )
 
 
@@ -320,9 +323,10 @@ def test_a_program_is_ready_when_it_serves_rereads_and_ends_in_order(
     bound = {
         "mdsd": settings.mdsd.requests,
         "council": settings.tune.council,
-        "burstd": settings.bursts.statistics,
         "page": settings.page.listen,
     }
+    for binds in brought("programs", "bound"):
+        bound |= binds(settings)
     if program in bound:
         with socket.create_connection(("127.0.0.1", int(bound[program].rpartition(":")[2]))):
             pass
@@ -352,7 +356,7 @@ def test_a_program_is_ready_when_it_serves_rereads_and_ends_in_order(
     systemd.socket.close()
 
 
-@pytest.mark.parametrize("program", ["mdsd", "announcer", "ossd-node"])
+@pytest.mark.parametrize("program", ["mdsd", "announcer"])
 def test_a_program_that_cannot_begin_says_one_line_and_its_status(
     site: Site, program: str, tmp_path: Path
 ) -> None:

@@ -14,7 +14,6 @@ from urllib.request import urlopen
 import pytest
 
 from tarazu import config
-from tarazu.daemons.burstd.kept import BurstsDirectory
 from tarazu.daemons.council import here
 from tarazu.sim.testbed.processes import free_port
 from tarazu.wire import local
@@ -44,12 +43,12 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
         assert user == "root" and service["CapabilityBoundingSet"] == "CAP_DAC_READ_SEARCH"
         assert (service["ReadOnlyPaths"], service["PrivateDevices"]) == ("/sys /proc/sys", "yes")
         return
-    # Else it ends with 217/USER, as burstd did where there was no user slurm.
+    # Else it ends with 217/USER.
     assert f"\nu {user} " in (ROOT / "tarazu/daemons/systemd/tarazu.sysusers").read_text()
 
 
 def test_all_daemons_have_one() -> None:
-    names = ["tarazu-announcer", "tarazu-burstd", "tarazu-clientd", "tarazu-council", "tarazu-mdsd"]
+    names = ["tarazu-announcer", "tarazu-clientd", "tarazu-council", "tarazu-mdsd"]
     names += ["tarazu-ossd", "tarazu-page"]
     assert sorted(unit.stem for unit in UNITS) == names
 
@@ -104,8 +103,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     with site.config.open("a") as file:
         file.write(
             f"[tune]\nmode = 'apply'\nlevers = ['nrs']\ncouncil = 'tcp://127.0.0.1:{free_port()}'\n"
-            f"[bursts]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\njobs = '/nowhere'\n"
-            f"socket = '{site.directory}/bursts.sock'\n"
             f"[page]\nlisten = '{page}'\n"
         )
     for unit_name, daemon, options in (
@@ -118,7 +115,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
         ),
         ("council", "council.service", []),
         ("announcer", "announcer.start", oss),
-        ("burstd", "burstd.service", []),
         ("page", "page.service", []),
     ):
         unit = str(ROOT / f"tarazu/daemons/systemd/tarazu-{unit_name}.service")
@@ -154,7 +150,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
         and (site.directory / "tarazu-announcer/lock").exists()
     )
     assert "WARNING" not in site.log("council") + site.log("announcer")
-    until(lambda: BurstsDirectory(site.directory / "tarazu-burstd").told().get("history"))
     until(lambda: "All well: 5 OSTs" in urlopen(f"http://{page}/").read().decode())
     capabilities = Path(f"/proc/{site.processes[0].pid}/status").read_text()
     assert "CapBnd:\t0000000000000004" in capabilities and "NoNewPrivs:\t1" in capabilities

@@ -192,7 +192,8 @@ def _more_daemons(env: dict[str, str]) -> None:
     more.write_text(
         "[state]\ndirectory = '/var/lib'\n"
         f"[tune]\ncouncil = 'tcp://127.0.0.1:{council}'\ngroup = 'docs'\nlevers = ['max_rpcs_in_flight']\n"
-        f"[ossd]\nexports = true\n[bursts]\nstatistics = 'tcp://127.0.0.1:{bursts}'\nmachine = '{WORK}/machine.txt'\n"
+        "[ossd]\nexports = true\n"
+        f"[part.bursts]\nstatistics = 'tcp://127.0.0.1:{bursts}'\nmachine = '{WORK}/machine.txt'\n"
         f"[forwarding]\nbenchmarks = '{WORK}/benchmarks.csv'\n"
     )
     there = client(env)

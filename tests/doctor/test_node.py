@@ -108,15 +108,11 @@ def test_a_node_copied_by_tar_is_as_the_node_itself(tree: Tree) -> None:
 
 def test_job_ids_that_servers_do_not_get(tree: Tree) -> None:
     tree.write("sys/fs/lustre/jobid_var", "disable\n")
-    tree.write("sys/fs/lustre/jobid_name", "%e.%u\n")
     tree.write("proc/mounts", "10.0.0.1@tcp:/scratch /scratch lustre rw 0 0\n")
-    tree.put("bursts", job_ids="%j.%h")
     found = tree.look("Lustre", "client")
-    assert (found["jobid_var"].verdict, found["jobid_name"].verdict) == ("warn", "fail")
+    assert found["jobid_var"].verdict == "warn"
     tree.write("sys/fs/lustre/jobid_var", "SLURM_JOB_ID\n")
-    tree.write("sys/fs/lustre/jobid_name", "%j.%h\n")
-    found = tree.look("Lustre", "client")
-    assert found["jobid_var"].verdict == "ok" and "jobid_name" not in found
+    assert tree.look("Lustre", "client")["jobid_var"].verdict == "ok"
 
 
 def test_units_that_are_missing_not_enabled_or_start_nothing(tree: Tree) -> None:

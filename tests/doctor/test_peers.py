@@ -57,12 +57,6 @@ def test_nobody_there_and_addresses_of_loopback(tree: Tree, monkeypatch: pytest.
     tree.put("mdsd", statistics=NOBODY, requests=NOBODY)
     found = tree.look("peers", "oss", "mdsd")
     assert "refused" in found["mdsd statistics"].found and "refused" in found["mdsd requests"].found
-    # A socket of burstd's is not mdsd's.
-    tree.put("ossd", exports=True)
-    tree.put("bursts", statistics=f"tcp://127.0.0.1:{free_port()}")
-    told = tree.look("peers", "oss")
-    assert "refused" in told["burstd statistics"].found and "tarazu-burstd" in told["burstd statistics"].mend
-    tree.put("bursts", statistics="")
     tree.with_keys("oss.key")
     assert "server.pub" in tree.look("peers", "oss", "mdsd")["mdsd statistics"].found
     found = tree.look("peers", "oss", "launch")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.stats import counters, diskstats, host, lnet, mdt_stats, node
+from tarazu.stats import counters, diskstats, host, lnet, mdt_stats
 from tarazu.stats.collector import Collector
 from tarazu.stats.mds_load import MdsCollector
 from tarazu.stats.view import ViewBuilder
@@ -287,9 +287,6 @@ def test_what_overflowed_of_a_node_is_not_counted(number: str) -> None:
     other = "8 1 other 1 2 3 4 5 6 7 8 9 10 11\n"
     for row in (" ".join(fields), f"8 0 {name} 1 2 3", "", "7 0 loop0 odd 2 3 4 5 6 7 8 9 10 11"):
         assert list(diskstats.parse(f"{row}\n{other}")) == ["other"]
-    interface = "eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"
-    assert node.parse_devices(f"{interface}\nib0: {number} 2 3 4 5 6 7 8 9\n") == {"eth0": 10, "ib0": None}
-    assert node.parse_devices(interface.replace(" 3 ", f" {number} ")) == {"eth0": 10}
     assert lnet.parse(f"{number} 2 3 4 5 6 7 8 9 10 11").recv_length == 9
 
 

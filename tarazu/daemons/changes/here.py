@@ -28,12 +28,10 @@ from tarazu.daemons.changes.store import Approval, Decisions, Proposal, Store
 from tarazu.daemons.changes.trail import NAME as TRAIL
 from tarazu.daemons.changes.trail import read
 from tarazu.errors import BadInput, TarazuError, Unavailable
-from tarazu.part import SettingAgent, installed
+from tarazu.part import setting_agents
 
 UNITS = {
     "parameters": "tarazu-announcer",
-    "mapping": "",
-    "nodes": "tarazu-burstd",
     "directories": "",
 }
 """Module below `agents` → the unit that sets by it, if any."""
@@ -119,7 +117,7 @@ class ListedAgent(msgspec.Struct, frozen=True, kw_only=True):
 def agents_of(settings: config.Settings) -> list[NodeAgent]:
     """Those that are here, whether they can be made or not."""
     found = []
-    for name, unit in (UNITS | {name: each.unit for name, each in _of_parts().items()}).items():
+    for name, unit in (UNITS | {name: each.unit for name, each in setting_agents().items()}).items():
         directory = _place(settings, name)
         try:
             status = _status(directory)
@@ -154,16 +152,12 @@ def agent_named(settings: config.Settings, name: str) -> NodeAgent:
                 raise Unavailable(each.why_not)
             return each
     agent = _made(settings, name)
-    unit = UNITS[name] if name in UNITS else _of_parts()[name].unit
+    unit = UNITS[name] if name in UNITS else setting_agents()[name].unit
     return NodeAgent(name, unit, agent.store, agent)
 
 
-def _of_parts() -> dict[str, SettingAgent]:
-    return {name: each for part in installed().values() for name, each in part.agents.items()}
-
-
 def _made(settings: config.Settings, name: str) -> Agent:
-    module = f"tarazu.daemons.changes.agents.{name}" if name in UNITS else _of_parts()[name].module
+    module = f"tarazu.daemons.changes.agents.{name}" if name in UNITS else setting_agents()[name].module
     agent: Agent = importlib.import_module(module).agent_of(settings)
     return agent
 
@@ -171,12 +165,10 @@ def _made(settings: config.Settings, name: str) -> Agent:
 def _place(settings: config.Settings, name: str) -> str:
     """An agent's directory."""
     if name not in UNITS:
-        return _of_parts()[name].place(settings)
+        return setting_agents()[name].place(settings)
     state = settings.state
     return {
         "parameters": state.announcer,
-        "mapping": os.path.dirname(state.mapping),
-        "nodes": state.burstd,
         "directories": state.mdt,
     }[name]
 

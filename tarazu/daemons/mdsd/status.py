@@ -122,7 +122,7 @@ class Parts(Protocol):
     started: float
     weights: Weights
     transport: ZmqTransport
-    subscriber: Subscriber
+    subscriber: Subscriber[OssReport]
     replier: Replier
     site: SiteWatch
     gate: Gate

@@ -24,7 +24,7 @@ from tarazu import config
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, parser, run, serve
 from tarazu.errors import ConfigError
-from tarazu.part import installed
+from tarazu.part import hearers, installed
 from tarazu.stats import mdt_stats
 from tarazu.stats.collector import Collector
 from tarazu.stats.params import mdt_name
@@ -59,12 +59,13 @@ class Ossd(Service):
         """When `last` was read, on the monotonic clock."""
         self.last: OssReport | None = None
         self.transport = self.connect("oss")
-        self.publisher = self.transport.publisher(*settings.statistics())
+        where = hearers(settings)
+        self.publisher = self.transport.publisher(*where)
         keyed = "with keys" if self.transport.curve else "without keys"
         log.info(
             "%s publishes to %s (%s) every %g s",
             self.collector.oss_name,
-            " and ".join(settings.statistics()),
+            " and ".join(where),
             keyed,
             self.interval_s,
         )
@@ -192,14 +193,11 @@ def settings_from(options: argparse.Namespace) -> config.Settings:
 
 def part_of(options: argparse.Namespace) -> Callable[[config.Settings, Wakeup, str], Service]:
     """What of this program was asked for: each is a process of its own, with rights of its own."""
-    for name, part in installed().items():
-        if part.ossd and getattr(options, name):
-            made: Callable[[config.Settings, Wakeup, str], Service] = part.in_ossd()
-            return made
-    if options.node:
-        from tarazu.daemons.ossd.node import NodeService
-
-        return NodeService
+    for part in installed().values():
+        for option in part.ossd:
+            if getattr(options, option):
+                made: Callable[[config.Settings, Wakeup, str], Service] = part.in_ossd(option)
+                return made
     return Ossd
 
 
@@ -209,14 +207,9 @@ def command_line() -> argparse.ArgumentParser:
     options.add_argument("--name", default="", help="name of this OSS (default: host name)")
     options.add_argument("--interval", type=float, metavar="SECONDS", help="time between two reports")
     options.add_argument("--mdsd", metavar="ADDRESS", help="statistics address of mdsd, tcp://mds1:5770")
-    options.add_argument(
-        "--node",
-        action="store_true",
-        help="on a compute node: tell tarazu-burstd what it moves (bursts.statistics)",
-    )
-    for name, part in installed().items():
-        if part.ossd:
-            options.add_argument(f"--{name}", action="store_true", help=part.ossd)
+    for part in installed().values():
+        for option, what in part.ossd.items():
+            options.add_argument(f"--{option}", action="store_true", help=what)
     options.add_argument("--once", action="store_true", help="print one report and end")
     options.add_argument("--json", action="store_true", help="with --once: as JSON")
     return options

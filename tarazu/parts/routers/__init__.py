@@ -7,10 +7,12 @@ curve       in a forecast: what an application's I/O is like over numbers of rou
 planner     in mdsd: which routers each job gets, and the rules that OSSs are told; mdsd: as the core calls it
 nodes       which job steps run on which nodes, as their leaders say
 scheduler   which nodes are whose job's, as the batch system says; confirmed: which of what leaders say counts
-mapped      the site's mapping of nodes to routers, which other nodes follow
+mapped      the site's mapping of nodes to routers, which other nodes follow; mapping_file: where it stands
+hosts       which NIDs hosts have
 placing     which routers each running job gets, as rules
 ossd        `tarazu-ossd --routers`: asks mdsd, has rules set by the engine of changes
-lever       LNet's rules as a lever; agent, lnetctl: what it is set by; present: which rules can be beside others
+lever       LNet's rules as a lever; agent, lnetctl: what it is set by; udsp: rules as lnetctl shows them; present:
+            which can be beside others
 commands    `tarazu change routers`
 testbed     its daemons on a testbed
 """
@@ -40,23 +42,30 @@ class RoutersPart(Part):
             "say which LNet routers running jobs' data take, and why; undo it",
         )
     }
-    ossd = "publish nothing: set which LNet routers running jobs' data take (part.routers.mode)"
+    ossd: ClassVar = {
+        "routers": "publish nothing: set which LNet routers running jobs' data take (part.routers.mode)"
+    }
     units = (Unit(UNIT, "oss", lambda s: s.part.of("routers", Routers).mode == "apply", ("lnetctl",)),)
     agents: ClassVar = {"routers": SettingAgent("tarazu.parts.routers.agent", UNIT, DIRECTORY, "tarazu-ossd")}
     page = "routers.md"
 
     def problems(self, settings: Settings) -> Iterator[ConfigError]:
-        if curves := self.own(settings).curves:
+        own = self.own(settings)
+        if own.curves:
             from tarazu.parts.routers.curve import unreadable
 
-            yield from unreadable(curves)
+            yield from unreadable(own.curves)
+        if own.nids:
+            from tarazu.parts.routers.hosts import refused
+
+            yield from refused(own.nids, settings.part.where(self.name, "nids"))
 
     def in_mdsd(self, mdsd: MdsdFacts) -> InMdsd:
         from tarazu.parts.routers.mdsd import InMdsdRouters
 
         return InMdsdRouters(mdsd, self)
 
-    def in_ossd(self) -> Any:
+    def in_ossd(self, option: str) -> Any:
         from tarazu.parts.routers.ossd import RulesService
 
         return RulesService
@@ -66,7 +75,7 @@ class RoutersPart(Part):
             return None
         from tarazu.parts.routers.run import NodeTelling
 
-        return NodeTelling(step, self.own(step.settings).scheduler)
+        return NodeTelling(step, self.own(step.settings))
 
     def planned_by(self, settings: Settings) -> bytes:
         own = self.own(settings)
@@ -98,6 +107,11 @@ class RoutersPart(Part):
         from tarazu.parts.routers.commands import job_line
 
         return [job_line(of) for of in status["jobs"] if of["job"] == job]
+
+    def testbed_settings(self, testbed: Any) -> dict[str, Any]:
+        from tarazu.parts.routers.testbed import settings
+
+        return settings(testbed)
 
     def testbed_daemons(self, testbed: Any) -> list[Any]:
         from tarazu.parts.routers.testbed import daemons

@@ -1,4 +1,4 @@
-"""The LNet NIDs of a job step's nodes, by `forwarding.nids`: what servers choose routers by."""
+"""The LNet NIDs of a job step's nodes, by `part.routers.nids`: what servers choose routers by."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from tarazu import nids
 from tarazu.batch.node_set import unfold
 from tarazu.errors import BadInput, TarazuError
-from tarazu.forwarding.routers import hosts as host_names
 from tarazu.nids import Nid
+from tarazu.parts.routers import hosts as host_names
 from tarazu.program import Program
 from tarazu.stats.params import find
 from tarazu.stats.routing import parse_nis
@@ -50,7 +50,8 @@ def _own_net(root: str) -> str:
         address = ".".join(map(str, here))
         listed = ", ".join(map(str, own)) or "none that can be read"
         raise TarazuError(
-            f"forwarding.nids: expected {address}, this node's name, among its NIDs, found {listed}: names say no NIDs"
+            f"part.routers.nids: expected {address}, this node's name, among its NIDs, found {listed}: "
+            "names say no NIDs"
         )
     return net
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from tarazu.batch.jobs import JobNodes
 from tarazu.batch.node_set import unfold
-from tarazu.daemons.hosts import Hosts
 from tarazu.errors import BadInput
 from tarazu.nids import Nid
+from tarazu.parts.routers.hosts import Hosts
 from tarazu.parts.routers.nodes import RoutedStep
 from tarazu.units import counted
 

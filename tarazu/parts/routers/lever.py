@@ -14,7 +14,7 @@ from typing import ClassVar
 from tarazu.changes.change import Part
 from tarazu.changes.lever import Lever
 from tarazu.errors import BadInput, Unavailable
-from tarazu.forwarding.routers import udsp
+from tarazu.parts.routers import udsp
 from tarazu.parts.routers.lnetctl import Lnetctl, NoLnet, lnet_of
 from tarazu.parts.routers.present import Present
 

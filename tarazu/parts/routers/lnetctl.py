@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tarazu.errors import BadInput, Unavailable
-from tarazu.forwarding.routers import udsp
-from tarazu.forwarding.routers.udsp import Rule, Udsp
+from tarazu.parts.routers import udsp
+from tarazu.parts.routers.udsp import Rule, Udsp
 from tarazu.program import TIMEOUT_S, Program, Silent
 from tarazu.stats.params import find
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from tarazu import nids
 from tarazu.errors import StoreError
-from tarazu.forwarding.mapping import mapping_file
-from tarazu.forwarding.mapping.mapping_file import InForce
-from tarazu.forwarding.mapping.rules import without
-from tarazu.forwarding.routers.udsp import Rule
 from tarazu.nids import Nid
+from tarazu.parts.routers import mapping_file
+from tarazu.parts.routers.mapping_file import InForce
+from tarazu.parts.routers.udsp import Rule
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.mdsd")
@@ -82,3 +82,17 @@ def rules_of(
         others = frozenset(nid for rule in taken.get(way, ()) for nid in rule.dst.nids())
         by_way[way] = without(of_way, others)
     return by_way
+
+
+def without(whole: Sequence[Rule], taken: frozenset[Nid]) -> tuple[Rule, ...]:
+    """The rules without nodes that have others; rules that have none of these stay as they are."""
+    if not taken:
+        return tuple(whole)
+    kept: list[Rule] = []
+    for rule in whole:
+        left = [nid for nid in rule.dst.nids() if nid not in taken]
+        if len(left) < rule.dst.size:
+            kept += [Rule(dst, rule.rte) for dst in nids.fold(left)]
+        else:
+            kept.append(rule)
+    return tuple(kept)

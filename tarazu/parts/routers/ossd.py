@@ -29,14 +29,14 @@ from tarazu.changes.goals import CannotMend
 from tarazu.daemons.changes.agent import Plan
 from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import BadInput, TarazuError, WireError
-from tarazu.forwarding.routers import udsp
-from tarazu.forwarding.routers.udsp import Route, Rule
 from tarazu.malformed import MALFORMED
+from tarazu.parts.routers import udsp
 from tarazu.parts.routers.agent import agent_of
 from tarazu.parts.routers.lever import SET, RoutersLever
 from tarazu.parts.routers.messages import RouterRule, RouterRules, RulesRequest
 from tarazu.parts.routers.present import usable
 from tarazu.parts.routers.settings import Routers
+from tarazu.parts.routers.udsp import Route, Rule
 from tarazu.stats import reading, routing
 from tarazu.stats.params import find, ost_target
 from tarazu.store.stop import SiteWatch

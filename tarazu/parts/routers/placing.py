@@ -18,8 +18,8 @@ from tarazu import nids
 from tarazu.forwarding.application import Application, Resources
 from tarazu.forwarding.joint.congestion import Modelled, system
 from tarazu.forwarding.policy import Scheduler
-from tarazu.forwarding.routers.udsp import Rule, pattern_of
 from tarazu.nids import Nid
+from tarazu.parts.routers.udsp import Rule, pattern_of
 
 Placed = Mapping[str, tuple[Nid, ...]]
 """Job → its routers, ascending."""

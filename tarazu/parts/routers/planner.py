@@ -22,22 +22,22 @@ import msgspec
 
 from tarazu import config, nids
 from tarazu.batch.jobs import JobNodes
-from tarazu.daemons.hosts import Hosts
 from tarazu.daemons.mdsd.limits import MAX_SERVERS
 from tarazu.errors import BadInput, ConfigError
 from tarazu.forwarding.application import Application
 from tarazu.forwarding.joint.policy import Joint
-from tarazu.forwarding.mapping.mapping_file import InForce
-from tarazu.forwarding.routers.udsp import MOST_RULES, Rule
 from tarazu.nids import Nid
 from tarazu.parts.routers import placing
 from tarazu.parts.routers.confirmed import Confirmed, by_leaders, by_scheduler
+from tarazu.parts.routers.hosts import Hosts
 from tarazu.parts.routers.mapped import Followed
 from tarazu.parts.routers.mapped import rules_of as rules_of_mapping
+from tarazu.parts.routers.mapping_file import InForce, path_of
 from tarazu.parts.routers.messages import MAX_RULES, RouterRule, RouterRules, RulesRequest, StepNodes
 from tarazu.parts.routers.nodes import MAX_NODES, MAX_NODES_OF_STEP, Nodes, RoutedStep
 from tarazu.parts.routers.scheduler import Scheduler
 from tarazu.parts.routers.settings import Routers
+from tarazu.parts.routers.udsp import MOST_RULES, Rule
 from tarazu.wire.bounds import MAX_ROUTERS
 from tarazu.wire.said import SaidOnce
 
@@ -110,7 +110,7 @@ class RouterPlan:
         self.result = Result()
         self.plans = 0
         self.scheduler = Scheduler(own.scheduler) if own.scheduler else None
-        self.mapping = Followed(settings.state.mapping)
+        self.mapping = Followed(path_of(settings))
         self._note, self._wake = note, wake
         self._osses: dict[str, _Oss] = {}
         self._forget_s = settings.mdsd.stale_after_s
@@ -128,9 +128,9 @@ class RouterPlan:
         self._started = False
         self._policy = Joint() if own.mode != "observe" else None
         try:
-            self._hosts = Hosts(settings.forwarding.nids)
+            self._hosts = Hosts(own.nids)
         except BadInput as error:
-            raise ConfigError("forwarding.nids", error.expected, error.found) from None
+            raise ConfigError("part.routers.nids", error.expected, error.found) from None
 
     def take_over(self, own: Routers) -> None:
         """New settings; another mode has its effect at once."""

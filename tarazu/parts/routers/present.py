@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tarazu import nids
 from tarazu.errors import BadInput
-from tarazu.forwarding.routers.udsp import Route, Rule, Udsp
+from tarazu.parts.routers.udsp import Route, Rule, Udsp
 
 
 class Present:

@@ -15,6 +15,7 @@ from tarazu.errors import TarazuError
 from tarazu.part import InStep, StepFacts
 from tarazu.parts.routers import addresses
 from tarazu.parts.routers.messages import StepNodes
+from tarazu.parts.routers.settings import Routers
 from tarazu.run.nodes.hosts import hosts
 from tarazu.wire.messages import StepProfile
 
@@ -27,21 +28,21 @@ MOST_INTERVALS = 16
 class NodeTelling(InStep):
     """Of one step."""
 
-    def __init__(self, step: StepFacts, scheduler: str) -> None:
-        """`scheduler`: the setting; while the site is stopped nothing is told."""
+    def __init__(self, step: StepFacts, own: Routers) -> None:
+        """While the site is stopped nothing is told."""
         self.ids: dict[str, str] = {}
         """File system → the id under which mdsd knows it."""
-        self._step, self._scheduler = step, scheduler
+        self._step, self._own = step, own
 
     def during(self) -> None:
         step = self._step
         alive_s = step.settings.run.alive_s
         try:
             where = hosts(step.argv, step.environ)
-            nids = addresses.folded(where, step.settings.forwarding.nids, step.root)
+            nids = addresses.folded(where, self._own.nids, step.root)
         except TarazuError as error:
             step.log(str(error))
-            if not self._scheduler:
+            if not self._own.scheduler:
                 return
             nids = ""
         told: dict[str, tuple[bytes, float]] = {}

@@ -38,3 +38,10 @@ class Routers:
         "empty: from jobs' leaders alone",
         Check("slurm, an absolute path, or nothing", lambda v: v in ("", "slurm") or ABSOLUTE.holds(v)),
     )
+    nids: str = setting(
+        "",
+        "where hosts' NIDs come from: a file of lines `HOST NID…`; or @NET, such as @tcp1: the address of"
+        " the host's name on that net; empty: on the net of the leader's own node, if its name has its "
+        "address there",
+        Check("an absolute path, @ and a net, or nothing", lambda v: v == "" or v[0] in "/@"),
+    )

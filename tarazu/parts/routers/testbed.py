@@ -5,9 +5,19 @@ from __future__ import annotations
 from tarazu.sim.testbed.daemons import lnetctl_command, program, server_environment, stand_ins
 from tarazu.sim.testbed.directory import Directory
 from tarazu.sim.testbed.processes import Daemon
+from tarazu.sim.testbed.routers import client_nid
 
 RULES_S = "0.5"
 """Between two questions for rules of a server."""
+
+
+def settings(testbed: Directory) -> dict[str, str]:
+    """What a site has in its own tables: which NID each node has."""
+    if not testbed.router_names:
+        return {}
+    path = testbed.directory / "etc" / "nids"
+    path.write_text("".join(f"{name} {client_nid(n)}\n" for n, name in enumerate(testbed.client_names, 1)))
+    return {"nids": str(path)}
 
 
 def daemons(testbed: Directory) -> list[Daemon]:

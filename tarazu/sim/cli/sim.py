@@ -5,7 +5,6 @@ tarazu sim run my.toml                    one case of it, as a table
 tarazu sim study my.toml --out my-study   all of it on all cores: rows, pictures, one HTML report
 tarazu sim presets                        clusters by name, and where their numbers come from
 tarazu sim tune                           parameters that learn, in simulated time (docs/tuning-study.md)
-tarazu sim bursts                         spatial bursts on generated machines (docs/bursts.md)
 tarazu sim validate                       the simulator beside closed forms, SimGrid and measured systems
 
 docs/simulator.md says what a scenario can hold and what the columns mean.
@@ -26,7 +25,7 @@ import msgspec
 
 from tarazu.cli.output import Progress, common_options, print_json, print_table
 from tarazu.errors import TarazuError
-from tarazu.sim.cli import bursts, tuning
+from tarazu.sim.cli import tuning
 from tarazu.units import counted, human_bytes
 
 if TYPE_CHECKING:
@@ -100,8 +99,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     tuning.configure(verb("tune", "parameters that learn, online", tuning.ABOUT))
 
-    bursts.configure(verb("bursts", "spatial bursts on generated machines", bursts.ABOUT))
-
     check = verb(
         "validate",
         "compare the simulator with what is known",
@@ -140,7 +137,6 @@ def execute(options: argparse.Namespace) -> int:
         "run": _run,
         "study": _study,
         "tune": tuning.execute,
-        "bursts": bursts.execute,
         "validate": _validate,
         "presets": _presets,
         "example": _example,

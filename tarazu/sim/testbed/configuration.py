@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from tarazu.config import PART
+from tarazu.part import installed
 from tarazu.sim.testbed.directory import Directory
-from tarazu.sim.testbed.routers import client_nid
 from tarazu.wire import keys
 
 
@@ -32,7 +33,6 @@ def configure(testbed: Directory, changes: Mapping[str, Mapping[str, Any]] | Non
             "stale_after_s": max(30.0, 5 * testbed.interval_s),
             "audit_log": str(testbed.directory / "log" / "audit.log"),
         },
-        "bursts": {"socket": str(testbed.directory / "run" / "burstd.sock")},
         "run": {
             "mode": "place",
             "stop_file": str(etc / "stop"),
@@ -42,11 +42,9 @@ def configure(testbed: Directory, changes: Mapping[str, Mapping[str, Any]] | Non
             "gather": gather_command(testbed),
         },
     }
-    if testbed.router_names:
-        # What a site has in its own tables: which NID each node has.
-        lines = [f"{name} {client_nid(n)}\n" for n, name in enumerate(testbed.client_names, 1)]
-        (etc / "nids").write_text("".join(lines))
-        sections["forwarding"] = {"nids": str(etc / "nids")}
+    for name, part in installed().items():
+        if own := part.testbed_settings(testbed):
+            sections[f"{PART}.{name}"] = own
     for section, values in (changes or {}).items():
         sections.setdefault(section, {}).update(values)
     lines = []

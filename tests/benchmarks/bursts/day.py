@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 
 from tarazu.batch.node_set import fold
-from tarazu.forwarding.bursts.published import HARDWARE
-from tarazu.forwarding.traffic.day_file import write
-from tarazu.forwarding.traffic.machine import Machine, regular
-from tarazu.forwarding.traffic.traffic import Traffic
-from tarazu.sim.bursts.generator import queue
-from tarazu.sim.bursts.replay import replay
-from tarazu.sim.bursts.traffic import traffic
+from tarazu.parts.bursts.measures.published import HARDWARE
+from tarazu.parts.bursts.study.generator import queue
+from tarazu.parts.bursts.study.replay import replay
+from tarazu.parts.bursts.study.traffic import traffic
+from tarazu.parts.bursts.traffic.day_file import write
+from tarazu.parts.bursts.traffic.machine import Machine, regular
+from tarazu.parts.bursts.traffic.traffic import Traffic
 from tests.benchmarks.figure import Figure
 
 NODES, PER_CABINET, INTERVAL_S, DAY_S = 11_392, 128, 10, 86_400

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tarazu.sim.bursts import fig13
+from tarazu.parts.bursts.study import fig13
 from tests.benchmarks.figure import Figure
 
 SHORT_NODES = (2, 8)

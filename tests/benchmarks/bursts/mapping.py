@@ -20,24 +20,24 @@ from typing import Any
 
 import numpy as np
 
-from tarazu.forwarding.bursts.published import HARDWARE, Name
-from tarazu.forwarding.mapping import follow
-from tarazu.forwarding.mapping.folded import folded, units_in
-from tarazu.forwarding.mapping.history import TrafficHistory
-from tarazu.forwarding.mapping.hops import grid, mean
-from tarazu.forwarding.mapping.mapping_file import InForce
-from tarazu.forwarding.mapping.rules import addresses, rules
-from tarazu.forwarding.mapping.simple import contiguous, round_robin
-from tarazu.forwarding.routers.udsp import Route, Rule, Udsp
-from tarazu.forwarding.traffic import days
-from tarazu.forwarding.traffic.machine import Machine, regular
-from tarazu.forwarding.traffic.traffic import Numbers, Traffic
 from tarazu.nids import Nid
+from tarazu.parts.bursts.mapping import follow
+from tarazu.parts.bursts.mapping.folded import folded, units_in
+from tarazu.parts.bursts.mapping.history import TrafficHistory
+from tarazu.parts.bursts.mapping.hops import grid, mean
+from tarazu.parts.bursts.mapping.rules import addresses, rules
+from tarazu.parts.bursts.mapping.simple import contiguous, round_robin
+from tarazu.parts.bursts.measures.published import HARDWARE, Name
+from tarazu.parts.bursts.study.generator import queue
+from tarazu.parts.bursts.study.replay import replay
+from tarazu.parts.bursts.study.traffic import traffic
+from tarazu.parts.bursts.traffic import days
+from tarazu.parts.bursts.traffic.machine import Machine, regular
+from tarazu.parts.bursts.traffic.traffic import Numbers, Traffic
 from tarazu.parts.routers.mapped import rules_of
+from tarazu.parts.routers.mapping_file import InForce
 from tarazu.parts.routers.present import Present, usable
-from tarazu.sim.bursts.generator import queue
-from tarazu.sim.bursts.replay import replay
-from tarazu.sim.bursts.traffic import traffic
+from tarazu.parts.routers.udsp import Route, Rule, Udsp
 from tests.benchmarks.figure import Figure
 
 NODES, PER_CABINET, ROUTERS, DAY_S = 11_392, 128, 89, 86_400
@@ -96,7 +96,7 @@ def advised(folder: Path, machine: Machine) -> tuple[float, int, Any]:
     nids += [f"{name} {_router(i)}\n" for i, name in enumerate(machine.io_nodes)]
     (folder / "nids").write_text("".join(nids))
     (folder / "tarazu.toml").write_text(
-        f"[state]\ndirectory = '{folder}'\n[forwarding]\nnids = '{folder}/nids'\nrules = {RULES}\n"
+        f"[state]\ndirectory = '{folder}'\n[part.routers]\nnids = '{folder}/nids'\n"
     )
     command = [sys.executable, "-m", "tarazu", "change", "bursts", "remap", "--advise", "--json"]
     command += ["--config", f"{folder}/tarazu.toml"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tarazu.cli.output import Progress
-from tarazu.forwarding.bursts.published import NAMES, Name
-from tarazu.sim.bursts.check import check, period
-from tarazu.sim.bursts.system import generate
+from tarazu.parts.bursts.measures.published import NAMES, Name
+from tarazu.parts.bursts.study.check import check, period
+from tarazu.parts.bursts.study.system import generate
 from tests.benchmarks.figure import Figure
 
 SHORT_JOBS = 1500

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tarazu.cli.output import Progress
-from tarazu.forwarding.bursts.published import NAMES
-from tarazu.sim.bursts.remap_study import CONTIGUOUS, FEW_MOVED, KNOWING, ROUND_ROBIN, study
-from tarazu.sim.bursts.system import generate
+from tarazu.parts.bursts.measures.published import NAMES
+from tarazu.parts.bursts.study.remap_study import CONTIGUOUS, FEW_MOVED, KNOWING, ROUND_ROBIN, study
+from tarazu.parts.bursts.study.system import generate
 from tests.benchmarks.figure import Figure
 
 SHORT_JOBS = 1500

@@ -13,15 +13,15 @@ import time
 import numpy as np
 
 from tarazu.cli.output import Progress, table_lines
-from tarazu.forwarding.bursts.published import HARDWARE, NAMES
-from tarazu.forwarding.nodes.selection import NodeChoice, SelectionOptions, Wish, choose, loads
-from tarazu.forwarding.traffic.machine import regular
-from tarazu.sim.bursts import selection_tables
-from tarazu.sim.bursts.generator import JOBS, queue
-from tarazu.sim.bursts.io_time import NODES
-from tarazu.sim.bursts.replay import replay
-from tarazu.sim.bursts.selection_study import SelectionOutcome, SelectionStudy, study
-from tarazu.sim.bursts.selectors import OWN, POLICIES, RECOMMENDED, SelectorPolicy
+from tarazu.parts.bursts.measures.published import HARDWARE, NAMES
+from tarazu.parts.bursts.nodes.selection import NodeChoice, SelectionOptions, Wish, choose, loads
+from tarazu.parts.bursts.study import selection_tables
+from tarazu.parts.bursts.study.generator import JOBS, queue
+from tarazu.parts.bursts.study.io_time import NODES
+from tarazu.parts.bursts.study.replay import replay
+from tarazu.parts.bursts.study.selection_study import SelectionOutcome, SelectionStudy, study
+from tarazu.parts.bursts.study.selectors import OWN, POLICIES, RECOMMENDED, SelectorPolicy
+from tarazu.parts.bursts.traffic.machine import regular
 from tests.benchmarks.figure import Figure
 
 SEEDS = (1, 2)

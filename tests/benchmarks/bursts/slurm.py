@@ -18,8 +18,8 @@ from pathlib import Path
 
 from tests.benchmarks.figure import Figure
 from tests.loop import slurm as private_slurm
-from tests.loop.bursts import LEAVES, NO_PLUGIN, NODES, Bursts, remember
-from tests.loop.bursts_troubles import TROUBLES
+from tests.parts.bursts.loop.site import LEAVES, NO_PLUGIN, NODES, Bursts, remember
+from tests.parts.bursts.loop.troubles import TROUBLES
 
 ANSWER_S = 0.02
 MOST_MS = 50.0

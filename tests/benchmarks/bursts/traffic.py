@@ -18,14 +18,14 @@ from pathlib import Path
 import numpy as np
 
 from tarazu.batch.jobs import Job, Listed
-from tarazu.daemons.burstd.batch import SlurmAnswer
-from tarazu.daemons.burstd.gathering import Gathering
-from tarazu.daemons.burstd.history import BurstHistory, Saved
-from tarazu.daemons.burstd.jobs import Jobs
-from tarazu.daemons.burstd.names import Names
-from tarazu.daemons.burstd.reports import Reports
-from tarazu.forwarding.bursts.characteristics import Thresholds
-from tarazu.forwarding.traffic import days, imports
+from tarazu.parts.bursts.burstd.batch import SlurmAnswer
+from tarazu.parts.bursts.burstd.gathering import Gathering
+from tarazu.parts.bursts.burstd.history import BurstHistory, Saved
+from tarazu.parts.bursts.burstd.jobs import Jobs
+from tarazu.parts.bursts.burstd.names import Names
+from tarazu.parts.bursts.burstd.reports import Reports
+from tarazu.parts.bursts.measures.characteristics import Thresholds
+from tarazu.parts.bursts.traffic import days, imports
 from tarazu.wire.reports import ClientRate, OssReport
 from tests.benchmarks.figure import Figure
 

@@ -109,15 +109,6 @@ def test_notes_that_cannot_be_read_are_said_and_hold(node: ClientNode) -> None:
     assert status == 1 and "cannot tell what is set" in out and agent.store.held
 
 
-def test_an_agent_of_another_one_s_directory_keeps_no_other_from_being_undone(node: ClientNode) -> None:
-    node.follow("apply")
-    open_to_all = node.state / "tarazu-burstd"
-    open_to_all.mkdir()
-    os.chmod(open_to_all, 0o777)
-    status, out, _ = node("undo", "--all")
-    assert status == 1 and "nodes" in out and "systemctl stop tarazu-burstd" in out and node.now() == "8"
-
-
 def test_a_configuration_that_is_wrong_keeps_nothing_from_being_undone(
     node: ClientNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:

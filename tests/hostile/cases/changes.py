@@ -1,4 +1,4 @@
-"""What daemons that change the system note, and statuses of a council and burstd."""
+"""What daemons that change the system note, and the status of a council."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from tarazu.changes.change import Change
 from tarazu.changes.held import Held
 from tarazu.changes.trail import event
 from tarazu.daemons import ordered
-from tarazu.daemons.burstd.kept import BurstsDirectory as BurstsKept
 from tarazu.daemons.changes import trail
 from tarazu.daemons.changes.store import Store
 from tarazu.daemons.council import here as council_here
@@ -119,14 +118,5 @@ CASES = (
         ("tarazu.daemons.council.here:here", "tarazu.daemons.council.kept:CouncilDirectory.status"),
         _status,
         _here,
-    ),
-    Case(
-        "status of burstd",
-        (
-            "tarazu.daemons.burstd.kept:BurstsDirectory.status",
-            "tarazu.daemons.burstd.kept:BurstsDirectory.told",
-        ),
-        _status,
-        lambda p: BurstsKept(p.parent).told(),
     ),
 )

@@ -13,8 +13,6 @@ from tarazu.daemons.asking import view_in
 from tarazu.doctor.node import Node
 from tarazu.doctor.units import values
 from tarazu.forwarding import reading
-from tarazu.forwarding.routers import hosts
-from tarazu.forwarding.traffic import machine_file
 from tarazu.layout import pfl
 from tarazu.model import Ost, SystemView
 from tarazu.store import stop
@@ -87,13 +85,20 @@ CASES = (
         text("etc/systemd/system/a.service", "[Service]\nUser=slurm\nAmbientCapabilities=CAP_SYS_ADMIN\n"),
         lambda p: values(Node(config.Settings(), system=p.parents[3]), "a", "User"),
     ),
-    Case("machine", (), text("machine", "n[1-2] cabinet=c1 io_node=r1\nn3 io_node=r2\n"), machine_file.read),
-    Case("hosts' NIDs", (), text("nids", "n[1-3] 10.77.0.[1-3]@tcp1 # ours\nr1 10.1.0.1@tcp\n"), hosts.read),
     Case(
         "file system in JSON",
         ("tarazu.daemons.asking:view_in",),
         _view,
         lambda p: view_in(str(p)),
+    ),
+    Case(
+        "Slurm's list",
+        ("tarazu.batch.jobs:read",),
+        text(
+            "sacct",
+            "JobID|JobIDRaw|JobName|User|NodeList|Submit|Start|End|State|Partition\n10|10|wrf|ann|n[001-003,7]|1795358000|1795358860|1795359000|COMPLETED|long\n",
+        ),
+        batch_jobs.read,
     ),
     Case(
         "jobs of routers",

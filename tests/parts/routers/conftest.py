@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.forwarding.routers import udsp
-from tarazu.forwarding.routers.udsp import Rule, Udsp
+from tarazu.parts.routers import udsp
+from tarazu.parts.routers.udsp import Rule, Udsp
 from tarazu.sim.testbed.daemons import lnetctl_command, stand_ins
 from tarazu.sim.testbed.routers import rules_of
 from tarazu.sim.testbed.statfiles import lnet_routes

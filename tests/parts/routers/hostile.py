@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
+from tarazu.parts.routers import hosts, mapping_file, udsp
 from tarazu.parts.routers.messages import RouterRule, RulesRequest, StepNodes
 from tarazu.wire.messages import PartRequest, StepProfile
 from tarazu.wire.reports import RouterState
+from tests.hostile.cases.case import Case, text
 
 LEFT = {
     "tarazu.parts.routers.addresses:own_nids": "the kernel's",
@@ -27,3 +31,15 @@ def requests() -> list[PartRequest]:
         PartRequest("p1", "routers", msgspec.msgpack.encode(nodes), 4242),
         PartRequest("p2", "routers", msgspec.msgpack.encode(rules)),
     ]
+
+
+def _mapping(directory: Path) -> Path:
+    path = directory / "mapping.json"
+    mapping_file.write(path, "greedy", [udsp.rule("10.77.0.[31-40]@tcp1", "10.1.0.2@tcp")])
+    return path
+
+
+CASES = (
+    Case("mapping in force", ("tarazu.parts.routers.mapping_file:read",), _mapping, mapping_file.read),
+    Case("hosts' NIDs", (), text("nids", "n[1-3] 10.77.0.[1-3]@tcp1 # ours\nr1 10.1.0.1@tcp\n"), hosts.read),
+)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tarazu import config
 from tests.doctor.conftest import Tree
 
 
@@ -17,9 +16,7 @@ def tree(tmp_path: Path) -> Tree:
 
 def test_its_unit_is_wanted_where_rules_are_set(tree: Tree) -> None:
     assert "tarazu-ossd-routers" not in tree.look("units", "oss")
-    tree.settings = config.Settings(
-        **{**vars(tree.settings), "part": config.PartTables({"routers": {"mode": "apply"}})}
-    )
+    tree.put("part.routers", mode="apply")
     found = tree.look("units", "oss", environ={"PATH": ""})
     assert found["tarazu-ossd-routers"].verdict == "fail" == found["lnetctl"].verdict
 

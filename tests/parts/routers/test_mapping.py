@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tarazu import nids
-from tarazu.forwarding.mapping import mapping_file
-from tarazu.forwarding.routers import udsp
+from tarazu.parts.routers import mapping_file, udsp
 from tarazu.parts.routers.commands import mapping_line
 from tarazu.parts.routers.planner import RETURNS_S
 from tests.parts.routers.test_planner import NAMES, Planner

@@ -15,6 +15,7 @@ from tarazu import config
 from tarazu.part import StepFacts
 from tarazu.parts.routers.messages import RouterRules, RulesRequest, StepNodes
 from tarazu.parts.routers.run import NodeTelling
+from tarazu.parts.routers.settings import Routers
 from tarazu.run.parts import tell
 from tarazu.run.plan.reports import StepReports
 from tarazu.wire import keys, local
@@ -133,7 +134,6 @@ def test_a_leaders_word_comes_by_clientd(routed: Routed, tmp_path: Path) -> None
     (tmp_path / "nids").write_text("n[1-9] 10.88.0.[1-9]@tcp1\n")
     settings = config.Settings(
         clientd=config.ClientdSettings(socket=socket),
-        forwarding=config.Forwarding(nids=str(tmp_path / "nids")),
         run=config.RunSettings(alive_s=1.0),
     )
     over, lines = threading.Event(), list[str]()
@@ -155,7 +155,8 @@ def test_a_leaders_word_comes_by_clientd(routed: Routed, tmp_path: Path) -> None
         lambda: {"lustre": profile},
         told,
     )
-    telling = NodeTelling(facts, "")
+    own = Routers(nids=str(tmp_path / "nids"))
+    telling = NodeTelling(facts, own)
     assert patiently(Path(socket).exists)
     thread = threading.Thread(target=telling.during)
     thread.start()
@@ -167,5 +168,5 @@ def test_a_leaders_word_comes_by_clientd(routed: Routed, tmp_path: Path) -> None
     assert patiently(lambda: not [r for r in routed.rules().rules if "10.88" in r.dst])
     assert not lines
     # A step of which nobody knows the nodes tells nothing.
-    NodeTelling(facts._replace(argv=["mpirun", "-H", "x1", "app"], over=threading.Event()), "").during()
+    NodeTelling(facts._replace(argv=["mpirun", "-H", "x1", "app"], over=threading.Event()), own).during()
     assert "expected a line of host x1" in lines[0]

@@ -14,12 +14,12 @@ import pytest
 from tarazu import config
 from tarazu.daemons.changes import engine
 from tarazu.daemons.service import Wakeup
-from tarazu.forwarding.routers import udsp
-from tarazu.forwarding.routers.udsp import Rule
 from tarazu.parts.routers import ossd as module
+from tarazu.parts.routers import udsp
 from tarazu.parts.routers.lnetctl import Lnetctl
 from tarazu.parts.routers.messages import RouterRule, RouterRules, RulesRequest
 from tarazu.parts.routers.ossd import RulesService
+from tarazu.parts.routers.udsp import Rule
 from tarazu.store.stop import SiteStop
 from tarazu.wire.messages import PartRequest
 from tarazu.wire.reports import RouterState

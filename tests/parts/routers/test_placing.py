@@ -13,9 +13,8 @@ from tarazu import nids
 from tarazu.forwarding.application import Application, Resources
 from tarazu.forwarding.curve import curve
 from tarazu.forwarding.policy import Schedule
-from tarazu.forwarding.routers import udsp
 from tarazu.nids import Nid
-from tarazu.parts.routers import placing
+from tarazu.parts.routers import placing, udsp
 from tarazu.parts.routers.placing import RunningJob
 from tarazu.sim.forwarding.policies import named
 

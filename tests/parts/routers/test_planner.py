@@ -33,8 +33,8 @@ class Planner:
     """With a clock of the test's."""
 
     def __init__(self, path: Path, state: Path = Path("/nowhere"), nids: str = "", **own: object) -> None:
-        self.settings = Routers(**{"mode": "apply", **own})  # type: ignore[arg-type]
-        of_core = config.Settings(state=config.State(str(state)), forwarding=config.Forwarding(nids=nids))
+        self.settings = Routers(**{"mode": "apply", "nids": nids, **own})  # type: ignore[arg-type]
+        of_core = config.Settings(state=config.State(str(state)))
         self.path = path
         audit = Audit(str(path))
         self.plan = RouterPlan(of_core, self.settings, lambda f: audit.part("routers", f), lambda: None)
@@ -193,7 +193,7 @@ def test_the_sites_stop_and_other_modes(planner: Planner) -> None:
 
 
 def test_nids_that_are_none_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"forwarding\.nids: expected a network"):
+    with pytest.raises(ConfigError, match=r"part\.routers\.nids: expected a network"):
         Planner(tmp_path / "audit.log", nids="@nonsense")
 
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
-from tarazu.forwarding.routers import udsp
-from tarazu.forwarding.routers.udsp import Rule, Udsp, rule
 from tarazu.nids import NidPattern, parse
+from tarazu.parts.routers import udsp
 from tarazu.parts.routers.present import Present, usable
+from tarazu.parts.routers.udsp import Rule, Udsp, rule
 
 A, B, C = (rule(f"10.77.0.{n}@tcp1", "10.77.0.11@tcp") for n in (31, 32, 33))
 

@@ -11,11 +11,11 @@ import pytest
 from tarazu import nids
 from tarazu.batch.jobs import JobNodes, nodes_of_jobs
 from tarazu.batch.slurm import Slurm
-from tarazu.daemons.hosts import Hosts
 from tarazu.errors import BadInput, Unavailable
 from tarazu.parts.routers import nodes as told_of
 from tarazu.parts.routers import scheduler as schedulers
 from tarazu.parts.routers.confirmed import by_leaders, by_scheduler
+from tarazu.parts.routers.hosts import Hosts
 from tarazu.parts.routers.messages import StepNodes
 from tarazu.parts.routers.nodes import Nodes, RoutedStep
 from tarazu.parts.routers.scheduler import Scheduler

@@ -6,8 +6,6 @@ listed       what those have in common that set only what a site lists
 nrs          the policy that orders an OSS's requests
 tbf          one rule that limits an OSS's requests
 drain        a parameter that keeps new files off an OST
-mapping      which mapping of nodes to routers mdsd follows
 layout       a directory's default layout
 mdt          on which MDT directories are made
-nodes        a waiting job's nodes and preferred features
 """

@@ -8,9 +8,7 @@ from ..case import Case
 from .client import ClientCase, ClientPairCase
 from .drain import DrainCase
 from .files import FilesCase
-from .mapping import MappingCase
 from .mdt import MdtCase, MkdirCase
-from .nodes import NodesCase
 from .nrs import NrsCase, TbfCase
 
 CASES: dict[str, type[Case]] = {
@@ -20,10 +18,8 @@ CASES: dict[str, type[Case]] = {
         ClientPairCase,
         DrainCase,
         FilesCase,
-        MappingCase,
         MdtCase,
         MkdirCase,
-        NodesCase,
         NrsCase,
         TbfCase,
         *(module.CASE for module in modules("lever_case")),

@@ -1,0 +1,182 @@
+"""What Slurm says of jobs, or a file as sacct prints it; asked by a thread, so that a slow one holds up nothing.
+
+squeue tells which jobs run, and for some minutes which have ended; sacct, where there is accounting, also what was
+missed, and else a script that Slurm starts when a job ends. Any other file in `ended/` makes us ask at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from tarazu.batch import jobs
+from tarazu.batch.jobs import Listed
+from tarazu.batch.slurm import Slurm
+from tarazu.errors import BadInput, TarazuError
+from tarazu.parts.bursts.traffic import machine_file
+from tarazu.parts.bursts.traffic.machine import Machine
+from tarazu.past import no_later
+from tarazu.wire.said import SaidOnce
+
+log = logging.getLogger("tarazu.bursts")
+
+EVERY_S = 30.0
+ANSWER_S = 60.0
+OVERLAP_S = 3600.0
+"""sacct is asked again for what it was asked for before: it learns of ends late."""
+FIRST_S = 7 * 86400.0
+"""So far back it is asked first."""
+WITHOUT_S = 3600.0
+"""Until sacct is asked again that could not answer: a site may have no accounting."""
+TAKEN = "list.taken"
+"""Lines of `slurm/job_end.sh` that are about to be read."""
+
+
+class SlurmAnswer(NamedTuple):
+    at_s: float
+    """Unix time before it was asked."""
+    listed: Listed
+    everything: bool
+    """Jobs that are not listed do not run."""
+
+
+class Batch:
+    """`take` is called with what is learned, in this thread."""
+
+    def __init__(
+        self,
+        source: str,
+        ended: Path,
+        take: Callable[[SlurmAnswer], None],
+        *,
+        each: Callable[[], None] = lambda: None,
+        every_s: float = EVERY_S,
+    ) -> None:
+        """`source`: `slurm`, or the path of a file. `each`: called after each look, in this thread too."""
+        self.source = source
+        self.problem = ""
+        self.answered = 0
+        self.left = 0
+        """Lines of the last answer that were none."""
+        self.since_s = time.time() - FIRST_S
+        """Up to then sacct has answered."""
+        self._slurm = Slurm(ANSWER_S)
+        self._ended = ended
+        self._take, self._each = take, each
+        self._every_s = every_s
+        self._sacct_at = 0.0
+        self._mark: tuple[int, ...] = ()
+        self._over = threading.Event()
+        self._said = SaidOnce(log)
+        self._thread = threading.Thread(target=self._keep_looking, name="tarazu-batch", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._over.set()
+
+    def _keep_looking(self) -> None:
+        while not self._over.is_set():
+            began = time.monotonic()
+            try:
+                self.look()
+                self._each()
+            except Exception as error:  # whatever it is, Slurm is asked again
+                self.problem = str(error) or type(error).__name__
+                self._said.warning(f"jobs: {self.problem}")
+            took_s = time.monotonic() - began
+            until = time.monotonic() + max(self._every_s, 5 * took_s)
+            while time.monotonic() < until and not self._over.wait(1.0) and not self._told():
+                pass
+
+    def _told(self) -> bool:
+        """Whether to ask at once: a file was put there. Ends that Slurm's own script has written are taken (`list`)."""
+        try:
+            names = os.listdir(self._ended)
+            if TAKEN in names:
+                self._take_ends(self._ended / TAKEN)
+            elif "list" in names:
+                # Who has it open still appends; it is read the next time.
+                os.rename(self._ended / "list", self._ended / TAKEN)
+            notes = [name for name in names if name not in ("list", TAKEN)]
+            for name in notes:
+                os.unlink(self._ended / name)
+        except OSError as error:
+            self._said.warning(f"{self._ended}: {error.strerror}", "ended")
+            return False
+        return bool(notes)
+
+    def _take_ends(self, path: Path) -> None:
+        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
+            listed = jobs.parse(chain(["|".join(jobs.TOLD)], file), str(path))
+        # It says nothing of jobs that run.
+        self._tell(SlurmAnswer(0.0, listed, False))
+        os.unlink(path)
+
+    def look(self) -> None:
+        """Ask once."""
+        try:
+            if self.source == "slurm":
+                self._ask_slurm()
+            else:
+                self._read(Path(self.source))
+        except TarazuError as error:
+            self.problem = str(error)
+            self._said.warning(self.problem)
+        else:
+            self.problem = ""
+            self.answered += 1
+
+    def _ask_slurm(self) -> None:
+        now = time.time()
+        self.since_s = no_later(self.since_s, now - OVERLAP_S)
+        if time.monotonic() >= self._sacct_at:
+            try:
+                listed = self._slurm.ended(self.since_s)
+            except TarazuError as error:
+                self._sacct_at = time.monotonic() + WITHOUT_S
+                log.info("%s: jobs are taken from squeue alone", error)
+            else:
+                self.since_s = now - OVERLAP_S
+                self._tell(SlurmAnswer(now, listed, False))
+        now = time.time()
+        self._tell(SlurmAnswer(now, self._slurm.jobs(), True))
+
+    def _read(self, path: Path) -> None:
+        try:
+            inode = path.stat()
+        except OSError as error:
+            raise BadInput(str(path), "a readable file", error.strerror) from None
+        mark = (inode.st_ino, inode.st_size, inode.st_mtime_ns)
+        if mark == self._mark:
+            # Nobody has written it since: it says how jobs were then.
+            return
+        listed = jobs.read(path)
+        self._mark = mark
+        self._tell(SlurmAnswer(min(inode.st_mtime, time.time()), listed, False))
+
+    def _tell(self, answer: SlurmAnswer) -> None:
+        self.left = answer.listed.left
+        if answer.listed.why:
+            self._said.warning(f"jobs: {answer.listed.left} left out: {answer.listed.why}", "left")
+        self._take(answer)
+
+
+def machine_of(setting: str) -> Machine | None:
+    """Where nodes stand by `part.bursts.machine`: its file, or Slurm's topology; None where there is neither. Raises
+    BadInput for a file that cannot be read.
+    """
+    if setting:
+        return machine_file.read(Path(setting))
+    try:
+        return machine_file.parse(Slurm(ANSWER_S).topology(), "scontrol show topology")
+    except TarazuError as error:
+        log.info("no cabinets are known: %s", error)
+        return None

@@ -1,0 +1,199 @@
+"""Looks at Slurm again and again, and takes back what was asked of it for jobs that did not start soon.
+
+A job whose nodes were named waits for them though others become free: so its wish is taken back after `wait_s`, or as
+soon as one of its nodes is busy, or when the mode is not `apply` any more. A job that waits anyway is given a
+preference (`Prefer=`) instead, which Slurm gives up by itself. What was asked stays noted until the job is gone: put
+back into the queue it would wait for the same nodes again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from tarazu import config
+from tarazu.batch.jobs import Waiting
+from tarazu.batch.slurm import Slurm, View
+from tarazu.changes.change import Change
+from tarazu.changes.held import Held
+from tarazu.changes.trail import event
+from tarazu.daemons.changes.agent import Plan, words_of_veto
+from tarazu.errors import StoreError
+from tarazu.parts.bursts.burstd.wishes import (
+    GONE_S,
+    has_started,
+    is_known,
+    jobs_of,
+    named,
+    noted,
+    why_back,
+)
+from tarazu.parts.bursts.nodes.agent import MOST, agent_of
+from tarazu.parts.bursts.nodes.lever import NODES, NodesLever
+from tarazu.past import no_later
+
+NOT_STARTED = ("PENDING", "CONFIGURING", "CANCELLED", "DEADLINE")
+
+
+class Tended(NamedTuple):
+    """What became of a note."""
+
+    held: Held
+    outcome: str
+    """`started` (told once), `taken back`, `left` (its user has named others), `gone` (ended, or never submitted),
+    `not taken back`.
+    """
+    why: str
+
+    @property
+    def user(self) -> str:
+        return named(self.held)[0]
+
+    @property
+    def name(self) -> str:
+        return named(self.held)[1]
+
+    @property
+    def nodes(self) -> str:
+        return self.held.change.wanted.get(NODES, "")
+
+    @property
+    def wish(self) -> str:
+        """Nodes, or features."""
+        return ", ".join(self.held.change.wanted.values())
+
+
+class Keeping:
+    """What was asked of Slurm. `add` is for another thread than the rest."""
+
+    def __init__(
+        self, settings: config.Settings, slurm: Slurm, stopped: Callable[[], str] | None = None
+    ) -> None:
+        """Raises StoreError, Unavailable for notes that cannot be read: whoever asks anew would forget them."""
+        self.agent = agent_of(settings, slurm=slurm, stopped=stopped)
+        self._lever: NodesLever = self.agent.engine.levers[NodesLever.name]  # type: ignore[assignment]
+        self._fresh: tuple[Held, ...] = ()
+        """Added since the notes were read last."""
+        with self.agent.store.locked():  # which reads them
+            pass
+
+    @property
+    def all(self) -> list[Held]:
+        held = dict(self.agent.store.held_changes)
+        return [*held.values(), *(each for each in self._fresh if each.key not in held)]
+
+    def unseen(self, user: str) -> int:
+        """Notes of his jobs that were not seen yet."""
+        return sum(named(held)[0] == user and not is_known(held) for held in self.all)
+
+    @property
+    def waited_for(self) -> bool:
+        """Whether jobs may wait for nodes that were named."""
+        return any(NODES in held.change.wanted and not has_started(held) for held in self.all)
+
+    def no_new(self) -> str:
+        """Why people let no job be asked about: all is held or stopped, or this lever taken back; empty: they do."""
+        store = self.agent.store
+        try:
+            veto = store.decisions().veto(Change(lever=NodesLever.name, target="", wanted={}))
+        except StoreError as error:
+            return str(error)
+        return store.nothing_new() or (
+            f"{words_of_veto(veto)}; to go on: tarazu change apply" if veto else ""
+        )
+
+    def add(self, user: str, name: str, nodes: str, why: str) -> bool:
+        """On disk when this returns; Slurm sets it. False: there are too many, or too many of this user, who gets no
+        more than half of those that are left. Raises StoreError: then nothing may be asked for.
+        """
+        held, now = noted(user, name, nodes, "", "", why, time.time()), self.all
+        if sum(named(each)[0] == user for each in now) >= MOST - len(now):
+            return False
+        self.agent.store.add(held)
+        self._fresh = (*self._fresh[-MOST:], held)
+        self.agent.trail.add(event("set", self.agent.name, None, held))
+        return True
+
+    def tend(self, view: View, wait_s: float, *, now_s: float, all_of: str = "") -> list[Tended]:
+        """Go through all notes once. `view`: with running jobs; `all_of`: take back each, and why. Raises StoreError
+        where notes cannot be written; what is to be taken back is so then too.
+        """
+        tended: list[Tended] = []
+        back: dict[str, set[tuple[str, str]]] = {}
+        trouble: StoreError | None = None
+        store = self.agent.store
+        with store.locked():
+            seen = set(store.held_changes)
+            self._fresh = tuple(held for held in self._fresh if held.key not in seen)
+            notes = [
+                msgspec.structs.replace(held, asked_s=no_later(held.asked_s, now_s))
+                for held in store.held_changes.values()
+            ]
+            jobs, kept = jobs_of(notes, view.queue), []
+            for held in notes:
+                age_s, job = now_s - held.asked_s, jobs.get(held.change.target)
+                if job is None:
+                    # Of one that was just asked for the job may still come.
+                    if age_s > GONE_S or (all_of and is_known(held)):
+                        tended.append(Tended(held, "gone", ""))
+                    else:
+                        kept.append(held)
+                    continue
+                known = msgspec.structs.replace(held, askers=(job.id,))
+                if job.state not in NOT_STARTED and not has_started(held) and not held.theirs:
+                    known = msgspec.structs.replace(
+                        known, change=msgspec.structs.replace(held.change, lasts_s=0.0)
+                    )
+                    tended.append(Tended(known, "started", ""))
+                elif (
+                    job.pending
+                    and not held.theirs
+                    and (why := all_of or why_back(held, job, view, age_s, wait_s))
+                ):
+                    back.setdefault(why, set()).add(held.key)
+                kept.append(known)
+            try:
+                store.note_all(kept)
+            except StoreError as error:
+                trouble, tended = error, []
+        self._lever.jobs = {target: job.id for target, job in jobs.items()}
+        for each in tended:
+            if each.outcome == "gone":
+                self.agent.trail.add(event("gone", self.agent.name, None, each.held))
+        for why, keys in back.items():
+            tended += self._take_back(why, keys)
+        if trouble:
+            raise trouble
+        return tended
+
+    def _take_back(self, why: str, keys: set[tuple[str, str]]) -> list[Tended]:
+        held = dict(self.agent.store.held_changes)
+        done = self.agent.engine.take_back(why, of=lambda each: each.key in keys, wait_s=30.0, anew=True)
+        failed = {failure.key: failure.why for failure in done.failed if failure.key in keys}
+        return [
+            *(Tended(each, "taken back", why) for each in done.restored),
+            *(Tended(each, "left", "its user has named other nodes since") for each in done.left),
+            *(Tended(held[key], "not taken back", text) for key, text in failed.items() if key in held),
+        ]
+
+    def take_back_all(self, why: str) -> list[Tended]:
+        """Now. Raises TarazuError where Slurm's queue cannot be read, or the notes not be written."""
+        with self.agent.store.locked():
+            none = not self.agent.store.held_changes
+        if none:
+            return []
+        return self.tend(self._lever.slurm.view(running=True), 0.0, now_s=time.time(), all_of=why)
+
+    def prefer(self, wishes: Iterable[tuple[Waiting, str]]) -> list[str]:
+        """(job, features): ids of those that got them; others are left alone. Raises StoreError, Unavailable."""
+        changes = [
+            noted(job.user, job.name, "", features, job.id, "it waits", 0.0).change
+            for job, features in wishes
+        ]
+        if not changes:
+            return []
+        done = self.agent.follow(Plan(tuple(changes)), "apply", "", of=lambda held: False)
+        return [self._lever.job(change.target) for change in done.set]

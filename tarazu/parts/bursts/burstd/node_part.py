@@ -1,0 +1,425 @@
+"""Nodes for Slurm's jobs: answers the plugin, and tends what was asked of Slurm. A part of tarazu-burstd.
+
+Two threads beside the loop: one answers (`answering`), from what is in memory; one asks Slurm (`keeping`) and sees to
+what was asked for. What is ordered, and the site's stop file, are looked at by the loop.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tarazu import config
+from tarazu.batch.jobs import ApplicationKey, Job, Waiting
+from tarazu.batch.slurm import NONE, Slurm
+from tarazu.config import users
+from tarazu.config.taking_part import Who, why_not
+from tarazu.daemons import ordered
+from tarazu.daemons.ordered import Mode
+from tarazu.errors import BadInput, TarazuError, Unavailable
+from tarazu.parts.bursts.burstd import deciding
+from tarazu.parts.bursts.burstd.answering import Answering
+from tarazu.parts.bursts.burstd.asked import VERSION, AboutAll, AboutJob, JobAnswer, Question, Told, plain
+from tarazu.parts.bursts.burstd.deciding import Decision, Knowledge, Site
+from tarazu.parts.bursts.burstd.keeping import Keeping
+from tarazu.parts.bursts.burstd.wishes import job_id
+from tarazu.parts.bursts.nodes.selection import Wish, choose
+from tarazu.parts.bursts.settings import directory_of, options_of
+from tarazu.parts.bursts.traffic import machine_file
+from tarazu.parts.bursts.traffic.machine import Machine
+from tarazu.store.stop import SiteWatch
+from tarazu.wire.said import SaidOnce
+
+log = logging.getLogger("tarazu.bursts")
+
+WAIT_S = 30.0
+"""Nodes asked for are given back to Slurm's choice when the job has not started so long after."""
+EVERY_S = 2.0
+"""So often Slurm is looked at; less often where that takes it long."""
+SHARE = 0.1
+"""Of the time, at most, Slurm is busy with telling us."""
+SUBMITTED_S = 0.5
+"""So long after it was asked about a job is in the queue, or on its nodes."""
+TAKEN_S = 3 * EVERY_S
+LOOK_S = 1.0
+LEAVE_S = 10.0
+"""At the end, for what is to be taken back; what is not is noted."""
+MACHINE_S = 600.0
+REMEMBERED = 1000
+"""Applications listed in the status."""
+MOST_OF_USER = 20
+"""Notes of jobs that were not seen yet, where the user asks himself."""
+PREFER_AT_ONCE = 20
+WAITING = ("Resources", "Priority")
+"""Why a job waits that would start if there were nodes."""
+
+
+@dataclass
+class Record:
+    """What was done for an application's jobs."""
+
+    asked: int = 0
+    given: int = 0
+    """Nodes were asked of Slurm."""
+    started: int = 0
+    """On them."""
+    preferred: int = 0
+    taken_back: int = 0
+    would: int = 0
+    """Nodes would have been asked for, were the mode `apply`."""
+    nodes: str = ""
+    """The last ones."""
+    why: str = ""
+    """Of the last decision."""
+    at_s: float = 0.0
+
+
+class NodeSelection:
+    """The part. `knowledge` may be set later, by the service."""
+
+    def __init__(
+        self,
+        settings: config.Settings,
+        knowledge: Knowledge,
+        running: Callable[[], Iterable[Job]] = tuple,
+    ) -> None:
+        """`running`: jobs that run. Raises ConfigError, StoreError."""
+        self.options = options_of(settings)
+        self.run = settings.run
+        self.knowledge = knowledge
+        self.running = running
+        self.slurm = Slurm()
+        self.site: Site | None = None
+        self.problem = ""
+        """Why Slurm's nodes are not known."""
+        self.may_update = False
+        self.records: OrderedDict[ApplicationKey, Record] = OrderedDict()
+        self.mode: Mode = "observe"
+        self.why_mode = ""
+        self._machine: tuple[float, Machine, bool] | None = None
+        self._slurm_uid = -1
+        self._rights_at = 0.0
+        self._taken: dict[str, float] = {}
+        """Node → when a job was submitted that will be there: not seen yet."""
+        self._lock = threading.Lock()
+        self._said = SaidOnce(log)
+        self._looked_at = float("-inf")
+        self._mode_path = _mode_path(settings)
+        self.stopped = SiteWatch(settings.run.stop_file)
+        self.stopped.start()
+        self._over = threading.Event()
+        self._soon = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="tarazu-bursts-keeper", daemon=True)
+        try:
+            self.keeping = Keeping(settings, self.slurm, lambda: self.stopped.why)
+            self._set_mode()
+            self.answering = Answering(self.options.socket, self.answer, self.privileged)
+        except TarazuError:  # it is tried again, as a whole
+            self.stopped.end()
+            raise
+        self._keeper.start()
+
+    # The loop's
+
+    def look(self, now: float) -> None:
+        if now >= self._looked_at + LOOK_S:
+            self._looked_at = now
+            self._set_mode()
+
+    def _set_mode(self) -> None:
+        mode, why = self._wanted_mode()
+        if mode != self.mode:
+            log.info("the mode is %s (it was %s): %s", mode, self.mode, why)
+            self._soon.set()
+        self.mode, self.why_mode = mode, why
+
+    def _wanted_mode(self) -> tuple[Mode, str]:
+        if self.stopped.why:
+            return "observe", self.stopped.why
+        if self.keeping.agent.store.held:
+            return "observe", self.keeping.no_new()
+        try:
+            order = ordered.ordered(self._mode_path)
+        except TarazuError as error:
+            self._said.warning(f"{error}: mode observe is used", "mode")
+            return "observe", str(error)
+        if order:
+            return order.mode, order.reason
+        mode: Mode = self.options.nodes  # type: ignore[assignment]
+        return mode, "part.bursts.nodes"
+
+    def take_over(self, settings: config.Settings) -> None:
+        self.options = options_of(settings)
+        self._machine = None
+        self._set_mode()
+
+    def status(self) -> dict[str, Any]:
+        return self._status(None)
+
+    def close(self) -> None:
+        self._over.set()
+        self._soon.set()
+        self.answering.close()
+        self.stopped.end()
+        self._keeper.join(LEAVE_S if self.keeping.waited_for else 0.3)
+
+    # Who asks
+
+    def privileged(self, uid: int) -> bool:
+        return uid in (0, os.geteuid(), self._slurm_uid)
+
+    def answer(self, question: Question, uid: int) -> bytes:
+        """In the answering thread. Raises TarazuError."""
+        if isinstance(question, AboutAll):
+            user = None if self.privileged(uid) else _asking(uid)
+            return msgspec.json.encode(Told(VERSION, self._status(user))) + b"\n"
+        question = _as_slurm_has_it(question)
+        if question.uid is None:
+            question = msgspec.structs.replace(question, uid=uid, user=_asking(uid))
+        elif not self.privileged(uid) and (question.uid, question.user) != (uid, _asking(uid)):
+            raise BadInput("question", f"one about jobs of uid {uid}", f"of uid {question.uid}")
+        return msgspec.json.encode(self._about(question, by_slurm=self.privileged(uid))) + b"\n"
+
+    def _about(self, asked: AboutJob, *, by_slurm: bool) -> JobAnswer:
+        """`by_slurm`: the job is just being submitted; else somebody may only have asked."""
+        now = time.monotonic()
+        self._soon.set()  # nodes will be others' soon
+        site = self.site
+        unwanted = why_not(self.run, Who(asked.uid or 0, asked.user, "", asked.partition, asked.name))
+        if unwanted:
+            decision = Decision((), unwanted)
+        elif site is None:
+            decision = Decision((), self.problem or "Slurm's nodes are not yet known")
+        else:
+            seen = site.view.seen - SUBMITTED_S
+            self._taken = {name: at for name, at in self._taken.items() if at > max(seen, now - TAKEN_S)}
+            decision = deciding.decide(asked, site, self.knowledge, self.options, self._taken)
+            given = bool(decision.nodes) and self.mode == "apply" and self.may_update
+            expected = decision.nodes if given else deciding.by_slurm(asked, site, self._taken)
+            if by_slurm:
+                self._taken.update(dict.fromkeys(expected, now))
+        record = self._record(ApplicationKey(asked.user, asked.name, asked.nodes))
+        record.asked += 1
+        record.why, record.at_s = decision.why, time.time()
+        if not decision.nodes:
+            return JobAnswer(VERSION, "", "")
+        record.nodes = nodes = decision.folded
+        mode, say = self.mode, ""
+        if mode == "apply" and not self.may_update:
+            mode, record.why = (
+                "observe",
+                "no nodes are asked for, because burstd cannot take them back: it does not run as Slurm's user",
+            )
+        if mode == "apply" and (why := self.keeping.no_new()):
+            mode, record.why = "observe", why
+        if mode == "apply":
+            # On disk first: what is asked of Slurm can be taken back, whoever is killed when.
+            if self.keeping.unseen(asked.user) >= MOST_OF_USER and not by_slurm:
+                record.why = "nodes were asked for, for too many jobs of this user"
+                return JobAnswer(VERSION, "", "")
+            if not self.keeping.add(asked.user, asked.name, nodes, decision.why):
+                record.why = "nodes were asked for, for too many jobs, or too many of this user"
+                return JobAnswer(VERSION, "", "")
+            record.given += 1
+            return JobAnswer(VERSION, nodes, "")
+        record.would += 1
+        if mode == "advise":
+            say = plain(f"tarazu: --nodelist={nodes} would serve this job better: {decision.why}")
+        return JobAnswer(VERSION, "", say)
+
+    def _record(self, application: ApplicationKey) -> Record:
+        with self._lock:
+            record = self.records.setdefault(application, Record())
+            self.records.move_to_end(application)
+            if len(self.records) > REMEMBERED:
+                self.records.popitem(last=False)
+            return record
+
+    # Slurm's
+
+    def _leave(self) -> None:
+        """Nobody may come after us who would take them back."""
+        try:
+            if self.keeping.waited_for:
+                self.keeping.take_back_all("tarazu-burstd ends")
+        except Exception as error:
+            log.warning("not taken back at the end: %s", error)
+
+    def _keep(self) -> None:
+        while not self._over.is_set():
+            began = time.monotonic()
+            try:
+                self._see()
+                self.problem = ""
+            except TarazuError as error:
+                self.problem = str(error)
+                self._said.warning(self.problem)
+            except Exception:
+                self.problem = "an error, see the log"
+                log.exception("looking at Slurm")
+            took_s = time.monotonic() - began
+            self._soon.clear()
+            if not self._over.wait(max(EVERY_S / 4, took_s / SHARE)):
+                self._soon.wait(max(0.0, EVERY_S - EVERY_S / 4))
+        self._leave()
+
+    def _see(self) -> None:
+        """Once."""
+        self._learn_rights()
+        view = self.slurm.view(running=bool(self.keeping.all))
+        stop = "" if self.mode == "apply" else f"the mode is {self.mode}"
+        done = self.keeping.tend(view, WAIT_S, now_s=time.time(), all_of=stop)
+        sizes = {(job.user, job.name, job.asked): job.nodes for job in view.queue}
+        for each in done:
+            size = sizes.get((each.user, each.name, each.nodes), 0)
+            record = self.records.get(ApplicationKey(each.user, each.name, size))
+            if record and each.outcome == "started":
+                record.started += 1
+            elif record and each.outcome == "taken back":
+                record.taken_back += 1
+                record.why = each.why
+        # After that: what is wrong with the machine's file keeps no job waiting.
+        machine, by_topology = self._machine_now()
+        self.site = deciding.site_of(machine, by_topology, view, self.running(), self.knowledge)
+        if not stop and self.may_update:
+            self._prefer(self.site)
+
+    def _prefer(self, site: Site) -> None:
+        """For jobs that wait: features, which Slurm gives up by itself."""
+        noted = {job_id(held) for held in self.keeping.all}
+        wishes: list[tuple[Waiting, str]] = []
+        for job in site.view.queue:
+            if len(wishes) == PREFER_AT_ONCE:
+                break
+            if job.id in noted or not _may_prefer(job):
+                continue
+            application = ApplicationKey(job.user, job.name, job.nodes)
+            partition = site.view.partitions.get(job.partition)
+            if not partition or not partition.slots:
+                continue
+            if not deciding.expected(self.knowledge, application, self.options)[0]:
+                continue
+            features, why = deciding.preference(job.nodes, partition, self.options.per_io_node)
+            record = self._record(application)
+            record.why = why or "it waits"
+            if features:
+                wishes.append((job, features))
+        given = self.keeping.prefer(wishes)
+        for job, _ in wishes:
+            if job.id in given:
+                self._record(ApplicationKey(job.user, job.name, job.nodes)).preferred += 1
+
+    def _learn_rights(self) -> None:
+        if time.monotonic() >= self._rights_at:
+            self._slurm_uid = self.slurm.uid()
+            self.may_update = os.geteuid() in (0, self._slurm_uid) or _is_operator(self.slurm)
+            self._rights_at = time.monotonic() + MACHINE_S
+
+    def _machine_now(self) -> tuple[Machine, bool]:
+        """Where nodes stand, and whether Slurm's topology says so too. Raises TarazuError."""
+        now = time.monotonic()
+        kept = self._machine
+        if kept is None or now > kept[0] + MACHINE_S:
+            try:
+                topology = self.slurm.topology()
+            except BadInput:
+                topology = ""  # there is none
+            by_topology = "SwitchName=" in topology
+            if self.options.machine:
+                machine = machine_file.read(Path(self.options.machine))
+            elif by_topology:
+                machine = machine_file.parse(topology, "scontrol show topology")
+            else:
+                raise Unavailable(
+                    "the place of nodes is unknown: set part.bursts.machine, or use Slurm's topology/tree"
+                )
+            # What is computed for the first time takes long: not while somebody waits.
+            choose(machine, np.ones(len(machine.nodes), np.bool_), Wish(2, (1.0, 1.0)))
+            kept = self._machine = (now, machine, by_topology)
+        return kept[1], kept[2]
+
+    # How it is
+
+    def _status(self, user: str | None) -> dict[str, Any]:
+        """Plain values; of one user's applications, or of all."""
+        with self._lock:
+            records = [(a, r) for a, r in self.records.items() if user in (None, a.user)]
+        view = self.site.view if self.site else NONE
+        return {
+            "mode": self.mode,
+            "why_mode": self.why_mode,
+            "socket": str(self.answering.path),
+            "slurm": self.problem or "seen",
+            "seen_s": time.monotonic() - view.seen if self.site else None,
+            "idle": sum(len(p.idle) for p in view.partitions.values()),
+            "may_update": self.may_update,
+            "noted": len(self.keeping.all),
+            "answers": self.answering.took.buckets()[-1][1],
+            "answer_s": self.answering.took.sum,
+            "refused": dict(self.answering.refused),
+            "applications": [
+                {"user": a.user, "name": a.name, "size": a.size, **_plain(r)} for a, r in records
+            ],
+        }
+
+
+def set_mode(settings: config.Settings, mode: Mode, reason: str) -> Mode:
+    """From now on, whatever `part.bursts.nodes` is; the one before. A daemon sees it within a second. Raises
+    StoreError.
+    """
+    return ordered.reorder(_mode_path(settings), mode, reason, options_of(settings).nodes)  # type: ignore[arg-type]
+
+
+def _mode_path(settings: config.Settings) -> Path:
+    return Path(directory_of(settings)) / "nodes-mode"
+
+
+def _plain(record: Record) -> dict[str, Any]:
+    return dict(vars(record))
+
+
+def _may_prefer(job: Waiting) -> bool:
+    return job.pending and job.plain and not job.asked and not job.own and job.reason in WAITING
+
+
+def _as_slurm_has_it(question: AboutJob) -> AboutJob:
+    """The plugin writes each byte of a name as a character of its own."""
+
+    def decoded(text: str) -> str:
+        try:
+            return text.encode("latin-1").decode(errors="replace")
+        except UnicodeEncodeError:
+            return text
+
+    return msgspec.structs.replace(
+        question,
+        user=decoded(question.user),
+        name=decoded(question.name),
+        partition=decoded(question.partition),
+    )
+
+
+def _asking(uid: int) -> str:
+    """The name of a user who asks; in the thread that also answers Slurm. Raises Unavailable."""
+    name = users.name_at_once(uid)
+    if name is None:
+        raise Unavailable(f"the name of uid {uid} is not known yet: ask again")
+    return name or str(uid)
+
+
+def _is_operator(slurm: Slurm) -> bool:
+    """Whether Slurm's accounting lets us change others' jobs."""
+    try:
+        return slurm.level(users.name_of(os.geteuid()) or str(os.geteuid())) in ("Operator", "Administrator")
+    except TarazuError:
+        return False

@@ -1,0 +1,167 @@
+"""What OSSs and nodes report, as traffic of hosts."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from tarazu.parts.bursts.burstd.gathering import Gathering
+from tarazu.parts.bursts.burstd.names import Names
+from tarazu.parts.bursts.messages import NodeReport
+from tarazu.past import no_later
+from tarazu.wire.reports import OssReport
+from tarazu.wire.said import SaidOnce
+
+log = logging.getLogger("tarazu.bursts")
+
+MAX_SENDERS = 200_000
+AGREE_S = 5.0
+"""A sender's clock is taken when it differs by less from ours; else a report's end is when it came."""
+SLACK_S = 5.0
+"""Reports come a moment after their intervals' ends."""
+LONGEST_S = 3600.0
+"""Intervals wait for reports of this length at most."""
+FIRST_S = 180.0
+"""After the start, until it is clear that no OSS reports."""
+SILENT_TIMES = 3
+"""Senders that were silent for so many of their intervals are not waited for."""
+
+
+class _Sender(NamedTuple):
+    incarnation: int
+    sequence: int
+    interval_s: float
+    at_s: float
+    """When it reported last (Unix time)."""
+
+
+class Reports:
+    """Of one loop. Times are seconds since 1970."""
+
+    def __init__(self, gathering: Gathering, names: Names, job_ids: str, now_s: float | None = None) -> None:
+        """`job_ids`: Lustre's `jobid_name`, where the site's job ids name the node: with `%h` or `%H` in it. `now_s`:
+        from when on OSSs that do not report are taken for none; None: in a while.
+        """
+        self.gathering = gathering
+        self.names = names
+        self.taken = self.again = self.missed = self.refused = 0
+        self._pattern = pattern(job_ids) if job_ids else None
+        self._osss_until_s = time.time() + FIRST_S if now_s is None else now_s
+        """Until then OSSs are taken to report."""
+        self._senders: dict[str, _Sender] = {}
+        self._said = SaidOnce(log)
+        self._now_s = 0.0
+
+    def __len__(self) -> int:
+        return len(self._senders)
+
+    def take(self, report: OssReport, now_s: float) -> None:
+        """One of an OSS; the same one may come again."""
+        self._look(now_s)
+        length_s = _length(report.interval_s)
+        if not self._is_new(report.oss, report.incarnation, report.sequence, length_s, now_s):
+            return
+        self._osss_until_s = max(self._osss_until_s, now_s + SILENT_TIMES * max(length_s, 10.0))
+        if not length_s > 0:
+            return
+        age_s = _length(report.age_s)
+        end_s = report.sent_s if abs(report.sent_s - now_s + age_s) < AGREE_S else now_s - age_s
+        if self._pattern is None:
+            rates = [(self.names.host(c.nid), c.read_bytes, c.write_bytes) for c in report.clients]
+        else:
+            rates = [
+                (matched["h"], job.read_bytes, job.write_bytes)
+                for job in report.jobs
+                if (matched := self._pattern.fullmatch(job.job_id))
+            ]
+        if not rates:
+            return
+        hosts, read, written = zip(*rates, strict=True)
+        self.gathering.add(hosts, _bytes(read), _bytes(written), (end_s - length_s, end_s))
+
+    def take_node(self, report: NodeReport, now_s: float) -> None:
+        """One of a compute node's own. What it says that it read and wrote counts where no OSS reports: programs' bytes
+        may come out of its cache, and else all would count twice.
+        """
+        self._look(now_s)
+        host = report.host.partition(".")[0]
+        length_s = _length(report.interval_s)
+        if not self._is_new(f"node {host}", report.incarnation, report.sequence, length_s, now_s):
+            return
+        if not length_s > 0:
+            return
+        end_s = report.sent_s if abs(report.sent_s - now_s) < AGREE_S else now_s
+        alone = now_s >= self._osss_until_s
+        network = None if report.network_bytes is None else _bytes((report.network_bytes,))
+        self.gathering.add(
+            (host,),
+            _bytes((report.read_bytes or 0 if alone else 0,)),
+            _bytes((report.write_bytes or 0 if alone else 0,)),
+            (end_s - length_s, end_s),
+            network,
+        )
+
+    def _look(self, now_s: float) -> None:
+        if now_s < self._now_s:
+            self._osss_until_s = no_later(self._osss_until_s, now_s + FIRST_S)
+            self._senders = {
+                name: sender._replace(at_s=no_later(sender.at_s, now_s))
+                for name, sender in self._senders.items()
+            }
+        self._now_s = now_s
+
+    def _is_new(self, sender: str, incarnation: int, sequence: int, interval_s: float, now_s: float) -> bool:
+        before = self._senders.get(sender)
+        if before is None and len(self._senders) >= MAX_SENDERS:
+            self.refused += 1
+            self._said.warning(f"expected reports of at most {MAX_SENDERS} senders")
+            return False
+        if before and before.incarnation == incarnation:
+            if sequence <= before.sequence:
+                self.again += 1
+                return False
+            self.missed += sequence - before.sequence - 1
+        self._senders[sender] = _Sender(incarnation, sequence, interval_s, now_s)
+        self.taken += 1
+        return True
+
+    def complete_s(self, now_s: float | None = None) -> float:
+        """Intervals that ended by then are complete, as far as those that reported lately still report."""
+        now_s = time.time() if now_s is None else now_s
+        self._look(now_s)
+        longest_s = 0.0
+        for name, sender in list(self._senders.items()):
+            if now_s - sender.at_s > SILENT_TIMES * max(sender.interval_s, 10.0):
+                del self._senders[name]
+                continue
+            longest_s = max(longest_s, sender.interval_s)
+        return now_s - longest_s - SLACK_S
+
+
+def pattern(job_ids: str) -> re.Pattern[str]:
+    """Of job ids that `jobid_name` makes: `%h` is the host, other `%` letters are anything."""
+    parts = re.split(r"%(.)", job_ids)
+    text, seen = "", False
+    for i, part in enumerate(parts):
+        if i % 2 == 0:
+            text += re.escape(part)
+        elif part in "hH" and not seen:
+            text, seen = text + r"(?P<h>[\w.-]+)", True
+        elif part == "%":
+            text += "%"
+        else:
+            text += r"\d+" if part in "ugp" else r"[\w+-]+" if part == "j" else ".*"
+    return re.compile(text, re.DOTALL)
+
+
+def _length(told_s: float) -> float:
+    """Seconds, of a peer's word for them."""
+    return min(told_s, LONGEST_S) if told_s > 0 else 0.0
+
+
+def _bytes(values: tuple[int, ...]) -> np.ndarray:
+    return np.array([min(max(value, 0), 1 << 60) for value in values], np.int64)

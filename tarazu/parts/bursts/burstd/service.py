@@ -1,0 +1,329 @@
+"""tarazu-burstd: keeps what each compute node moved, whose job ran there, and what is known of applications.
+
+Follows: `OssReport`s of OSSs with `ossd.exports` (bound at `part.bursts.statistics`), and Slurm (sacct, scontrol),
+which is asked in a thread. Publishes nothing; Slurm's plugin and `tarazu change bursts` ask it. When an OSS is silent
+its clients' traffic is missing; when Slurm is, jobs are learned once it answers. Kept are a file a day of traffic,
+jobs, and applications' history, below `state.directory`, written beside the loop: a kill loses what came since the last
+writing (`service.SAVE_S`). SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from tarazu import config
+from tarazu.batch.jobs import ApplicationKey
+from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
+from tarazu.daemons.writer import Writer
+from tarazu.errors import BadInput, TarazuError
+from tarazu.malformed import MALFORMED
+from tarazu.parts.bursts.burstd.batch import Batch, machine_of
+from tarazu.parts.bursts.burstd.gathering import Gathering
+from tarazu.parts.bursts.burstd.history import BurstHistory, Saved
+from tarazu.parts.bursts.burstd.kept import BurstsDirectory
+from tarazu.parts.bursts.burstd.names import Names
+from tarazu.parts.bursts.burstd.node_part import NodeSelection
+from tarazu.parts.bursts.burstd.reports import Reports
+from tarazu.parts.bursts.measures.applications import ApplicationCharacter
+from tarazu.parts.bursts.measures.characteristics import Thresholds
+from tarazu.parts.bursts.messages import NodeReport
+from tarazu.parts.bursts.settings import directory_of, options_of
+from tarazu.parts.bursts.traffic.machine import Machine, regular
+from tarazu.parts.routers.settings import Routers
+from tarazu.units import counted
+from tarazu.wire.messages import PartReport, Report
+from tarazu.wire.reports import OssReport
+from tarazu.wire.said import SaidOnce
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from tarazu.wire.sockets import Subscriber
+
+log = logging.getLogger("tarazu.bursts")
+
+NAME = "tarazu-burstd"
+TURN_S = 0.1
+"""So long reports are taken, then all else has its turn."""
+TOPOLOGY_S, UNKNOWN_S = 600.0, 60.0
+"""So often it is looked where nodes stand; and so often while that, or Slurm, is not there."""
+LOOK_S = 0.5
+"""So often at least each part has its turn."""
+STATUS_S = 5.0
+SAVE_S = 60.0
+"""A kill loses what came since the last write, and intervals that OSSs had not reported yet."""
+
+
+class LoopPart(Protocol):
+    """What shares the loop: it is called often, and returns at once."""
+
+    def look(self, now: float) -> None:
+        """Once a turn; `now` is on the monotonic clock."""
+
+    def take_over(self, settings: config.Settings) -> None:
+        """Settings were read again."""
+
+    def status(self) -> dict[str, Any]:
+        """How it is, as plain values."""
+
+    def close(self) -> None: ...
+
+
+class BurstService(Service):
+    """All state of the daemon."""
+
+    USED = (
+        "keys.",
+        "state.",
+        "part.bursts.",
+        "part.routers.nids",
+        "run.stop_file",
+        "run.exclude_",
+        "run.only_",
+    )
+
+    def __init__(self, settings: config.Settings, wakeup: Wakeup) -> None:
+        """Raises ConfigError, BadInput, StoreError, WireError; Unavailable where there is another one."""
+        self.own = own = options_of(settings)
+        super().__init__(settings, wakeup, own.metrics)
+        self.started = time.monotonic()
+        self.name = socket.gethostname()
+        self.writer = Writer()
+        self.kept = BurstsDirectory(directory_of(settings))
+        self.kept.make()
+        self.claimed = claim(self.kept.directory, "another tarazu-burstd has its files here")
+        self.names = Names(settings.part.of("routers", Routers).nids)
+        self.gathering = Gathering(own.interval_s)
+        self.reports = Reports(self.gathering, self.names, own.job_ids)
+        self.machine = machine_of(own.machine) if own.machine else None
+        """Where nodes stand; None: nobody knows (yet: Slurm is asked beside the loop)."""
+        self._topology_at = 0.0
+        self._said = SaidOnce(log)
+        self.history = BurstHistory(
+            self.kept.traffic,
+            self.kept.jobs,
+            interval_s=own.interval_s,
+            limits=Thresholds(intensive=own.intensive),
+            limit_bytes=own.limit,
+            machine=self.machine,
+        )
+        self.batch = Batch(own.jobs, self.kept.ended, self.history.answer, each=self._look_around)
+        self.parts: dict[str, LoopPart] = {}
+        """In the order of their turns."""
+        self.transport = self.connect("server")
+        self.subscriber = self.transport.reports(own.statistics) if own.statistics else None
+        log.info(
+            "traffic at %s (%s)",
+            self.subscriber.address if self.subscriber else "none: no part.bursts.statistics",
+            "with keys" if self.transport.curve else "without keys",
+        )
+        self.every(lambda: SAVE_S, lambda _: self.save(time.time()), first_s=SAVE_S)
+        self.every(lambda: STATUS_S, self._tell)
+        self.every(lambda: UNKNOWN_S, lambda _: self.start_nodes(), first_s=UNKNOWN_S)
+
+    def begin(self) -> None:
+        self.history.start()
+        self.batch.start()
+        self.start_nodes()
+
+    def may_wait_s(self, now: float) -> float:
+        return LOOK_S
+
+    def turn(self, now: float) -> None:
+        """What is there now."""
+        self._receive(time.time())
+        for part in self.parts.values():
+            part.look(now)
+
+    def finish(self) -> None:
+        """What was gathered is written."""
+        self.save(time.time(), all_of_it=True)
+
+    def _tell(self, now: float) -> None:
+        history = self.history
+        self.manager.status(
+            f"{counted(len(self.reports), 'sender')}, {counted(self.gathering.nodes, 'node')}, "
+            f"{counted(len(history.running), 'job')} run, "
+            f"{counted(len(history.applications), 'application')} known"
+        )
+        status = self.status(now)
+        self.writer.write(self.kept.write_status, lambda: msgspec.json.encode(status) + b"\n")
+
+    def _receive(self, now_s: float) -> None:
+        if self.subscriber is None:
+            return
+        until = time.monotonic() + TURN_S
+        while time.monotonic() < until:
+            if (report := self.subscriber.receive(0)) is None:
+                return
+            if isinstance(report, OssReport):
+                self.reports.take(report, now_s)
+            elif node := self._of_node(self.subscriber, report):
+                self.reports.take_node(node, now_s)
+
+    @staticmethod
+    def _of_node(subscriber: Subscriber[Report], report: PartReport) -> NodeReport | None:
+        """None: it was dropped."""
+        if report.part == "bursts":
+            with contextlib.suppress(*MALFORMED):
+                return msgspec.msgpack.decode(report.body, type=NodeReport)
+        subscriber.counts.drop(subscriber.sender.name, "what a compute node moved")
+        return None
+
+    def save(self, now_s: float, *, all_of_it: bool = False) -> None:
+        """Hand over what is complete; all_of_it: also what is not, for nobody will hear the rest."""
+        complete_s = now_s + self.gathering.interval_s if all_of_it else self.reports.complete_s(now_s)
+        self.gathering.no_later(now_s)
+        traffic = self.gathering.close(complete_s)
+        self.history.save(Saved(traffic, min(complete_s, now_s), now_s if len(self.reports) else None))
+
+    def _look_around(self) -> None:
+        """In the batch's thread: what may take long."""
+        if time.monotonic() >= self._topology_at:
+            try:
+                machine = machine_of(self.own.machine)
+            except BadInput as error:
+                machine = None
+                self._said.warning(f"part.bursts.machine: {error}: what was known stays", str(error))
+            if machine is not None:
+                self._take_machine(machine)
+            self._topology_at = time.monotonic() + (TOPOLOGY_S if self.machine else UNKNOWN_S)
+        nodes = {name for job in self.history.running for name in job.nodes}
+        self.names.look([*(self.machine.nodes if self.machine else ()), *sorted(nodes)])
+
+    def start_nodes(self) -> None:
+        """Answer Slurm, once there is one. What is wrong with that costs nobody the traffic."""
+        own = self.own
+        if not own.socket or own.jobs != "slurm" or "nodes" in self.parts:
+            return
+        try:
+            self.parts["nodes"] = NodeSelection(
+                self.settings, self._known, running=lambda: self.history.running
+            )
+        except TarazuError as error:
+            self._said.warning(f"Slurm is not answered: {error}", f"nodes {error}")
+
+    def _known(self, application: ApplicationKey) -> ApplicationCharacter | None:
+        return self.history.applications.get(application)
+
+    def status(self, now: float) -> dict[str, Any]:
+        """Plain values only."""
+        return {
+            "daemon": "burstd",
+            "name": self.name,
+            "written_s": time.time(),
+            "uptime_s": now - self.started,
+            "keys": self.transport.curve is not None,
+            "statistics": self.subscriber.counts.summary() if self.subscriber else {},
+            "traffic": {
+                "interval_s": self.gathering.interval_s,
+                "nodes": self.gathering.nodes,
+                "unknown_nids": self.names.unknown,
+                "open_intervals": len(self.gathering),
+                "late_bytes": self.gathering.late_bytes,
+                "senders": len(self.reports),
+                "taken": self.reports.taken,
+                "again": self.reports.again,
+                "missed": self.reports.missed,
+            },
+            "slurm": {
+                "source": self.batch.source,
+                "answered": self.batch.answered,
+                "problem": self.batch.problem,
+            },
+            "machine": {
+                "nodes": len(self.machine.nodes) if self.machine else 0,
+                "cabinets": len(self.machine.cabinets) if self.machine else 0,
+                "io_nodes": len(self.machine.io_nodes) if self.machine else 0,
+            },
+            "history": self.history.status(),
+            **{name: part.status() for name, part in self.parts.items()},
+        }
+
+    def take_over(self, settings: config.Settings) -> None:
+        own = options_of(settings)
+        if own.machine:
+            self._take_machine(machine_of(own.machine))
+        self.history.limits = Thresholds(intensive=own.intensive)
+        self.history.limit_bytes = own.limit
+        for part in self.parts.values():
+            part.take_over(settings)
+        self.own = own
+
+    def _take_machine(self, machine: Machine | None) -> None:
+        self.machine = machine
+        self.history.machine = machine or regular(0, 1)
+
+    def figures(self) -> Iterator[Metric]:
+        from tarazu.daemons.changes.metrics import of_agents
+        from tarazu.daemons.metrics.families import counter, gauge, of_sockets
+
+        reports, history = self.reports, self.history
+        yield gauge("bursts_senders", "OSSs and nodes that report.", len(reports))
+        yield counter("bursts_reports", "Reports received.", reports.taken)
+        yield counter("bursts_reports_missed", "Reports that were lost.", reports.missed)
+        yield gauge("bursts_nodes", "Compute nodes with traffic.", self.gathering.nodes)
+        yield gauge("bursts_unknown_nids", "NIDs of no known host.", self.names.unknown)
+        yield counter(
+            "bursts_late_bytes", "Bytes that came after their interval was closed.", self.gathering.late_bytes
+        )
+        yield gauge("bursts_traffic_bytes", "Disk space of the days of traffic.", history.size)
+        yield counter(
+            "bursts_lost_rows", "Rows dropped because the disk was full for too long.", history.lost_rows
+        )
+        yield gauge("bursts_writable", "0 while traffic cannot be written.", not history.trouble)
+        yield gauge("bursts_jobs", "Jobs in the database.", history.jobs)
+        yield gauge("bursts_jobs_running", "Jobs that run now.", len(history.running))
+        yield gauge("bursts_applications", "Known applications.", len(history.applications))
+        yield gauge(
+            "bursts_behind_seconds",
+            "How far the sums of jobs' bytes are behind.",
+            max(0.0, time.time() - history.until_s),
+        )
+        yield gauge("bursts_slurm_answers", "0 while Slurm does not answer.", not self.batch.problem)
+        if self.subscriber is not None:
+            yield from of_sockets("bursts", {"statistics": self.subscriber.counts})
+        if isinstance(nodes := self.parts.get("nodes"), NodeSelection):
+            yield from of_agents(nodes.keeping.agent)
+
+    def release(self) -> None:
+        for part in self.parts.values():
+            part.close()
+        self.batch.close()
+        self.history.close()
+        self.writer.close()
+
+
+def command_line() -> argparse.ArgumentParser:
+    """Its options."""
+    options = parser(
+        NAME, "Record the traffic of each compute node, and tell Slurm which nodes a job should get."
+    )
+    options.add_argument(
+        "--listen", metavar="ADDRESS", help="instead of part.bursts.statistics: tcp://slurm1:5775"
+    )
+    return options
+
+
+def main(argv: list[str] | None = None) -> int:
+    chosen = command_line().parse_args(argv)
+
+    def read() -> config.Settings:
+        """The configuration with the command line's options on top. Raises ConfigError."""
+        settings = config.override(config.load(chosen.config), "part.bursts", statistics=chosen.listen)
+        return config.override(settings, "keys", directory=chosen.keys)
+
+    return serve(NAME, chosen, read, BurstService)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

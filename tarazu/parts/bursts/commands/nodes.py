@@ -1,0 +1,145 @@
+"""Which nodes are asked of Slurm for which application's jobs, what became of it, and why.
+
+    tarazu change bursts nodes                 what it would do, or did; users see their own applications
+    tarazu change bursts nodes --features      features that let Slurm spread waiting jobs, for slurm.conf
+    tarazu change bursts nodes --observe       on tarazu-burstd's node, as root: only note what would be asked
+    tarazu change bursts nodes --advise        there: also tell the user at submission
+    tarazu change bursts nodes --apply         there: ask Slurm
+    tarazu change bursts nodes --undo          there: take back what waiting jobs were given, and ask for nothing until
+                                        --apply; needs no daemon
+
+The mode ordered last outlives restarts and overrides `part.bursts.nodes`. While the site is stopped it is `observe`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from tarazu import config
+from tarazu.cli.change import undo
+from tarazu.cli.output import action_options, print_json, print_table, say
+from tarazu.daemons.changes import here
+from tarazu.daemons.changes.by_hand import Undone
+from tarazu.errors import BadInput
+from tarazu.parts.bursts.settings import directory_of, options_of
+
+MODES = ("observe", "advise", "apply")
+ANSWER_S = 5.0
+VERB = "tarazu change bursts nodes"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    action_options(
+        parser,
+        {
+            "--observe": "only note what would be asked",
+            "--advise": "and tell the user",
+            "--apply": "ask Slurm (again, after --undo)",
+            "--undo": "take back what was asked; ask for nothing",
+            "--features": "features of nodes, for slurm.conf",
+        },
+    )
+
+
+def execute(options: argparse.Namespace) -> int:
+    settings = config.load(options.config)
+    if options.features:
+        return _features(settings, as_json=options.json)
+    if options.undo:
+        return _undo(settings, as_json=options.json)
+    mode = next((mode for mode in MODES if getattr(options, mode)), "")
+    if mode:
+        return _order(settings, mode, as_json=options.json)
+    return _show(settings, as_json=options.json)
+
+
+def _show(settings: config.Settings, *, as_json: bool) -> int:
+    from tarazu.parts.bursts.burstd.asked import VERSION, AboutAll, Told
+    from tarazu.parts.bursts.burstd.asking import ask
+
+    status = ask(options_of(settings).socket, AboutAll(VERSION), Told, ANSWER_S).status
+    if as_json:
+        print_json(status)
+        return 0
+    say(f"mode: {status['mode']} ({status['why_mode']})")
+    if status["slurm"] != "seen":
+        say(f"Slurm: {status['slurm']}")
+    if status["mode"] == "apply" and not status["may_update"]:
+        say(
+            "nothing is asked for: tarazu-burstd may not change jobs (it must run as Slurm's user, or be its operator)"
+        )
+    if not status["applications"]:
+        print("no job was submitted yet that it was asked about")
+        return 0
+    print_table(
+        ["user", "application", "nodes", "asked", "would", "given", "started", "preferred", "back", "why"],
+        map(_row, sorted(status["applications"], key=lambda row: -row["asked"])),
+        left=2,
+    )
+    return 0
+
+
+def _row(row: dict[str, Any]) -> list[object]:
+    counts = ("asked", "would", "given", "started", "preferred", "taken_back")
+    return [row["user"], row["name"], row["size"], *(row[name] for name in counts), row["why"]]
+
+
+def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
+    from tarazu.parts.bursts.burstd.node_part import set_mode
+    from tarazu.parts.bursts.nodes.agent import agent_of
+
+    _here(settings)
+    before = set_mode(settings, mode, f"{VERB} --{mode}")  # type: ignore[arg-type]
+    held = agent_of(settings).store.nothing_new()
+    if as_json:
+        print_json({"mode": mode, "was": before})
+    else:
+        print(f"the mode is {mode} (it was {before}); the daemon sees it within a second")
+        if held:
+            say(f"nothing is asked for: {held}")
+    return 0
+
+
+def _undo(settings: config.Settings, *, as_json: bool) -> int:
+    from tarazu.batch.slurm import Slurm
+    from tarazu.parts.bursts.burstd.keeping import Keeping
+    from tarazu.parts.bursts.burstd.node_part import set_mode
+
+    _here(settings)
+    each = here.agent_named(settings, "nodes")
+    # First: what is taken back here it would else ask for again.
+    set_mode(settings, "observe", f"{VERB} --undo")
+    with each.as_owner():
+        done = Keeping(settings, Slurm()).take_back_all(f"{VERB} --undo")
+    back, left = (tuple(t.held for t in done if t.outcome == outcome) for outcome in ("taken back", "left"))
+    still = tuple((tended.held, tended.why) for tended in done if tended.outcome == "not taken back")
+    undone = Undone(each.name, each.unit, back, left, still)
+    return undo.tell(undone, f"{VERB} --apply", as_json=as_json)
+
+
+def _here(settings: config.Settings) -> None:
+    if not Path(directory_of(settings)).is_dir():
+        raise BadInput("this node", f"tarazu-burstd's ({directory_of(settings)})", "no such directory")
+
+
+def _features(settings: config.Settings, *, as_json: bool) -> int:
+    from tarazu.batch.node_set import fold
+    from tarazu.parts.bursts.burstd.deciding import slots
+    from tarazu.parts.bursts.burstd.here import machine as machine_of
+
+    machine = machine_of(settings)
+    if machine is None:
+        raise BadInput("part.bursts.machine", "a file, or leaf switches that Slurm knows", "neither")
+    features = {feature: fold(nodes) for feature, nodes in slots(machine).items()}
+    if as_json:
+        print_json(features)
+        return 0
+    print(
+        f"# {time.strftime('%Y-%m-%d')}: add to the nodes' Features in slurm.conf, then `scontrol reconfigure`"
+    )
+    for feature, folded in features.items():
+        print(f"{feature} {folded}")
+    return 0

@@ -1,0 +1,160 @@
+"""A report on spatial bursts as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from statistics import mean
+
+from tarazu.cli.output import table_lines
+from tarazu.parts.bursts.measures.applications import Trait
+from tarazu.parts.bursts.measures.report import ApplicationReport, Report
+from tarazu.parts.bursts.measures.statistics import ApplicationStatistics, Share
+from tarazu.units import counted, figure, human_bytes, percent
+
+
+def lines(found: Report, applications: int) -> Iterator[str]:
+    """With at most so many of the applications."""
+    machine = f"{counted(found.cabinets, 'cabinet')}, {counted(found.io_nodes, 'I/O node')}"
+    where = f"{counted(found.nodes, 'node')} in {machine}"
+    yield f"spatial bursts, {_time(found.start_s)} to {_time(found.end_s)} UTC: {human_bytes(found.bytes)} of {where}"
+    yield ""
+    yield from table_lines(
+        ("at a moment", "mean", "by bytes", "Tianhe-1A", "CS19"),
+        (
+            (what, *map(percent, (moments.mean, moments.of_bytes)), *_published(key))
+            for what, moments, key in (
+                ("bytes of the busiest 1 % of nodes", found.busiest_nodes, "top nodes"),
+                ("bytes of the busiest 20 % of cabinets", found.busiest_cabinets, "top cabinets"),
+            )
+        ),
+    )
+    if found.io_nodes:
+        yield ""
+        yield from table_lines(
+            ("mapping", "busiest 10 %", "by bytes", "I/O nodes of busiest 1 %", "most over mean", "NUD"),
+            (
+                (
+                    name,
+                    percent(each.busiest.mean),
+                    percent(each.busiest.of_bytes),
+                    figure(each.of_busiest, ".1f"),
+                    figure(each.most_over_mean, ".1f"),
+                    f"{each.unevenness:.3f}",
+                )
+                for name, each in found.mappings.items()
+            ),
+        )
+    yield ""
+    yield from _jobs(found)
+    if found.statistics.applications:
+        yield _consistency(found.statistics)
+    if found.applications:
+        yield ""
+        yield from _applications(found, applications)
+    yield ""
+    yield f"{counted(found.intervals, 'interval')} with traffic; mean: of intervals; "
+    yield "by bytes: those with more traffic count more"
+    for count, what in (
+        (found.unowned_bytes, "moved where no job that is known ran"),
+        (found.elsewhere_bytes, "moved by nodes that are not the machine's"),
+    ):
+        if count:
+            yield f"{human_bytes(count)} {what}"
+    if found.partly:
+        theirs = f"they, and {human_bytes(found.partly_bytes)} of theirs, are in intervals only"
+        yield f"{counted(found.partly, 'job')} ran beyond the period, or while nobody counted: {theirs}"
+
+
+def _jobs(found: Report) -> Iterator[str]:
+    jobs = found.jobs
+    rows: tuple[tuple[str, Share, str], ...] = (
+        ("rank-0 I/O, of jobs on several nodes", jobs.rank_0, "root"),
+        ("even traffic, of those with all ranks' I/O", jobs.even, "even"),
+        ("in as few cabinets as can be, of jobs on several nodes", jobs.concentrated, "minimal"),
+        ("nodes uneven over cabinets, of jobs in several", jobs.cabinets_uneven, "uneven nodes"),
+        ("data-intensive, of all jobs", jobs.intensive, "intensive"),
+        ("their part of all jobs' bytes", jobs.intensive_bytes, "their traffic"),
+        ("all ranks' I/O, of all jobs", jobs.all_rank, "all rank"),
+        ("low communication, of all jobs", jobs.low_communication, "low communication"),
+        ("all three: optimizable", jobs.optimizable, "optimizable"),
+        ("optimizable if they communicate little, unknown", jobs.perhaps_optimizable, ""),
+        ("divergent, of applications with more than 5 jobs", found.statistics.divergent, "divergent"),
+    )
+    yield from table_lines(
+        (
+            f"{counted(jobs.jobs, 'job')}, {jobs.multi_node} on several nodes",
+            "share",
+            "known",
+            "Tianhe-1A",
+            "CS19",
+        ),
+        (
+            (what, percent(share.share), "-" if key == "their traffic" else str(share.of), *_published(key))
+            for what, share, key in rows
+        ),
+    )
+
+
+def _consistency(found: ApplicationStatistics) -> str:
+    degrees = {
+        "data-intensive": found.consistency_intensive,
+        "all ranks": found.consistency_all_rank,
+        "low communication": found.consistency_low_communication,
+    }
+    means = (f"{name} {percent(mean(its)) if its else 'unknown'}" for name, its in degrees.items())
+    return f"mean degree of consistency of {counted(found.applications, 'application')}: {', '.join(means)}"
+
+
+def _applications(found: Report, most: int) -> Iterator[str]:
+    yield from table_lines(
+        (
+            "user",
+            "application",
+            "nodes",
+            "jobs",
+            "bytes",
+            "intensive",
+            "all ranks",
+            "low comm.",
+            "divergence",
+            "optimizable",
+        ),
+        map(_application, found.applications[:most]),
+        left=2,
+    )
+    if len(found.applications) > most:
+        yield f"and {len(found.applications) - most} more (--applications)"
+
+
+def _application(one: ApplicationReport) -> tuple[str, ...]:
+    return (
+        one.user,
+        one.name,
+        str(one.nodes),
+        str(one.found.jobs),
+        human_bytes(one.bytes),
+        _trait(one.found.intensive),
+        _trait(one.found.all_rank),
+        _trait(one.found.low_communication),
+        f"{one.found.divergence:.2f}{'!' if one.found.divergent else ''}",
+        {True: "yes", False: "no", None: "unknown"}[one.optimizable],
+    )
+
+
+def _trait(found: Trait | None) -> str:
+    return "unknown" if found is None else f"{100 * found.share:.0f} %"
+
+
+def _published(key: str) -> tuple[str, str]:
+    """Of Tianhe-1A and CS19, in percent; a dash where nothing is."""
+    if not key:
+        return "-", "-"
+    from tarazu.parts.bursts.measures.published import STATISTICS
+
+    values = next(each.values for each in STATISTICS if each.key == key)
+    return f"{values['tianhe-1a']:.1f} %", f"{values['cs19']:.1f} %"
+
+
+def _time(time_s: float) -> str:
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M")

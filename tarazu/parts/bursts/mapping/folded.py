@@ -1,0 +1,109 @@
+"""Mappings in few rules: nodes whose addresses end alike have the same I/O node, in all subnets of a group.
+
+By i % n each subnet of a machine is cut otherwise, and a rule names two or three nodes; where subnets are cut alike, a
+rule is for all of them: `10.77.[0-44].[3-253/89]@tcp1`. So that no I/O node serves more than others, the subnets form
+groups, each beginning its round elsewhere; the rules are as many as I/O nodes, times groups, and more where subnets
+do not have the same addresses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from tarazu.nids import Nid
+from tarazu.parts.bursts.mapping.history import TrafficHistory
+from tarazu.parts.bursts.mapping.rules import Addresses, on_a_server, rules
+from tarazu.parts.bursts.mapping.together import MappingOptions, Progress, elsewhere, together
+from tarazu.parts.bursts.traffic.machine import Machine
+from tarazu.parts.bursts.traffic.traffic import Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Nodes that can only be mapped together."""
+
+    of_node: Numbers
+    """(nodes,): index of its unit; a node without a NID is one of its own."""
+    group: Numbers
+    """(units,): of subnets; in a group, units follow one another by the last number of their addresses."""
+
+
+def units(nodes: tuple[tuple[Nid, ...], ...], groups: int) -> Units:
+    """By each node's first NID; the subnets, in order, belong to `groups` groups in turn."""
+    first = [its[0] if its else None for its in nodes]
+    subnets = sorted({(nid.net, nid.address[:-1]) for nid in first if nid})
+    group_of = {subnet: number % max(1, groups) for number, subnet in enumerate(subnets)}
+    keys: list[tuple[int, int]] = []
+    for number, nid in enumerate(first):
+        if nid is None:
+            keys.append((groups, number))
+        else:
+            keys.append((group_of[nid.net, nid.address[:-1]], nid.address[-1]))
+    ordered = {key: number for number, key in enumerate(sorted(set(keys)))}
+    return Units(
+        np.fromiter((ordered[key] for key in keys), np.int32, len(keys)),
+        np.fromiter((group for group, _ in ordered), np.int32, len(ordered)),
+    )
+
+
+def units_in(known: Addresses, io_nodes: int, most_rules: int) -> Units:
+    """Of as many groups as so many rules on a server allow; of one where they allow none."""
+    for groups in range(max(1, most_rules // max(1, io_nodes)), 1, -1):
+        grouping = units(known.nodes, groups)
+        if on_a_server(rules(folded(grouping, io_nodes), known)) <= most_rules:
+            return grouping
+    return units(known.nodes, 1)
+
+
+def folded(of: Units, io_nodes: int) -> Numbers:
+    """(nodes,): neighbours have different I/O nodes; the rounds of groups begin at equal distances."""
+    return _in_turn(of, io_nodes)[of.of_node]
+
+
+def together_folded(
+    history: TrafficHistory,
+    of: Units,
+    machine: Machine,
+    options: MappingOptions | None = None,
+    progress: Progress = lambda share: None,
+) -> Numbers:
+    """(nodes,): as `together`, of units instead of nodes; no present mapping is kept."""
+    options = options or MappingOptions()
+    near = elsewhere(history, machine, options.shifted, options.seed)
+    count = len(of.group)
+    as_nodes = Machine(
+        tuple(map(str, range(count))),
+        (),
+        machine.io_nodes,
+        np.full(count, -1, np.int32),
+        np.full(count, -1, np.int32),
+    )
+    learned = _of_units(near, of, count)
+    mapping = together(
+        learned, as_nodes, None, msgspec.structs.replace(options, shifted=0, moves=None), progress,
+        start=_in_turn(of, len(machine.io_nodes)),
+    )  # fmt: skip
+    return mapping[of.of_node]
+
+
+def _in_turn(of: Units, io_nodes: int) -> Numbers:
+    counts = np.bincount(of.group) if len(of.group) else np.zeros(1, np.int64)
+    within = np.arange(len(of.group)) - (np.cumsum(counts) - counts)[of.group]
+    begins = (np.arange(len(counts)) * io_nodes // len(counts))[of.group]
+    return ((within + begins) % io_nodes).astype(np.int32)
+
+
+def _of_units(history: TrafficHistory, of: Units, count: int) -> TrafficHistory:
+    """The history as if each unit were a node."""
+    key = history.interval.astype(np.int64) * count + of.of_node[history.node]
+    pairs, where = np.unique(key, return_inverse=True)
+    return TrafficHistory(
+        count,
+        history.intervals,
+        (pairs // count).astype(np.int32),
+        (pairs % count).astype(np.int32),
+        np.bincount(where, weights=history.share, minlength=len(pairs)).astype(np.float32),
+    )

@@ -1,0 +1,176 @@
+"""All of it, for a period: one pass over its traffic, however long it is."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from tarazu.batch.jobs import ApplicationKey, Job
+from tarazu.names import to_text
+from tarazu.parts.bursts.measures import applications, statistics
+from tarazu.parts.bursts.measures.applications import ApplicationCharacter
+from tarazu.parts.bursts.measures.characteristics import Character, JobBytes, Places, Thresholds, character
+from tarazu.parts.bursts.measures.dense import intervals
+from tarazu.parts.bursts.measures.intervals import Collector, Shares
+from tarazu.parts.bursts.measures.job_bytes import Attribution
+from tarazu.parts.bursts.measures.statistics import ApplicationStatistics, JobStatistics
+from tarazu.parts.bursts.traffic.machine import Machine
+from tarazu.parts.bursts.traffic.traffic import Numbers, Traffic
+from tarazu.table import write_csv
+
+
+@dataclass(frozen=True, eq=False)
+class Period:
+    """Jobs are those that began and ended within it, and not in a gap; of others only a part was seen."""
+
+    machine: Machine
+    start_s: float
+    end_s: float
+    shares: Shares
+    moved: tuple[JobBytes, ...]
+    characters: tuple[Character, ...]
+    """Of each of `moved`."""
+    partly: int
+    """Jobs that ran beyond either end, or while nobody counted."""
+    partly_bytes: int
+    applications: Mapping[ApplicationKey, ApplicationCharacter]
+    """With more than five jobs here."""
+    job_statistics: JobStatistics
+    application_statistics: ApplicationStatistics
+
+    @property
+    def unowned_bytes(self) -> int:
+        """Moved by the machine's nodes while no job ran there that is known."""
+        return int(self.shares.node_bytes.sum()) - self.job_statistics.bytes - self.partly_bytes
+
+
+def analyse(
+    chunks: Iterable[Traffic],
+    jobs: Sequence[Job],
+    machine: Machine,
+    period: tuple[float, float],
+    *,
+    mappings: Mapping[str, Numbers] | None = None,
+    gaps: Sequence[tuple[float, float]] = (),
+    limits: Thresholds | None = None,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Period:
+    """chunks: in order of time; only a chunk is held at once. mappings: as `Collector` takes them. gaps: (from, to)
+    where nobody counted.
+
+    progress: is told each now and then which part of the period is done. Raises BadInput for time that goes back.
+    """
+    jobs = [job for job in jobs if job.nodes and job.start_s < period[1] and job.end_s > period[0]]
+    places = Places(with_nodes(machine, jobs))
+    if mappings is not None:
+        more = len(places.machine.nodes) - len(machine.nodes)
+        mappings = {name: np.append(at, np.full(more, -1, np.int32)) for name, at in mappings.items()}
+    collector = Collector(places.machine, period, mappings)
+    attribution = Attribution(jobs, places)
+    length = max(period[1] - period[0], 1)
+    for interval in intervals(chunks, places):
+        collector.add(interval)
+        attribution.add(interval)
+        progress(min(1.0, (interval.time_s - period[0]) / length))
+    every = attribution.result()
+    outside = [(-math.inf, period[0]), (period[1], math.inf), *gaps]
+    whole = tuple(
+        m for m in every if not any(m.job.start_s < end and m.job.end_s > start for start, end in outside)
+    )
+    characters = tuple(character(moved, places, limits) for moved in whole)
+    known = of_applications(whole, characters, limits)
+    return Period(
+        machine=places.machine,
+        start_s=period[0],
+        end_s=period[1],
+        shares=collector.shares(),
+        moved=whole,
+        characters=characters,
+        partly=len(every) - len(whole),
+        partly_bytes=sum(int(m.bytes.sum()) for m in every) - sum(c.bytes for c in characters),
+        applications=known,
+        job_statistics=statistics.of_jobs(characters),
+        application_statistics=statistics.of_applications(list(known.values())),
+    )
+
+
+def of_applications(
+    moved: Sequence[JobBytes], characters: Sequence[Character], limits: Thresholds | None = None
+) -> dict[ApplicationKey, ApplicationCharacter]:
+    """Those of which enough jobs are here."""
+    together: dict[ApplicationKey, list[int]] = defaultdict(list)
+    for i, each in enumerate(moved):
+        together[each.job.application].append(i)
+    by_application = {}
+    for application, at in sorted(together.items()):
+        known = applications.of_jobs([characters[i] for i in at], [moved[i].bytes for i in at], limits)
+        if known is not None:
+            by_application[application] = known
+    return by_application
+
+
+def with_nodes(machine: Machine, jobs: Iterable[Job]) -> Machine:
+    """The machine with the jobs' nodes that it does not know, at its end and nowhere in particular."""
+    known = set(machine.nodes)
+    more = dict.fromkeys(name for job in jobs for name in job.nodes if name not in known)
+    if not more:
+        return machine
+    nowhere = np.full(len(more), -1, np.int32)
+    return replace(
+        machine,
+        nodes=(*machine.nodes, *more),
+        cabinet=np.append(machine.cabinet, nowhere),
+        served_by=np.append(machine.served_by, nowhere),
+    )
+
+
+CHARACTER = Character.__struct_fields__
+
+
+def intervals_csv(period: Period) -> str:
+    """time_s, bytes, shares of the busiest nodes and cabinets; for each mapping the share of the busiest I/O nodes, and
+    how many I/O nodes serve the busiest nodes. Empty where it is not known.
+    """
+    shares = period.shares
+    header = ["time_s", "bytes", "busiest_nodes", "busiest_cabinets"]
+    columns: list[Iterable[float]] = [shares.time_s, shares.bytes, shares.nodes, shares.cabinets]
+    for name, mapped in shares.mapped.items():
+        header += [f"busiest_io_nodes {name}", f"io_nodes_of_busiest {name}"]
+        columns += [mapped.busiest, mapped.of_busiest]
+    return _csv(header, zip(*(map(_value, column) for column in columns), strict=True))
+
+
+def jobs_csv(period: Period) -> str:
+    """id, user, name, start_s, end_s, and what it was like (`Character`). Empty where it is not known."""
+    rows = (
+        (
+            *map(to_text, (moved.job.id, moved.job.user, moved.job.name)),
+            *map(_value, (moved.job.start_s, moved.job.end_s)),
+            *(_value(getattr(one, field)) for field in CHARACTER),
+        )
+        for moved, one in zip(period.moved, period.characters, strict=True)
+    )
+    return _csv(["id", "user", "name", "start_s", "end_s", *CHARACTER], rows)
+
+
+def _csv(header: list[str], rows: Iterable[tuple[Any, ...]]) -> str:
+    text = io.StringIO()
+    write_csv(text, header, rows)
+    return text.getvalue()
+
+
+def _value(found: Any) -> Any:
+    """Whole numbers without a point; nothing for what is not known."""
+    if found is None or isinstance(found, bool | str):
+        return found
+    number = float(found)
+    if isnan(number):
+        return None
+    return int(number) if number.is_integer() else f"{number:.9g}"

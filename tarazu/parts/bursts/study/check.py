@@ -1,0 +1,142 @@
+"""Each published statistic beside that of a generated system, found in its traffic as in a site's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+
+from tarazu.parts.bursts.mapping.simple import contiguous, round_robin
+from tarazu.parts.bursts.measures.day import Period, analyse
+from tarazu.parts.bursts.measures.published import (
+    BUSIEST_AFTER,
+    BUSIEST_BEFORE,
+    MORE_IO_NODES,
+    STATISTICS,
+    TAKEN_AWAY,
+    Name,
+    Published,
+    Remapped,
+)
+from tarazu.parts.bursts.study.system import BurstSystem
+
+BEFORE, AFTER = "contiguous", "i % n"
+
+
+class Checked(msgspec.Struct, frozen=True):
+    system: Name
+    what: str
+    place: str
+    """Of the paper."""
+    use: str
+    published: float | None
+    """None where nothing is printed for this system."""
+    found: float
+    tolerance: float | None
+    """None: nothing was turned for it, and it is as it is."""
+    unit: str
+
+    @property
+    def holds(self) -> bool:
+        if self.tolerance is None or self.published is None:
+            return True
+        return abs(self.found - self.published) <= self.tolerance
+
+
+def period(system: BurstSystem, progress: Callable[[float], None] = lambda _: None) -> Period:
+    """All of the system's time, so that no job is cut off; mapped contiguously and by i % n."""
+    nodes, io_nodes = len(system.machine.nodes), len(system.machine.io_nodes)
+    return analyse(
+        system.traffic(0, system.end_s),
+        system.jobs(),
+        system.machine,
+        (0.0, float(system.end_s)),
+        mappings={BEFORE: contiguous(nodes, io_nodes), AFTER: round_robin(nodes, io_nodes)},
+        progress=progress,
+    )
+
+
+def check(system: BurstSystem, seen: Period | None = None) -> list[Checked]:
+    """Jobs: all of them, but where they stand only of those that started when the machine was warm. Traffic: of the
+    intervals between then and the last submission, each as much as another, as the paper counts."""
+    seen = seen or period(system)
+    percentages = {**_jobs(system, seen), **_intervals(system, seen)}
+    return [
+        _beside(statistic, system.name, percentages[statistic.key]) for statistic in STATISTICS
+    ] + _remapped(system, seen)
+
+
+def _beside(statistic: Published, name: Name, found: float) -> Checked:
+    return Checked(
+        name,
+        statistic.what,
+        statistic.place,
+        statistic.use,
+        statistic.values[name],
+        found,
+        statistic.tolerance,
+        statistic.unit,
+    )
+
+
+def _jobs(system: BurstSystem, seen: Period) -> dict[str, float]:
+    jobs, applications = seen.job_statistics, seen.application_statistics
+    warm = system.steady_s[0]
+    standing = [
+        c for m, c in zip(seen.moved, seen.characters, strict=True) if m.job.start_s >= warm and c.nodes > 1
+    ]
+    several = [c for c in standing if c.cabinets is not None and c.cabinets > 1]
+    parts = {
+        "root": jobs.rank_0.share,
+        "even": jobs.even.share,
+        "minimal": float(np.mean([bool(c.concentrated) for c in standing])),
+        "uneven nodes": float(np.mean([not c.cabinets_even for c in several])),
+        "intensive": jobs.intensive.share,
+        "their traffic": jobs.intensive_bytes.share,
+        "all rank": jobs.all_rank.share,
+        "low communication": jobs.low_communication.share,
+        "optimizable": jobs.optimizable.share,
+        "divergent": applications.divergent.share,
+    }
+    return {key: 100 * (float("nan") if part is None else part) for key, part in parts.items()}
+
+
+def _intervals(system: BurstSystem, seen: Period) -> dict[str, float]:
+    some = _steady(system, seen)
+    return {
+        "top nodes": 100 * float(seen.shares.nodes[some].mean()),
+        "top cabinets": 100 * float(seen.shares.cabinets[some].mean()),
+    }
+
+
+def _steady(system: BurstSystem, seen: Period) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    begin, until = system.steady_s
+    time_s = seen.shares.time_s
+    return (time_s >= begin) & (time_s < until)
+
+
+def _remapped(system: BurstSystem, seen: Period) -> list[Checked]:
+    some = _steady(system, seen)
+    before, after = (seen.shares.mapped[name] for name in (BEFORE, AFTER))
+    shares = [100 * float(mapped.busiest[some].mean()) for mapped in (before, after)]
+    used = [float(mapped.of_busiest[some].mean()) for mapped in (before, after)]
+
+    def of(what: Remapped, found: float) -> Checked:
+        return Checked(
+            system.name,
+            what.what,
+            what.place,
+            "follows",
+            what.values.get(system.name),
+            found,
+            None,
+            what.unit,
+        )
+
+    return [
+        of(BUSIEST_BEFORE, shares[0]),
+        of(BUSIEST_AFTER, shares[1]),
+        of(TAKEN_AWAY, 100 * (1 - shares[1] / shares[0])),
+        of(MORE_IO_NODES, used[1] / used[0]),
+    ]

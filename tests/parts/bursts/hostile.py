@@ -1,0 +1,109 @@
+"""The part's readers of files, from whose valid ones `tests/hostile` makes others; those without a case, and why."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from tarazu.batch.jobs import Job
+from tarazu.parts.bursts.burstd.batch import Batch
+from tarazu.parts.bursts.burstd.jobs import Jobs
+from tarazu.parts.bursts.burstd.kept import BurstsDirectory
+from tarazu.parts.bursts.traffic import days, imports, machine_file
+from tests.hostile.cases.case import Case, text
+
+
+def _jobs(directory: Path) -> Path:
+    path = directory / "jobs.db"
+    kept = Jobs(path)
+    kept.begin(100.0, 100.0)
+    job = Job("1", "ann", "io", ("n1", "n2"), 110.0, 120.0)
+    kept.put([job])
+    from tarazu.parts.bursts.measures.characteristics import JobBytes
+
+    kept.add_moved([JobBytes(job, np.array([1, 2], "<i8"), 5)], 130.0)
+    kept.close()
+    return path
+
+
+def _use_jobs(path: Path) -> None:
+    kept = Jobs(path)
+    try:
+        kept.begin(100.0, 100.0)
+        kept.running()
+        kept.overlapping(0.0, 1e9)
+        kept.without_moved(1e9)
+        for application in kept.applications(0, 0.0, 1e9):
+            kept.moved(application, 1e9, 10)
+        kept.gaps()
+        kept.put([Job("2", "ann", "io", ("n1",), 110.0, 120.0)])
+        kept.forget()
+    finally:
+        kept.close()
+
+
+def _traffic(directory: Path) -> Path:
+    from tests.parts.bursts.traffic.test_days import DAY, traffic
+
+    days.append(directory, traffic([(DAY + 10, "n1", 1, 2, 3), (DAY + 20, "n2", 4, 5, 6)]))
+    (path,) = (directory / "parts").glob("*.parquet")
+    return path
+
+
+def _imported(path: Path) -> None:
+    imports.read(
+        [path], path.parent / "out", imports.Columns(read="read", written="written"), imports.Rules()
+    )
+
+
+def _ended(directory: Path) -> Path:
+    path = directory / "list"
+    path.write_text("10|10|wrf|ann|n[001-003]|1795358000|1795358860|1795359000|COMPLETED|long\n")
+    return path
+
+
+def _take_ends(path: Path) -> None:
+    path = Path(shutil.copy(path, path.with_suffix(".taken")))
+    Batch("slurm", path.parent, lambda _: None)._take_ends(path)
+
+
+LEFT = {
+    "tarazu.parts.bursts.burstd.asked:read": "a message",
+    "tarazu.parts.bursts.burstd.asking:ask": "a message",
+    "tarazu.parts.bursts.burstd.service:BurstService._of_node": "a message",
+    "tarazu.parts.bursts.slurm:plugin": "comes with the package",
+    "tarazu.parts.bursts.traffic.day_file:write": "nothing is parsed",
+}
+CASES = (
+    Case("jobs of burstd", ("tarazu.parts.bursts.burstd.jobs:Jobs._open",), _jobs, _use_jobs, 100),
+    Case("jobs that have ended", ("tarazu.parts.bursts.burstd.batch:Batch._take_ends",), _ended, _take_ends),
+    Case(
+        "traffic of a day",
+        (
+            "tarazu.parts.bursts.traffic.day_file:DayFile.__init__",
+            "tarazu.parts.bursts.traffic.day_file:_about",
+        ),
+        _traffic,
+        lambda p: list(days.read(p.parents[1], 0, 1e12)),
+        150,
+    ),
+    Case(
+        "traffic in CSV",
+        ("tarazu.parts.bursts.traffic.imports:csv_blocks",),
+        text("t.csv", "time,host,read,written\n1700000000,n1,1,2\n1700000010,n2,3,4\n"),
+        _imported,
+        60,
+    ),
+    Case("machine", (), text("machine", "n[1-2] cabinet=c1 io_node=r1\nn3 io_node=r2\n"), machine_file.read),
+    Case(
+        "status of burstd",
+        (
+            "tarazu.parts.bursts.burstd.kept:BurstsDirectory.status",
+            "tarazu.parts.bursts.burstd.kept:BurstsDirectory.told",
+        ),
+        text("status.json", '{"daemon": "burstd", "name": "slurm1", "written_s": 1.0}\n'),
+        lambda p: BurstsDirectory(p.parent).told(),
+    ),
+)

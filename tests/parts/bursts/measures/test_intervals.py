@@ -1,0 +1,153 @@
+"""What the busiest have in each interval, on a small machine, by hand and beside plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarazu.errors import BadInput
+from tarazu.parts.bursts.measures.characteristics import Places
+from tarazu.parts.bursts.measures.dense import intervals
+from tarazu.parts.bursts.measures.intervals import Busiest, Collector, Shares
+from tarazu.parts.bursts.traffic.machine import Machine, regular
+from tarazu.parts.bursts.traffic.traffic import UNKNOWN, Numbers, Traffic
+
+MACHINE = regular(20, 4)
+NAMES = (*MACHINE.nodes, "login1")
+BUSY = Busiest(nodes=0.1, cabinets=0.2, io_nodes=0.4)
+Row = tuple[int, int, int]
+"""Interval, node, bytes."""
+
+
+def traffic(rows: Sequence[Row], network: Sequence[int] | None = None) -> Traffic:
+    columns = np.array(rows, np.int64).reshape(-1, 3)
+    return Traffic(
+        NAMES,
+        10.0,
+        columns[:, 0] * 10 + 1000,
+        columns[:, 1].astype(np.int32),
+        columns[:, 2] // 3,
+        columns[:, 2] - columns[:, 2] // 3,
+        None if network is None else np.array(network, np.int64),
+    )
+
+
+def shares(
+    *chunks: Traffic, mappings: dict[str, Numbers] | None = None, machine: Machine = MACHINE
+) -> Shares:
+    collector = Collector(machine, (1000, 1100), mappings, BUSY, columns=10)
+    for each in intervals(chunks, Places(machine)):
+        collector.add(each)
+    return collector.shares()
+
+
+def test_by_hand() -> None:
+    found = shares(
+        traffic([(0, 0, 60), (0, 1, 30), (0, 19, 10), (3, 4, 5), (3, 8, 5), (3, 12, 5), (3, 16, 5)])
+    )
+    assert found.time_s.tolist() == [1000, 1030]
+    assert found.bytes.tolist() == [100, 20]
+    assert found.nodes.tolist() == [0.9, 0.5]  # two of twenty
+    assert found.cabinets.tolist() == [0.9, 0.25]  # one of five
+    assert found.mapped["present"].busiest.tolist() == [1.0, 0.5]  # two of five
+    assert found.mapped["present"].of_busiest.tolist() == [1, 2]
+    assert found.mapped["present"].bytes.tolist() == [90, 5, 5, 5, 15]
+    assert found.mapped["present"].heat[:, 0].tolist() == [90, 0, 0, 0, 10]
+    assert found.mapped["present"].heat[:, 3].tolist() == [0, 5, 5, 5, 5]
+    assert found.node_bytes[[0, 19]].tolist() == [60, 10]
+    assert found.mean(found.nodes) == pytest.approx(0.7)
+    assert found.weighted(found.nodes) == pytest.approx((90 + 10) / 120)
+
+
+def test_several_mappings_in_one_pass() -> None:
+    """Neighbours that meet on one I/O node meet on none when every one has another: i % n."""
+    mappings = {"now": MACHINE.served_by, "round": np.arange(20, dtype=np.int32) % 5}
+    found = shares(traffic([(0, n, 10) for n in range(4)]), mappings=mappings)
+    assert found.mapped["now"].busiest.tolist() == [1.0]
+    assert found.mapped["round"].busiest.tolist() == [0.5]
+    assert found.mapped["now"].of_busiest.tolist() == [1]
+    assert found.mapped["round"].of_busiest.tolist() == [2]
+
+
+def test_a_heat_map_of_an_hour_has_no_empty_stripes() -> None:
+    """Columns shorter than the interval: its bytes lie in all that it covers."""
+    collector = Collector(MACHINE, (1000, 1025), None, BUSY, columns=10)
+    for each in intervals([traffic([(0, 0, 60), (1, 0, 60), (2, 0, 60)])], Places(MACHINE)):
+        collector.add(each)
+    heat = collector.shares().mapped["present"].heat[0]
+    assert heat.sum() == pytest.approx(180)
+    assert heat == pytest.approx([15.0] * 9 + [45.0])  # the last one's rest lies beyond the period
+
+
+def test_nodes_of_no_cabinet_and_no_io_node() -> None:
+    nowhere = np.full(20, -1, np.int32)
+    found = shares(traffic([(0, 3, 10)]), machine=Machine(MACHINE.nodes, (), (), nowhere, nowhere))
+    assert found.nodes.tolist() == [1.0]
+    assert np.isnan(found.cabinets).all()
+    assert np.isnan(found.mapped["present"].busiest).all()
+    assert found.mapped["present"].of_busiest.tolist() == [0]
+    assert np.isnan(found.mean(found.cabinets))
+
+
+def test_what_other_nodes_moved_counts_for_none() -> None:
+    found = shares(traffic([(0, 0, 10), (0, 20, 990), (1, 20, 7)]))
+    assert (found.bytes.tolist(), found.elsewhere) == ([10.0], 997)
+
+
+def test_no_traffic_at_all() -> None:
+    found = shares()
+    assert len(found.time_s) == 0
+    assert np.isnan(found.mean(found.nodes))
+    assert np.isnan(found.weighted(found.nodes))
+
+
+def test_an_interval_may_lie_in_several_chunks() -> None:
+    rows = [(0, 0, 60), (0, 1, 30), (0, 19, 10), (1, 4, 5)]
+    for cut in range(len(rows) + 1):
+        found = shares(traffic(rows[:cut]), traffic(rows[cut:]))
+        assert found.bytes.tolist() == [100, 5]
+        assert found.nodes.tolist() == [0.9, 1.0]
+
+
+def test_time_that_goes_back_is_refused() -> None:
+    with pytest.raises(BadInput, match="after 1010"):
+        shares(traffic([(1, 0, 1)]), traffic([(0, 0, 1)]))
+
+
+def test_network_that_nobody_counted_is_unknown() -> None:
+    counted = traffic([(0, 0, 1), (0, 1, 1)], network=[UNKNOWN, 7])
+    (found,) = intervals([counted], Places(MACHINE))
+    assert found.network is not None
+    assert np.isnan(found.network[0])
+    assert found.network[1:3].tolist() == [7, 0]
+    (both,) = intervals([counted, traffic([(0, 2, 1)])], Places(MACHINE))
+    assert both.network is None
+
+
+rows_of = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 20), st.integers(0, 10**12)), max_size=40)
+
+
+@given(rows_of)
+def test_as_plain_python_counts(rows: list[Row]) -> None:
+    rows = sorted({(when, node): (when, node, moved) for when, node, moved in rows}.values())
+    found = shares(traffic(rows))
+    expected = []
+    for when in sorted({row[0] for row in rows}):
+        moved = [0] * 20
+        for at, node, count in rows:
+            if at == when and node < 20:
+                moved[node] += count
+        if total := sum(moved):
+            cabinets = sorted((sum(moved[i : i + 4]) for i in range(0, 20, 4)), reverse=True)
+            nodes = sorted(moved, reverse=True)
+            expected.append(
+                (1000 + 10 * when, sum(nodes[:2]) / total, cabinets[0] / total, sum(cabinets[:2]) / total)
+            )
+    assert found.time_s.tolist() == [row[0] for row in expected]
+    assert found.nodes == pytest.approx(np.array([row[1] for row in expected]))
+    assert found.cabinets == pytest.approx(np.array([row[2] for row in expected]))
+    assert found.mapped["present"].busiest == pytest.approx(np.array([row[3] for row in expected]))

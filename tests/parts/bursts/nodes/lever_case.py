@@ -1,0 +1,64 @@
+"""Jobs that wait in Slurm's queue; with Slurm itself: loop/test_slurm_nodes.py."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tarazu.batch.slurm import Slurm
+from tarazu.changes.change import Change
+from tarazu.daemons.changes.agent import Agent
+from tarazu.parts.bursts.nodes import agent as nodes
+from tarazu.sim.testbed.daemons import stand_ins
+from tests.daemons.changes.case import Case, Here
+from tests.parts.bursts import scontrol
+
+
+class NodesCase(Case):
+    name = "nodes"
+    lasting = True
+    takes_over = False  # whose job says itself which nodes it wants is left alone
+
+    def __init__(self, root: Path, *, in_process: bool = True) -> None:
+        super().__init__(root, in_process=in_process)
+        if not scontrol.jobs(root):
+            scontrol.write(root, {id: {"JobState": "PENDING", **scontrol.UNSET} for id in ("7", "8", "9")})
+
+    def environment(self) -> dict[str, str]:
+        command = shlex.join([sys.executable, str(Path(scontrol.__file__)), str(self.root)])
+        return stand_ins(self.root, scontrol=command)
+
+    def made(self, stopped: Callable[[], str]) -> Agent:
+        slurm = Slurm()
+        if self.in_process:
+            slurm._programs["scontrol"] = Here("scontrol", scontrol.main, self.root)
+        return nodes.agent_of(self.settings, slurm=slurm, stopped=stopped)
+
+    def wishes(self) -> list[list[Change]]:
+        def wish(id: str, part: str, value: str) -> Change:
+            target = f"ann/io#{id}"
+            return Change(lever="nodes", target=target, wanted={part: value}, why="a test", asked_by="test")
+
+        return [
+            [wish("7", "Prefer", "tz0|tz1")],
+            [wish("7", "Prefer", "tz1|tz2"), wish("8", "ReqNodeList", "n[1-4]")],
+            [wish("8", "ReqNodeList", "n[5-8]")],
+        ]
+
+    def now(self) -> dict[str, str]:
+        found = {
+            f"{id} {name}": words[name]
+            for id, words in scontrol.jobs(self.root).items()
+            for name in ("Prefer", "ReqNodeList")
+            if name in words
+        }
+        return {name: value for name, value in found.items() if value != "(null)"}
+
+    def administrator(self, number: int) -> None:
+        id, wish = (("7", f"Prefer=his{number}"), ("8", f"ReqNodeList=n1{number}"))[number % 2]
+        assert scontrol.main([str(self.root), "update", f"JobId={id}", wish]) == 0
+
+
+CASE = NodesCase

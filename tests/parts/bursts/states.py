@@ -1,0 +1,11 @@
+"""The part's commands, as `tests/cli/test_states.py` calls them."""
+
+ARGUMENTS = {
+    "change bursts report": "",
+    "change bursts nodes": "",
+    "change bursts plugin": "library",
+    "change bursts remap": "",
+    "change bursts sbatch": "job.sh",
+    "change bursts import": "",
+}
+STUDIES = {"sim bursts": "--only none"}
