@@ -19,7 +19,6 @@ ELSEWHEN = {
     "difflib": BEFORE,
     "tomllib": BEFORE,
     "pyarrow": NEVER,
-    "pyarrow.csv": NEVER,
     "pyarrow.parquet": NEVER,
     "dataclasses": NEVER,
 }
