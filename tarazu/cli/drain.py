@@ -70,13 +70,13 @@ def execute(options: argparse.Namespace) -> int:
     names = tuple(options.set or drain.DEFAULT)
     settings = config.load(options.config)
     if options.undo:
-        agent, of = drains.drains_of(settings, options.root), drains.of(options.fs, options.ost)
-        each = NodeAgent("parameters", UNITS["parameters"], agent.store, agent)
+        agent, of = drains.agent_of(settings, root=options.root), drains.of(options.fs, options.ost)
+        each = NodeAgent("drains", UNITS["drains"], agent.store, agent)
         status = undo.one_agent(each, drains.COMMAND, as_json=options.json, of=of, hold=False)
         with contextlib.suppress(TarazuError):
             drains.tell(agent, ())  # what cannot be drained is of no interest any more
         return status
-    agent = drains.drains_of(settings, options.root)
+    agent = drains.agent_of(settings, root=options.root)
     if options.apply:
         refuse_while_stopped(settings)
         parameters = drains.here(options.root, names)  # before anything is asked

@@ -21,8 +21,6 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-import msgspec
-
 from tarazu import config
 from tarazu.cli.change import rows, undo
 from tarazu.cli.change.person import login
@@ -76,10 +74,7 @@ def _nothing_here() -> BadInput:
 
 
 def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
-    council, problem, agents = {}, "", []
-    for each in here.listed(settings, AGENT):
-        own = tuple(one for one in each.changes if one.lever != "drain")
-        agents.append(msgspec.structs.replace(each, changes=own))
+    council, problem, agents = {}, "", here.listed(settings, AGENT)
     try:
         council = _council(settings)
     except TarazuError as error:
@@ -139,7 +134,6 @@ def _council(settings: config.Settings) -> dict[str, Any]:
 
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:
-    from tarazu.daemons.changes.agents.parameters import learns
     from tarazu.daemons.council.here import set_mode
 
     council = _is_council(settings)
@@ -153,7 +147,7 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
             before = set_mode(settings, "observe", f"{VERB} --undo")
         except TarazuError as error:
             problem = str(error)
-    done = undo.take_back(here.agent_named(settings, AGENT), VERB, learns) if node else None
+    done = undo.take_back(here.agent_named(settings, AGENT), VERB) if node else None
     if as_json:
         print_json({"here": done and done._asdict(), "council_was": before, "problem": problem})
     elif before is not None:

@@ -64,7 +64,7 @@ class State:
     directory: str = setting(
         "/var/lib",
         "where daemons keep their state, each in its folder: tarazu/mdsd, tarazu-announcer, tarazu-council, "
-        "tarazu-mdt, tarazu-page, and those of parts",
+        "tarazu-drain, tarazu-mdt, tarazu-page, and those of parts",
         ABSOLUTE,
     )
 
@@ -77,6 +77,11 @@ class State:
     def announcer(self) -> str:
         """What the announcer notes of parameters, before it sets any."""
         return f"{self.directory}/tarazu-announcer"
+
+    @property
+    def drain(self) -> str:
+        """What `tarazu change drain` notes of OSTs, before it keeps new files off them."""
+        return f"{self.directory}/tarazu-drain"
 
     @property
     def council(self) -> str:

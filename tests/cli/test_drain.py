@@ -133,7 +133,7 @@ def test_apply_and_undo_on_the_servers(sick: Testbed, on: Callable[..., Any], tm
     (undone,) = on(oss2, "--undo")["restored"]
     assert undone["change"] == change
     wait_for(sick, lambda ost: not ost.degraded)
-    assert not (tmp_path / "tarazu-announcer/changes.json").exists()
+    assert not (tmp_path / "tarazu-drain/changes.json").exists()
 
 
 def test_an_ost_can_be_named_although_it_is_well(sick: Testbed, on: Callable[..., Any]) -> None:

@@ -11,6 +11,7 @@ later. A process of its own, with rights of its own: nothing waits for it. Of tw
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import secrets
 import socket
@@ -23,8 +24,9 @@ from typing import TYPE_CHECKING
 from tarazu import config
 from tarazu.changes.change import ALL, Change
 from tarazu.daemons.announcer.following import Following, least
-from tarazu.daemons.changes.agent import Plan
-from tarazu.daemons.changes.agents.parameters import agent_of, in_force, learns
+from tarazu.daemons.changes.agent import Agent, Plan
+from tarazu.daemons.changes.agents import drains
+from tarazu.daemons.changes.agents.parameters import agent_of, in_force
 from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.engine import LOOK_S as SHOWN_S
 from tarazu.daemons.changes.levers.drain import DrainLever
@@ -147,6 +149,11 @@ class Announcer(Service):
         first_s = exchange.INTERVAL_S * secrets.randbelow(1000) / 1000  # not all nodes at once
         self.every(lambda: exchange.INTERVAL_S, self._tick, first_s)
 
+    @functools.cached_property
+    def drains(self) -> Agent:
+        """What is drained here is people's; what it gives is seen here, and that its time is over."""
+        return drains.agent_of(self.settings, "tarazu-announcer", stopped=lambda: self.site.why)
+
     def _become(self, kind: Kind) -> None:
         """From now on this node is one of that kind. Raises WireError, and then is what it was."""
         former, was, self.host = self.transport, self.kind, self.name or socket.gethostname()
@@ -210,7 +217,7 @@ class Announcer(Service):
 
     def _take_back(self, why: str, wait_s: float, *, whatever: bool = False) -> bool:
         engine = self.agent.engine
-        return self._try(lambda: engine.take_back(why, of=learns, wait_s=wait_s, anew=whatever))
+        return self._try(lambda: engine.take_back(why, wait_s=wait_s, anew=whatever))
 
     def _tick(self, now: float) -> None:
         """Every interval: notice a silent council, set or restore what is due, then report to the council."""
@@ -248,9 +255,11 @@ class Announcer(Service):
         if self.kind != "client" and not seen.is_crowded:
             return
         size = seen.bytes / GIB
-        names = [*self._in_force(), *([DrainLever.name] if self.kind == "oss" else [])]
-        for name in names:
-            done = self.agent.saw(name, {"time": seen.elapsed_s / size}, weight=size, wait_s=LOCK_S)
+        levers = [(self.agent, name) for name in self._in_force()]
+        if self.kind == "oss":
+            levers.append((self.drains, DrainLever.name))
+        for agent, name in levers:
+            done = agent.saw(name, {"time": seen.elapsed_s / size}, weight=size, wait_s=LOCK_S)
             if done.restored or done.failed:
                 self._see_anew()
 
@@ -314,6 +323,7 @@ class Announcer(Service):
         self._acted, self._look_at = act, now + LOOK_S
         if not self._trusted:
             return
+        self._try(lambda: drains.end(self.drains, LOCK_S) if self.drains.store.exists else Done())
         wanted = {lever: value for lever, value in decided.values.items() if lever in self.levers}
         if mode == "apply" and self._too_often(wanted, now):
             self._acted = ()
@@ -325,7 +335,7 @@ class Announcer(Service):
         self.manager.status(f"{mode}; {self._set} levers set")
 
     def _make(self, wanted: dict[str, str], decided: Decided, mode: Mode, why: str) -> Done:
-        """What is drained on this node ends in time, too, whatever is decided. Raises StoreError, Unavailable."""
+        """Raises StoreError, Unavailable."""
         before, self._wanted = self._wanted, wanted
         if not wanted and not before and not self.agent.store.exists:
             return Done()
@@ -334,12 +344,12 @@ class Announcer(Service):
             Change(lever=name, target="", wanted={ALL: value}, why=decided.why, asked_by=by, lasts_s=LASTS_S)
             for name, value in wanted.items()
         )
-        return self.agent.follow(Plan(changes), mode, why, of=learns, wait_s=LOCK_S)
+        return self.agent.follow(Plan(changes), mode, why, wait_s=LOCK_S)
 
     @property
     def _set(self) -> int:
         """Levers that tarazu has set."""
-        return sum(map(learns, self.agent.store.held_changes.values()))
+        return len(self.agent.store.held_changes)
 
     def _too_often(self, wanted: dict[str, str], now: float) -> bool:
         """A council that is out of order is not followed to and fro: what is in force stays until a dwell is over."""

@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.daemons.changes.agents.parameters import agent_of, learns
+from tarazu.daemons.changes.agents.parameters import agent_of
 from tarazu.daemons.noted import LOCK_S
 from tarazu.daemons.service import Wakeup, parser, serve
 from tarazu.errors import TarazuError
@@ -63,7 +63,7 @@ def restore_left(settings: config.Settings, why: str) -> None:
             return
         claim = agent.store.claim()
         try:
-            agent.engine.take_back(why, of=learns, wait_s=LOCK_S)
+            agent.engine.take_back(why, wait_s=LOCK_S)
         finally:
             os.close(claim)
     except TarazuError as error:

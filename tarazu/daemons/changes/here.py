@@ -32,6 +32,7 @@ from tarazu.part import setting_agents
 
 UNITS = {
     "parameters": "tarazu-announcer",
+    "drains": "",
     "directories": "",
 }
 """Module below `agents` → the unit that sets by it, if any."""
@@ -169,6 +170,7 @@ def _place(settings: config.Settings, name: str) -> str:
     state = settings.state
     return {
         "parameters": state.announcer,
+        "drains": state.drain,
         "directories": state.mdt,
     }[name]
 

@@ -9,6 +9,7 @@ import pytest
 
 from tarazu.changes.change import Change
 from tarazu.daemons.changes import engine
+from tarazu.daemons.changes.agents import drains
 
 from .conftest import READ_AHEAD, RPCS, ClientNode
 
@@ -108,14 +109,13 @@ def test_each_verb_answers_programs_in_json(node: ClientNode) -> None:
     assert "parameters" in told("stop")["agents"] and "parameters" in told("apply")["agents"]
 
 
-def test_a_drain_could_not_be_applied_again_while_the_announcer_only_observes(node: ClientNode) -> None:
+def test_a_drain_that_somebody_set_back_is_applied_again(node: ClientNode) -> None:
     parameter = "obdfilter.lustre-OST0000.degraded"
     file = node.root / "sys/fs/lustre" / parameter.replace(".", "/")
     file.parent.mkdir(parents=True)
     file.write_text("0\n")
-    node.follow("observe")
     drain = Change(lever="drain", target=parameter, wanted={parameter: "1"}, asked_by="anna", mends=True)
-    node.agent().make([drain], "a test")
+    drains.agent_of(node.settings, root=str(node.root)).make([drain], "a test")
     node.somebody_sets("0", parameter)
     assert node.list()["drain left"]["theirs"] == {parameter: "0"}
     status, out, error = node("apply", drain.id)

@@ -23,7 +23,7 @@ from tarazu.daemons.announcer import service, start
 from tarazu.daemons.announcer.service import Announcer
 from tarazu.daemons.changes import here as node
 from tarazu.daemons.changes.agent import Plan
-from tarazu.daemons.changes.agents.parameters import agent_of, learns
+from tarazu.daemons.changes.agents.parameters import agent_of
 from tarazu.daemons.changes.by_hand import undo_agent
 from tarazu.daemons.council import here
 from tarazu.daemons.council import service as council_service
@@ -177,7 +177,7 @@ def test_undo_here_holds_without_a_word_of_the_council(pair: Pair) -> None:
     pair.until(lambda: pair.client.in_force in VALUES)
     settings = config.load(str(pair.group.configuration("login1", pair.client.root)))
     each = node.agent_named(settings, "parameters")
-    done = undo_agent(each, "tarazu change tune --undo", learns, lambda _: None)
+    done = undo_agent(each, "tarazu change tune --undo", lambda _: True, lambda _: None)
     assert [held.change.lever for held in done.restored] == ["max_rpcs_in_flight"]
     assert pair.client.in_force == BEFORE
     told = pair.announcer.sequence

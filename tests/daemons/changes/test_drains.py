@@ -12,10 +12,9 @@ import msgspec
 import pytest
 
 from tarazu.changes.goals import refusal
-from tarazu.daemons.changes import by_hand, here
-from tarazu.daemons.changes.agent import Agent, Plan
+from tarazu.daemons.changes import by_hand
+from tarazu.daemons.changes.agent import Agent
 from tarazu.daemons.changes.agents import drains
-from tarazu.daemons.changes.agents.parameters import agent_of, learns
 from tarazu.daemons.changes.by_hand import Undone, undo_agent
 from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.here import NodeAgent
@@ -35,7 +34,7 @@ ZERO, TEN = OSTS
 
 class Server(DrainCase):
     def drains(self) -> Agent:
-        agent = drains.drains_of(self.settings, str(self.root))
+        agent = drains.agent_of(self.settings, root=str(self.root))
         agent.engine.levers["drain"].lctl.program = Here("lctl", stand_in.main, self.root)  # type: ignore[attr-defined]
         return agent
 
@@ -45,14 +44,14 @@ class Server(DrainCase):
 
     def undo(self, *osts: int) -> Undone:
         agent = self.drains()
-        each = NodeAgent("parameters", "tarazu-announcer", agent.store, agent)
+        each = NodeAgent("drains", "", agent.store, agent)
         done = undo_agent(each, "undo", drains.of(osts=osts), lambda _: None, hold=False)
         drains.tell(agent, ())
         return done
 
     @property
     def notes(self) -> Path:
-        return Path(self.settings.state.announcer) / "changes.json"
+        return Path(self.settings.state.drain) / "changes.json"
 
 
 @pytest.fixture
@@ -163,19 +162,16 @@ def test_what_cannot_be_drained_is_listed_until_it_can(server: Server) -> None:
     """It stood in the trail alone: `tarazu change list` did not show it, and each try added a line there."""
 
     def listed() -> list[str]:
-        (agent,) = (each for each in listed_here(server.settings) if each.name == "parameters")
+        (agent,) = (each for each in listed_here(server.settings) if each.name == "drains")
         return [one.target for one in agent.changes if one.state == "cannot mend"]
 
     for _ in range(2):
         server.apply(ost(10), ost(0, held_back=True))
     assert listed() == ["lustre-OST0000"]
-    announcer = server.agent()
-    announcer.follow(Plan((wish("max_rpcs_in_flight", "16"),)), "observe", "", of=learns)
-    assert listed() == ["lustre-OST0000"], "the announcer proposed something, and it was gone"
     trail = list(read(Path(server.settings.state.changes) / "trail.jsonl", 99))
     assert [each.event for each in trail].count("cannot mend") == 1
     server.apply(ost(10))
-    assert not listed() and announcer.store.proposals().proposals
+    assert not listed()
 
 
 def test_no_ost_is_drained_where_the_others_are_too_full_for_its_files(server: Server) -> None:
@@ -197,30 +193,16 @@ def test_no_ost_is_drained_where_the_others_are_too_full_for_its_files(server: S
     assert len(drained(0.97, 0.99, 0.96).set) == 2, "it is the fullest of them"
 
 
-def test_the_announcers_rounds_leave_drained_osts_until_they_end(server: Server) -> None:
+def test_it_ends_by_itself_and_by_nothing_else(server: Server) -> None:
     server.apply(ost(10))
 
-    def announcer(ahead_s: float) -> Done:
-        agent = server.agent(clock=lambda: time.time() + ahead_s)
-        return agent.follow(Plan(), "observe", "no council answers", of=learns)
+    def look(ahead_s: float, stopped: str = "") -> Done:
+        return drains.end(server.agent(lambda: stopped, lambda: time.time() + ahead_s))
 
-    assert not any(announcer(0.0)) and not any(announcer(6 * 86400.0)) and server.now()[TEN] == "1"
-    assert len(announcer(8 * 86400.0).restored) == 2 and server.now()[TEN] == "0"
-
-
-def undo_learned(server: Server) -> None:
-    each = here.agent_named(server.settings, "parameters")
-    by_hand.undo_agent(each, "tarazu change tune --undo, ann", learns, lambda each: None)
-
-
-def test_drained_osts_have_nothing_to_do_with_undo_of_what_learns(server: Server) -> None:
-    undo_learned(server)
-    assert agent_of(server.settings).store.held
-    assert server.apply(ost(0)).set and server.now()[ZERO] == "1"
-    server.agent().follow(Plan(), "observe", "held", of=learns)
-    server.agent(stopped=lambda: "stopped").follow(Plan(), "observe", "no council answers", of=learns)
-    assert server.now()[ZERO] == "1"
-    assert server.undo().restored
+    for stopped in ("", "stopped"):
+        assert not any(look(0.0, stopped)) and not any(look(6 * 86400.0, stopped))
+    assert server.now()[TEN] == "1"
+    assert len(look(8 * 86400.0).restored) == 2 and server.now()[TEN] == "0"
 
 
 def test_a_node_on_which_all_was_taken_back_drains_nothing_and_says_how_to_go_on(
@@ -230,10 +212,8 @@ def test_a_node_on_which_all_was_taken_back_drains_nothing_and_says_how_to_go_on
     server.apply(ost(10))
     before = {**server.now(), TEN: "0", OSP: "20000"}
     assert not any(each.failed for each in by_hand.undo_all(server.settings, "ann", lambda each: None))
-    for _ in range(2):
-        with pytest.raises(Unavailable, match="undo --all, ann; to go on: tarazu change apply"):
-            server.apply(ost(10))
-        undo_learned(server)
+    with pytest.raises(Unavailable, match="undo --all, ann; to go on: tarazu change apply"):
+        server.apply(ost(10))
     assert server.now() == before
     list(by_hand.go_on(server.settings, "ann"))
     assert server.apply(ost(10)).set

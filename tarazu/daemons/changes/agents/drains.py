@@ -1,4 +1,4 @@
-"""What `tarazu change drain` asks of the agent of this node's parameters: OSTs that get no new files for a while.
+"""The agent of drained OSTs, `tarazu change drain`: they get no new files for a while.
 
 Each parameter of each OST is a target of lever `drain`. A drain ends by itself after a week: an OST that is still sick
 then is drained again by whoever looks at it.
@@ -16,20 +16,44 @@ from tarazu.changes.goals import CannotMend
 from tarazu.changes.held import Held
 from tarazu.changes.trail import event
 from tarazu.daemons.changes.agent import Agent, Plan
-from tarazu.daemons.changes.agents.parameters import ParametersStore, agent_of
 from tarazu.daemons.changes.done import Done
-from tarazu.errors import TarazuError, Unavailable
+from tarazu.daemons.changes.lctl import Lctl
+from tarazu.daemons.changes.levers.drain import DrainLever
+from tarazu.daemons.changes.store import Proposals, Store
+from tarazu.daemons.noted import LOCK_S
+from tarazu.errors import StoreError, TarazuError, Unavailable
 from tarazu.model import Ost, SystemView
 from tarazu.stats.drain import DEFAULT, PARAMETERS, Candidate, as_set, limit, too_full
 from tarazu.stats.params import find, ost_target, target_name
+from tarazu.store import stop
 
 COMMAND = "tarazu change drain"
 LOCK = "drain"
 LASTS_S = 7 * 86400.0
 
 
-def drains_of(settings: config.Settings, root: str = "") -> Agent:
-    return agent_of(settings, COMMAND, root=root, holds=False)
+def agent_of(
+    settings: config.Settings,
+    name: str = COMMAND,
+    *,
+    root: str = "",
+    stopped: Callable[[], str] | None = None,
+) -> Agent:
+    """`name`: who it is, in the trail; `stopped` instead of a look at the site's stop file, which may hang."""
+    lctl = Lctl()
+    return Agent(
+        name,
+        Store(settings.state.drain, COMMAND, COMMAND),
+        {DrainLever.name: DrainLever(lctl, root or config.root())},
+        settings,
+        programs=(lctl.program,),
+        stopped=stopped or (lambda: str(stop.site_stop(settings.run.stop_file) or "")),
+    )
+
+
+def end(agent: Agent, wait_s: float = LOCK_S) -> Done:
+    """Those whose week is over. Raises StoreError, Unavailable."""
+    return agent.engine.make((), "", of=lambda held: False, wait_s=wait_s)
 
 
 def here(root: str | Path, names: Collection[str] = DEFAULT) -> dict[str, str]:
@@ -129,9 +153,12 @@ def apply(agent: Agent, plan: Plan) -> Done:
 
 def tell(agent: Agent, cannot: tuple[CannotMend, ...]) -> None:
     """`tarazu change list` shows it until the next one is told; the trail has it when it begins."""
-    assert isinstance(agent.store, ParametersStore)
-    with agent.store.locked():
-        known = agent.store.cannot_drain(cannot)
+    known: tuple[CannotMend, ...] = ()
+    with agent.store.locked(), contextlib.suppress(StoreError):
+        with contextlib.suppress(StoreError):  # what cannot be read is written anew
+            known = agent.store.proposals().cannot_mend
+        if cannot != known:
+            agent.store.propose(Proposals(cannot_mend=cannot))
     for each in cannot:
         if (each.lever, each.target) not in {(one.lever, one.target) for one in known}:
             agent.trail.add(
@@ -148,11 +175,11 @@ def _is_so(agent: Agent, change: Change) -> bool:
 
 
 def of(fs_name: str = "", osts: Collection[int] = ()) -> Callable[[Held], bool]:
-    """Which held changes are drains; of this file system and these OSTs only, where they are given."""
+    """Which are of this file system and these OSTs, where they are given."""
 
     def its(held: Held) -> bool:
         target = ost_target(held.change.target.partition(".")[2]) or ("", -1)
         named = (not fs_name or target[0] == fs_name) and (not osts or target[1] in osts)
-        return held.change.lever == "drain" and named
+        return named
 
     return its

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from tarazu.changes.change import Change
+from tarazu.daemons.changes.agents import parameters
 from tarazu.sim.testbed import tunables
 
 from .parameters import ParametersCase, wish
@@ -16,6 +17,7 @@ RPCS, AHEAD, PAIR = "max_rpcs_in_flight", "max_read_ahead_mb", "osc_rpcs"
 
 class ClientCase(ParametersCase):
     name = "client"
+    agent_of = parameters.agent_of
     levers = (RPCS, AHEAD)
 
     def __init__(self, root: Path, *, in_process: bool = True) -> None:

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from tarazu.changes.change import Change
+from tarazu.daemons.changes.agents import drains
 
 from .parameters import ParametersCase, wish
 
@@ -15,6 +16,7 @@ OSP = "osp.lustre-OST000a-osc-MDT0000.max_create_count"
 
 class DrainCase(ParametersCase):
     name = "drain"
+    agent_of = drains.agent_of
 
     def __init__(self, root: Path, *, in_process: bool = True) -> None:
         super().__init__(root, in_process=in_process)

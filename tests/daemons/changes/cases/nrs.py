@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tarazu.changes.change import Change
+from tarazu.daemons.changes.agents import parameters
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed import tunables
 
@@ -15,6 +16,7 @@ IO = "ost.OSS.ost_io"
 
 class NrsCase(ParametersCase):
     name = "nrs"
+    agent_of = parameters.agent_of
     levers = ("nrs",)
 
     def __init__(self, root: Path, *, in_process: bool = True) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from tarazu.changes.change import ALL, Change
 from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.agents import parameters
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed.daemons import lctl_command, stand_ins
 
@@ -14,11 +14,14 @@ from ..case import Case, Here
 
 
 class ParametersCase(Case):
+    agent_of: ClassVar[Callable[..., Agent]]
+    """Of the module of the lever's agent."""
+
     def environment(self) -> dict[str, str]:
         return {**stand_ins(self.root, lctl=lctl_command(self.root)), "TARAZU_ROOT": str(self.root)}
 
     def made(self, stopped: Callable[[], str]) -> Agent:
-        agent = parameters.agent_of(self.settings, stopped=stopped)
+        agent = type(self).agent_of(self.settings, stopped=stopped)
         if self.in_process:
             for lever in agent.engine.levers.values():
                 lever.lctl.program = Here("lctl", stand_in.main, self.root)  # type: ignore[attr-defined]
