@@ -80,7 +80,6 @@ MAY_IMPORT = {
     "store": BASE | {"layout", "trace", "native"},
     "plan": BASE | {"layout", "store", "native", "wire"},
     "doctor": BASE | {"part", "evidence", "wire", "stats", "allocate", "trace", "store", "run", "native"},
-    "mdt_defaults": BASE | {"changes", "layout"},
     "run": BASE
     | {
         "part",
@@ -122,7 +121,6 @@ MAY_IMPORT["daemons"] = BASE | {
         "flows",
         "forwarding",
         "layout",
-        "mdt_defaults",
         "native",
         "plan",
         "predict",
@@ -142,7 +140,6 @@ MAY_IMPORT["cli"] = BASE | {
         "escapes",
         "forwarding",
         "layout",
-        "mdt_defaults",
         "native",
         "predict",
     ),

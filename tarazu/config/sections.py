@@ -64,7 +64,7 @@ class State:
     directory: str = setting(
         "/var/lib",
         "where daemons keep their state, each in its folder: tarazu/mdsd, tarazu-announcer, tarazu-council, "
-        "tarazu-drain, tarazu-mdt, tarazu-page, and those of parts",
+        "tarazu-drain, tarazu-page, and those of parts",
         ABSOLUTE,
     )
 
@@ -87,11 +87,6 @@ class State:
     def council(self) -> str:
         """What the council has learned, and its mode."""
         return f"{self.directory}/tarazu-council"
-
-    @property
-    def mdt(self) -> str:
-        """What `tarazu change mdt` notes of directories, before it changes them."""
-        return f"{self.directory}/tarazu-mdt"
 
     @property
     def changes(self) -> str:

@@ -71,7 +71,6 @@ ARGUMENTS = {
     "change log": "",
     "change stop": "",
     "change drain": "--advise",
-    "change mdt": "--advise {mount}",
     "change tune": "",
     "disable": "--job 4711",
     "enable": "--job 4711",

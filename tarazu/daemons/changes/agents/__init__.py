@@ -2,5 +2,4 @@
 
 parameters   Lustre's parameters of this node that learn
 drains       OSTs that get no new files for a while
-directories  on which MDT new subdirectories of a directory are made
 """

@@ -7,5 +7,4 @@ nrs          the policy that orders an OSS's requests
 tbf          one rule that limits an OSS's requests
 drain        a parameter that keeps new files off an OST
 layout       a directory's default layout
-mdt          on which MDT directories are made
 """

@@ -8,7 +8,6 @@ from ..case import Case
 from .client import ClientCase, ClientPairCase
 from .drain import DrainCase
 from .files import FilesCase
-from .mdt import MdtCase, MkdirCase
 from .nrs import NrsCase, TbfCase
 
 CASES: dict[str, type[Case]] = {
@@ -18,8 +17,6 @@ CASES: dict[str, type[Case]] = {
         ClientPairCase,
         DrainCase,
         FilesCase,
-        MdtCase,
-        MkdirCase,
         NrsCase,
         TbfCase,
         *(module.CASE for module in modules("lever_case")),
