@@ -10,7 +10,7 @@ from statistics import median
 from tarazu.config import own_path
 from tarazu.doctor.node import Finding, Node, ok, skip, warn
 from tarazu.errors import TraceError
-from tarazu.evidence.model_error import JUDGED, is_off, off
+from tarazu.evidence.model_error import LEAST_RUNS, is_off, off
 from tarazu.evidence.outcomes import outcomes
 from tarazu.trace.history import History
 from tarazu.trace.records import RunRecord
@@ -31,8 +31,9 @@ def look(node: Node) -> Iterator[Finding]:
     for fs_name, of_runs in sorted(ratios.items()):
         count = len(of_runs)
         name = f"estimate for {fs_name}"
-        if count < JUDGED:
-            yield skip(name, f"{counted(count, 'placed run')} of yours can be compared, {JUDGED} are needed")
+        if count < LEAST_RUNS:
+            text = f"{counted(count, 'placed run')} of yours can be compared, {LEAST_RUNS} are needed"
+            yield skip(name, text)
             continue
         by = median(of_runs)
         text = f"{counted(count, 'placed run')} of yours took {by:.2f} times as long as expected"

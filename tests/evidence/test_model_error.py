@@ -116,7 +116,7 @@ def test_five_runs_show_that_the_model_is_another_one() -> None:
         (5.0, 5, "warn", "5 placed runs of yours took 2.00 times as long as expected"),
         (20.0, 5, "warn", "5 placed runs of yours took 0.50 times as long as expected"),
         (5.0, 8, "ok", "5 placed runs of yours took 1.12 times as long as expected"),
-        (5.0, 2, "skip", "2 placed runs of yours can be compared, 5 are needed"),
+        (5.0, 2, "skip", "2 placed runs of yours can be compared, 3 are needed"),
     ],
 )
 def test_the_doctor_says_when_the_estimate_is_off(
