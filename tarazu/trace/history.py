@@ -89,11 +89,7 @@ class History:
         return path
 
     def write(self, path: Path, content: bytes) -> None:
-        """Write a run's file, instead of one of that name, whole or not at all. Raises TraceError.
-
-        Not synced: at the end of each step somebody would wait for it. One that a crash of the node damages is left out
-        of forecasts.
-        """
+        """Write a run's file, instead of one of that name, whole or not at all. Raises TraceError."""
         folder = path.parent
         part = path.with_name(f"{path.stem}.{os.urandom(4).hex()}{PART}")
         try:
@@ -106,6 +102,8 @@ class History:
             try:
                 with open(descriptor, "wb") as file:
                     file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
                 part.rename(path)
             except BaseException:
                 part.unlink(missing_ok=True)
