@@ -130,7 +130,7 @@ class Unit(NamedTuple):
 
     name: str
     role: str
-    """Of nodes (`tarazu.doctor.node`)."""
+    """Of nodes (`tarazu.doctor.node`); empty: of all."""
     wanted: Callable[[Settings], bool]
     tools: tuple[str, ...] = ()
     """Programs of Lustre that it calls."""

@@ -135,14 +135,14 @@ def test_files_of_conf_d_are_read_after_the_file_in_order_and_the_environment_la
         config.load(path, {})
 
 
-def test_a_second_council_has_its_own_settings_and_port(tmp_path: Path) -> None:
+def test_a_second_daemon_has_its_own_settings_and_port(tmp_path: Path) -> None:
     """A file of another name beside tarazu.toml is not changed by the conf.d of that one."""
     (tmp_path / "conf.d").mkdir()
-    (tmp_path / "conf.d" / "council.toml").write_text("[tune]\ncouncil = 'tcp://mds1:5774'\n")
-    other = tmp_path / "council-b.toml"
-    other.write_text("[tune]\ncouncil = 'tcp://mds1:5784'\n")
-    assert config.load(other, {}).tune.council == "tcp://mds1:5784"
-    assert config.load(write(tmp_path, ""), {}).tune.council == "tcp://mds1:5774"
+    (tmp_path / "conf.d" / "page.toml").write_text("[page]\nlisten = '5774'\n")
+    other = tmp_path / "page-b.toml"
+    other.write_text("[page]\nlisten = '5784'\n")
+    assert config.load(other, {}).page.listen == "5784"
+    assert config.load(write(tmp_path, ""), {}).page.listen == "5774"
 
 
 HOSTILE = {
@@ -226,10 +226,6 @@ def test_every_mistake_is_found_at_once(tmp_path: Path) -> None:
         ("[mdsd]\nuser_share = 0\n", "[mdsd] user_share (mdsd.user_share): expected more than 0"),
         ("[clientd]\npassword_file = '/x'\n", "expected a database such as mysql"),
         ("[layout]\nstripe_count = 'curve'\n", "expected curves or benchmarks"),
-        (
-            "[tune]\nmode = 'apply'\ncouncil = 'tcp://m:1'\n",
-            "expected what may be set, where tune.mode is apply",
-        ),
     ],
 )
 def test_what_cannot_work_together_is_named(tmp_path: Path, text: str, message: str) -> None:

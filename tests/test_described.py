@@ -22,7 +22,7 @@ ONE_THREAD = {
     "parts/bursts/burstd/asking.py",
     "daemons/noted.py",
     "table.py",
-    "tune/learning/memory.py",
+    "parts/council/learning/memory.py",
 }
 """Where a struct is decoded by the only thread that does so, or as a kind that the caller names."""
 PLAIN = {"dict", "tuple", "list"}

@@ -76,10 +76,10 @@ MAY_IMPORT = {
     "predict": BASE | {"trace", "native"},
     "evidence": BASE | {"trace"},
     "forwarding": BASE | {"batch", "trace", "native", "flows", "drawing"},
-    "tune": BASE | {"stats", "wire"},
     "store": BASE | {"layout", "trace", "native"},
     "plan": BASE | {"layout", "store", "native", "wire"},
     "doctor": BASE | {"part", "evidence", "wire", "stats", "allocate", "trace", "store", "run", "native"},
+    "mdt_defaults": BASE | {"changes", "layout"},
     "run": BASE
     | {
         "part",
@@ -121,11 +121,12 @@ MAY_IMPORT["daemons"] = BASE | {
         "flows",
         "forwarding",
         "layout",
+        "mdt_defaults",
         "native",
         "plan",
         "predict",
     ),
-    *("program", "stats", "store", "trace", "tune", "wire"),
+    *("program", "stats", "store", "trace", "wire"),
 }
 MAY_IMPORT["daemons/slurm"] = BASE | {"run", "native"}
 MAY_IMPORT["cli"] = BASE | {
@@ -140,28 +141,27 @@ MAY_IMPORT["cli"] = BASE | {
         "escapes",
         "forwarding",
         "layout",
+        "mdt_defaults",
         "native",
         "predict",
     ),
-    *("report", "run", "stats", "store", "trace", "tune", "wire"),
+    *("report", "run", "stats", "store", "trace", "wire"),
 }
 MAY_IMPORT["sim"] = BASE | {
     "part",
     *("allocate", "batch", "cli", "daemons", "drawing", "flows", "forwarding", "layout", "native", "predict"),
-    *("report", "run", "stats", "store", "trace", "tune", "wire"),
+    *("report", "run", "stats", "store", "trace", "wire"),
 }
 """Room → the rooms of tarazu that it may import (itself always)."""
 MAY_ASK: dict[str, set[str]] = {
     "daemons from cli": {
         "asking",
         "changes",
-        "council.here",
         "mdsd.health",
         "ossd.service",
         "slurm",
     },
     "daemons from sim": {
-        "announcer.following",
         "clientd.forecasts.work",
         "clientd.planner",
         "mdsd.allocation_requests",
@@ -171,10 +171,8 @@ MAY_ASK: dict[str, set[str]] = {
 }
 """Of a room that runs by itself or prints: the rooms and modules of it that others may import."""
 MAY_IMPORT_DAEMONS: dict[str, set[str]] = {
-    "announcer": {"changes", "metrics"},
     "changes": set(),
     "clientd": {"metrics"},
-    "council": {"metrics"},
     "mdsd": {"metrics"},
     "metrics": set(),
     "ossd": {"metrics"},
@@ -279,15 +277,15 @@ def test_nothing_that_a_site_runs_imports_the_simulator() -> None:
 
 
 def _is_stand_in(module: str) -> bool:
-    """What a part has on a testbed, which asks for it, and a part that lies in the simulator's package."""
-    _, parts, name, *_ = *module.split("."), "", ""
-    return parts == "parts" and (module.endswith(".testbed") or bool(installed()[name].extra))
+    """What a part has on a testbed, which asks for it; its study; and a part that lies in the simulator's package."""
+    _, parts, name, own, *_ = *module.split("."), "", "", ""
+    return parts == "parts" and (own in ("testbed", "study") or bool(installed()[name].extra))
 
 
 def test_the_core_imports_no_part() -> None:
     """Nor does it name a module of one, to import it by that name."""
     for module, path in product().items():
-        if module == "tarazu.parts" or module.startswith(("tarazu.parts.", "tarazu.sim")):
+        if module == "tarazu.parts" or module.startswith("tarazu.parts."):
             continue
         assert "parts" not in imported(path), path
         assert "tarazu.parts." not in path.read_text(), path

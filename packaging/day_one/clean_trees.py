@@ -11,7 +11,8 @@ import contents
 import roots
 import tree
 
-BASE = "tarazu.daemons.ossd.service tarazu.daemons.announcer.service tarazu.daemons.council.service prometheus_client"
+BASE = "tarazu.daemons.ossd.service tarazu.parts.council.announcer.service tarazu.parts.council.service "
+BASE += "prometheus_client"
 MAIN = "tarazu.daemons.mdsd.service tarazu.daemons.clientd.service tarazu.predict.aipa networkx pymysql "
 MAIN += "tarazu.native"
 SOLVER = "tarazu.flows ortools.graph.python.min_cost_flow ortools.sat.python.cp_model"

@@ -69,7 +69,6 @@ def _of_parts(settings: config.Settings) -> Iterator[ConfigError]:
 def _attempts(s: config.Settings) -> Iterator[tuple[str, Callable[[], object]]]:
     """What daemons do with settings when they start. Files that are not on this node are other nodes' business."""
     yield "mdsd.exclude", lambda: _of("tarazu.daemons.mdsd.exclusions", "Exclusions")(s.mdsd.exclude)
-    yield "tune.levers", lambda: _of("tarazu.tune.levers", "levers_of")(s.tune.levers)
     for name, path, reader in (
         ("layout.pfl_file", s.layout.pfl_file, ("tarazu.layout.pfl", "read")),
         ("forwarding.curves", s.forwarding.curves, ("tarazu.forwarding.curve_csv", "read")),

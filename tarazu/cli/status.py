@@ -14,7 +14,6 @@ from typing import Any
 from tarazu import config
 from tarazu.cli import disable
 from tarazu.cli.output import print_json, print_table, say
-from tarazu.cli.tune import council_lines
 from tarazu.daemons.asking import status_of
 from tarazu.daemons.changes import here
 from tarazu.part import installed
@@ -47,7 +46,7 @@ def execute(options: argparse.Namespace) -> int:
     of_parts = {name: of for name, part in installed().items() if (of := part.here(settings))}
     if not options.json:
         _print_stops(str(site) if site else "", jobs)
-        for line in [*council_lines(settings), *change_lines(settings)]:
+        for line in change_lines(settings):
             say(line)
         for name, of in of_parts.items():
             for line in installed()[name].lines_here(of):

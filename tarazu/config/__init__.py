@@ -26,7 +26,6 @@ from tarazu.config.sections import (
     RunSettings,
     Settings,
     State,
-    Tune,
     Weights,
 )
 from tarazu.config.text import commented, shown_default, table, toml, without_password
@@ -53,7 +52,6 @@ __all__ = [
     "RunSettings",
     "Settings",
     "State",
-    "Tune",
     "Weights",
     "changed",
     "commented",

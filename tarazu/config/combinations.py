@@ -42,21 +42,14 @@ def _pairs(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:
             "curves or benchmarks, from which stripe counts are taken",
             "neither",
         )
-    yield from _levers(s)
 
 
 def _addresses(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:
     listening = [
         *(("mdsd.statistics", address) for address in addresses(s.mdsd.statistics)),
         *(("mdsd.requests", address) for address in addresses(s.mdsd.requests)),
-        ("tune.council", s.tune.council),
     ]
     owner: dict[str, str] = {}
     for name, address in listening:
         if address and owner.setdefault(address, name) != name:
             yield (name, owner[address]), f"another address than that of {owner[address]}", address
-
-
-def _levers(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:
-    if s.tune.mode == "apply" and s.tune.council and not s.tune.levers:
-        yield ("tune.levers", "tune.mode"), "what may be set, where tune.mode is apply", "nothing"

@@ -9,7 +9,6 @@ import msgspec
 from tarazu.config.check import (
     ABSOLUTE,
     ABSOLUTE_OR_NOTHING,
-    ADDRESS_OR_NOTHING,
     ADDRESSES,
     LISTENS,
     NOT_NEGATIVE,
@@ -63,8 +62,8 @@ class Keys:
 class State:
     directory: str = setting(
         "/var/lib",
-        "where daemons keep their state, each in its folder: tarazu/mdsd, tarazu-announcer, tarazu-council, "
-        "tarazu-drain, tarazu-page, and those of parts",
+        "where daemons keep their state, each in its folder: tarazu/mdsd, tarazu-drain, "
+        "tarazu-mdt, tarazu-page, and those of parts",
         ABSOLUTE,
     )
 
@@ -74,19 +73,14 @@ class State:
         return f"{self.directory}/tarazu/mdsd"
 
     @property
-    def announcer(self) -> str:
-        """What the announcer notes of parameters, before it sets any."""
-        return f"{self.directory}/tarazu-announcer"
-
-    @property
     def drain(self) -> str:
         """What `tarazu change drain` notes of OSTs, before it keeps new files off them."""
         return f"{self.directory}/tarazu-drain"
 
     @property
-    def council(self) -> str:
-        """What the council has learned, and its mode."""
-        return f"{self.directory}/tarazu-council"
+    def mdt(self) -> str:
+        """What `tarazu change mdt` notes of directories, before it changes them."""
+        return f"{self.directory}/tarazu-mdt"
 
     @property
     def changes(self) -> str:
@@ -248,31 +242,6 @@ class Forwarding:
 
 
 @section(frozen=True)
-class Tune:
-    mode: str = setting(
-        "observe",
-        "parameters that learn: observe: watch and learn; advise: set what people approve; apply: set "
-        "all, on nodes that also say apply",
-        one_of("observe", "advise", "apply"),
-    )
-    council: str = setting(
-        "",
-        "address where tarazu-council listens and tarazu-announcer reports to; empty: none",
-        ADDRESS_OR_NOTHING,
-    )
-    group: str = setting(
-        "",
-        "name of the group of nodes that one council decides for",
-        Check("at most 128 characters", lambda v: len(v) <= 128),
-    )
-    levers: tuple[str, ...] = setting(
-        (),
-        "what may be set on this node: nrs, osc_rpcs, …, with values of your own as nrs=fifo | "
-        "crrn 16; empty: nothing",
-    )
-
-
-@section(frozen=True)
 class RunSettings:
     mode: str = setting(
         "observe",
@@ -363,8 +332,6 @@ class Metrics:
     ossd: str = setting("", "where Prometheus finds ossd's metrics; empty: nowhere", LISTENS)
     mdsd: str = setting("", "where it finds mdsd's", LISTENS)
     clientd: str = setting("", "where it finds clientd's", LISTENS)
-    council: str = setting("", "where it finds tarazu-council's", LISTENS)
-    announcer: str = setting("", "where it finds tarazu-announcer's", LISTENS)
 
 
 @section(frozen=True)
@@ -378,7 +345,6 @@ class Settings:
     layout: LayoutSettings = made_by(LayoutSettings)
     predict: Predict = made_by(Predict)
     forwarding: Forwarding = made_by(Forwarding)
-    tune: Tune = made_by(Tune)
     run: RunSettings = made_by(RunSettings)
     changes: Changes = made_by(Changes)
     page: PageSettings = made_by(PageSettings)
@@ -404,7 +370,6 @@ SECTIONS: dict[str, type] = {
     "layout": LayoutSettings,
     "predict": Predict,
     "forwarding": Forwarding,
-    "tune": Tune,
     "run": RunSettings,
     "changes": Changes,
     "page": PageSettings,
@@ -424,7 +389,6 @@ RELOADED = {
     "allocate": set(items(Allocate)),
     "layout": set(items(LayoutSettings)) - {"lists"},
     "predict": {"horizon_s"},
-    "tune": {"mode"},
     "changes": set(items(Changes)),
     "forwarding": {"benchmarks", "curves"},
 }

@@ -3,10 +3,7 @@
 ossd       how one OSS or LNet router is
 mdsd       the view of all servers, and where files go
 clientd    a step's history → a plan; forecasts/ its processes
-council    what nodes of a group should have in force, learned from what they see
-announcer  tells the council what a node sees, and has set what it decides
-levers     sets a parameter, and restores what was there
-pool       keeps an OST pool of good OSTs
+changes    the one agent by which a running system is changed
 page       a read-only page of the whole system
 metrics    for Prometheus: families, and the server that all share
 

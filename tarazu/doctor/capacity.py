@@ -25,8 +25,6 @@ def look(node: Node) -> Iterator[Finding]:
     for name, value in (
         ("tarazu-mdsd state", s.state.mdsd),
         ("mdsd.audit_log", s.mdsd.audit_log and str(Path(s.mdsd.audit_log).parent)),
-        ("tarazu-announcer state", s.state.announcer),
-        ("tarazu-council state", s.state.council),
         ("tarazu-page state", s.state.page),
         *((f"{of.daemon} state", of.place(s)) for of in setting_agents().values() if of.daemon),
     ):

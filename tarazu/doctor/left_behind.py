@@ -22,8 +22,6 @@ LIBRARIES = (
 ENDS = (".rpmsave", ".rpmnew", ".rpmorig", ".dpkg-old", ".dpkg-dist", ".dpkg-new", ".ucf-dist")
 """Of configuration files that a package left for somebody to look at."""
 SITE, PACKAGE = "/etc/systemd/system", ("/usr/lib/systemd/system", "/lib/systemd/system")
-NOTED = (("tarazu-announcer", "announcer"),)
-"""The daemon, its directory (of `config.State`)."""
 CHANGES = "changes.json"
 """There: what is set on the node."""
 HELD = ("held", "stopped")
@@ -75,11 +73,10 @@ def _units(node: Node) -> Iterator[Finding]:
 
 def _noted(node: Node) -> Iterator[Finding]:
     running = _running(node)
-    state = node.settings.state
-    noted = [(daemon, getattr(state, name)) for daemon, name in NOTED]
-    noted += [(of.daemon, of.place(node.settings)) for of in setting_agents().values() if of.daemon]
-    for daemon, place in noted:
-        directory = Path(place)
+    for of in setting_agents().values():
+        daemon, directory = of.daemon, Path(of.place(node.settings))
+        if not daemon:
+            continue
         try:
             there = (directory / CHANGES).exists()
         except OSError:

@@ -26,9 +26,8 @@ def wanted(node: Node) -> list[str]:
         "tarazu-ossd": bool(roles & {"oss", "router"}),
         "tarazu-mdsd": "mdsd" in roles,
         "tarazu-clientd": "launch" in roles,
-        "tarazu-announcer": bool(s.tune.council and s.tune.levers),
     }
-    named |= {unit.name: unit.role in roles and unit.wanted(s) for unit in _of_parts()}
+    named |= {unit.name: unit.role in {"", *roles} and unit.wanted(s) for unit in _of_parts()}
     return [name for name, is_wanted in named.items() if is_wanted]
 
 
@@ -47,10 +46,7 @@ def look(node: Node) -> Iterator[Finding]:
 
 def _tools(node: Node, units: list[str]) -> Iterator[Finding]:
     """Programs of Lustre that daemons call."""
-    for unit, program in (
-        ("tarazu-announcer", "lctl"),
-        *((of.name, tool) for of in _of_parts() for tool in of.tools),
-    ):
+    for unit, program in ((of.name, tool) for of in _of_parts() for tool in of.tools):
         if (
             unit in units
             and shutil.which(program, path=f"{SYSTEM_PATH}:{node.environ.get('PATH', '')}") is None

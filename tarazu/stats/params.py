@@ -23,7 +23,7 @@ class Parameter(NamedTuple):
     """One parameter: who has it, what it is read for, and where it lies."""
 
     role: str
-    """`oss`, `mds`, `node` (both) or `announcer` (a client whose parameters are tuned)."""
+    """`oss`, `mds`, `node` (both) or `client`."""
     use: str
     places: Mapping[str, str]
     """Pattern below the root → versions that have it there, as `2.12-2.16`; the preferred pattern first."""
@@ -39,8 +39,8 @@ def _mds(use: str, places: Mapping[str, str], *, expected: bool = True) -> Param
     return Parameter("mds", use, places, expected)
 
 
-def _announcer(use: str, places: Mapping[str, str]) -> Parameter:
-    return Parameter("announcer", use, places, expected=False)
+def _client(use: str, places: Mapping[str, str]) -> Parameter:
+    return Parameter("client", use, places, expected=False)
 
 
 ALL = "2.12-2.17"
@@ -212,15 +212,15 @@ PARAMETERS: dict[str, Parameter] = {
         )
         for name in ("no_create", "readonly")
     },
-    "llite.*.stats": _announcer(
+    "llite.*.stats": _client(
         "bytes and requests of programs, where parameters learn",
         {f"{DEBUG}/llite/*/stats": ALL, f"{PROC}/llite/*/stats": "fallback"},
     ),
-    "llite.*.offset_stats": _announcer(
+    "llite.*.offset_stats": _client(
         "where requests of programs jump, when it is on",
         {f"{DEBUG}/llite/*/offset_stats": ALL, f"{PROC}/llite/*/offset_stats": "fallback"},
     ),
-    "osc.*.rpc_stats": _announcer(
+    "osc.*.rpc_stats": _client(
         "requests in flight to each OST, where parameters learn",
         {f"{DEBUG}/osc/*/rpc_stats": "2.17", f"{PROC}/osc/*/rpc_stats": "2.12-2.16"},
     ),
@@ -231,7 +231,7 @@ CANDIDATES: dict[str, tuple[str, ...]] = {name: tuple(p.places) for name, p in P
 
 
 _ROOTS = {PROC: "procfs", SYS: "sysfs", DEBUG: "debugfs"}
-_ON = {"oss": "OSS", "mds": "MDS", "node": "both", "announcer": "client"}
+_ON = {"oss": "OSS", "mds": "MDS", "node": "both", "client": "client"}
 
 
 def _where(name: str, places: Mapping[str, str]) -> str:

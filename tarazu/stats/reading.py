@@ -59,7 +59,7 @@ def again(path: str, limit_bytes: int = SMALL_BYTES) -> str:
     it is, which takes as long as reading it. Raises as `text`.
 
     Opened each time: a file of debugfs that is kept open keeps its module from being unloaded (`lustre_rmmod`), and
-    opening 13 of them is some 5 % of what a tuning announcer costs.
+    opening 13 of them is some 5 % of what a daemon costs that looks each second.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     try:

@@ -195,8 +195,8 @@ class ZmqTransport:
     def replier(self, address: str) -> Replier:
         return Replier(self._end(zmq.ROUTER, address, admits=QUESTIONERS, options=BOUND))
 
-    def council(self, address: str, *, bind: bool, options: Mapping[int, int]) -> End:
-        """One end between a council and its announcers: bound by the council, which admits everybody's keys."""
+    def talking(self, address: str, *, bind: bool, options: Mapping[int, int]) -> End:
+        """One end between a daemon that binds it, and admits everybody's keys, and those who talk with it."""
         if bind:
             admits = ("oss", "client", "server")
             return self._end(zmq.ROUTER, address, admits=admits, options={**BOUND, **options})

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,7 +72,7 @@ ARGUMENTS = {
     "change log": "",
     "change stop": "",
     "change drain": "--advise",
-    "change tune": "",
+    "change mdt": "--advise {mount}",
     "disable": "--job 4711",
     "enable": "--job 4711",
 }
@@ -82,7 +83,6 @@ STUDIES = {
     "demo": "--only none",
     "sim run": "{here}/quick.toml",
     "sim study": "{here}/quick.toml --out {here}/study",
-    "sim tune": "--short --jobs none",
     "sim validate": "--only none",
     "sim presets": "",
     "sim example": "quick",
@@ -192,7 +192,7 @@ def state_of(
             silent = stack.enter_context(socket.socket(socket.AF_UNIX))
             silent.bind(environ[name])
             silent.listen(200)
-    for name in ("TARAZU_MDSD_REQUESTS", "TARAZU_MDSD_STATISTICS", "TARAZU_TUNE_COUNCIL"):
+    for name in ("TARAZU_MDSD_REQUESTS", "TARAZU_MDSD_STATISTICS", *chain(*brought("states", "ADDRESSES"))):
         environ[name] = f"tcp://127.0.0.1:{processes.free_port()}"
         if state == STATES[1]:
             silent = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=200))

@@ -42,13 +42,13 @@ PATIENT_MDSD = {"mdsd.placing.LONGEST_S": PATIENCE_S}
 _standing: list[Site] = []
 
 
-def program(daemon: str, constants: Mapping[str, float]) -> list[str]:
+def program(module: str, constants: Mapping[str, float]) -> list[str]:
     """`constants`: of modules below tarazu.daemons that are others in this process (`questions.ANSWER_S`)."""
     lines = ["import sys"]
     for name, value in constants.items():
-        module, _, constant = name.rpartition(".")
-        lines += [f"import tarazu.daemons.{module} as found", f"found.{constant} = {value}"]
-    lines += [f"from tarazu.daemons.{daemon} import service", "sys.exit(service.main(sys.argv[1:]))"]
+        where, _, constant = name.rpartition(".")
+        lines += [f"import tarazu.daemons.{where} as found", f"found.{constant} = {value}"]
+    lines += [f"import {module} as service", "sys.exit(service.main(sys.argv[1:]))"]
     return [sys.executable, "-c", "; ".join(lines)]
 
 
@@ -104,11 +104,13 @@ class Site:
         *arguments: str,
         environ: Mapping[str, str] | None = None,
         constants: Mapping[str, float] | None = None,
+        module: str = "",
     ) -> subprocess.Popen[str]:
+        """`module`: of the program, where it is a part's."""
         log = (self.directory / f"{daemon}.log").open("a")
         process = subprocess.Popen(
             [
-                *program(daemon, constants or {}),
+                *program(module or f"tarazu.daemons.{daemon}.service", constants or {}),
                 "--config",
                 str(self.config),
                 *arguments,

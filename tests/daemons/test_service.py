@@ -264,8 +264,6 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     },
     "mdsd": ("tarazu.daemons.mdsd.service",),
     "clientd": ("tarazu.daemons.clientd.service",),
-    "council": ("tarazu.daemons.council.service",),
-    "announcer": ("tarazu.daemons.announcer.start", "--kind", "client"),
     "page": ("tarazu.daemons.page.service",),
 }
 for found in brought("programs", "PROGRAMS"):
@@ -294,12 +292,11 @@ def started(site: Site, program: str, *options: str, environ: dict[str, str]) ->
 
 def configure(site: Site) -> None:
     """With all that any of them needs, below the site's directory."""
-    at, ports = site.directory, [free_port() for _ in range(2)]
+    at = site.directory
     (at / "empty").mkdir()
     site.config.write_text(
         f"{site.config.read_text()}[run]\nstop_file = ''\n[clientd]\nsocket = '{at}/c.sock'\ndatabase = '{at}/db'\n"
-        f"[tune]\ncouncil = 'tcp://127.0.0.1:{ports[0]}'\n"
-        f"[page]\nlisten = '127.0.0.1:{ports[1]}'\n"
+        f"[page]\nlisten = '127.0.0.1:{free_port()}'\n"
         + "".join(settings(at) for settings in brought("programs", "settings"))
     )
 
@@ -322,7 +319,6 @@ def test_a_program_is_ready_when_it_serves_rereads_and_ends_in_order(
             asked.connect(settings.clientd.socket)
     bound = {
         "mdsd": settings.mdsd.requests,
-        "council": settings.tune.council,
         "page": settings.page.listen,
     }
     for binds in brought("programs", "bound"):
@@ -356,7 +352,7 @@ def test_a_program_is_ready_when_it_serves_rereads_and_ends_in_order(
     systemd.socket.close()
 
 
-@pytest.mark.parametrize("program", ["mdsd", "announcer"])
+@pytest.mark.parametrize("program", ["mdsd", "ossd"])
 def test_a_program_that_cannot_begin_says_one_line_and_its_status(
     site: Site, program: str, tmp_path: Path
 ) -> None:

@@ -10,18 +10,16 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = {
-    name: target.partition(":")[0]
+    name: path
     for name, target in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"].items()
-    if name.startswith("tarazu-")
+    if (path := ROOT.joinpath(*target.partition(":")[0].split(".")[:-1], "service.py")).exists()
 }
+"""Daemon → where its service is; of those that are here."""
 SETS_NOTHING = {"tarazu-ossd": "its rules of routers are mdsd's", "tarazu-page": "it shows"}
 
 
-def settings_of(module: str) -> tuple[str, ...]:
+def settings_of(path: Path) -> tuple[str, ...]:
     """Its service's `USED`, without the time that importing a daemon takes."""
-    path = (ROOT / "tarazu/daemons").joinpath(
-        *module.removeprefix("tarazu.daemons.").split(".")[:-1]
-    ) / "service.py"
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "USED":
             return tuple(ast.literal_eval(node.value))

@@ -13,8 +13,6 @@ from urllib.request import urlopen
 
 import pytest
 
-from tarazu import config
-from tarazu.daemons.council import here
 from tarazu.sim.testbed.processes import free_port
 from tarazu.wire import local
 from tarazu.wire.channel import connect
@@ -38,28 +36,20 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
     # It would hide /proc/fs/lustre.
     assert "ProcSubset" not in service
     user = service["User"]
-    if unit.stem == "tarazu-announcer":
-        # Who may write Lustre's parameters, and no others.
-        assert user == "root" and service["CapabilityBoundingSet"] == "CAP_DAC_READ_SEARCH"
-        assert (service["ReadOnlyPaths"], service["PrivateDevices"]) == ("/sys /proc/sys", "yes")
-        return
     # Else it ends with 217/USER.
     assert f"\nu {user} " in (ROOT / "tarazu/daemons/systemd/tarazu.sysusers").read_text()
 
 
 def test_all_daemons_have_one() -> None:
-    names = ["tarazu-announcer", "tarazu-clientd", "tarazu-council", "tarazu-mdsd"]
-    names += ["tarazu-ossd", "tarazu-page"]
+    names = ["tarazu-clientd", "tarazu-mdsd", "tarazu-ossd", "tarazu-page"]
     assert sorted(unit.stem for unit in UNITS) == names
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
 def test_systemd_itself_understands_a_unit_and_calls_it_little_exposed(unit: Path) -> None:
-    # Of ten. What changes Lustre's parameters must be root.
-    threshold = 30 if unit.stem == "tarazu-announcer" else 20
     checked = subprocess.run(
-        ["systemd-analyze", "security", "--offline=yes", f"--threshold={threshold}", unit],
+        ["systemd-analyze", "security", "--offline=yes", "--threshold=20", unit],
         check=False,
         capture_output=True,
         text=True,
@@ -101,10 +91,7 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     page = f"127.0.0.1:{free_port()}"
     oss = ["--name", "oss1", "--root", str(ROOT / "tests/data/lustre/oss")]
     with site.config.open("a") as file:
-        file.write(
-            f"[tune]\nmode = 'apply'\nlevers = ['nrs']\ncouncil = 'tcp://127.0.0.1:{free_port()}'\n"
-            f"[page]\nlisten = '{page}'\n"
-        )
+        file.write(f"[page]\nlisten = '{page}'\n")
     for unit_name, daemon, options in (
         ("mdsd", "mdsd.service", ["--root", str(site.mds_root)]),
         ("ossd", "ossd.service", oss),
@@ -113,8 +100,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
             "clientd.service",
             ["--socket", str(socket), "--database", str(site.directory / "interaction.db")],
         ),
-        ("council", "council.service", []),
-        ("announcer", "announcer.start", oss),
         ("page", "page.service", []),
     ):
         unit = str(ROOT / f"tarazu/daemons/systemd/tarazu-{unit_name}.service")
@@ -143,13 +128,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     until(socket.exists)
     with connect(str(socket), 20.0) as channel:
         assert isinstance(channel.ask(local.StatusQuery()), local.StatusAnswer)
-    settings = config.load(str(site.config))
-    until(lambda: "oss1" in here.ask(settings)["nodes"])
-    assert (
-        here.ask(settings)["nodes"]["oss1"]["kind"] == "oss"
-        and (site.directory / "tarazu-announcer/lock").exists()
-    )
-    assert "WARNING" not in site.log("council") + site.log("announcer")
     until(lambda: "All well: 5 OSTs" in urlopen(f"http://{page}/").read().decode())
     capabilities = Path(f"/proc/{site.processes[0].pid}/status").read_text()
     assert "CapBnd:\t0000000000000004" in capabilities and "NoNewPrivs:\t1" in capabilities

@@ -191,7 +191,7 @@ def _more_daemons(env: dict[str, str]) -> None:
     more = SITE / "etc" / "conf.d" / "docs.toml"
     more.write_text(
         "[state]\ndirectory = '/var/lib'\n"
-        f"[tune]\ncouncil = 'tcp://127.0.0.1:{council}'\ngroup = 'docs'\nlevers = ['max_rpcs_in_flight']\n"
+        f"[part.council]\naddress = 'tcp://127.0.0.1:{council}'\ngroup = 'docs'\nlevers = ['max_rpcs_in_flight']\n"
         "[ossd]\nexports = true\n"
         f"[part.bursts]\nstatistics = 'tcp://127.0.0.1:{bursts}'\nmachine = '{WORK}/machine.txt'\n"
         f"[forwarding]\nbenchmarks = '{WORK}/benchmarks.csv'\n"

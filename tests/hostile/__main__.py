@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.hostile import flood
+from tests.hostile.of_part import of_parts
 from tests.hostile.site import DEADLINE_S, Attacked, Waits, honest
 
 MESSAGES = 1_000_000
@@ -48,7 +49,7 @@ TARGETS = {
     "requests": Target("mdsd", flood.requests, lambda site: site.requests),
     "statistics": Target("mdsd", flood.statistics, lambda site: site.statistics),
     "clientd": Target("clientd", flood.clientd, lambda site: str(site.socket)),
-    "council": Target("council", flood.council, lambda site: site.council),
+    **{name: Target(name, daemon.attack, daemon.address) for name, daemon in of_parts().items()},
     # A connection for each message: a tenth as many take as long.
     "tcp-requests": Target("mdsd", flood.tcp, lambda site: site.requests, 0.1),
     "tcp-statistics": Target("mdsd", flood.tcp, lambda site: site.statistics, 0.1),

@@ -82,8 +82,9 @@ def statistics(address: str, keys: str, number: int, seed: int) -> None:
     _zmq(zmq.XPUB, "oss", address, keys, number, seed, valid.of_mdsd())
 
 
-def council(address: str, keys: str, number: int, seed: int) -> None:
-    _zmq(zmq.DEALER, "oss", address, keys, number, seed, valid.of_council())
+def dealers(role: str, address: str, keys: str, number: int, seed: int, found: list[bytes]) -> None:
+    """Of a part's daemon, with what is valid there."""
+    _zmq(zmq.DEALER, role, address, keys, number, seed, found)
 
 
 def clientd(path: str, _keys: str, number: int, seed: int) -> None:

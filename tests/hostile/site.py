@@ -7,30 +7,24 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen
 
 from tarazu.errors import TarazuError, Unavailable
-from tarazu.sim.testbed.processes import free_port
-from tarazu.tune.exchange import AnnouncerEnd, Decided, Observed, Refused
-from tarazu.tune.observation import Direction, Observation
 from tarazu.units import KIB
 from tarazu.wire import local
 from tarazu.wire.channel import connect
 from tarazu.wire.messages import StatusReply, StatusRequest
-from tarazu.wire.security import curve_for
-from tarazu.wire.sockets import ZmqTransport
 from tests.daemons.conftest import Site, allocation, ask
+from tests.hostile.of_part import PAUSE_S, Waits, of_parts
 
 DEADLINE_S = 3.0
 """What clientd gives mdsd for an answer (`questions.ANSWER_S`); of an allocation it is ten times as long."""
 PATIENCE_S = 60.0
-PAUSE_S = 0.02
 
 
 class Attacked(Site):
-    """mdsd, an ossd, a clientd and a council."""
+    """mdsd, an ossd, a clientd, and daemons of parts."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -39,10 +33,8 @@ class Attacked(Site):
         self.daemons["clientd"] = self.start(
             "clientd", "--socket", str(self.socket), "--database", str(directory / "interaction.db")
         )
-        self.council = f"tcp://127.0.0.1:{free_port()}"
-        with self.config.open("a") as file:
-            file.write(f"[tune]\ncouncil = '{self.council}'\ngroup = 'hostile'\nmode = 'apply'\n")
-        self.daemons["council"] = self.start("council")
+        for name, daemon in of_parts().items():
+            self.daemons[name] = daemon.start(self)
         self.wait_status(lambda status: status["osses"])
         # The first allocation loads what all need: that is no growth, and no wait that an attack caused.
         mdsd = self.client()
@@ -87,26 +79,19 @@ def _rss_bytes(pid: int) -> int:
     return sum(int(line.split()[1]) * KIB for line in lines if line.startswith("Pss:"))
 
 
-@dataclass
-class Waits:
-    """How long an honest peer waited, in seconds."""
-
-    s: list[float] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-
-    def at(self, share: float) -> float:
-        return sorted(self.s)[min(len(self.s) - 1, int(share * len(self.s)))] if self.s else float("inf")
-
-
 @contextmanager
 def honest(site: Attacked) -> Iterator[dict[str, Waits]]:
     """Peers that ask mdsd (status, and allocations of a user of their own) and clientd (status) meanwhile."""
-    waits = {"mdsd": Waits(), "allocation": Waits(), "clientd": Waits(), "council": Waits()}
+    parts = of_parts()
+    waits = {name: Waits() for name in ("mdsd", "allocation", "clientd", *parts)}
     stopping = threading.Event()
     threads = [
         threading.Thread(target=_ask_mdsd, args=(site, waits["mdsd"], waits["allocation"], stopping)),
         threading.Thread(target=_ask_clientd, args=(site, waits["clientd"], stopping)),
-        threading.Thread(target=_announce, args=(site, waits["council"], stopping)),
+        *(
+            threading.Thread(target=part.honest, args=(site, waits[name], stopping, DEADLINE_S))
+            for name, part in parts.items()
+        ),
     ]
     for thread in threads:
         thread.start()
@@ -152,26 +137,3 @@ def _ask_clientd(site: Attacked, waits: Waits, stopping: threading.Event) -> Non
         except TarazuError as error:
             waits.failed.append(str(error))
         time.sleep(PAUSE_S)
-
-
-def _announce(site: Attacked, waits: Waits, stopping: threading.Event) -> None:
-    """An announcer that sees I/O all the time."""
-    transport = ZmqTransport(curve_for("oss", site.keys))
-    end, number = AnnouncerEnd(transport, site.council), 0
-    seen = Observation(1.0, write=Direction(10**9, 1000))
-    while not stopping.is_set():
-        number += 1
-        said = Observed(f"h{number}", "hostile", "honest", "oss", 1, number, seen, {"nrs": "fifo"}, "apply")
-        begin = time.monotonic()
-        while not end.send(said) and time.monotonic() < begin + DEADLINE_S:
-            time.sleep(0.01)
-        answered = False
-        while not answered and time.monotonic() < begin + 10 * DEADLINE_S:
-            end.wait(0.1)
-            answer = end.receive()
-            answered = isinstance(answer, Decided) and answer.message_id == said.message_id
-            if isinstance(answer, Refused):
-                waits.failed.append(answer.why)
-        waits.s.append(time.monotonic() - begin)
-        time.sleep(PAUSE_S)
-    transport.close()

@@ -41,7 +41,7 @@ def sites() -> set[str]:
     for path in sorted((top / "tarazu").rglob("*.py")):
         of = path.relative_to(top).with_suffix("")
         parts = of.parts[:-1] if of.name == "__init__" else of.parts
-        if parts[1:2] != ("sim",):
+        if parts[1:2] != ("sim",) and not (parts[1:2] == ("parts",) and parts[3:4] == ("study",)):
             found |= {f"{'.'.join(parts)}:{name}" for name in _of_module(path)}
     return found
 

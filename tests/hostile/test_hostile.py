@@ -7,10 +7,10 @@ import importlib
 import pytest
 
 from tarazu.errors import WireError
-from tarazu.tune import exchange
 from tarazu.wire import local, messages
 from tests.hostile import __main__ as hostile
 from tests.hostile import mutations, site, valid
+from tests.hostile.of_part import of_parts
 
 
 def refused(data: bytes, decode: object) -> bool:
@@ -26,9 +26,9 @@ def refused(data: bytes, decode: object) -> bool:
     [
         (valid.of_mdsd(), messages.decode),
         (valid.of_clientd(), local.decode),
-        (valid.of_council(), exchange.to_council),
+        *((daemon.valid(), daemon.decode) for daemon in of_parts().values()),
     ],
-    ids=["mdsd", "clientd", "council"],
+    ids=["mdsd", "clientd", *of_parts()],
 )
 def test_whatever_comes_is_a_message_or_a_wire_error(found: list[bytes], decode: object) -> None:
     """And what is sent is worth sending: some of it gets past the decoder, and must be refused later."""

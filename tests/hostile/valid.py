@@ -7,8 +7,6 @@ from typing import Any
 
 from tarazu.lustre import EOF
 from tarazu.model import Component, JobStep, Layout
-from tarazu.tune import exchange
-from tarazu.tune.observation import Direction, Observation
 from tarazu.wire import local, messages
 from tarazu.wire.reports import (
     IoCounters,
@@ -86,14 +84,3 @@ def of_clientd() -> list[bytes]:
         local.Failed("x"),
     ]
     return [local.encode(message) for message in asked]
-
-
-def of_council() -> list[bytes]:
-    """Of nodes that come and speak by turns, with what a council would learn from."""
-    seen = Observation(1.0, Direction(10**6, 100), Direction(10**9, 1000, 3, (), 0.1), 8.0)
-    said: list[exchange.ToCouncil] = [
-        exchange.Observed(f"m{n}", "hostile", f"node{n}", "oss", 7, n, seen, {"nrs": "fifo"}, "apply", "why")
-        for n in range(4)
-    ]
-    said += [exchange.Observed("m", "hostile", "idle", "oss", 7, 1), exchange.Asked("how")]
-    return [exchange.encode(message) for message in said]

@@ -12,7 +12,6 @@ from tarazu.stats import counters, diskstats, host, lnet, mdt_stats
 from tarazu.stats.collector import Collector
 from tarazu.stats.mds_load import MdsCollector
 from tarazu.stats.view import ViewBuilder
-from tarazu.tune.detect.counters import Sampler
 from tarazu.wire.reports import OssReport
 
 from .conftest import DATA, Series
@@ -288,17 +287,6 @@ def test_what_overflowed_of_a_node_is_not_counted(number: str) -> None:
     for row in (" ".join(fields), f"8 0 {name} 1 2 3", "", "7 0 loop0 odd 2 3 4 5 6 7 8 9 10 11"):
         assert list(diskstats.parse(f"{row}\n{other}")) == ["other"]
     assert lnet.parse(f"{number} 2 3 4 5 6 7 8 9 10 11").recv_length == 9
-
-
-@pytest.mark.parametrize("number", SUMS)
-def test_bytes_that_overflowed_are_no_traffic_to_tune_by(oss_root: Path, number: str) -> None:
-    sampler, path = Sampler(oss_root, "oss"), oss_root / STATS
-    whole = path.read_text()
-    seen = []
-    for moment, change in enumerate((None, with_sum("write_bytes", number), None, None)):
-        path.write_text(change(whole) if change else whole)
-        seen.append(sampler.sample(float(moment)))
-    assert seen == [None] * 4, "nothing was written meanwhile"
 
 
 def test_what_is_no_number_is_refused() -> None:

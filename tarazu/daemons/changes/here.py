@@ -28,13 +28,13 @@ from tarazu.daemons.changes.store import Approval, Decisions, Proposal, Store
 from tarazu.daemons.changes.trail import NAME as TRAIL
 from tarazu.daemons.changes.trail import read
 from tarazu.errors import BadInput, TarazuError, Unavailable
-from tarazu.part import SettingAgent, setting_agents
+from tarazu.part import setting_agents
 
-ANNOUNCER = "tarazu-announcer"
-OF_CORE = {
-    "parameters": SettingAgent("tarazu.daemons.changes.agents.parameters", ANNOUNCER, ANNOUNCER, ANNOUNCER),
-    "drains": SettingAgent("tarazu.daemons.changes.agents.drains", "", "tarazu-drain", ""),
+UNITS = {
+    "drains": "",
+    "directories": "",
 }
+"""Module below `agents` → the unit that sets by it, if any."""
 
 State = Literal[
     "set", "being changed", "left", "rests", "gone", "proposed", "waits", "refused", "failed", "cannot mend"
@@ -117,8 +117,8 @@ class ListedAgent(msgspec.Struct, frozen=True, kw_only=True):
 def agents_of(settings: config.Settings) -> list[NodeAgent]:
     """Those that are here, whether they can be made or not."""
     found = []
-    for name, declared in _all().items():
-        directory, unit = declared.place(settings), declared.unit
+    for name, unit in (UNITS | {name: each.unit for name, each in setting_agents().items()}).items():
+        directory = _place(settings, name)
         try:
             status = _status(directory)
         except OSError as error:
@@ -152,16 +152,25 @@ def agent_named(settings: config.Settings, name: str) -> NodeAgent:
                 raise Unavailable(each.why_not)
             return each
     agent = _made(settings, name)
-    return NodeAgent(name, _all()[name].unit, agent.store, agent)
-
-
-def _all() -> dict[str, SettingAgent]:
-    return OF_CORE | setting_agents()
+    unit = UNITS[name] if name in UNITS else setting_agents()[name].unit
+    return NodeAgent(name, unit, agent.store, agent)
 
 
 def _made(settings: config.Settings, name: str) -> Agent:
-    agent: Agent = importlib.import_module(_all()[name].module).agent_of(settings)
+    module = f"tarazu.daemons.changes.agents.{name}" if name in UNITS else setting_agents()[name].module
+    agent: Agent = importlib.import_module(module).agent_of(settings)
     return agent
+
+
+def _place(settings: config.Settings, name: str) -> str:
+    """An agent's directory."""
+    if name not in UNITS:
+        return setting_agents()[name].place(settings)
+    state = settings.state
+    return {
+        "drains": state.drain,
+        "directories": state.mdt,
+    }[name]
 
 
 def _status(place: str) -> os.stat_result | None:

@@ -61,7 +61,6 @@ class Page(Service):
         "mdsd.requests",
         "ossd.interval_s",
         "run.",
-        "tune.",
     )
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup, state: str = "") -> None:

@@ -4,7 +4,6 @@ tarazu sim example > my.toml              a commented scenario to start from (`-
 tarazu sim run my.toml                    one case of it, as a table
 tarazu sim study my.toml --out my-study   all of it on all cores: rows, pictures, one HTML report
 tarazu sim presets                        clusters by name, and where their numbers come from
-tarazu sim tune                           parameters that learn, in simulated time (docs/tuning-study.md)
 tarazu sim validate                       the simulator beside closed forms, SimGrid and measured systems
 
 docs/simulator.md says what a scenario can hold and what the columns mean.
@@ -25,7 +24,6 @@ import msgspec
 
 from tarazu.cli.output import Progress, common_options, print_json, print_table
 from tarazu.errors import TarazuError
-from tarazu.sim.cli import tuning
 from tarazu.units import counted, human_bytes
 
 if TYPE_CHECKING:
@@ -97,8 +95,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     many.add_argument("--parquet", action="store_true", help="write rows.parquet too")
     many.add_argument("--json", action="store_true", help="the means over seeds as JSON")
 
-    tuning.configure(verb("tune", "parameters that learn, online", tuning.ABOUT))
-
     check = verb(
         "validate",
         "compare the simulator with what is known",
@@ -136,7 +132,6 @@ def execute(options: argparse.Namespace) -> int:
     verbs = {
         "run": _run,
         "study": _study,
-        "tune": tuning.execute,
         "validate": _validate,
         "presets": _presets,
         "example": _example,

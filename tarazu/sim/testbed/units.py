@@ -14,6 +14,8 @@ import sys
 import time
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from importlib import import_module
+from importlib.metadata import distribution
 from pathlib import Path
 
 from tarazu.part import installed
@@ -22,8 +24,6 @@ from tarazu.sim.testbed.daemons import READY_S, daemon_commands, program
 from tarazu.sim.testbed.testbed import Testbed, open_testbed
 
 CORE = Path(__file__).parents[2] / "daemons" / "systemd"
-NAMED = ("tarazu-ossd", "tarazu-announcer")
-"""Programs that take the node's name from `--name`; the host's is the same one for all of a testbed's nodes."""
 ENABLED = "etc/systemd/system/multi-user.target.wants"
 NOT_FOUND, NOT_ACTIVE, USAGE = 5, 3, 1
 
@@ -58,7 +58,7 @@ def start(testbed: Testbed, node: str, unit: str) -> bool:
             for line in unit_files()[unit].read_text().splitlines()
             if line.startswith("ExecStart=")
         )
-        argv = [program(words[0]), *words[1:], *(["--name", node] if words[0] in NAMED else [])]
+        argv = [program(words[0]), *words[1:], *(["--name", node] if _takes_name(words[0]) else [])]
         daemon = processes.Daemon(name, argv, testbed.clean_environment() | testbed.node_environment(node))
     address = testbed.directory / "run" / f"{name}.notify"
     address.unlink(missing_ok=True)
@@ -70,6 +70,12 @@ def start(testbed: Testbed, node: str, unit: str) -> bool:
             return _serves(testbed, name, told)
         finally:
             address.unlink(missing_ok=True)
+
+
+def _takes_name(name: str) -> bool:
+    """Else it is called as the host is, which is the same one for all of a testbed's nodes."""
+    (script,) = distribution("tarazu").entry_points.select(group="console_scripts", name=name)
+    return "--name" in import_module(script.module).command_line()._option_string_actions
 
 
 def _serves(testbed: Testbed, name: str, told: socket.socket) -> bool:

@@ -1,7 +1,7 @@
 """Clients' pairs of `osc_rpcs` on measured half-seconds: twelve workloads, half of them known, judged on the others.
 
 Each split of the twelve into halves is one case: what is known of clients, and the list of values, come from the one
-half; each workload of the other is a client that the product's council decides for (`sim.tuning.replayed`).
+half; each workload of the other is a client that the product's council decides for (`study.replayed`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from random import Random
 from typing import NamedTuple
 
 from tarazu.cli.output import print_table
-from tarazu.sim.tuning.replayed import Measured, Replay, nothing, replayed, samples
-from tarazu.sim.tuning.train_clients import STARTS, table, trained
-from tarazu.tune.detect.clients import LEAST_PAGES, KnownWorkloads
-from tarazu.tune.learning.careful import SURE
-from tarazu.tune.levers import USUAL
-from tarazu.tune.levers.client import PAIR, RpcPair
+from tarazu.parts.council.detect.clients import LEAST_PAGES, KnownWorkloads
+from tarazu.parts.council.learning.careful import SURE
+from tarazu.parts.council.study.replayed import Measured, Replay, nothing, replayed, samples
+from tarazu.parts.council.study.train_clients import STARTS, table, trained
+from tarazu.parts.council.values import USUAL
+from tarazu.parts.council.values.client import PAIR, RpcPair
 from tests.benchmarks.figure import Figure
 
 DATA = Path(__file__).parents[2] / "data" / "evidence"

@@ -19,8 +19,8 @@ import msgspec
 import zmq
 
 from tarazu import config
-from tarazu.tune.exchange import Decided, Observed, encode
-from tarazu.tune.observation import Direction, Observation
+from tarazu.parts.council.exchange import Decided, Observed, encode
+from tarazu.parts.council.observation import Direction, Observation
 from tarazu.wire.security import curve_for
 
 INTERVAL_S = 1.0
@@ -40,7 +40,7 @@ class Announcer:
         self.socket.linger = 0
         self.socket.curve_publickey, self.socket.curve_secretkey = curve.own.public, curve.own.secret
         self.socket.curve_serverkey = curve.server
-        self.socket.connect(settings.tune.council)
+        self.socket.connect(settings.part.council.address)
         self.host = f"oss{number}"
         self.start = secrets.randbits(62)
         self.sequence = 0
@@ -151,7 +151,7 @@ def main() -> None:
     settings = config.load(file)
     features: tuple[float, ...] = ()
     if with_features == "features":
-        from tarazu.tune.detect.features import features as features_of
+        from tarazu.parts.council.detect.features import features as features_of
 
         features = features_of([(n << 20, 1 << 20, 0) for n in range(64)])
     context = zmq.Context()

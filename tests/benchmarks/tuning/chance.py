@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tarazu.sim.requests.gains import gains
-from tarazu.sim.requests.simulate import Setting, simulate
-from tarazu.sim.requests.situation import SCALE, WINDOWS, WINDOWS_S
-from tarazu.sim.requests.situations import SHORT_PART
+from tarazu.parts.council.study.requests.gains import gains
+from tarazu.parts.council.study.requests.simulate import Setting, simulate
+from tarazu.parts.council.study.requests.situation import SCALE, WINDOWS, WINDOWS_S
+from tarazu.parts.council.study.requests.situations import SHORT_PART
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.tuning.situations import data
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tarazu import config
-from tarazu.daemons.council import here
+from tarazu.parts.council import here
 from tarazu.sim.testbed.processes import free_port
 from tarazu.wire import keys
 from tests.benchmarks.figure import Figure
@@ -45,7 +45,7 @@ def measure(short: bool) -> list[Figure]:
 
 
 def _as_they_come(seconds: int, features: str) -> Iterator[Figure]:
-    found = _run("tarazu.daemons.council.service", "as-they-come", seconds, features)
+    found = _run("tarazu.parts.council.service", "as-they-come", seconds, features)
     what = f"time to decision, {ANNOUNCERS} as they come"
     what += ", spatiality by the classifier" if features == "features" else ""
     yield from _times(what, found["own"], 0.010, 0.050)
@@ -120,7 +120,7 @@ def configuration(directory: Path, *, stop_file: str = "", **tune: object) -> Pa
     file = directory / "tarazu.toml"
     own = {
         "mode": "apply",
-        "council": f"tcp://127.0.0.1:{free_port()}",
+        "address": f"tcp://127.0.0.1:{free_port()}",
         "group": "g",
         "levers": ["nrs"],
         **tune,
@@ -128,7 +128,7 @@ def configuration(directory: Path, *, stop_file: str = "", **tune: object) -> Pa
     file.write_text(
         f"[keys]\ndirectory = '{directory}/keys'\n[state]\ndirectory = '{directory}/var'\n"
         f"[run]\nstop_file = '{stop_file}'\n"
-        f"[tune]\n" + "".join(f"{name} = {value!r}\n" for name, value in own.items())
+        f"[part.council]\n" + "".join(f"{name} = {value!r}\n" for name, value in own.items())
     )
     return file
 
@@ -166,11 +166,11 @@ def _announcer(seconds: int) -> Iterator[Figure]:
         # As on a site: the stop file is looked for, too.
         file = configuration(Path(directory), stop_file=f"{directory}/site/stop")
         write = _oss(Path(directory) / "oss")
-        processes = [_start(Path(directory), "tarazu.daemons.council.service", "--config", str(file))]
+        processes = [_start(Path(directory), "tarazu.parts.council.service", "--config", str(file))]
         processes.append(
             _start(
                 Path(directory),
-                "tarazu.daemons.announcer.start",
+                "tarazu.parts.council.announcer.start",
                 "--config",
                 str(file),
                 "--kind",

@@ -10,15 +10,15 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tarazu.sim.requests.simulate import Setting, simulate
-from tarazu.sim.requests.situation import SCALE, SITUATIONS, Situation
+from tarazu.parts.council.detect.classifier import spatiality, trained
+from tarazu.parts.council.detect.counters import Sampler
+from tarazu.parts.council.detect.detection import MIN_REQUESTS
+from tarazu.parts.council.detect.features import features
+from tarazu.parts.council.study import detected, streams
+from tarazu.parts.council.study.confusion import Confusion
+from tarazu.parts.council.study.requests.simulate import Setting, simulate
+from tarazu.parts.council.study.requests.situation import SCALE, SITUATIONS, Situation
 from tarazu.sim.study import study
-from tarazu.sim.tuning import detected, streams
-from tarazu.sim.tuning.confusion import Confusion
-from tarazu.tune.detect.classifier import spatiality, trained
-from tarazu.tune.detect.counters import Sampler
-from tarazu.tune.detect.detection import MIN_REQUESTS
-from tarazu.tune.detect.features import features
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.tuning import situations
 from tests.stats.conftest import DATA, blocks, put

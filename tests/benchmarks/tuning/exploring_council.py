@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import sys
 
-from tarazu.daemons.council import service
-from tarazu.sim.tuning.learning.epsilon import EpsilonGreedy
-from tarazu.tune import exchange
-from tarazu.tune.councils import Councils
+from tarazu.parts.council import exchange, service
+from tarazu.parts.council.councils import Councils
+from tarazu.parts.council.study.learning.epsilon import EpsilonGreedy
 
 
 class Explores(EpsilonGreedy):

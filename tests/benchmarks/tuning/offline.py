@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from tarazu.cli.output import Progress
-from tarazu.sim.requests import dataset
-from tarazu.sim.requests.situation import SITUATIONS, TABLE_III
-from tarazu.sim.tuning import learning, offline, sampled
-from tarazu.sim.tuning.measured import WINDOWS, Floats, Measured
-from tarazu.sim.tuning.sampled import GENERATED, OURS, PAPER, REPETITIONS, SEED, SIX, data
-from tarazu.tune.learner import Learner
+from tarazu.parts.council.learner import Learner
+from tarazu.parts.council.study import learning, offline, sampled
+from tarazu.parts.council.study.measured import WINDOWS, Floats, Measured
+from tarazu.parts.council.study.requests import dataset
+from tarazu.parts.council.study.requests.situation import SITUATIONS, TABLE_III
+from tarazu.parts.council.study.sampled import GENERATED, OURS, PAPER, REPETITIONS, SEED, SIX, data
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.tuning import situations
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 import sys
 import time
 
-from tarazu.sim.requests.situation import WINDOWS
+from tarazu.parts.council.study.control import OURS, PAPER
+from tarazu.parts.council.study.evaluate import (
+    DETECTED,
+    SHORT,
+    WHOLE,
+    Again,
+    Compared,
+    OnlineEvaluation,
+    evaluate,
+)
+from tarazu.parts.council.study.online import trend
+from tarazu.parts.council.study.requests.situation import WINDOWS
 from tarazu.sim.study.runner import cores
-from tarazu.sim.tuning.control import OURS, PAPER
-from tarazu.sim.tuning.evaluate import DETECTED, SHORT, WHOLE, Again, Compared, OnlineEvaluation, evaluate
-from tarazu.sim.tuning.online import trend
 from tests.benchmarks.figure import Figure
 
 MOST_S = 900.0

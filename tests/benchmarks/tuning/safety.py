@@ -15,14 +15,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.daemons.changes.cases.client import ClientCase
+from tests.daemons.changes.cases.nrs import NrsCase
+
 from tarazu import config
 from tarazu.daemons.changes.agent import Plan
-from tarazu.daemons.changes.agents.parameters import agent_of, in_force
+from tarazu.parts.council.agent import agent_of, in_force
 from tarazu.sim.testbed import tunables
 from tests.benchmarks.figure import Figure
 from tests.daemons.changes.case import Case
-from tests.daemons.changes.cases.client import ClientCase
-from tests.daemons.changes.cases.nrs import NrsCase
 from tests.daemons.changes.histories import MEMORY, drawn, run
 
 OSCS = 100

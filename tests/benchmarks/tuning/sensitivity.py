@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tarazu.sim.requests.simulate import Setting, simulate
-from tarazu.sim.requests.situation import SCALE, TABLE_III, WINDOWS, WINDOWS_S, KiB, Situation
-from tarazu.sim.requests.system import GRID5000, Disk, RequestSystem
+from tarazu.parts.council.study.requests.simulate import Setting, simulate
+from tarazu.parts.council.study.requests.situation import SCALE, TABLE_III, WINDOWS, WINDOWS_S, KiB, Situation
+from tarazu.parts.council.study.requests.system import GRID5000, Disk, RequestSystem
 from tests.benchmarks.figure import Figure
 
 F = TABLE_III["F"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tarazu.sim.requests.simulate import Setting, simulate
-from tarazu.sim.requests.situation import SCALE, TABLE_III, WINDOWS, WINDOWS_S
-from tarazu.sim.requests.system import GRID5000, Disk
+from tarazu.parts.council.study.requests.simulate import Setting, simulate
+from tarazu.parts.council.study.requests.situation import SCALE, TABLE_III, WINDOWS, WINDOWS_S
+from tarazu.parts.council.study.requests.system import GRID5000, Disk
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.tuning.sensitivity import SHORT_PART, F, rates
 

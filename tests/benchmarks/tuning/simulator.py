@@ -9,9 +9,9 @@ from typing import Any
 
 import simpy
 
+from tarazu.parts.council.study.requests.simulate import Setting, simulate
+from tarazu.parts.council.study.requests.situation import SCALE, TABLE_III
 from tarazu.sim.kernel.calls import Calls
-from tarazu.sim.requests.simulate import Setting, simulate
-from tarazu.sim.requests.situation import SCALE, TABLE_III
 from tests.benchmarks.figure import Figure
 
 MANY, EACH = 500, 200

@@ -11,11 +11,11 @@ import time
 from functools import cache
 from pathlib import Path
 
-from tarazu.sim.requests import dataset, situations
-from tarazu.sim.requests.dataset import Dataset
-from tarazu.sim.requests.gains import MATTERS, Gain, cells, gains, write
-from tarazu.sim.requests.situation import SCALE, TABLE_III
-from tarazu.sim.requests.system import GRID5000
+from tarazu.parts.council.study.requests import dataset, situations
+from tarazu.parts.council.study.requests.dataset import Dataset
+from tarazu.parts.council.study.requests.gains import MATTERS, Gain, cells, gains, write
+from tarazu.parts.council.study.requests.situation import SCALE, TABLE_III
+from tarazu.parts.council.study.requests.system import GRID5000
 from tarazu.sim.study.runner import cores
 from tests.benchmarks.figure import Figure
 

@@ -24,8 +24,6 @@ class Case(ABC):
 
     name: ClassVar[str]
     lasting: ClassVar[bool] = False
-    levers: ClassVar[tuple[str, ...]] = ()
-    """As `tune.levers` lists them, of levers that only set what is listed."""
     takes_over: ClassVar[bool] = True
     """What somebody else has set since may be set all the same, by hand."""
 
@@ -34,7 +32,6 @@ class Case(ABC):
         self.in_process = in_process
         self.settings = config.Settings(
             state=config.State(str(root / "state")),
-            tune=config.Tune(levers=self.levers),
             changes=config.Changes(at_once=1000, per_minute=100_000, per_hour=100_000),
         )
 

@@ -27,7 +27,7 @@ from tarazu.stats.drain import DEFAULT, Candidate
 
 from .case import Here
 from .cases.drain import OSP, OSTS, DrainCase
-from .cases.parameters import wish
+from .parameters import wish
 
 ZERO, TEN = OSTS
 

@@ -91,4 +91,4 @@ class PoolCase(Case):
         return Here("lctl", lambda words: lctl_pools.main([LIBRARY, *words]), self.root)
 
 
-CASE = PoolCase
+CASES = (PoolCase,)

@@ -71,4 +71,4 @@ class RoutersCase(Case):
         assert answer.status == 0, answer
 
 
-CASE = RoutersCase
+CASES = (RoutersCase,)

@@ -12,10 +12,10 @@ from pathlib import Path
 from tarazu.changes.change import Part
 from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
+from tarazu.daemons.changes import files
 from tarazu.daemons.changes.lctl import Lctl, commands_of
 from tarazu.errors import BadInput, Unavailable
 from tarazu.stats.drain import PARAMETERS, DrainParameter
-from tarazu.tune.levers import files
 
 
 class DrainLever(Lever):

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from tests.of_parts import modules
+from itertools import chain
+
+from tests.of_parts import brought
 
 from ..case import Case
-from .client import ClientCase, ClientPairCase
 from .drain import DrainCase
 from .files import FilesCase
-from .nrs import NrsCase, TbfCase
+from .mdt import MdtCase, MkdirCase
 
 CASES: dict[str, type[Case]] = {
     case.name: case
     for case in (
-        ClientCase,
-        ClientPairCase,
         DrainCase,
         FilesCase,
-        NrsCase,
-        TbfCase,
-        *(module.CASE for module in modules("lever_case")),
+        MdtCase,
+        MkdirCase,
+        *chain(*brought("lever_case", "CASES")),
     )
 }

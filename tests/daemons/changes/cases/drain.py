@@ -8,7 +8,7 @@ from pathlib import Path
 from tarazu.changes.change import Change
 from tarazu.daemons.changes.agents import drains
 
-from .parameters import ParametersCase, wish
+from ..parameters import ParametersCase, wish
 
 OSTS = ("obdfilter.lustre-OST0000.degraded", "obdfilter.lustre-OST000a.degraded")
 OSP = "osp.lustre-OST000a-osc-MDT0000.max_create_count"

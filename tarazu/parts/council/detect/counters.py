@@ -1,0 +1,311 @@
+"""What a node saw in one interval, from Lustre's own counters: an OSS, an LNet router or a client.
+
+- `oss`: bulk requests (`obdfilter.*.stats`); spatiality by discontiguous pages (`brw_stats`); demand: queued and in
+  service, as each request found it (`ost_io.stats`);
+- `router`: messages passed on (`lnet.stats`), nothing else;
+- `client`: calls of programs (`llite.*.stats`); spatiality by their jumps (`llite.*.offset_stats`, where it is on);
+  demand: in flight to an OST, as each bulk request found it, and their size (`osc.*.rpc_stats`).
+
+Files are not known: no counter tells them apart. Counters that began anew count from 0; a device that was not there, or
+could not be read, at one of the two ends counts nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
+
+from tarazu.parts.council.observation import Direction, Observation
+from tarazu.stats import brw_stats, counters, lnet, offset_stats, reading, rpc_stats
+from tarazu.stats.brw_stats import READS, WRITES
+from tarazu.stats.params import find, ost_target
+
+T = TypeVar("T")
+Kind = Literal["oss", "router", "client"]
+LOOK_AGAIN_S = 60.0
+"""Devices are looked for this often; those that are known are read at each call."""
+MAX_OSC = 16
+"""Connections of a client whose `rpc_stats` are read: some say how many are in flight, all of them cost too much."""
+MAX_PAGES = 2
+"""OSTs of which `brw_stats` is read at a time."""
+_QUEUE = ("req_qdepth", "req_active")
+PAGE_BYTES = os.sysconf("SC_PAGESIZE")
+MIN_KNOWN = 4
+"""Requests of which it must be known whether they are discontiguous."""
+
+
+class Sampler:
+    """Reads one node's counters again and again; an observation is what came between two readings."""
+
+    def __init__(self, root: str | Path, kind: Kind) -> None:
+        """`root`: the directory below which /proc and /sys are found."""
+        kinds: dict[Kind, type[_Counters]] = {"oss": _Oss, "router": _Router, "client": _Client}
+        self._counters = kinds[kind](Path(root))
+        self._read_s: float | None = None
+
+    def sample(self, now: float, clock_s: float | None = None) -> Observation | None:
+        """What was seen since the call before. `now` is Unix time in seconds, which may jump; `clock_s` is on a clock
+        that does not (`now` where there is none).
+
+        None at the first call, where no time has passed, and where nothing was read or written. Never raises for an
+        unreadable or malformed source.
+        """
+        clock_s = now if clock_s is None else clock_s
+        before_s, self._read_s = self._read_s, clock_s
+        seen = self._counters.since_before(clock_s)
+        if before_s is None or clock_s <= before_s or not seen.read.bytes + seen.write.bytes:
+            return None
+        return Observation(clock_s - before_s, *seen)
+
+
+class _Seen(NamedTuple):
+    read: Direction = Direction()
+    write: Direction = Direction()
+    demand: float = 0.0
+    rpc_bytes: float = 0.0
+
+
+class _Amounts(NamedTuple):
+    """Counters of one device."""
+
+    read_bytes: int = 0
+    reads: int = 0
+    write_bytes: int = 0
+    writes: int = 0
+    start_s: float = 0.0
+
+    def since(self, before: _Amounts) -> _Amounts:
+        """What came since; all there is where they began anew."""
+        read_bytes, reads, write_bytes, writes, start_s = self
+        then_read_bytes, then_reads, then_write_bytes, then_writes, then_start_s = before
+        read_bytes -= then_read_bytes
+        reads -= then_reads
+        write_bytes -= then_write_bytes
+        writes -= then_writes
+        # As `counters.were_reset`, at a third of what it costs: this is done for each OST, each second.
+        restarted = start_s > 0 and then_start_s > 0 and start_s != then_start_s
+        if not (self[0] and self[2] and before[0] and before[2]):
+            # Requests without bytes: those overflowed, and nobody knows how many came.
+            if (self[1] and not self[0]) or (then_reads and not then_read_bytes):
+                read_bytes, reads = 0, 0
+            if (self[3] and not self[2]) or (then_writes and not then_write_bytes):
+                write_bytes, writes = 0, 0
+        if restarted or read_bytes < 0 or reads < 0 or write_bytes < 0 or writes < 0:
+            return self
+        return _Amounts(read_bytes, reads, write_bytes, writes)
+
+
+def _sum(amounts: list[_Amounts]) -> _Amounts:
+    """None above what a message can hold."""
+    columns = zip(*(a[:4] for a in amounts))
+    return _Amounts(*(min(sum(column), counters.MAX_COUNT) for column in columns)) if amounts else _Amounts()
+
+
+def _amounts(text: str) -> _Amounts:
+    return _Amounts(*counters.read_and_written(text))
+
+
+class _Counters(ABC):
+    """The counters of one kind of node."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._found: dict[str, dict[str, str]] = {}
+        self._known: set[str] = set()
+        """Files that could be read since they were looked for."""
+        self._found_s: float | None = None
+
+    @abstractmethod
+    def since_before(self, clock_s: float) -> _Seen:
+        """What came since the last call; nothing at the first one."""
+
+    def look(self, clock_s: float) -> None:
+        """Forget now and then where devices lie: some come, some go."""
+        if self._found_s is None or not 0 <= clock_s - self._found_s < LOOK_AGAIN_S:
+            self._found, self._known, self._found_s = {}, set(), clock_s
+
+    def files(self, parameter: str) -> dict[str, str]:
+        if parameter not in self._found:
+            self._found[parameter] = {
+                device: str(path) for device, path in find(self.root, parameter).items()
+            }
+        return self._found[parameter]
+
+    def read(self, path: str | None, parse: Callable[[str], T]) -> T | None:
+        """None for what cannot be read."""
+        if path is None:
+            return None
+        try:
+            if path in self._known:
+                return parse(reading.again(path))
+            answer = parse(reading.text(path, reading.SMALL_BYTES))
+        except OSError:
+            self._found_s = None  # gone, perhaps to come again elsewhere
+            return None
+        except ValueError:
+            self._known.discard(path)
+            return None
+        self._known.add(path)
+        return answer
+
+    def all(self, parameter: str, parse: Callable[[str], T]) -> dict[str, T]:
+        answers = {device: self.read(path, parse) for device, path in self.files(parameter).items()}
+        return {device: answer for device, answer in answers.items() if answer is not None}
+
+
+class _Oss(_Counters):
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._amounts: dict[str, _Amounts] = {}
+        self._pages: dict[str, tuple[brw_stats.Pieces, brw_stats.Pieces]] = {}
+        self._queue: counters.Stats | None = None
+
+    def since_before(self, clock_s: float) -> _Seen:
+        self.look(clock_s)
+        before, self._amounts = self._amounts, self.all("obdfilter.*.stats", _amounts)
+        moved = {ost: now.since(before[ost]) for ost, now in self._amounts.items() if ost in before}
+        total = _sum(list(moved.values()))
+        queue_before, self._queue = (
+            self._queue,
+            self.read(self.files("ost.OSS.ost_io.stats").get(""), lambda text: counters.some(text, _QUEUE)),
+        )
+        read_pages, write_pages = self._discontiguous(moved)
+        return _Seen(
+            Direction(total.read_bytes, total.reads, discontiguous=read_pages),
+            Direction(total.write_bytes, total.writes, discontiguous=write_pages),
+            _found_waiting(self._queue, queue_before),
+        )
+
+    def _discontiguous(self, moved: dict[str, _Amounts]) -> tuple[float, float]:
+        """Shares of the reads and writes; −1 where not known.
+
+        Of a few OSTs that do something, as long as they do the same ones: files are striped over many, and the table
+        is what costs most to read.
+        """
+        apart, known = [0, 0], [0, 0]
+        paths, before = self.files("osd-*.*.brw_stats"), self._pages
+        osts = [ost for ost in self._amounts if ost in paths]
+        busy = {ost for ost in osts if ost not in moved or any(moved[ost][:4])}
+        # What an OST had counted holds as long as it does nothing.
+        self._pages = {ost: before[ost] for ost in osts if ost in before and ost not in busy}
+        wanted = sorted(
+            (ost for ost in osts if ost not in self._pages),
+            key=lambda ost: (ost not in busy, ost not in before),
+        )
+        for ost in wanted[:MAX_PAGES]:
+            path, then = paths[ost], before.get(ost)
+            now = self.read(path, brw_stats.pieces)
+            if now is None:
+                continue
+            self._pages[ost] = now
+            if then is None:
+                continue
+            for column in (READS, WRITES):
+                if column == READS and "/osd-zfs/" in path:
+                    continue  # ZFS takes each of its reads for contiguous, without a look
+                since = [n - t for n, t in zip(now[column], then[column])]
+                gaps, count = now[column] if min(since) < 0 else since
+                apart[column] += gaps
+                known[column] += count
+        read, write = (a / k if k >= MIN_KNOWN else -1.0 for a, k in zip(apart, known))
+        return read, write
+
+
+def _found_waiting(now: counters.Stats | None, before: counters.Stats | None) -> float:
+    """Requests that were queued or in service when one arrived or was begun, on average; 0: not known."""
+    if now is None or before is None:
+        return 0.0
+    waiting = 0.0
+    for name in _QUEUE:
+        if name in now.unknown | before.unknown:
+            continue
+        row, then = now.row(name), before.row(name)
+        if counters.were_reset(now.start_s, before.start_s, row[:2], then[:2]):
+            then = counters.ZERO
+        if row.samples > then.samples:
+            waiting += (row.sum - then.sum) / (row.samples - then.samples)
+    return waiting
+
+
+class _Router(_Counters):
+    """A router does not know which bytes are read or written: half of them counts for each."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._before: lnet.LnetStats | None = None
+
+    def since_before(self, clock_s: float) -> _Seen:
+        self.look(clock_s)
+        before, self._before = self._before, self.read(self.files("lnet.stats").get(""), lnet.parse)
+        now = self._before
+        if before is None or now is None or not now.knows(before, "route_count", "route_length"):
+            return _Seen()
+        size_bytes, messages = now.route_length - before.route_length, now.route_count - before.route_count
+        if size_bytes < 0:
+            size_bytes, messages = now.route_length, now.route_count
+        messages %= 1 << 32  # it wraps
+        return _Seen(
+            Direction(size_bytes - size_bytes // 2, messages - messages // 2),
+            Direction(size_bytes // 2, messages // 2),
+        )
+
+
+class _Client(_Counters):
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._amounts: dict[str, _Amounts] = {}
+        self._runs: dict[str, Counter[offset_stats.SequentialRun]] = {}
+        self._rpcs: dict[str, rpc_stats.RpcStats] = {}
+
+    def since_before(self, clock_s: float) -> _Seen:
+        self.look(clock_s)
+        before, self._amounts = self._amounts, self.all("llite.*.stats", _amounts)
+        total = _sum([now.since(before[mount]) for mount, now in self._amounts.items() if mount in before])
+        read_jumps, write_jumps = self._jumps()
+        return _Seen(
+            Direction(total.read_bytes, total.reads, discontiguous=read_jumps),
+            Direction(total.write_bytes, total.writes, discontiguous=write_jumps),
+            *self._rpcs_sent(),
+        )
+
+    def _jumps(self) -> tuple[float, float]:
+        """Share of reads and of writes that did not go on where their process was; −1 where not known."""
+        before = self._runs
+        self._runs = {
+            mount: Counter(runs)
+            for mount, runs in self.all("llite.*.offset_stats", offset_stats.parse).items()
+        }
+        jumps, requests = [0, 0], [0, 0]
+        for mount, runs in self._runs.items():
+            for run, times in (runs - before.get(mount, Counter())).items() if mount in before else ():
+                jumps[run.write] += times * (run.jump != 0)
+                requests[run.write] += times * run.requests
+        read, write = (j / r if r >= MIN_KNOWN else -1.0 for j, r in zip(jumps, requests))
+        return read, write
+
+    def _rpcs_sent(self) -> tuple[float, float]:
+        """In flight to an OST, as each bulk request found it, itself included, and their mean size; 0: not known."""
+        before, in_flight, pages, sent = self._rpcs, 0, 0, 0
+        self._rpcs = {}
+        # Those of an MDS to its OSTs are no client's.
+        paths = [(osc, path) for osc, path in self.files("osc.*.rpc_stats").items() if ost_target(osc)]
+        for osc, path in paths[:MAX_OSC]:
+            now = self.read(path, rpc_stats.parse)
+            if now is None:
+                continue
+            self._rpcs[osc] = now
+            then = before.get(osc)
+            if then is None:
+                continue
+            if counters.were_reset(now.start_s, then.start_s, now.rpcs, then.rpcs):
+                then = rpc_stats.RpcStats((0, 0), 0, 0, 0.0)
+            in_flight += now.in_flight - then.in_flight
+            pages += now.pages - then.pages
+            sent += sum(now.rpcs) - sum(then.rpcs)
+        if sent <= 0:
+            return 0.0, 0.0
+        return max(0, in_flight) / sent, max(0, pages) / sent * PAGE_BYTES

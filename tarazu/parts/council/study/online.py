@@ -1,0 +1,147 @@
+"""The online evaluation (Bez et al., Adaptive Request Scheduling, sections V-C and V-D) in simulated time.
+
+Applications run again and again while a council learns, beside the same runs under each window alone; and the disks
+are replaced while one runs. Seconds are the daemons': one for each interval of the simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tarazu.parts.council.pattern import Operation
+from tarazu.parts.council.study.control import FIRST, Control, ControlStep, Manner, described
+from tarazu.parts.council.study.requests.simulate import Setting, simulate
+from tarazu.parts.council.study.requests.situation import INTERVAL_S, SCALE, TABLE_III, WINDOWS_S
+from tarazu.parts.council.study.requests.workload import Phase, Workload
+from tarazu.sim.study.case import Case
+
+F_RUNS = 120
+F_PART = 2 * SCALE
+"""Of situation F each process makes half of the requests that it makes in the evaluation of the situations: what 120
+runs may take says so."""
+MADBENCH_RUNS = 12
+
+
+MADBENCH_PROCESSES, MADBENCH_PIXELS, MADBENCH_BINS = 256, 1280, 80
+"""N_p, N_pix and N_bin of section V-D (N_gang is 1)."""
+MATRIX_BYTES = 8 * MADBENCH_PIXELS**2
+"""A matrix of N_pix x N_pix doubles, which all processes share out among them: 51,200 bytes each."""
+C_PASSES = 4
+"""C reads all N_bin matrices again for each of them, 84 GB in all; here so many times."""
+
+
+def write_and_read(times: int, part: int = SCALE, pause_s: float = 0.0) -> Workload:
+    """The benchmark of section V-C: four I/O nodes; 128 processes write 4 GB of a shared file in 1D-strided requests of
+    32 KB and read them (situation F), again and again.
+
+    part: as of `simulate`; pause_s: before each phase.
+    """
+    one = TABLE_III["F"]
+    write = one._replace(operation="write").phase(part)._replace(name="write", pause_s=pause_s)
+    read = one.phase(part)._replace(name="read", pause_s=pause_s)
+    return Workload(one.nodes, (write, read) * times)
+
+
+def madbench2(times: int, part: int = SCALE, nodes: int = 4) -> Workload:
+    """MADbench2's components S, W and C on one shared file, again and again (table V).
+
+    The matrices lie one after another and each process has its part of each: 1D-strided. S writes N_bin of them, W
+    reads N_bin and writes N_bin into another file, C reads all, `C_PASSES` times, each a phase. The calculations
+    between are left out, as is MPI's part.
+    """
+    size = MATRIX_BYTES // MADBENCH_PROCESSES
+
+    def phase(name: str, operation: Operation, matrices: int) -> Phase:
+        total = matrices * MATRIX_BYTES
+        return Phase(name, operation, "strided", True, MADBENCH_PROCESSES, size, total, part)
+
+    return Workload(
+        nodes,
+        (
+            phase("S", "write", MADBENCH_BINS),
+            phase("W", "both", 2 * MADBENCH_BINS),
+            *(phase("C", "read", MADBENCH_BINS) for _ in range(C_PASSES)),
+        )
+        * times,
+    )
+
+
+APPLICATIONS: dict[str, Callable[[int], Workload]] = {
+    "F": lambda times: write_and_read(times, F_PART),
+    "MADbench2": madbench2,
+}
+
+
+class Runs(Case, frozen=True):
+    """An application, again and again."""
+
+    application: str
+    runs: int
+    manner: Manner | None
+    """None: one window for all."""
+    window: int = FIRST
+    """Index of the window at the start."""
+    seed: int = 1
+
+    @property
+    def label(self) -> str:
+        how = described(self.manner, self.window)
+        return f"{self.runs} runs of {self.application}, {how}, seed {self.seed}"
+
+    @property
+    def weight(self) -> float:
+        return self.runs * sum(p.requests * p.processes for p in APPLICATIONS[self.application](1).phases)
+
+
+class Ran(NamedTuple):
+    """What came of it."""
+
+    case: Runs
+    phases: tuple[str, ...]
+    """Names of the phases of a run."""
+    times_s: tuple[tuple[float, ...], ...]
+    """(phases, runs): how long each took, in the daemons' seconds."""
+    begins_s: tuple[tuple[float, ...], ...]
+    steps: tuple[ControlStep, ...]
+    """Empty under one window."""
+    learned: tuple[dict[str, Any], ...]
+    """Rows of `Council.explain` at the end."""
+
+
+def rows(case: Runs, progress: object = None) -> list[Ran]:
+    """Compute a case."""
+    workload = APPLICATIONS[case.application](case.runs)
+    control = Control(case.manner, case.seed) if case.manner else None
+    outcome = simulate(
+        workload,
+        Setting("twins", WINDOWS_S[case.window]),
+        case.seed,
+        controller=control,
+        features=case.manner is not None and case.manner.classifier,
+    )
+    of_run = len(workload.phases) // case.runs
+    names = tuple(dict.fromkeys(phase.name for phase in workload.phases))
+    runs = [outcome.phases[begin : begin + of_run] for begin in range(0, len(outcome.phases), of_run)]
+    # A component of an application may be several phases of one name, one after another.
+    parts = [[[phase for phase in run if phase.name == name] for run in runs] for name in names]
+    return [
+        Ran(
+            case,
+            names,
+            tuple(tuple((run[-1].end_s - run[0].begin_s) / INTERVAL_S for run in one) for one in parts),
+            tuple(tuple(run[0].begin_s / INTERVAL_S for run in one) for one in parts),
+            tuple(control.steps) if control else (),
+            tuple(control.council.explain()) if control else (),
+        )
+    ]
+
+
+def trend(values: Sequence[float]) -> tuple[float, float]:
+    """First and last value of the straight line through them (least squares), as in figure 6."""
+    n = len(values)
+    if n < 2:
+        return (values[0], values[0])
+    middle, mean = (n - 1) / 2, sum(values) / n
+    slope = sum((i - middle) * v for i, v in enumerate(values)) / sum((i - middle) ** 2 for i in range(n))
+    return mean - slope * middle, mean + slope * middle

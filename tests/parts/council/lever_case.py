@@ -1,0 +1,6 @@
+"""The part's levers, of which the contract is tried (`tests/daemons/changes`)."""
+
+from tests.parts.council.client_case import ClientCase, ClientPairCase
+from tests.parts.council.nrs_case import NrsCase, TbfCase
+
+CASES = (ClientCase, ClientPairCase, NrsCase, TbfCase)

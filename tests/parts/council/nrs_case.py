@@ -1,0 +1,58 @@
+"""An OSS: the policy that orders its requests, and one rule that limits some of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tarazu.changes.change import Change
+from tarazu.sim.testbed import lctl as stand_in
+from tarazu.sim.testbed import tunables
+from tests.daemons.changes.parameters import wish
+from tests.parts.council.learning_case import LearningCase
+
+IO = "ost.OSS.ost_io"
+
+
+class NrsCase(LearningCase):
+    name = "nrs"
+    levers = ("nrs",)
+
+    def __init__(self, root: Path, *, in_process: bool = True) -> None:
+        super().__init__(root, in_process=in_process)
+        if not (root / stand_in.IO).exists():
+            self.boot()
+
+    def wishes(self) -> list[list[Change]]:
+        return [[wish("nrs", "crrn 32")], [wish("nrs", "trr 64")], [wish("nrs", "orr 256")]]
+
+    def now(self) -> dict[str, str]:
+        """Queue → all that is set of it."""
+        facts = stand_in.Nrs(str(self.root)).facts
+        return {q: str(sorted(fact for fact in facts.items() if fact[0][0] == q)) for q in stand_in.QUEUES}
+
+    def administrator(self, number: int) -> None:
+        queue, prefix = (("", ""), (" hp", "hp_quantum:"))[number % 2]
+        assert self.lctl(f"{IO}.nrs_policies", f"trr{queue}") == 0
+        assert self.lctl(f"{IO}.nrs_trr_quantum", f"{prefix}{1000 + number}") == 0
+
+    def boot(self) -> None:
+        tunables.make_oss(self.root)
+
+
+class TbfCase(NrsCase):
+    """An administrator has TBF in force, with a rule of his own."""
+
+    name = "nrs_tbf_rule"
+    levers = ("nrs_tbf_rule = none | jobid={ior.*} rate=1000 | jobid={ior.*} rate=50",)
+
+    def wishes(self) -> list[list[Change]]:
+        return [[wish("nrs_tbf_rule", f"jobid={{ior.*}} rate={rate}")] for rate in (1000, 50)]
+
+    def administrator(self, number: int) -> None:
+        what = ("hp stop tarazu", "stop tarazu")[number % 2]
+        self.lctl(f"{IO}.nrs_tbf_rule", what)  # where there is none he gets an error
+
+    def boot(self) -> None:
+        super().boot()
+        assert self.lctl(f"{IO}.nrs_policies", "tbf jobid") == 0
+        assert self.lctl(f"{IO}.nrs_tbf_rule", "start his jobid={cp.*} rate=7") == 0

@@ -1,0 +1,230 @@
+"""Runs of requests: bytes are kept, limits hold, the same seed is the same run, a controller is obeyed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tarazu.errors import BadInput
+from tarazu.parts.council.pattern import Pattern
+from tarazu.parts.council.study.requests.simulate import Setting, SystemChange, simulate
+from tarazu.parts.council.study.requests.situation import (
+    INTERVAL_S,
+    PAPER_BYTES,
+    SITUATIONS,
+    TABLE_III,
+    Situation,
+)
+from tarazu.parts.council.study.requests.system import GRID5000
+from tarazu.parts.council.study.requests.workload import Phase, Workload
+
+MiB = 1 << 20
+F = TABLE_III["F"]
+FEW = 256
+"""The part of the requests that is made."""
+BYTES = PAPER_BYTES // FEW
+
+
+def test_the_situations_are_the_144_of_the_paper() -> None:
+    assert len(set(SITUATIONS)) == 144
+    assert set(TABLE_III.values()) <= set(SITUATIONS)
+    assert not [one for one in SITUATIONS if one.spatiality == "strided" and not one.shared]
+    assert F.phase(1).requests == 1024
+    assert F.pattern == Pattern("read", "strided", 1, 32768)
+    own = Situation(4, 256, False, "contiguous", "write", 256 << 10)
+    assert own.pattern == Pattern("write", "contiguous", 64, 262144)
+
+
+@pytest.mark.parametrize("scheduler", ["fifo", "hbrr", "sjf", "twins"])
+@pytest.mark.parametrize("situation", [F, SITUATIONS[11], TABLE_III["C"]], ids=str)
+def test_bytes_are_kept_and_limits_hold(situation: Situation, scheduler: str) -> None:
+    outcome = simulate(situation, Setting(scheduler), 1, part=FEW, interval_s=0.01)
+    total = situation.processes * max(1, BYTES // (situation.processes * situation.request_bytes))
+    total *= situation.request_bytes
+    assert outcome.bytes == total
+    assert sum(one.observation.bytes for one in outcome.seen) <= total
+    late = [one for one in outcome.seen if one.at_s < outcome.makespan_s]
+    assert sum(one.observation.bytes for one in late) > 0.4 * total
+    assert outcome.bytes_per_s <= GRID5000.servers * GRID5000.disk.bytes_per_s, "all disks at their rate"
+    assert outcome.bytes_per_s <= situation.nodes * GRID5000.link_bytes_per_s
+    assert all(busy <= outcome.makespan_s for busy in outcome.busy_s)
+    for one in outcome.seen:
+        assert 0 <= one.observation.demand <= situation.processes / situation.nodes + 1e-9
+        assert (
+            one.observation.read if situation.operation == "write" else one.observation.write
+        ).requests == 0
+
+
+def test_all_bytes_are_seen_where_the_last_interval_is_whole() -> None:
+    outcome = simulate(F, Setting("fifo"), 1, part=FEW, interval_s=0.004)
+    seen = sum(one.observation.bytes for one in outcome.seen)
+    assert 0.97 * BYTES < seen <= BYTES
+
+
+def test_the_same_seed_is_the_same_run() -> None:
+    one, again, other = (simulate(F, Setting(), seed, part=FEW) for seed in (1, 1, 2))
+    assert one == again
+    assert one.makespan_s != other.makespan_s
+
+
+def test_one_process_alone_reads_at_the_rate_that_its_waits_leave() -> None:
+    alone = Workload(1, (Phase("alone", "read", "contiguous", True, 1, 16 * MiB, 256 * MiB),))
+    outcome = simulate(alone, Setting("fifo"), 1)
+    request = 16 * MiB
+    # Each of four disks reads a quarter, of which it has read ahead one segment; then the I/O node stores and forwards.
+    disk_s = (request / 4 - GRID5000.disk.segment_bytes) / GRID5000.disk.bytes_per_s
+    expected = request / (disk_s + 2 * request / GRID5000.link_bytes_per_s)
+    assert outcome.bytes_per_s == pytest.approx(expected, rel=0.1)
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_one_request_takes_what_lies_on_its_way(write: bool) -> None:
+    """Closed form: two messages each way, the link twice, the dispatcher, and the disk."""
+    calm = GRID5000._replace(client_s=0.0)
+    one = Workload(
+        1, (Phase("one", "write" if write else "read", "contiguous", True, 1, 32 << 10, 32 << 10),)
+    )
+    outcome = simulate(one, Setting("twins"), 1, system=calm)
+    way_s = 4 * calm.hop_s + 2 * (32 << 10) / calm.link_bytes_per_s + calm.request_s
+    assert outcome.accesses == 1
+    assert outcome.makespan_s == pytest.approx(way_s + sum(outcome.busy_s))
+    transfer_s = calm.disk.command_s + (32 << 10) / calm.disk.bytes_per_s
+    assert sum(outcome.busy_s) == pytest.approx(transfer_s + sum(outcome.turned_s))
+
+
+def test_a_request_for_another_server_waits_for_its_window() -> None:
+    """By hand: two processes, a stripe each; node 0 is at server 0 for 8 ms and then at server 1."""
+    calm = GRID5000._replace(client_s=0.0)
+    two = Workload(1, (Phase("two", "write", "strided", True, 2, 64 << 10, 128 << 10),))
+    outcome = simulate(two, Setting("twins", 8e-3), 1, system=calm)
+    link_s = (64 << 10) / calm.link_bytes_per_s
+    first_s = link_s + calm.hop_s
+    second_s = first_s + 8e-3 + calm.request_s + link_s + calm.hop_s + outcome.busy_s[1] + 2 * calm.hop_s
+    assert outcome.makespan_s == pytest.approx(second_s)
+    assert outcome.busy_s[2:] == (0.0, 0.0)
+    # On its own node the second process is the first of a window that is server 1's: no wait.
+    apart = simulate(two._replace(nodes=2), Setting("twins", 8e-3), 1, system=calm)
+    assert apart.makespan_s == pytest.approx(max(apart.busy_s) + 2 * link_s + 4 * calm.hop_s + calm.request_s)
+
+
+def test_windows_matter() -> None:
+    """Physically: where requests of neighbours come together while others have their window, they are one access."""
+    short, long = (simulate(F, Setting("twins", window_s), 1, part=FEW // 8) for window_s in (125e-6, 8e-3))
+    assert long.accesses < 0.7 * short.accesses
+    assert long.bytes_per_s > 1.15 * short.bytes_per_s
+    # And where there are no neighbours, waiting is only waiting.
+    lonely = TABLE_III["E"]._replace(operation="read")
+    short, long = (simulate(lonely, Setting("twins", window_s), 3, part=32) for window_s in (125e-6, 8e-3))
+    assert long.bytes_per_s < 0.85 * short.bytes_per_s
+
+
+def test_a_controller_is_asked_each_interval_and_obeyed() -> None:
+    asked = []
+
+    def controller(now: float, seen) -> float | None:  # type: ignore[no-untyped-def]
+        asked.append(now)
+        assert [one.node for one in seen] == list(range(F.nodes))
+        return 8e-3 if len(asked) == 3 else None
+
+    outcome = simulate(F, Setting("twins", 125e-6), 1, controller=controller, part=FEW // 2, interval_s=0.05)
+    assert asked == pytest.approx([0.05 * (i + 1) for i in range(len(asked))])
+    assert [one.window_s for one in outcome.seen[:: F.nodes]][:5] == [125e-6] * 3 + [8e-3] * 2
+    fixed = simulate(F, Setting("twins", 125e-6), 1, part=FEW // 2, interval_s=0.05)
+    assert outcome.makespan_s < fixed.makespan_s
+    assert outcome.seen[: 3 * F.nodes] == fixed.seen[: 3 * F.nodes], "the same until then"
+
+
+def test_phases_follow_one_another_and_a_file_that_was_written_is_read() -> None:
+    phases = tuple(F._replace(operation=operation).phase(FEW) for operation in ("write", "read"))
+    outcome = simulate(Workload(4, phases), Setting(), 1, interval_s=0.02)
+    write, read = outcome.phases
+    assert write.begin_s == 0.0 < write.end_s <= read.begin_s < read.end_s == outcome.makespan_s
+    assert {one.pattern.operation for one in outcome.seen} == {"write", "read"}
+
+
+def test_a_system_that_changes_is_another_one_from_then_on() -> None:
+    slow = GRID5000.disk.faster(0.25)
+    before = simulate(F, Setting(), 1, part=FEW // 2, interval_s=0.02)
+    after = simulate(F, Setting(), 1, part=FEW // 2, interval_s=0.02, changes=[SystemChange(0.1, slow, (2,))])
+    assert after.makespan_s > 1.5 * before.makespan_s
+    assert [s for s in after.seen if s.at_s <= 0.1] == [s for s in before.seen if s.at_s <= 0.1]
+
+
+def test_requests_are_told_where_they_are_asked_for() -> None:
+    outcome = simulate(F, Setting(), 1, part=FEW, interval_s=0.004, requests=True)
+    told = [one for seen in outcome.seen for one in seen.requests]
+    assert len(told) == len(set(told)) > 0.9 * BYTES // F.request_bytes
+    assert {size for _, _, size, _ in told} == {F.request_bytes}
+    for seen in outcome.seen:
+        read = seen.observation.read
+        assert (len(seen.requests), len({file for file, *_ in seen.requests})) == (read.requests, read.files)
+        assert bool(read.bytes) == bool(read.files), "all count the same requests"
+
+
+@pytest.mark.parametrize(
+    "nodes, window_s, interval_s", [(0, 1e-3, INTERVAL_S), (1, 0.0, 1.0), (1, 1e-3, -1.0)]
+)
+def test_what_cannot_run_is_refused(nodes: int, window_s: float, interval_s: float) -> None:
+    with pytest.raises(BadInput):
+        simulate(Workload(nodes, (F.phase(FEW),)), Setting("twins", window_s), interval_s=interval_s)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"processes": 0},
+        {"request_bytes": 0},
+        {"total_bytes": -1},
+        {"part": 0},
+        {"pause_s": float("nan")},
+        {"shared": False},
+        {"spatiality": "unknown"},
+    ],
+    ids=str,
+)
+def test_a_phase_without_requests_or_of_another_pattern_than_it_says_is_refused(
+    wrong: dict[str, Any],
+) -> None:
+    with pytest.raises(BadInput, match="phase"):
+        simulate(Workload(1, (F.phase(FEW)._replace(**wrong),)))
+
+
+@pytest.mark.parametrize("at_s, server", [(0.0, 4), (0.0, -1), (float("nan"), 0)])
+def test_a_change_of_a_server_that_is_not_there_is_refused(at_s: float, server: int) -> None:
+    with pytest.raises(BadInput, match="change"):
+        simulate(F, part=FEW, changes=[SystemChange(at_s, GRID5000.disk, (server,))])
+
+
+def test_what_waits_goes_over_to_another_scheduler_of_the_servers() -> None:
+    names = ["orr 256", "tbf 100000", "crrn 1", "fifo"]
+
+    def controller(now: float, seen) -> Setting | None:  # type: ignore[no-untyped-def]
+        return Setting("twins", 1e-3, names.pop()) if names else None
+
+    outcome = simulate(
+        F, Setting("twins", 1e-3, "trr 256"), 1, controller=controller, part=FEW, interval_s=0.015
+    )
+    assert outcome.bytes == BYTES and not names
+
+
+def test_order_on_the_servers_matters_too() -> None:
+    """Where requests queue there: sorted by their offsets they take less time than as they come."""
+    fifo, trr = (
+        simulate(F, Setting("fifo", server=server), 1, part=FEW // 4) for server in ("fifo", "trr 256")
+    )
+    assert trr.makespan_s < 0.9 * fifo.makespan_s
+
+
+def test_features_are_there_for_whoever_detects() -> None:
+    outcome = simulate(F, Setting(), 1, part=FEW, interval_s=0.05, features=True)
+    first = outcome.seen[0].observation
+    assert first.read.features and not any(first.write.features)
+
+
+def test_a_run_ends_where_it_is_told_to() -> None:
+    whole = simulate(F, Setting(), 1, part=FEW, interval_s=0.02)
+    half = simulate(F, Setting(), 1, part=FEW, interval_s=0.02, until_s=0.5 * whole.makespan_s)
+    assert half.makespan_s == 0.5 * whole.makespan_s
+    assert 0.2 * whole.bytes < half.bytes < 0.8 * whole.bytes
+    assert half.seen[:8] == whole.seen[:8]

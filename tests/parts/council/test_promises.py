@@ -1,0 +1,70 @@
+"""What was promised of a change is noted with it, and what came of it later."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tarazu import config
+from tarazu.changes.change import Change, Score
+from tarazu.daemons.changes.agent import Plan
+from tarazu.daemons.changes.store import EVERY, Decisions, Veto
+from tarazu.parts.council.agent import agent_of
+from tarazu.sim.testbed import tunables
+from tarazu.sim.testbed.daemons import lctl_command, stand_ins
+
+CHANGE = Change(lever="max_rpcs_in_flight", target="", wanted={"": "16"}, scores=(Score("time", 2.0, 1.0),))
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> config.Settings:
+    tunables.make_client(tmp_path, "lustre", 0, 2)
+    os.environ.update(stand_ins(tmp_path, lctl=lctl_command(tmp_path)))
+    levers = ("max_rpcs_in_flight=8 | 16", "max_read_ahead_mb=64 | 1024")
+    return config.override(
+        config.Settings(state=config.State(f"{tmp_path}/var")), "part.council", levers=levers
+    )
+
+
+def test_a_change_of_which_nothing_is_known_yet_can_be_read_again_and_taken_back(
+    settings: config.Settings,
+) -> None:
+    """JSON has no NaN: its notes could not be read any more."""
+    assert agent_of(settings).follow(Plan((CHANGE,)), "apply", "").set == (CHANGE,)
+    agent = agent_of(settings)
+    agent.store.load()
+    (held,) = agent.store.held_changes.values()
+    assert held.gave is not None and (held.gave.measure, held.gave.promised_after) == ("time", 1.0)
+    assert len(agent.engine.take_back("it is enough").restored) == 1
+
+
+def test_metrics_count_by_lever(settings: config.Settings) -> None:
+    metrics = pytest.importorskip("tarazu.daemons.changes.metrics")
+    agent = agent_of(settings)
+    other = Change(lever="max_read_ahead_mb", target="", wanted={"": "none such"})
+    agent.follow(Plan((CHANGE, other)), "apply", "")
+    counts = {
+        (family.name, sample.labels["lever"]): sample.value
+        for family in metrics.of_agents(agent)
+        for sample in family.samples
+    }
+    assert counts["tarazu_changes_set", CHANGE.lever] == 1
+    assert counts["tarazu_changes_not_as_wanted", CHANGE.lever] == 0
+    assert counts["tarazu_changes_proposed", other.lever] == 1
+    assert (
+        counts["tarazu_changes_not_as_wanted", other.lever]
+        == counts["tarazu_changes_failed", other.lever]
+        == 1
+    )
+
+
+def test_what_is_asked_for_after_it_was_taken_back_of_the_whole_lever_is_not_made(
+    settings: config.Settings,
+) -> None:
+    agent = agent_of(settings)
+    with agent.store.locked():
+        agent.store.decide(Decisions(vetoes=(Veto(CHANGE.lever, EVERY, "root", "", 0.0),)))
+    assert not any(agent.follow(Plan((CHANGE,)), "apply", ""))
+    assert agent.store.proposals().proposals[0].why_not == "taken back by root"
