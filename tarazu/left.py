@@ -28,6 +28,7 @@ IMPOSSIBLE = "impossible"
 TOO_MANY = "too many"
 SILENT = "daemon silent"
 BUSY = "daemon busy"
+NOT_ALLOWED = "not allowed"
 UNKNOWN = "file system unknown"
 REFUSED = "refused"
 OVERTAKEN = "overtaken"
@@ -106,6 +107,10 @@ REASONS = {
         "mdsd declined: it had too much to do, or the user asks too often",
         "`tarazu status`; the log of tarazu-mdsd says which",
     ),
+    NOT_ALLOWED: (
+        "mdsd does not take this node's key, or not for this user",
+        "`tarazu doctor` here and on mdsd's node; there the key's files `client-NAME.pub` and `.uids`, keys.uids",
+    ),
     UNKNOWN: (
         "no OSS reports this file system to mdsd",
         "`tarazu status`; start tarazu-ossd on the OSSs",
@@ -164,6 +169,12 @@ ITS_OST = "its OST "
 FAILED_FORECAST = f"{FORECAST_FAILED}: "
 """Before what clientd says of one that failed."""
 
+MAY_NOT_ASK = "expected a uid that the key "
+"""Before the name of this node's key, which mdsd lets ask for others."""
+NO_ID_OF_ITS_OWN = "expected an id of this request's own"
+KEY_REFUSED = "refused key: "
+"""Before the address of an mdsd with which there is no connection for that."""
+
 TEXTS = {
     AS_GOOD: NO_GAIN,
     A_CONTROL: CONTROL,
@@ -185,6 +196,9 @@ TEXTS = {
     "layout of rule": OWN_LAYOUT,
     FAILED_FORECAST: FORECAST_FAILED,
     ITS_OST: NO_ROOM,
+    MAY_NOT_ASK: NOT_ALLOWED,
+    NO_ID_OF_ITS_OWN: NOT_ALLOWED,
+    KEY_REFUSED: NOT_ALLOWED,
     "run.": EXCLUDED,  # config.taking_part names the setting
     "stopped by ": DISABLED,  # store.stop
     "mdsd: no OSS has reported ": UNKNOWN,  # clientd's planner
@@ -236,7 +250,7 @@ def of_plan(status: str, reason: str) -> str:
     """The word of a plan as a whole."""
     if status in ("never", "later", "unavailable", "unknown-fs"):
         known = of_text(reason)
-        return known if known in (EXCLUDED, DISABLED, UNKNOWN) else OF_STATUS[status]
+        return known if known in (EXCLUDED, DISABLED, UNKNOWN, NOT_ALLOWED) else OF_STATUS[status]
     return of_text(reason) or OF_STATUS.get(status, SILENT)
 
 

@@ -98,7 +98,7 @@ class Questions:
         self._keys = settings.keys
         self._roles = roles
         self._pools = ClientPools()
-        self._silent_until = 0.0
+        self._silent_until, self._silence = 0.0, ""
         self._curve()
 
     def _curve(self) -> Curve | None:
@@ -123,7 +123,7 @@ class Questions:
     def then(self, fs_name: str, osts: Sequence[int], from_ago_s: float, to_ago_s: float) -> ThenReply:
         """How these OSTs and their servers were so long ago. Raises as `view`, also for an mdsd that does not know."""
         if time.monotonic() < self._silent_until:
-            raise Unavailable(f"{self.servers}: expected an answer from mdsd, found none a moment ago")
+            raise Unavailable(f"{self._silence}, a moment ago")
         question = ThenRequest(uuid.uuid4().hex, fs_name, tuple(osts), from_ago_s, to_ago_s)
         with self.connection() as mdsd:
             return _of_kind(mdsd.request(question, THEN_S, REACH_S), ThenReply)
@@ -149,11 +149,11 @@ class Questions:
         reach_s: float | None = None,
     ) -> Answer:
         if time.monotonic() < self._silent_until:
-            raise Unavailable(f"{self.servers}: expected an answer from mdsd, found none a moment ago")
+            raise Unavailable(f"{self._silence}, a moment ago")
         try:
             return _of_kind(mdsd.request(question, ANSWER_S, reach_s), kind)
-        except Unavailable:
-            self._silent_until = time.monotonic() + SILENT_S
+        except Unavailable as error:
+            self._silent_until, self._silence = time.monotonic() + SILENT_S, str(error)
             raise
 
 

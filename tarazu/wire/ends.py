@@ -38,6 +38,8 @@ QUEUED_EVENTS = 200_000
 RETRY_S = 1.0
 """After a refused handshake ZeroMQ gives up; a connecting end tries again with a new socket after this."""
 
+KEYS_DIFFER = "refuses this node's key, or has another one than server.pub here"
+
 _EVENTS, _POLLIN = int(zmq.EVENTS), int(zmq.POLLIN)
 NOBLOCK = int(zmq.NOBLOCK)
 _OPTIONS = {
@@ -125,6 +127,8 @@ class End:
         """The rest of a message that has too many parts."""
         self.reached = False
         """Of a connecting end: somebody has listened at its address."""
+        self.key_refused = False
+        """Of a connecting end: there is no connection for want of keys that belong together."""
         self._retry_at: float | None = None
         self.reader = Reader()
         self._open()
@@ -205,8 +209,10 @@ class End:
                 self.reached = True
                 continue
             self.counts.refused += 1
+            # The first end of a connection may be that of a peer which ends.
+            self.key_refused = bool(event & _FINAL) or self.counts.refused > 1
             if self.counts.refused == 1:
-                log.warning("%s refused our key, or has another than ours of it; trying again", self.address)
+                log.warning("%s %s; trying again", self.address, KEYS_DIFFER)
             if event & _FINAL and self._retry_at is None:
                 self._retry_at = time.monotonic() + RETRY_S
         if self._retry_at is not None and time.monotonic() >= self._retry_at:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import zmq
 
 from tarazu.errors import Unavailable, WireError
+from tarazu.left import KEY_REFUSED
 from tarazu.wire import messages
-from tarazu.wire.ends import End, readable
+from tarazu.wire.ends import KEYS_DIFFER, End, readable
 from tarazu.wire.messages import (
     AllocationRequest,
     CountRequest,
@@ -141,6 +142,10 @@ class Requester:
                 return reply
             self._early.append(reply)
         self.forget(wanted)
+        if any(end.key_refused for end in self._ends.values()):
+            raise Unavailable(
+                f"{KEY_REFUSED}{self.servers}: expected {expected}, found that it {KEYS_DIFFER}"
+            )
         raise Unavailable(f"{self.servers}: expected {expected}, found none")
 
     def _resend(self) -> float:

@@ -224,6 +224,43 @@ def test_the_forecast_s_process_finds_no_memory(site: Site) -> None:
     assert "the forecast failed" not in line
 
 
+def test_the_key_may_not_ask_for_this_user(site: Site) -> None:
+    """It was called busy."""
+    loop, counted = site
+    first(site, "uids")
+    before = counted.of("not allowed")
+    allowed = loop.testbed.directory / "etc" / "keys" / "client.uids"
+    allowed.write_text("1000-1999\n")
+
+    def is_refused() -> bool:
+        """mdsd looks at its directory of keys now and then."""
+        loop.run(*words(loop, "uids"), app="uids", env=LONG)
+        return " plan='declined' " in last_line(loop, "uids")
+
+    try:
+        until(is_refused)
+        why = "not allowed: expected a uid that the key client may ask for, found 0"
+        everybody_says(loop, "uids", why, files=1, of=1, path=loop.mount() / "uids")
+        counted.wait("not allowed", before + 1)
+    finally:
+        allowed.unlink()
+
+
+def test_mdsd_does_not_know_the_key_any_more(site: Site) -> None:
+    """It was called silent."""
+    loop, _ = site
+    first(site, "strange")
+    public = loop.testbed.directory / "etc" / "keys" / "client.pub"
+    public.rename(public.with_suffix(".gone"))
+    try:
+        until(lambda: "refused key: " in loop.tarazu("status").stdout)
+        line = again(site, "strange", "not allowed: refused key: tcp://", env=LONG)
+        assert " plan='unavailable' " in line
+    finally:
+        public.with_suffix(".gone").rename(public)
+        until(lambda: "gate" in loop.json("status")["mdsd"])
+
+
 @pytest.mark.long
 def test_more_layouts_than_a_plan_holds(site: Site) -> None:
     loop, counted = site

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from tarazu.daemons.mdsd.limits import MAX_TARGETS
+from tarazu.left import MAY_NOT_ASK, NO_ID_OF_ITS_OWN
 from tarazu.stats.params import mdt_name, target_name
 from tarazu.wire.admission import Admission
 from tarazu.wire.messages import (
@@ -44,12 +45,10 @@ class Rights:
     def refusal(self, peer: Peer, message: AllocationRequest | CountRequest) -> str:
         """Why this peer may not ask this; empty when it may."""
         if not self._may_ask_for(peer, message.uid):
-            return self._refuse(
-                peer, f"expected a uid that the key {peer.key} may ask for, found {message.uid}"
-            )
+            return self._refuse(peer, f"{MAY_NOT_ASK}{peer.key} may ask for, found {message.uid}")
         owner = self._owner(message.id)
         if owner not in (None, message.uid):
-            return self._refuse(peer, "expected an id of this request's own, found one of another user's")
+            return self._refuse(peer, f"{NO_ID_OF_ITS_OWN}, found one of another user's")
         return ""
 
     def may_tell(self, peer: Peer, uid: int, what: str) -> bool:

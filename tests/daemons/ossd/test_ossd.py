@@ -181,7 +181,7 @@ def test_a_refused_oss_is_counted_and_told(site: Site, tmp_path: Path) -> None:
     assert status["file_systems"] == {}
     site.ossd("oss2")
     site.wait_status(lambda status: list(status["osses"]) == ["oss2"])
-    assert "refused our key" in site.log("ossd")
+    assert "refuses this node's key" in site.log("ossd")
 
 
 def test_a_name_that_came_after_the_start_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
