@@ -169,11 +169,14 @@ bool tz_node_reserve(uint64_t bytes)
 {
     struct header *h = header();
 
-    if (!h || (bytes > STEP && bytes > tz_cgroup_free() / SHARE))
+    if (!h)
         return false;
-    if (__atomic_add_fetch(&h->reserved, bytes, __ATOMIC_ACQ_REL) <= limit_in(h))
-        return true;
-    tz_node_release(bytes);
+    if (bytes <= STEP || bytes <= tz_cgroup_free() / SHARE) {
+        if (__atomic_add_fetch(&h->reserved, bytes, __ATOMIC_ACQ_REL) <= limit_in(h))
+            return true;
+        tz_node_release(bytes);
+    }
+    tz_spool_refuse(bytes);
     return false;
 }
 
@@ -234,7 +237,7 @@ static bool extend(struct header *h, uint64_t end)
 
     if (end <= from)
         return true;
-    if (to > TZ_NODE_LONGEST || !tz_node_reserve(to - from))
+    if (to > TZ_NODE_LONGEST || tz_spool_refused(to - from) || !tz_node_reserve(to - from))
         return false;
     fd = tz_spool_open(TZ_NODE_NAME, O_RDWR, &st);
     done = fd >= 0 && tz_spool_fill(fd, from, to);

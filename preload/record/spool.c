@@ -55,6 +55,8 @@ static uint8_t *map(int flags, uint64_t from, uint64_t to)
     uint8_t *base = NULL;
     bool reserved;
 
+    if (tz_spool_refused(to - from))
+        return NULL;
     tz_spool_hold();
     reserved = tz_node_reserve(to - from);
     if (reserved)

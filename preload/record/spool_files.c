@@ -1,11 +1,12 @@
 /* Spool files: the directory that they lie in, their names, and memory that can be relied on. */
 #include "record/spool_files.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "process/config.h"
 #include "process/trusted.h"
 
 enum { UNKNOWN, GIVEN, BESIDE };
-enum { TRIES = 100 };
+enum { TRIES = 100, REFUSED_NS = 1000000000 };
 enum { NAME = TZ_HOST_MAX + 1 + 64 };
 
 /* Which of the two this process uses: once it has begun it stays with one. Atomic. */
@@ -95,7 +96,24 @@ bool tz_spool_remove(int directory, const char *name)
     return file_name(file, name) && syscall(SYS_unlinkat, directory, file, 0) == 0;
 }
 
-bool tz_spool_fill(int fd, uint64_t from, uint64_t to)
+static struct {
+    uint64_t bytes, until_ns; /* atomic */
+} refused;
+
+void tz_spool_refuse(uint64_t bytes)
+{
+    tz_store(&refused.bytes, bytes);
+    tz_store(&refused.until_ns, tz_about_steady_ns() + REFUSED_NS);
+}
+
+bool tz_spool_refused(uint64_t bytes)
+{
+    uint64_t until_ns = tz_load(&refused.until_ns);
+
+    return until_ns && bytes >= tz_load(&refused.bytes) && tz_about_steady_ns() < until_ns;
+}
+
+static bool fill(int fd, uint64_t from, uint64_t to)
 {
     static const char zeros[4096];
     struct tz_stat st = {.size = to};
@@ -116,4 +134,13 @@ bool tz_spool_fill(int fd, uint64_t from, uint64_t to)
         if (syscall(SYS_pwrite64, fd, zeros, sizeof zeros, (off_t)from) != (long)sizeof zeros)
             return false;
     return true;
+}
+
+bool tz_spool_fill(int fd, uint64_t from, uint64_t to)
+{
+    bool filled = fill(fd, from, to);
+
+    if (!filled)
+        tz_spool_refuse(to - from);
+    return filled;
 }

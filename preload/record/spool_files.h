@@ -25,3 +25,7 @@ bool tz_spool_remove(int directory, const char *name);
 
 /* Reserves the memory of [from, to) of a file: touching a hole would be SIGBUS where the memory file system is full. */
 bool tz_spool_fill(int fd, uint64_t from, uint64_t to);
+
+/* That much memory was refused: for a second no piece as large is asked for, which each open and close would do. */
+void tz_spool_refuse(uint64_t bytes);
+bool tz_spool_refused(uint64_t bytes);
