@@ -42,9 +42,9 @@ def test_whatever_comes_is_a_message_or_a_wire_error(found: list[bytes], decode:
 def test_text_that_is_no_utf8_is_refused_like_anything_else() -> None:
     """It ended mdsd: the decoder raises another kind of error for it."""
     data = messages.encode(messages.StatusRequest("m")).replace(b"status?", b"stat\xffs?")
-    with pytest.raises(WireError, match="utf-8"):
+    with pytest.raises(WireError, match=r"(?i)utf-8"):
         messages.decode(data)
-    with pytest.raises(WireError, match="utf-8"):
+    with pytest.raises(WireError, match=r"(?i)utf-8"):
         local.decode(local.encode(local.StatusQuery()).replace(b"status?", b"stat\xffs?"))
 
 

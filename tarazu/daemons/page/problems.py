@@ -14,6 +14,7 @@ from tarazu.daemons.page.seen import SystemState, amiss, deaf
 from tarazu.daemons.page.times import moment, span, zone
 from tarazu.names import quoted
 from tarazu.ost_state import Verdict
+from tarazu.part import installed
 from tarazu.wire.overview import MetadataTarget, Overview, Server, Target
 
 MOST_ROWS = 200
@@ -179,6 +180,8 @@ def mend(t: Target, targets: Sequence[Target] = ()) -> tuple[str, str, str]:
         case Verdict.REFUSING:
             parameters = f"{osp}.max_create_count {osp}.prealloc_status"
             return "the MDS", f"lctl get_param {parameters}", "0 for the first: somebody has set it"
+        case Verdict.FULL | Verdict.NEARLY_FULL if "rebalance" not in installed():
+            return "any node", "tarazu top --once --problems", "says which have no room: remove files there"
         case Verdict.FULL | Verdict.NEARLY_FULL:
             command = f"tarazu change rebalance --advise --fs {quoted(t.fs_name)} --goal space DIR"
             return "a client", command, "says which files of DIR to move"

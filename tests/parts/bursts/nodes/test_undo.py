@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.change.conftest import ClientNode
+from tests.parts.council.change.node import ClientNode
 
 
 @pytest.fixture
