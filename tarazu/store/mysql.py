@@ -38,9 +38,9 @@ _LOST = {
     *(2006, 2012, 2013, 2014, 2026, 2027, 2048, 2055),
 }
 """The server shuts down, aborts or kills the connection, or ends an idle one; it went away, or speaks out of turn."""
-_NOT_NOW = {1037, 1040, 1041, 1047, 1135, 1203, 1226, 1290, 1317, 1792, 1836, 3032, 3100}
+_NOT_NOW = {1037, 1040, 1041, 1047, 1135, 1203, 1226, 1290, 1317, 1792, 1836, 1969, 3024, 3032, 3100}
 """Too many connections, too little memory; it only reads, is offline or not yet part of its cluster, as while another
-server takes its place; a query that was killed. Another connection, a moment later, may do."""
+server takes its place; a query that was killed, or took too long. Another connection, a moment later, may do."""
 _PACKET = 1153
 
 

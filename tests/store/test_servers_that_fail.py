@@ -187,6 +187,7 @@ NOT_NOW = {
     1203: "User x already has more than 'max_user_connections' active connections",
     1290: "The MySQL server is running with the --super-read-only option",
     1836: "Running in read-only mode",
+    1969: "Query execution was interrupted (max_statement_time exceeded)",
     3032: "The server is currently in offline mode",
 }
 
