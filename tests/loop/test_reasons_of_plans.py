@@ -208,7 +208,7 @@ def test_no_oss_has_reported_the_file_system(site: Site) -> None:
         processes.kill(loop.testbed.directory, "tarazu-mdsd")
         loop.testbed.start_daemons()
         why = "file system unknown: mdsd: no OSS has reported lustre yet"
-        again(site, "unknown", why, env={"TARAZU_RUN_WAIT_S": "30"})
+        again(site, "unknown", why, env=LONG)
 
 
 def test_the_forecast_s_process_finds_no_memory(site: Site) -> None:
