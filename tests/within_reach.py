@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib import metadata
 from pathlib import Path
 
 import msgspec
@@ -43,6 +44,9 @@ def path_of_tarazu(uid: int) -> str:
     )  # compiled: else each start takes seconds
     shutil.copytree(built.library_path("libtarazu.so").parent, copied / "tarazu" / "lib", dirs_exist_ok=True)
     shutil.copytree(Path(msgspec.__file__).parent, copied / "msgspec")
+    # What the package's metadata names is found by it: its parts.
+    for each in Path(str(metadata.distribution("tarazu").locate_file(""))).glob("tarazu-*.dist-info"):
+        shutil.copytree(each, copied / each.name)
     subprocess.run(["chmod", "-R", "a+rX", copied], check=True)
     return str(copied)
 
