@@ -75,8 +75,6 @@ def lead(step: Step) -> int:
     gc.enable()
     step.others.program = program
     step.problems.in_background(_beside, step)
-    if step.settings.part:  # a part of which the settings say nothing does nothing in a step
-        step.problems.in_background(step.begin_parts)
     try:
         from tarazu.run import end
     except Exception:  # it is just being uninstalled, or upgraded
@@ -97,6 +95,8 @@ def _beside(step: Step) -> None:
     if step.over.wait(LOAD_AFTER_S):
         return
     load(step)
+    if step.settings.part:  # a part of which the settings say nothing does nothing in a step
+        step.problems.in_background(step.begin_parts)
     if step.over.wait(FOLLOW_AFTER_S - LOAD_AFTER_S):
         return
     step.problems.in_background(step.directories.lease.keep)
