@@ -79,7 +79,6 @@ MAY_IMPORT = {
     "store": BASE | {"layout", "trace", "native"},
     "plan": BASE | {"layout", "store", "native", "wire"},
     "doctor": BASE | {"part", "evidence", "wire", "stats", "allocate", "trace", "store", "run", "native"},
-    "mdt_defaults": BASE | {"changes", "layout"},
     "run": BASE
     | {
         "part",
@@ -121,7 +120,6 @@ MAY_IMPORT["daemons"] = BASE | {
         "flows",
         "forwarding",
         "layout",
-        "mdt_defaults",
         "native",
         "plan",
         "predict",
@@ -141,7 +139,6 @@ MAY_IMPORT["cli"] = BASE | {
         "escapes",
         "forwarding",
         "layout",
-        "mdt_defaults",
         "native",
         "predict",
     ),

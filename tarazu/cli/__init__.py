@@ -85,10 +85,6 @@ COMMANDS = {
     "change log": ("tarazu.cli.change.log", "what happened to changes on this node"),
     "change stop": ("tarazu.cli.change.stop", "make nothing new on this node; what is set stays"),
     "change drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
-    "change mdt": (
-        "tarazu.cli.mdt",
-        "on which MDT new subdirectories are made, where users may not choose: propose it, set it",
-    ),
     "disable": ("tarazu.cli.disable", "switch tarazu off: one job, all of yours, or the whole site"),
     "enable": ("tarazu.cli.enable", "undo `disable`"),
     "demo": (

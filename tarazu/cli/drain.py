@@ -24,7 +24,7 @@ from tarazu.cli.stopped import refuse_while_stopped
 from tarazu.daemons.asking import view_of, view_since_now
 from tarazu.daemons.changes.agent import Agent
 from tarazu.daemons.changes.agents import drains
-from tarazu.daemons.changes.here import UNITS, NodeAgent
+from tarazu.daemons.changes.here import NodeAgent
 from tarazu.errors import BadInput, LayoutError, TarazuError
 from tarazu.layout.setstripe import unfold
 from tarazu.model import SystemView
@@ -71,7 +71,7 @@ def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if options.undo:
         agent, of = drains.agent_of(settings, root=options.root), drains.of(options.fs, options.ost)
-        each = NodeAgent("drains", UNITS["drains"], agent.store, agent)
+        each = NodeAgent("drains", "", agent.store, agent)
         status = undo.one_agent(each, drains.COMMAND, as_json=options.json, of=of, hold=False)
         with contextlib.suppress(TarazuError):
             drains.tell(agent, ())  # what cannot be drained is of no interest any more

@@ -62,8 +62,8 @@ class Keys:
 class State:
     directory: str = setting(
         "/var/lib",
-        "where daemons keep their state, each in its folder: tarazu/mdsd, tarazu-drain, "
-        "tarazu-mdt, tarazu-page, and those of parts",
+        "where daemons keep their state, each in its folder: tarazu/mdsd, tarazu-drain, tarazu-page, and those of "
+        "parts",
         ABSOLUTE,
     )
 
@@ -76,11 +76,6 @@ class State:
     def drain(self) -> str:
         """What `tarazu change drain` notes of OSTs, before it keeps new files off them."""
         return f"{self.directory}/tarazu-drain"
-
-    @property
-    def mdt(self) -> str:
-        """What `tarazu change mdt` notes of directories, before it changes them."""
-        return f"{self.directory}/tarazu-mdt"
 
     @property
     def changes(self) -> str:

@@ -72,7 +72,6 @@ ARGUMENTS = {
     "change log": "",
     "change stop": "",
     "change drain": "--advise",
-    "change mdt": "--advise {mount}",
     "disable": "--job 4711",
     "enable": "--job 4711",
 }

@@ -28,13 +28,11 @@ from tarazu.daemons.changes.store import Approval, Decisions, Proposal, Store
 from tarazu.daemons.changes.trail import NAME as TRAIL
 from tarazu.daemons.changes.trail import read
 from tarazu.errors import BadInput, TarazuError, Unavailable
-from tarazu.part import setting_agents
+from tarazu.part import SettingAgent, setting_agents
 
-UNITS = {
-    "drains": "",
-    "directories": "",
+OF_CORE = {
+    "drains": SettingAgent("tarazu.daemons.changes.agents.drains", "", "tarazu-drain", ""),
 }
-"""Module below `agents` → the unit that sets by it, if any."""
 
 State = Literal[
     "set", "being changed", "left", "rests", "gone", "proposed", "waits", "refused", "failed", "cannot mend"
@@ -117,8 +115,8 @@ class ListedAgent(msgspec.Struct, frozen=True, kw_only=True):
 def agents_of(settings: config.Settings) -> list[NodeAgent]:
     """Those that are here, whether they can be made or not."""
     found = []
-    for name, unit in (UNITS | {name: each.unit for name, each in setting_agents().items()}).items():
-        directory = _place(settings, name)
+    for name, declared in _all().items():
+        directory, unit = declared.place(settings), declared.unit
         try:
             status = _status(directory)
         except OSError as error:
@@ -152,25 +150,16 @@ def agent_named(settings: config.Settings, name: str) -> NodeAgent:
                 raise Unavailable(each.why_not)
             return each
     agent = _made(settings, name)
-    unit = UNITS[name] if name in UNITS else setting_agents()[name].unit
-    return NodeAgent(name, unit, agent.store, agent)
+    return NodeAgent(name, _all()[name].unit, agent.store, agent)
+
+
+def _all() -> dict[str, SettingAgent]:
+    return OF_CORE | setting_agents()
 
 
 def _made(settings: config.Settings, name: str) -> Agent:
-    module = f"tarazu.daemons.changes.agents.{name}" if name in UNITS else setting_agents()[name].module
-    agent: Agent = importlib.import_module(module).agent_of(settings)
+    agent: Agent = importlib.import_module(_all()[name].module).agent_of(settings)
     return agent
-
-
-def _place(settings: config.Settings, name: str) -> str:
-    """An agent's directory."""
-    if name not in UNITS:
-        return setting_agents()[name].place(settings)
-    state = settings.state
-    return {
-        "drains": state.drain,
-        "directories": state.mdt,
-    }[name]
 
 
 def _status(place: str) -> os.stat_result | None:

@@ -15,9 +15,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.daemons.changes.cases.client import ClientCase
-from tests.daemons.changes.cases.nrs import NrsCase
-
 from tarazu import config
 from tarazu.daemons.changes.agent import Plan
 from tarazu.parts.council.agent import agent_of, in_force
@@ -25,6 +22,8 @@ from tarazu.sim.testbed import tunables
 from tests.benchmarks.figure import Figure
 from tests.daemons.changes.case import Case
 from tests.daemons.changes.histories import MEMORY, drawn, run
+from tests.parts.council.client_case import ClientCase
+from tests.parts.council.nrs_case import NrsCase
 
 OSCS = 100
 CASES: tuple[type[Case], ...] = (NrsCase, ClientCase)

@@ -12,7 +12,7 @@ from tarazu.daemons.changes import here
 from tarazu.part import setting_agents
 
 
-@pytest.mark.parametrize("name", [*here.UNITS, *setting_agents()])
+@pytest.mark.parametrize("name", [*here.OF_CORE, *setting_agents()])
 def test_each_agent_is_found_where_it_notes(tmp_path: Path, name: str) -> None:
     file = tmp_path / "tarazu.toml"
     file.write_text(f"[state]\ndirectory = '{tmp_path}/var'\n[run]\nstop_file = '{tmp_path}/stop'\n")

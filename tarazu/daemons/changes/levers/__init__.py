@@ -1,5 +1,4 @@
 """The levers: how each thing is read, set, compared; one file each.
 
 drain        a parameter that keeps new files off an OST
-mdt          on which MDT directories are made
 """

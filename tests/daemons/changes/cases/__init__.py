@@ -9,15 +9,12 @@ from tests.of_parts import brought
 from ..case import Case
 from .drain import DrainCase
 from .files import FilesCase
-from .mdt import MdtCase, MkdirCase
 
 CASES: dict[str, type[Case]] = {
     case.name: case
     for case in (
         DrainCase,
         FilesCase,
-        MdtCase,
-        MkdirCase,
         *chain(*brought("lever_case", "CASES")),
     )
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 
 import pytest
@@ -71,14 +70,6 @@ def test_status_points_to_what_is_changed_here(node: ClientNode) -> None:
     main(["status", "--config", str(node.configuration)])
     shown = node.capsys.readouterr().out
     assert "changes here, parameters: 1 cannot mend, 2 set (tarazu change list)" in shown
-
-
-def test_a_directory_that_cannot_be_read_keeps_no_other_from_being_listed(node: ClientNode) -> None:
-    node.follow("observe")
-    (node.state / "tarazu-mdt").mkdir(mode=0o777)
-    os.chmod(node.state / "tarazu-mdt", 0o777)
-    status, out, _ = node("list")
-    assert status == 1 and "directories: not shown" in out and RPCS.id in out
 
 
 def test_the_trail_is_read_over_a_rotation_and_a_torn_line(node: ClientNode) -> None:

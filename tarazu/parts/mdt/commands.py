@@ -33,11 +33,11 @@ from tarazu.cli.stopped import refuse_while_stopped
 from tarazu.daemons.asking import view_in, view_of
 from tarazu.daemons.changes import here, now
 from tarazu.daemons.changes.agent import Agent, Plan
-from tarazu.daemons.changes.agents import directories as agents
 from tarazu.errors import BadInput
-from tarazu.mdt_defaults import MdtChoice, MdtDirectory, MdtTimes, choose, choose_new, times_of
 from tarazu.model import SystemView
 from tarazu.names import quoted, shown
+from tarazu.parts.mdt import agent as agents
+from tarazu.parts.mdt.choosing import MdtChoice, MdtDirectory, MdtTimes, choose, choose_new, times_of
 from tarazu.predict import RUNS
 from tarazu.stats import client
 from tarazu.trace.creates import creates_below

@@ -1,4 +1,4 @@
-"""Directories of projects and their MDTs, for root; on the testbed's Lustre: tests/cli/test_mdt.py."""
+"""Directories of projects and their MDTs, for root; on the testbed's Lustre: test_loop.py."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from pathlib import Path
 
 from tarazu.changes.change import ALL, Change
 from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.agents import directories
-from tarazu.layout import lmv
+from tarazu.parts.mdt import agent as directories
+from tarazu.parts.mdt import lmv
 from tarazu.sim.testbed.daemons import stand_ins
-
-from ..case import Case, Here
-from . import lfs_mdt
+from tests.daemons.changes.case import Case, Here
+from tests.parts.mdt import lfs as lfs_mdt
 
 SPREAD = "-c 1 -i -1 --max-inherit-rr 3"
 """The second one had this of its own: it comes back as it was."""
@@ -94,3 +93,6 @@ class MkdirCase(_Directories):
         if number % 3 == 1:
             os.chmod(path, 0o1700)
         (path / f"file-{number}").touch()
+
+
+CASES = (MdtCase, MkdirCase)

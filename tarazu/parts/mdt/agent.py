@@ -13,12 +13,12 @@ from tarazu import config
 from tarazu.changes.change import ALL, Change
 from tarazu.changes.outcome import DAY, HOUR_S, LEAST, Hours
 from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.levers.mdt import MdtLever, MkdirLever
 from tarazu.daemons.changes.store import Store
 from tarazu.errors import Unavailable
-from tarazu.layout import lmv
-from tarazu.layout.lmv import DefaultLmv
-from tarazu.mdt_defaults import IDLE_S, UNEVEN, MdtChoice, MdtDirectory, MdtTimes
+from tarazu.parts.mdt import DIRECTORY, lmv
+from tarazu.parts.mdt.choosing import IDLE_S, UNEVEN, MdtChoice, MdtDirectory, MdtTimes
+from tarazu.parts.mdt.lever import MdtLever, MkdirLever
+from tarazu.parts.mdt.lmv import DefaultLmv
 from tarazu.store import stop
 
 NAME, COMMAND = "directories", "tarazu change mdt"
@@ -31,7 +31,7 @@ def agent_of(settings: config.Settings, name: str = COMMAND) -> Agent:
     existing, new = MdtLever(), MkdirLever()
     return Agent(
         name,
-        Store(settings.state.mdt, name, COMMAND),
+        Store(f"{settings.state.directory}/{DIRECTORY}", name, COMMAND),
         {existing.name: existing, new.name: new},
         settings,
         programs=(existing.program, new.program),

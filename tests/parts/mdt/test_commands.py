@@ -14,13 +14,13 @@ import pytest
 
 from tarazu.changes.outcome import HOUR_S, Hours
 from tarazu.cli import main
-from tarazu.daemons.changes.levers import mdt as levers
-from tarazu.layout import lmv
 from tarazu.model import JobStep, Mdt, Ost, SystemView
+from tarazu.parts.mdt import lever as levers
+from tarazu.parts.mdt import lmv
 from tarazu.trace.history import History
 from tarazu.trace.records import FileRecord, RunRecord
-from tests.daemons.changes.cases import lfs_mdt
-from tests.daemons.changes.cases.mdt import SPREAD, MkdirCase
+from tests.parts.mdt import lfs as lfs_mdt
+from tests.parts.mdt.lever_case import SPREAD, MkdirCase
 
 HOT = "-c 1 -i -1 -X 1 --max-inherit-rr 1"
 """One project alone makes MDT 0 the busiest: it is spread."""

@@ -9,8 +9,7 @@ import pytest
 
 from tarazu.daemons.changes import engine
 from tarazu.daemons.changes.agent import Plan
-
-from .cases.mdt import MdtCase
+from tests.parts.mdt.lever_case import MdtCase
 
 
 def test_copies_of_a_time_when_the_clock_was_ahead_go_too(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarazu.errors import LayoutError
-from tarazu.layout import lmv
-from tarazu.layout.lmv import ANY_MDT, HASHES, UNLIMITED, DefaultLmv
+from tarazu.parts.mdt import lmv
+from tarazu.parts.mdt.lmv import ANY_MDT, HASHES, UNLIMITED, DefaultLmv
 
 ROOT = bytes.fromhex("d00cd30c01000000ffffffff000000000000000000030000" + "00" * 24)
 """`trusted.dmv` of the root of a 2.17 (`getfattr -d -m -`)."""

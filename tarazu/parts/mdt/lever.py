@@ -21,8 +21,8 @@ from tarazu.changes.change import Part
 from tarazu.changes.held import Held
 from tarazu.changes.lever import Lever
 from tarazu.errors import BadInput, LayoutError, Unavailable
-from tarazu.layout import lmv
 from tarazu.lustre import own_default_lmv
+from tarazu.parts.mdt import lmv
 from tarazu.program import Program
 
 log = logging.getLogger("tarazu.mdt")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tarazu.changes.change import Change
 from tarazu.changes.goals import refusal
-from tarazu.layout.lmv import DefaultLmv
-from tarazu.mdt_defaults import (
+from tarazu.model import Mdt
+from tarazu.parts.mdt.choosing import (
     LEAST_GAIN,
     SPREAD,
     MdtChoice,
@@ -21,7 +21,7 @@ from tarazu.mdt_defaults import (
     lustre_shares,
     times_of,
 )
-from tarazu.model import Mdt
+from tarazu.parts.mdt.lmv import DefaultLmv
 
 ROUND_ROBIN = DefaultLmv(max_inherit_rr=1)
 

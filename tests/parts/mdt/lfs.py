@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tarazu.layout import lmv
+from tarazu.parts.mdt import lmv
 
 MDTS = (
     "MDTS:\n0: lustre-MDT0000_UUID ACTIVE\n1: lustre-MDT0001_UUID ACTIVE\n2: lustre-MDT0002_UUID INACTIVE\n"
