@@ -47,8 +47,8 @@ def families(daemon: str) -> list[Family]:
 
 
 def of_part(part: Part) -> list[Family]:
-    """What it has in mdsd, and those of its daemons."""
-    sources = [*part.folder.glob("mdsd.py"), *sorted(part.folder.rglob("service.py"))]
+    """What it has in mdsd and ossd, and those of its daemons."""
+    sources = [*part.folder.glob("[mo]*sd.py"), *sorted(part.folder.rglob("service.py"))]
     return [family for source in sources for family in _families(ast.parse(source.read_text()))]
 
 
@@ -122,8 +122,10 @@ def _called(node: ast.Call, function: str, constants: dict[str, object]) -> Iter
 def _comprehended(node: ast.DictComp, constants: dict[str, object]) -> Iterator[Family]:
     """`{name: GaugeMetricFamily(f"tarazu_target_{name}", text, labels=TARGET) for name, text in _OF_OST}`."""
     rows = node.generators[0].iter
-    if not (isinstance(node.value, ast.Call) and isinstance(rows, ast.Name)):
+    made = node.value.func if isinstance(node.value, ast.Call) else None
+    if not (isinstance(made, ast.Name) and made.id in _CLASSES and isinstance(rows, ast.Name)):
         return
+    assert isinstance(node.value, ast.Call)
     name = node.value.args[0]
     table = constants.get(rows.id)
     if (

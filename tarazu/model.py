@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from tarazu.malformed import described
-from tarazu.ost_state import SICK, OstState, Verdict, judge, judge_mdt
+from tarazu.ost_state import SICK, OstState, Verdict, judge
 
 ANY_RANK = -1
 """Rank of a process that has none, and of a file that several ranks share."""
@@ -147,63 +147,6 @@ class Oss(msgspec.Struct, frozen=True, omit_defaults=True):
         return max(self.cpu_load, self.memory_load, self.lnet_load)
 
 
-class Mdt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One metadata target as last reported. A target is keyed by (file system, index)."""
-
-    index: int
-    server: str
-    """Name of the server that reported it last (failover moves it)."""
-    total_bytes: int
-    avail_bytes: int
-    """`kbytesavail` of its `osd-*`."""
-    files_total: int
-    files_free: int
-    """Inodes."""
-    creates_per_s: float = 0.0
-    """Files and directories made (`mknod`, which counts creating opens too, and `mkdir` of `md_stats`), as
-    `operations_per_s` in its server's last interval; 0 also before there is one."""
-    create_s: float | None = None
-    """Mean time of one of these on the server, without the network and the wait for a thread; None: not known. A
-    directory whose parent is on another MDT takes several times as long: `relative_speed` compares, this does not."""
-    operations_per_s: float = 0.0
-    relative_speed: float | None = None
-    """Speed beside the other MDTs at like load, operation by operation; 1 for one like them; None: not known."""
-    speed_why: str = ""
-    """What it was compared with, or why that cannot be known."""
-    load: float = 0.0
-    """Of its server, as `Oss.load`, 0-1."""
-    active: bool = True
-    """False: `health` says why; where mdsd is on no MDS that is not seen, and it is true."""
-    stale: bool = False
-    """No report for longer than the view trusts."""
-    health: str = ""
-    """Why no directory should be made here now, as an MDS sees it (`dead: CONNECTING`, `inactive`)."""
-    no_create: bool = False
-    readonly: bool = False
-
-    @property
-    def usable(self) -> bool:
-        """True when a directory may be made here: connected, with inodes and space, and the report is fresh."""
-        closed = self.no_create or self.readonly or self.stale or not self.active
-        return not closed and self.files_free > 0 and self.avail_bytes > 0
-
-    @property
-    def fill(self) -> float:
-        """Share of its inodes, or of its space where that is more, that is used, 0-1."""
-        files = 1 - self.files_free / self.files_total if self.files_total else 0.0
-        space = 1 - self.avail_bytes / self.total_bytes if self.total_bytes else 0.0
-        return max(files, space)
-
-    @property
-    def sick(self) -> bool:
-        """Slow enough to be avoided, whatever other problem it has."""
-        return self.relative_speed is not None and self.relative_speed < SICK
-
-    @property
-    def judged(self) -> OstState:
-        return judge_mdt(self)
-
-
 MOST_CORRECTION = 10.0
 _Factor = Annotated[float, msgspec.Meta(ge=1 / MOST_CORRECTION, le=MOST_CORRECTION)]
 
@@ -230,8 +173,8 @@ class SystemView(msgspec.Struct, frozen=True):
     """Of the OST that is full first, at the rate of the last days; None where none fills, or that is not known."""
     common_relative: float = 1.0
     """Speed of most OSTs over what is usual for them, where none is to blame: see `ost_state.common_cause`."""
-    mdts: tuple[Mdt, ...] = ()
-    """Sorted by index; none where no ossd runs on an MDS."""
+    request_s: float | None = None
+    """Seconds of a request to the MDS, as it counts them; None: not known."""
     spills: dict[str, str] = {}
     """Pool → the one into which Lustre puts its new files now; empty: into none. Known where mdsd is on the MDS."""
     correction: Correction = Correction()

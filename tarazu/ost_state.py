@@ -180,56 +180,6 @@ def _signs(ost: Facts) -> Iterator[OstState]:
         yield OstState(verdict, why, source=ost.speed_source)
 
 
-class MdtFacts(Protocol):
-    """What is known of an MDT: an `Mdt`, or a line of mdsd's status."""
-
-    @property
-    def server(self) -> str: ...
-    @property
-    def health(self) -> str: ...
-    @property
-    def stale(self) -> bool: ...
-    @property
-    def no_create(self) -> bool: ...
-    @property
-    def readonly(self) -> bool: ...
-    @property
-    def files_free(self) -> int: ...
-    @property
-    def avail_bytes(self) -> int: ...
-    @property
-    def fill(self) -> float: ...
-    @property
-    def relative_speed(self) -> float | None: ...
-    @property
-    def speed_why(self) -> str: ...
-
-
-def judge_mdt(mdt: MdtFacts) -> OstState:
-    """The same words for an MDT; `slow` is said of none: what chance explains is not known of metadata operations."""
-    signs = []
-    if mdt.health:
-        word, _, why = mdt.health.partition(": ")
-        dead = word == Verdict.DEAD
-        signs.append(
-            OstState(Verdict.DEAD if dead else Verdict.REFUSING, why if dead else word, source="mds")
-        )
-    if mdt.stale:
-        signs.append(OstState(Verdict.SILENT, f"no report from {mdt.server}", source="mdsd"))
-    if mdt.no_create or mdt.readonly:
-        why = "no_create" if mdt.no_create else "read-only"
-        signs.append(OstState(Verdict.REFUSING, why, source="mds"))
-    if mdt.files_free <= 0 or mdt.avail_bytes <= 0:
-        signs.append(OstState(Verdict.FULL, "no inodes" if mdt.files_free <= 0 else "no space", source="mds"))
-    if mdt.fill >= NEARLY_FULL:
-        why = f"{mdt.fill:.0%} of its inodes or its space is used"
-        signs.append(OstState(Verdict.NEARLY_FULL, why, source="mds"))
-    if mdt.relative_speed is not None and mdt.relative_speed < SICK:
-        why = f"{mdt.relative_speed:.2g} of its peers' speed ({mdt.speed_why})"
-        signs.append(OstState(Verdict.SICK, why, source="md_stats"))
-    return gravest(*signs)
-
-
 def common_cause(relative: float) -> str:
     """What is said of a file system whose OSTs are at this share of what is usual for most of them; empty for 1."""
     if relative >= 1:

@@ -59,6 +59,31 @@ class MdsdFacts(NamedTuple):
     """Why the site is stopped; empty: it is not."""
 
 
+class Reported(NamedTuple):
+    """A server's report."""
+
+    server: str
+    received_s: float
+    """On the monotonic clock."""
+    seconds: float
+    """Since the one before it; 0: that is not known."""
+    may: Callable[[str], bool]
+    """Whether its key may report this target."""
+
+
+class InReport:
+    """A part in ossd, which reports on a server."""
+
+    def read(self, of: Any) -> bytes | None:
+        """What it says now, a message of its own; None: nothing. `of`: `tarazu.stats.collector.Collector`, which reads
+        and names what cannot be read.
+        """
+
+    def families(self) -> Iterator[Metric]:
+        """Its metrics."""
+        yield from ()
+
+
 class InMdsd:
     """A part in mdsd. All is called by the loop, whose times are on the monotonic clock, and must not wait."""
 
@@ -68,6 +93,18 @@ class InMdsd:
     def answer(self, asker: Asker, message: Any, now: float) -> msgspec.Struct | None:
         """The answer; None: the message was something to be told."""
         return None
+
+    reports: type[msgspec.Struct] | None = None
+    """What it says in the reports of servers (`InReport.read`)."""
+
+    def reported(self, said: Any, of: Reported) -> None:
+        """In a server's new report, which mdsd has taken in."""
+
+    def request_s(self, fs_name: str) -> float | None:
+        """Seconds of a request to the MDS, by which placing is judged; None: it does not know them."""
+
+    def look(self) -> None:
+        """In a thread, now and then: at files of this node, which may hang."""
 
     def turn(self, now: float, listening: bool) -> float:
         """Once the core's answers are out; when it wants the next turn. `listening`: who is silent now has said
@@ -82,7 +119,9 @@ class InMdsd:
         """Settings were read again."""
 
     def status(self, now: float) -> dict[str, Any]:
-        """Of `tarazu status --json`: plain values."""
+        """Of `tarazu status --json`: plain values. What it has in `targets`, rows of `tarazu.wire.overview.PartTarget`,
+        people see beside OSTs.
+        """
         return {}
 
     def families(self) -> Iterator[Metric]:
@@ -173,8 +212,6 @@ class Part:
     """Options of tarazu-ossd, without `--`, that make another daemon of it → what that does, in a line."""
     units: ClassVar[tuple[Unit, ...]] = ()
     agents: ClassVar[Mapping[str, SettingAgent]] = {}
-    page: ClassVar[str] = ""
-    """Its page of docs/."""
 
     @property
     def folder(self) -> Path:
@@ -193,6 +230,14 @@ class Part:
     def in_mdsd(self, mdsd: MdsdFacts) -> InMdsd | None:
         """None: there is nothing to do there. Raises ConfigError."""
         return None
+
+    def in_report(self) -> InReport | None:
+        """None: it says nothing of servers."""
+        return None
+
+    def lines_of(self, said: bytes) -> list[str]:
+        """What it says of a server, for `tarazu-ossd --once`."""
+        return []
 
     def in_ossd(self, option: str) -> Any:
         """The daemon of this option: a `Service` made of (settings, wakeup, name)."""

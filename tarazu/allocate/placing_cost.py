@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import fmean
-
 import numpy as np
 
 from tarazu.allocate.problem import Problem
@@ -24,9 +22,8 @@ LEAST_BYTES_PER_S = 100e6
 
 
 def request_s(view: SystemView) -> float:
-    """Seconds of a request, as the MDTs' own counts have it (`md_stats`); else the default."""
-    known = [mdt.create_s for mdt in view.mdts if mdt.usable and mdt.create_s is not None]
-    return fmean(known) if known else REQUEST_S
+    """Seconds of a request to the MDS; the default where the view does not know it."""
+    return REQUEST_S if view.request_s is None else view.request_s
 
 
 def requests_s(problem: Problem, beside: int = 0) -> float:

@@ -19,7 +19,7 @@ from tarazu.daemons.changes import here
 from tarazu.part import installed
 from tarazu.store.stop import site_stop
 from tarazu.units import counted, human_bytes, human_rate, human_speed, human_time
-from tarazu.wire.overview import MetadataTarget, Target, overview
+from tarazu.wire.overview import PartTarget, Target, overview
 
 
 def change_lines(settings: config.Settings) -> list[str]:
@@ -105,7 +105,7 @@ def _print(status: Mapping[str, Any]) -> None:
         say(f"  {common}")
     for fs_name, known in mdsd["file_systems"].items():
         _print_targets(fs_name, known["osts"], [t for t in targets if t.fs_name == fs_name])
-        _print_mdts(fs_name, [m for m in seen.mdts if m.fs_name == fs_name])
+        _print_others(fs_name, [of for of in seen.others if of.fs_name == fs_name])
         for device, qos in (known.get("qos") or {}).items():
             say(f"  {device} chooses by itself: " + ", ".join(f"{k} {v}" for k, v in sorted(qos.items())))
 
@@ -201,38 +201,20 @@ def _print_targets(fs_name: str, osts: list[dict[str, Any]], targets: Sequence[T
     )
 
 
-def _print_mdts(fs_name: str, mdts: Sequence[MetadataTarget]) -> None:
-    if not mdts:
-        return
-    print()
-    print_table(
-        (f"{fs_name} MDT", "server", "inodes", "used", "ops/s", "creates/s", "ms", "of peers", "state"),
-        [
-            (
-                m.index,
-                m.server,
-                f"{m.files_total:,}",
-                f"{m.fill:.1%}",
-                "-" if m.operations is None else f"{m.operations_per_s:.0f}",
-                "-" if m.operations is None else f"{m.creates_per_s:.0f}",
-                "-" if m.create_s is None else f"{m.create_s * 1e3:.1f}",
-                human_speed(m.relative_speed),
-                _mdt_state(m),
-            )
-            for m in mdts
-        ],
-        left=2,
-    )
+def _print_others(fs_name: str, others: Sequence[PartTarget]) -> None:
+    for kind in dict.fromkeys(of.kind for of in others):
+        rows = [of for of in others if of.kind == kind]
+        print()
+        print_table(
+            (f"{fs_name} {kind}", "server", *rows[0].cells, "state"),
+            [(of.index, of.server, *of.cells.values(), _state_of(of)) for of in rows],
+            left=2,
+        )
 
 
-def _mdt_state(mdt: MetadataTarget) -> str:
-    """Its verdict, or why its speed is not known; its busiest jobs."""
-    if mdt.verdict.amiss:
-        words = f"{mdt.verdict.upper()} ({mdt.why})"
-    else:
-        words = str(mdt.verdict) if mdt.relative_speed is not None else f"ok; speed: {mdt.speed_why}"
-    jobs = ", ".join(f"{job.job_id} {job.operations_per_s:.0f}/s" for job in mdt.jobs[:3])
-    return f"{words}; busiest {jobs}" if jobs else words
+def _state_of(of: PartTarget) -> str:
+    words = f"{of.verdict.upper()} ({of.why})" if of.verdict.amiss else str(of.verdict)
+    return f"{words}; {of.note}" if of.note else words
 
 
 def _source(ost: Mapping[str, Any]) -> str:

@@ -151,7 +151,7 @@ def view_in(path: str) -> SystemView:
         if len(systems) != 1:
             raise BadInput(path, "the status of one file system", ", ".join(systems) or "none")
         ((name, known),) = systems.items()
-        value = {"fs_name": name, "taken_s": 0.0, "osts": known.get("osts"), "mdts": known.get("mdts") or []}
+        value = {"fs_name": name, "taken_s": 0.0, "osts": known.get("osts")}
     try:
         view = msgspec.convert(value, SystemView)
     except msgspec.ValidationError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -21,18 +21,16 @@ from tarazu.stats import (
     host,
     job_stats,
     lnet,
-    mdt_stats,
     reading,
     routing,
     service,
 )
-from tarazu.stats.mds_load import operations
 from tarazu.stats.outstanding import NOTHING, Watch
-from tarazu.stats.params import PARAMETERS, barred, find, find_exports, is_mdt, mdt_target, ost_target
+from tarazu.stats.params import PARAMETERS, barred, find, find_exports, is_mdt, ost_target
 from tarazu.stats.rates import MAX_FILES, Export, JobRates, Seen, client_rates, exported
 from tarazu.units import KIB, MIB
-from tarazu.wire.bounds import MAX_ID_CHARACTERS, MAX_MDTS
-from tarazu.wire.reports import MdtReport, OssReport, OstReport, RouterLoad
+from tarazu.wire.bounds import MAX_ID_CHARACTERS
+from tarazu.wire.reports import OssReport, OstReport, RouterLoad
 
 log = logging.getLogger("tarazu.stats")
 
@@ -56,19 +54,26 @@ class _Sample(NamedTuple):
 class Collector:
     """Statistics of one OSS. `collect` is called once per interval, always from one thread.
 
-    `exports`: also those of each client.
+    `exports`: also those of each client; `parts`: what parts say beside it, read by the methods without an underscore.
     """
 
-    def __init__(self, root: str | Path, oss_name: str, *, exports: bool = False) -> None:
+    def __init__(
+        self,
+        root: str | Path,
+        oss_name: str,
+        *,
+        exports: bool = False,
+        parts: Callable[[Collector], Mapping[str, bytes]] = lambda _: {},
+    ) -> None:
         self.root = Path(root)
         self._here = self.root == Path("/")
         self.oss_name = oss_name
         self.exports = exports
+        self.parts = parts
         self._incarnation = secrets.randbits(62) + 1
         self._sequence = 0
         self._before: _Sample | None = None
         self._jobs = JobRates()
-        self._mdt_jobs = mdt_stats.MdtJobs()
         self._watch = Watch()
         self._failed: dict[str, str] = {}
         self._said: set[str] = set()
@@ -84,7 +89,7 @@ class Collector:
         self._failed = {}
         before = self._before
         clock_s = now if clock_s is None else clock_s
-        node = self._guard("host", lambda: host.read(self.root))
+        node = self.guard("host", lambda: host.read(self.root))
         net = self._file("lnet.stats", lnet.parse)
         routes = self._file("lnet.routes", str) or ""
         mds = any(is_mdt(device) for device in find(self.root, "mdt.*.md_stats"))
@@ -93,12 +98,12 @@ class Collector:
         osts = self._osts(ost_io)
         self._read_jobs()
         jobs = self._jobs.take()
-        mdts = self._mdts() if mds else ()
+        parts = dict(self.parts(self))
         exports = self._read_exports() if self.exports else {}
         self._before = _Sample(clock_s, node.cpu if node else None, net, ost_io, exports)
         self._sequence += 1
         elapsed_s = max(0.0, clock_s - before.clock_s) if before else 0.0
-        known = self._guard("lnet.routes", lambda: routing.parse_routes(routes)) or ()
+        known = self.guard("lnet.routes", lambda: routing.parse_routes(routes)) or ()
         nids = self._file("lnet.nis", routing.parse_nis) if self._here or routing.is_routing(routes) else ()
         router = self._router(routes, nids or (), net, before, elapsed_s)
         return OssReport(
@@ -122,7 +127,7 @@ class Collector:
             router=router,
             routes=known,
             link_bytes_per_s=host.link_bytes_per_s(nids) if self._here and nids else 0.0,
-            mdts=mdts,
+            parts=parts,
         )
 
     def _has_osts(self) -> bool:
@@ -141,14 +146,14 @@ class Collector:
         return routing.load(nids, net, before.lnet if before else None, elapsed_s)
 
     def _osts(self, ost_io: counters.Stats | None) -> list[OstReport]:
-        stats = self._files("obdfilter.*.stats", counters.parse)
-        brw = self._files("osd-*.*.brw_stats", brw_stats.parse)
-        total = self._files("obdfilter.*.kbytestotal", counters.whole_number)
-        free = self._files("obdfilter.*.kbytesfree", counters.whole_number)
-        avail = self._files("obdfilter.*.kbytesavail", counters.whole_number)
-        files_free = self._files("obdfilter.*.filesfree", counters.whole_number)
-        flags = {name: self._files(f"obdfilter.*.{name}", counters.whole_number) for name in _FLAGS}
-        fast = self._files("osd-*.*.nonrotational", counters.whole_number)
+        stats = self.files("obdfilter.*.stats", counters.parse)
+        brw = self.files("osd-*.*.brw_stats", brw_stats.parse)
+        total = self.files("obdfilter.*.kbytestotal", counters.whole_number)
+        free = self.files("obdfilter.*.kbytesfree", counters.whole_number)
+        avail = self.files("obdfilter.*.kbytesavail", counters.whole_number)
+        files_free = self.files("obdfilter.*.filesfree", counters.whole_number)
+        flags = {name: self.files(f"obdfilter.*.{name}", counters.whole_number) for name in _FLAGS}
+        fast = self.files("osd-*.*.nonrotational", counters.whole_number)
         reports: dict[str, OstReport] = {}
         seen = set()
         for device in sorted(total.keys() & free.keys() & avail.keys()):
@@ -180,57 +185,22 @@ class Collector:
             for ost, report in served.items()
         ]
 
-    def _mdts(self) -> tuple[MdtReport, ...]:
-        counted = self._files("mdt.*.md_stats", mdt_stats.parse, mdt_target)
-        space = {n: self._files(f"mdt.*.{n}", counters.whole_number, mdt_target) for n in mdt_stats.CAPACITY}
-        flags = {n: self._files(f"mdt.*.{n}", counters.whole_number, mdt_target) for n in mdt_stats.FLAGS}
-        did = {}
-        for device, path in self._found("mdt.*.job_stats").items():
-            if is_mdt(device):
-                jobs = self._guard("mdt.*.job_stats", lambda path=path: operations(path), str(path))  # type: ignore[misc]
-                if jobs is not None:
-                    did[device] = jobs
-        jobs_of = self._mdt_jobs.take(did)
-        whole = [
-            device for device in sorted(space["kbytestotal"]) if all(device in of for of in space.values())
-        ]
-        reports: dict[tuple[str, int], MdtReport] = {}
-        for device in whole:
-            target = mdt_target(device)
-            if target is None or target in reports or len(target[0]) > MAX_ID_CHARACTERS:
-                continue
-            stats = counted.get(device)
-            reports[target] = MdtReport(
-                fs_name=target[0],
-                index=target[1],
-                total_bytes=space["kbytestotal"][device] * KIB,
-                avail_bytes=space["kbytesavail"][device] * KIB,
-                files_total=space["filestotal"][device],
-                files_free=space["filesfree"][device],
-                operations=stats.operations if stats else (),
-                counters_start_s=stats.start_s if stats else 0.0,
-                jobs=jobs_of.get(device, ()),
-                no_create=bool(flags["no_create"].get(device, 0)),
-                readonly=bool(flags["readonly"].get(device, 0)),
-            )
-        return tuple(reports.values())[:MAX_MDTS]
-
     def _devices(self) -> service.Devices:
-        mntdev = self._files("osd-*.*.mntdev", str.strip)
+        mntdev = self.files("osd-*.*.mntdev", str.strip)
         stats = self._file("diskstats", diskstats.parse)
         return service.Devices(self.root, mntdev, stats)
 
     def _read_jobs(self) -> None:
-        for device, path in self._found("obdfilter.*.job_stats").items():
+        for device, path in self.found("obdfilter.*.job_stats").items():
 
             def read(device: str = device, path: Path = path) -> int:
                 return self._jobs.add(device, reading.chunks(path, job_stats.MAX_FILE_BYTES))
 
-            self._guard("obdfilter.*.job_stats", read, str(path))
+            self.guard("obdfilter.*.job_stats", read, str(path))
 
     def _read_exports(self) -> _Exports:
         parameter = "obdfilter.*.exports.*.stats"
-        paths = self._guard(parameter, lambda: find_exports(self.root)) or {}
+        paths = self.guard(parameter, lambda: find_exports(self.root)) or {}
         if len(paths) > MAX_FILES:
             self._failed.setdefault(parameter, f"expected at most {MAX_FILES} exports, found {len(paths)}")
         exports: _Exports = {}
@@ -239,37 +209,38 @@ class Collector:
             def read(path: Path = path) -> counters.Stats:
                 return counters.parse(reading.text(path))
 
-            stats = self._guard(parameter, read, str(path))
+            stats = self.guard(parameter, read, str(path))
             if stats is not None and len(nid) <= MAX_ID_CHARACTERS:
                 exports[device, nid] = exported(stats)
         return exports
 
     def _file(self, parameter: str, parse: Callable[[str], T]) -> T | None:
-        path = self._found(parameter).get("")
-        return self._guard(parameter, lambda: parse(reading.text(path)), str(path)) if path else None
+        path = self.found(parameter).get("")
+        return self.guard(parameter, lambda: parse(reading.text(path)), str(path)) if path else None
 
-    def _files(
+    def files(
         self,
         parameter: str,
         parse: Callable[[str], T],
         target: Callable[[str], tuple[str, int] | None] = ost_target,
     ) -> dict[str, T]:
-        """Device → parsed content of the parameter, for the OSTs (or MDTs) where it can be read."""
+        """Device → parsed content of the parameter, for the targets where it can be read."""
         values: dict[str, T] = {}
-        for device, path in self._found(parameter).items():
+        for device, path in self.found(parameter).items():
             if target(device) is None:
                 continue
 
             def read(path: Path = path) -> T:
                 return parse(reading.text(path))
 
-            value = self._guard(parameter, read, str(path))
+            value = self.guard(parameter, read, str(path))
             if value is not None:
                 values[device] = value
         return values
 
-    def _found(self, parameter: str) -> dict[str, Path]:
-        paths = self._guard(parameter, lambda: find(self.root, parameter)) or {}
+    def found(self, parameter: str) -> dict[str, Path]:
+        """Device → file; a parameter that is expected and not there is named among what could not be read."""
+        paths = self.guard(parameter, lambda: find(self.root, parameter)) or {}
         expected = PARAMETERS[parameter].expected and not (
             self._no_osts and PARAMETERS[parameter].role == "oss"
         )
@@ -281,13 +252,18 @@ class Collector:
             )
         return paths
 
-    def _guard(self, parameter: str, read: Callable[[], T], where: str = "") -> T | None:
+    def guard(self, parameter: str, read: Callable[[], T], where: str = "") -> T | None:
+        """What `read` gives; None: it could not, which is named so."""
         try:
             return read()
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             self._failed.setdefault(parameter, f"{where}: {reason}" if where else reason)
             return None
+
+    def failed(self, parameter: str) -> bool:
+        """Whether something of it could not be read this time."""
+        return parameter in self._failed
 
     def _tell(self) -> tuple[str, ...]:
         """Log what newly failed and what came back; the names of all that failed now."""

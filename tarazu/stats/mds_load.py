@@ -4,17 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from heapq import nsmallest
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from tarazu.stats import counters, host, job_stats, lnet, reading
-from tarazu.stats.mdt_stats import COUNTED_TWICE, busiest, grown
 from tarazu.stats.params import find, is_mdt
 
 _SAMPLES = re.compile(rb"samples: *([1-9]\d{0,17})\b")
 T = TypeVar("T")
+
+BYTES = ("read_bytes", "write_bytes")
+"""Rows of `md_stats` that count what other rows have counted."""
+COUNTED_TWICE = (
+    *BYTES,
+    "samedir_rename",
+    "crossdir_rename",
+    "parallel_rename_file",
+    "parallel_rename_dir",
+    "rename_trylocks",
+)
+"""These too: each `rename` is one of the first two, and may be one of the others."""
+MAX_JOBS = 10
+"""Named: those with most operations."""
 
 
 class MdsLoad(msgspec.Struct, frozen=True):
@@ -137,3 +151,15 @@ def _busiest(
         for name, more in grown(now[mdt], before[mdt]).items():
             totals[name] = totals.get(name, 0) + more
     return tuple((name, count / elapsed_s) for name, count in busiest(totals))
+
+
+def grown(now: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
+    """Operations of each job since `before`; one that was dropped when idle, and began anew, counts from 0."""
+    more = {name: total - before.get(name, 0) for name, total in now.items()}
+    return {name: of if of >= 0 else now[name] for name, of in more.items() if of}
+
+
+def busiest(jobs: Mapping[str, int], most: int = MAX_JOBS) -> list[tuple[str, int]]:
+    """Those of most operations, most first; `jobs`: job id as the file has it → operations."""
+    chosen = nsmallest(most, jobs.items(), key=lambda job: (-job[1], job[0]))
+    return [(job_stats.unquote(name), count) for name, count in chosen]

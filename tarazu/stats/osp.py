@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarazu.stats import reading
-from tarazu.stats.params import find, mdt_connected, ost_target
+from tarazu.stats.params import find, ost_target
 
 HEALTHY = ("FULL", "IDLE")
 """States of a connection that is up. IDLE: given up for want of use, made again with the next request."""
@@ -57,8 +57,6 @@ class TargetTrouble(NamedTuple):
     full: frozenset[Target]
     refusing: Mapping[Target, str]
     """Target → which parameter says that no object is made there."""
-    mdts: Mapping[Target, str] = {}
-    """(file system, MDT index) → state of a connection to it that is not up, or `inactive`."""
 
 
 NOTHING = TargetTrouble(frozenset(), {}, frozenset(), {})
@@ -94,8 +92,6 @@ class Osps:
     def __init__(self, root: str | Path = "/") -> None:
         self._root = root
         self._states: list[tuple[Target, str]] = []
-        self._mdts: list[tuple[Target, str, str]] = []
-        """Of one MDT's connection to another: `state`, and `active`."""
         self._others: dict[str, list[tuple[Target | None, str]]] = {}
         """Parameter → files; those of `lod` tell of many targets each."""
         self._turn = 0
@@ -111,7 +107,7 @@ class Osps:
             self._listed_s = now
         known, lost = set(), {}
         for target, path in self._states:
-            data = _beginning(path)
+            data = beginning(path)
             if data.startswith(_WELL):
                 known.add(target)
             elif state := parse_state(data.decode("ascii", "replace")):
@@ -136,28 +132,10 @@ class Osps:
             refusing |= self._said.get(parameter, {})
         for target in self._said.get("osp.*.active", {}):
             lost.pop(target, None)  # the administrator took it out
-        return TargetTrouble(frozenset(known), lost, frozenset(full), refusing, self._look_at_mdts())
-
-    def _look_at_mdts(self) -> dict[Target, str]:
-        amiss = {}
-        for target, state_path, active_path in self._mdts:
-            state = parse_state(_beginning(state_path).decode("ascii", "replace"))
-            if _beginning(active_path).strip() == b"0":
-                amiss[target] = "inactive"
-            elif state and state not in HEALTHY:
-                amiss[target] = f"dead: {state}"
-        return amiss
+        return TargetTrouble(frozenset(known), lost, frozenset(full), refusing)
 
     def _list(self) -> None:
-        states = find(self._root, "osp.*.state")
-        self._states = _files(states)
-        mdts = {device: path for device, path in states.items() if mdt_connected(device)}
-        actives = find(self._root, "osp.*.active") if mdts else {}
-        self._mdts = [
-            (target, str(path), str(actives.get(device, "")))
-            for device, path in mdts.items()
-            if (target := mdt_connected(device))
-        ]
+        self._states = _files(find(self._root, "osp.*.state"))
         self._others = {}
         for name in (*_SWITCHES, "osp.*.prealloc_status"):
             if name.startswith("lod"):
@@ -176,7 +154,7 @@ class Osps:
             if target is None:
                 amiss |= dict.fromkeys(_inactive(path), "inactive")
                 continue
-            said = _beginning(path).decode("ascii", "replace")
+            said = beginning(path).decode("ascii", "replace")
             with contextlib.suppress(ValueError):
                 if parameter not in _SWITCHES:
                     if error := parse_prealloc_status(said):
@@ -198,7 +176,7 @@ def _files(paths: Mapping[str, Path]) -> list[tuple[Target, str]]:
     return [(target, str(path)) for device, path in paths.items() if (target := ost_target(device))]
 
 
-def _beginning(path: str) -> bytes:
+def beginning(path: str) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 from tarazu.model import Oss, Ost, SystemView
 from tarazu.stats import mds
 from tarazu.stats.estimate import SpeedEstimate
-from tarazu.stats.mdt_view import MdtDetails, MdtViews
 from tarazu.stats.moved import UNKNOWN, Moved, moved
 from tarazu.stats.params import target_name
 from tarazu.stats.speed import SpeedEstimator
@@ -73,6 +72,17 @@ class Details(NamedTuple):
     """In its server's last interval; nothing is known of a target that is stale."""
 
 
+class Taken(NamedTuple):
+    """A report that was taken in."""
+
+    received_s: float
+    """As if it had come when its values were read."""
+    seconds: float
+    """Since the server's last one; 0: that is not known."""
+    is_new: bool = True
+    """False: it had come before, or a newer one has."""
+
+
 class ViewBuilder:
     """Follows reports; `view` is cheap enough to be asked for with every allocation.
 
@@ -94,7 +104,6 @@ class ViewBuilder:
         self._servers: dict[str, _Server] = {}
         self._targets: dict[str, dict[int, _Target]] = {}
         """File system → OST index → what is known of it."""
-        self._mdts = MdtViews()
         self.impossible: dict[str, tuple[str, ...]] = {}
         """OSS → targets of its newest report that were left out."""
         self.late: Counter[str] = Counter()
@@ -103,14 +112,14 @@ class ViewBuilder:
         self._mds = mds.NOTHING
         self._mds_read_s: float | None = None
 
-    def update(self, report: OssReport, received_s: float) -> bool:
+    def update(self, report: OssReport, received_s: float) -> Taken | None:
         """Take in a report that arrived at `received_s`.
 
-        False, and nothing is changed, for one whose values cannot be. A target whose values cannot be is left out,
+        None, and nothing is changed, for one whose values cannot be. A target whose values cannot be is left out,
         and named in `impossible` until it is reported right again.
         """
         if not _is_plausible(report):
-            return False
+            return None
         before = self._servers.get(report.oss)
         if before and received_s < before.received_s:
             self._clock_was_set_back(received_s)
@@ -121,7 +130,7 @@ class ViewBuilder:
             if report.sequence <= newest:
                 # The newest one again is what an ossd says to an mdsd that has just come.
                 self.late[report.oss] += report.sequence < newest
-                return True
+                return Taken(received_s, 0.0, is_new=False)
             sequences[report.incarnation] = report.sequence
             for oldest in list(sequences)[:-MAX_INCARNATIONS]:
                 del sequences[oldest]
@@ -131,8 +140,7 @@ class ViewBuilder:
         earlier = before.rates[-LOAD_REPORTS + 1 :] if before else ()
         self._servers[report.oss] = _Server(report, received_s, highest, (*earlier, rates), sequences)
         seconds = _interval_s(report, received_s, before)
-        bad_mdts = self._mdts.update(report, received_s, seconds, lambda name: self._servers[name].report)
-        self._name_impossible(report, possible, bad_mdts)
+        self._name_impossible(report, possible)
         own = {
             (o.fs_name, o.index): o
             for o in reversed(possible)  # of one that is named twice, the first
@@ -151,7 +159,7 @@ class ViewBuilder:
         # Zeros that stand for "could not be read" must not look like a reset.
         counted = (o for o in own.values() if o.reads or o.writes or report.counts(o))
         self.speeds.update_server(counted, received_s)
-        return True
+        return Taken(received_s, seconds)
 
     def _serves(self, oss: str, ost: OstReport, received_s: float) -> bool:
         """Whoever reported a target last serves it: that is how failover shows."""
@@ -169,7 +177,6 @@ class ViewBuilder:
         for here in self._targets.values():
             for index, target in here.items():
                 here[index] = target._replace(received_s=target.received_s + silence_s)
-        self._mdts.shift(lambda received_s: received_s + silence_s)
 
     def _clock_was_set_back(self, now: float) -> None:
         """Nothing was received after `now`: else a server that stops would stay fresh until then."""
@@ -178,15 +185,13 @@ class ViewBuilder:
         for targets in self._targets.values():
             for index, target in targets.items():
                 targets[index] = target._replace(received_s=min(target.received_s, now))
-        self._mdts.shift(lambda received_s: min(received_s, now))
 
-    def _name_impossible(self, report: OssReport, possible: Sequence[OstReport], mdts: Sequence[str]) -> None:
-        if len(possible) == len(report.osts) and not mdts:
+    def _name_impossible(self, report: OssReport, possible: Sequence[OstReport]) -> None:
+        if len(possible) == len(report.osts):
             self.impossible.pop(report.oss, None)
             return
         known = set(map(id, possible))
-        osts = (target_name(o.fs_name, o.index) for o in report.osts if id(o) not in known)
-        named = (*osts, *mdts)
+        named = tuple(target_name(o.fs_name, o.index) for o in report.osts if id(o) not in known)
         for name in set(named) - set(self.impossible.get(report.oss, ())):
             log.warning("%s: %s is left out: it reports impossible values", report.oss, name)
         self.impossible[report.oss] = named[:MAX_NAMED]
@@ -276,7 +281,6 @@ class ViewBuilder:
             osts,
             osses,
             common_relative=common,
-            mdts=self._mdts.view(fs_name, now, self.stale_after_s, lambda name: self._oss(name, floor).load),
             spills=_spilling(fs_name, state, osts),
         )
 
@@ -339,10 +343,6 @@ class ViewBuilder:
             )
             for index, t in self._targets.get(fs_name, {}).items()
         }
-
-    def mdt_details(self, fs_name: str, now: float) -> dict[int, MdtDetails]:
-        """MDT index → what people may want to know of it."""
-        return self._mdts.details(fs_name, now, self.stale_after_s)
 
     def qos(self, fs_name: str, now: float) -> dict[str, Mapping[str, str]]:
         """`lod` device of the file system → its `qos_*` parameters; empty where mdsd is not on its MDS."""

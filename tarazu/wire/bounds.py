@@ -32,17 +32,13 @@ MAX_POOLS = 1_000
 
 MAX_ROUTERS = 1_000
 """That one server reports."""
-MAX_MDTS = 256
-"""Of one server, and of one file system: Lustre's own limit (its manual, DNE)."""
-MAX_OPERATIONS = 64
-"""Kinds of metadata operations of one MDT; 2.17 has some 30."""
-MAX_MDT_JOBS = 100
-"""Jobs named of one MDT."""
 MAX_POINTS = 4_096
 """Of one bandwidth curve."""
 
 MAX_PART_BYTES = 4 << 20
 """Of what a part says in one message."""
+MAX_PARTS = 64
+"""Of one server, in one report."""
 
 Id = Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARACTERS)]
 

@@ -22,7 +22,6 @@ from tarazu.ost_state import (
     Verdict,
     gravest,
     judge,
-    judge_mdt,
 )
 
 
@@ -123,60 +122,30 @@ class Target(msgspec.Struct, frozen=True):
         return self.writing_bytes_per_s + self.reading_bytes_per_s
 
 
-class OperationRate(msgspec.Struct, frozen=True):
-    """One kind of metadata operation on an MDT in its server's last interval."""
+class PartTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """What a part has beside OSTs, as people see it."""
 
-    per_s: float
-    seconds: float | None = None
-    """Mean time of one; None: the server does not time them."""
-
-
-class MdtJobRate(msgspec.Struct, frozen=True):
-    """What a job does on an MDT, as its `job_stats` say."""
-
-    job_id: str
-    operations_per_s: float
-
-
-class MetadataTarget(msgspec.Struct, frozen=True):
-    """An MDT as mdsd sees it; fields as in `model.Mdt`."""
-
+    kind: str
+    """`MDT`."""
     fs_name: str
     index: int
+    name: str
+    """As Lustre names it: `scratch-MDT0001`."""
     server: str
-    total_bytes: int
-    avail_bytes: int
-    files_total: int
-    files_free: int
-    creates_per_s: float = 0.0
-    create_s: float | None = None
-    operations_per_s: float = 0.0
-    relative_speed: float | None = None
-    speed_why: str = ""
-    active: bool = True
-    stale: bool = False
-    health: str = ""
-    no_create: bool = False
-    readonly: bool = False
-    usable: bool = True
-    operations: dict[str, OperationRate] | None = None
-    """By name; None: not known."""
-    jobs: tuple[MdtJobRate, ...] = ()
-    """Most first."""
     verdict: Verdict = Verdict.OK
     why: str = ""
-
-    @property
-    def name(self) -> str:
-        """As Lustre names it: `scratch-MDT0001`."""
-        return f"{self.fs_name}-MDT{self.index:04x}"
-
-    @property
-    def fill(self) -> float:
-        """Share of its inodes, or of its space where that is more, that is used, 0-1."""
-        files = 1 - self.files_free / self.files_total if self.files_total else 0.0
-        space = 1 - self.avail_bytes / self.total_bytes if self.total_bytes else 0.0
-        return max(files, space)
+    note: str = ""
+    """What else there is to say."""
+    operations_per_s: float | None = None
+    """Metadata operations; None: not known."""
+    short: str = ""
+    """What it does, in few words."""
+    cells: dict[str, str] = {}
+    """Heading of a column → what stands there."""
+    mend: tuple[str, str, str] = ("", "", "")
+    """Where to type what, and what it does."""
+    silent: bool = False
+    """Its server is."""
 
 
 class Imbalance(msgspec.Struct, frozen=True):
@@ -206,11 +175,11 @@ class Overview(msgspec.Struct, frozen=True):
     promises: int = 0
     """Allocations of running job steps."""
     metadata_per_s: float | None = None
-    """Metadata operations of the MDTs that ossds report, else of those of mdsd's node; None where there are none."""
+    """Metadata operations of all that parts have, else of the MDTs of mdsd's node; None where there are none."""
     common_causes: tuple[str, ...] = ()
     """Of file systems of which most OSTs are slower than usual at once: which, and that none is to blame."""
-    mdts: tuple[MetadataTarget, ...] = ()
-    """By file system and index; none where no ossd runs on an MDS."""
+    others: tuple[PartTarget, ...] = ()
+    """What parts have beside OSTs, by kind, file system and index."""
 
 
 def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
@@ -237,13 +206,13 @@ def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
         closed = str((mdsd.get("gate") or {}).get("why_closed") or "")
         promises = int((mdsd.get("requests") or {}).get("promises") or 0)
         metadata = sum(sum(of.values()) for of in of_mds.values()) if of_mds else None
-        mdts = tuple(
-            _mdt(fs_name, of)
-            for fs_name, known in sorted(mdsd["file_systems"].items())
-            for of in known.get("mdts") or ()
+        others = tuple(
+            msgspec.convert(row, PartTarget, strict=False)
+            for of in (mdsd.get("parts") or {}).values()
+            for row in of.get("targets") or ()
         )
-        if mdts:
-            metadata = sum(mdt.operations_per_s for mdt in mdts)
+        if done := [of.operations_per_s for of in others if of.operations_per_s is not None]:
+            metadata = sum(done)
     except (KeyError, AttributeError, TypeError, ValueError, OverflowError) as error:  # msgspec's own too
         raise WireError("mdsd's status", "servers and file systems", str(error)) from None
     judged = [t for of in by_fs.values() for t in _judged(of, servers)]
@@ -258,7 +227,7 @@ def overview(mdsd: Mapping[str, Any], taken_s: float | None = None) -> Overview:
         promises,
         metadata,
         commons,
-        mdts,
+        tuple(sorted(others, key=lambda of: (of.kind, of.fs_name, of.index))),
     )
 
 
@@ -341,11 +310,4 @@ def _target(fs_name: str, of: Mapping[str, Any], amiss: Mapping[str, Any]) -> tu
     return target, state
 
 
-def _mdt(fs_name: str, of: Mapping[str, Any]) -> MetadataTarget:
-    unknown = {n: None for n in ("relative_speed", "create_s") if of.get(n) and not math.isfinite(of[n])}
-    mdt = msgspec.convert({**of, "fs_name": fs_name} | unknown, MetadataTarget, strict=False)
-    state = judge_mdt(mdt)
-    return msgspec.structs.replace(mdt, verdict=state.verdict, why=state.why)
-
-
-described(Server, Target, MetadataTarget)
+described(Server, Target, PartTarget)

@@ -9,10 +9,9 @@ import msgspec
 
 from tarazu.wire.bounds import (
     MAX_ID_CHARACTERS,
-    MAX_MDT_JOBS,
-    MAX_MDTS,
     MAX_MOUNTED,
-    MAX_OPERATIONS,
+    MAX_PART_BYTES,
+    MAX_PARTS,
     MAX_ROUTERS,
     MAX_SOURCE_CHARACTERS,
     PROTOCOL,
@@ -71,42 +70,6 @@ class OstReport(msgspec.Struct, frozen=True, omit_defaults=True):
     waiting_s: float = 0.0
     """For so long I/Os have been in flight and none has ended (`tarazu.stats.outstanding`)."""
     waiting_ios: int = 0
-
-
-class MdtOperation(msgspec.Struct, frozen=True, array_like=True):
-    """One row of `mdt.*.md_stats` since the counters began."""
-
-    name: Annotated[str, msgspec.Meta(max_length=MAX_SOURCE_CHARACTERS)]
-    """As Lustre has it: `mkdir`, `mknod`, `getattr`."""
-    count: int
-    usecs: int = 0
-    """Sum of their times; 0 where the server does not time them (2.12)."""
-
-
-class MdtJob(msgspec.Struct, frozen=True, array_like=True):
-    """What one job did on one MDT in the last interval (`mdt.*.job_stats`)."""
-
-    job_id: Id
-    operations: int
-
-
-class MdtReport(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One metadata target: capacity now, counters since the server started them."""
-
-    fs_name: str
-    index: int
-    total_bytes: int
-    avail_bytes: int
-    files_total: int
-    files_free: int
-    operations: Annotated[tuple[MdtOperation, ...], msgspec.Meta(max_length=MAX_OPERATIONS)] = ()
-    """Those of which one was counted."""
-    counters_start_s: float = 0.0
-    """As in OstReport."""
-    jobs: Annotated[tuple[MdtJob, ...], msgspec.Meta(max_length=MAX_MDT_JOBS)] = ()
-    """Those of most operations."""
-    no_create: bool = False
-    readonly: bool = False
 
 
 class JobRate(msgspec.Struct, frozen=True):
@@ -199,14 +162,15 @@ class OssReport(msgspec.Struct, frozen=True, tag="oss-report", omit_defaults=Tru
             "link_bytes_per_second", "Speed of the interfaces with its NIDs; 0: unknown.", needed=False
         ),
     ] = 0.0
-    mdts: Annotated[tuple[MdtReport, ...], msgspec.Meta(max_length=MAX_MDTS)] = ()
-    """Where this server is an MDS."""
+    parts: Annotated[
+        dict[Id, Annotated[bytes, msgspec.Meta(max_length=MAX_PART_BYTES)]],
+        msgspec.Meta(max_length=MAX_PARTS),
+    ] = {}
+    """Part → what it says of this server (`tarazu.part.InMdsd.reported`)."""
     protocol: int = PROTOCOL
 
-    def counts(self, of: OstReport | MdtReport) -> bool:
+    def counts(self, of: OstReport) -> bool:
         """Whether its counters could be read, so that zeros are zeros."""
-        if isinstance(of, MdtReport):
-            return bool(of.operations or of.counters_start_s) or "mdt.*.md_stats" not in self.unreadable
         known = of.write_samples or of.read_samples or of.counters_start_s
         return bool(known) or "obdfilter.*.stats" not in self.unreadable
 

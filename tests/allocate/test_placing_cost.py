@@ -11,7 +11,7 @@ from tarazu.config.sections import Allocate
 from tarazu.layout.stripe_count import REQUEST_S
 from tarazu.left import AS_GOOD, NO_GAIN, of_text
 from tarazu.lustre import EOF
-from tarazu.model import Component, Correction, CreateRequest, Layout, Mdt, Oss, Ost, SystemView
+from tarazu.model import Component, Correction, CreateRequest, Layout, Oss, Ost, SystemView
 from tarazu.units import GIB, MIB, TIB
 
 PLAIN = Layout((Component(0, EOF, MIB, 1),))
@@ -43,10 +43,9 @@ def test_each_file_of_who_writes_one_after_another_is_waited_for() -> None:
     assert placing_cost.requests_s(problem) == 8 * REQUEST_S
 
 
-def test_the_mdts_own_time_counts_where_it_is_known() -> None:
-    mdts = (Mdt(0, "mds", TIB, TIB, 10, 10, create_s=2e-3), Mdt(1, "mds", TIB, TIB, 10, 10))
-    view = msgspec.structs.replace(system(4), mdts=mdts)
-    assert placing_cost.request_s(view) == 2e-3
+def test_the_time_of_a_request_counts_where_it_is_known() -> None:
+    assert placing_cost.request_s(system(4)) == REQUEST_S
+    assert placing_cost.request_s(msgspec.structs.replace(system(4), request_s=2e-3)) == 2e-3
 
 
 def test_many_small_files_on_an_even_system_are_left_to_lustre() -> None:

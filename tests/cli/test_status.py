@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from tarazu.cli import status
 from tarazu.ost_state import Verdict
-from tarazu.wire.overview import MetadataTarget, Target
+from tarazu.wire.overview import PartTarget, Target
 
 
 @pytest.mark.parametrize(
@@ -60,28 +59,18 @@ def test_the_load_of_an_mds(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
 
 
-def test_the_mdts_of_a_file_system(capsys: pytest.CaptureFixture[str]) -> None:
-    common: dict[str, Any] = {
-        "fs_name": "fs",
-        "server": "mds1",
-        "total_bytes": 1,
-        "avail_bytes": 1,
-        "files_total": 2000,
-        "files_free": 1000,
-    }
-    job = {"job_id": "4711", "operations_per_s": 90.0}
-    rates = {"operations": {}, "operations_per_s": 120.0, "creates_per_s": 40.0, "create_s": 0.0021}
-    mdts = [
-        msgspec.convert(
-            {**common, "index": 0, "relative_speed": 1.0, "jobs": [job], **rates}, MetadataTarget
-        ),
-        msgspec.convert({**common, "index": 1, "speed_why": "why not"}, MetadataTarget),
+def test_what_parts_have_beside_osts(capsys: pytest.CaptureFixture[str]) -> None:
+    common: dict[str, Any] = {"kind": "MDT", "fs_name": "fs", "server": "mds1"}
+    cells = {"inodes": "2,000", "used": "50.0%"}
+    others = [
+        PartTarget(**common, index=0, name="a", cells=cells, note="busiest 4711 90/s"),
+        PartTarget(**common, index=1, name="b", cells=cells, verdict=Verdict.SICK, why="slow"),
     ]
-    status._print_mdts("fs", mdts)
+    status._print_others("fs", others)
     assert [line.split() for line in capsys.readouterr().out.splitlines()[1:]] == [
-        ["fs", "MDT", "server", "inodes", "used", "ops/s", "creates/s", "ms", "of", "peers", "state"],
-        ["0", "mds1", "2,000", "50.0%", "120", "40", "2.1", "1", "ok;", "busiest", "4711", "90/s"],
-        ["1", "mds1", "2,000", "50.0%", "-", "-", "-", "-", "ok;", "speed:", "why", "not"],
+        ["fs", "MDT", "server", "inodes", "used", "state"],
+        ["0", "mds1", "2,000", "50.0%", "ok;", "busiest", "4711", "90/s"],
+        ["1", "mds1", "2,000", "50.0%", "SICK", "(slow)"],
     ]
-    status._print_mdts("fs", [])
+    status._print_others("fs", [])
     assert capsys.readouterr().out == ""

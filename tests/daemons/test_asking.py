@@ -15,7 +15,7 @@ from tarazu.config import Settings
 from tarazu.daemons import questions
 from tarazu.daemons.asking import status_of, view_in
 from tarazu.errors import Unavailable
-from tarazu.model import Mdt, Ost
+from tarazu.model import Ost
 
 
 def test_where_neither_answers_both_are_named(tmp_path: Path) -> None:
@@ -28,18 +28,12 @@ def test_where_neither_answers_both_are_named(tmp_path: Path) -> None:
         status_of(settings)
 
 
-@pytest.mark.parametrize("mdts", [None, 2])
-def test_a_status_as_it_is_printed_is_a_view_with_its_mdts(tmp_path: Path, mdts: int | None) -> None:
-    """One of an mdsd of before has none."""
+def test_a_status_as_it_is_printed_is_a_view(tmp_path: Path) -> None:
     ost = msgspec.to_builtins(Ost(0, "oss0", 10, 9, 8)) | {"usable": True}
-    made = [Mdt(i, "mds0", 10, 9, 100, 90, create_s=0.002) for i in range(mdts or 0)]
-    known = {"osts": [ost], "qos": []}
-    if mdts:
-        known["mdts"] = [msgspec.to_builtins(mdt) | {"usable": True, "jobs": []} for mdt in made]
     path = tmp_path / "status.json"
-    path.write_bytes(msgspec.json.encode({"mdsd": {"file_systems": {"scratch": known}}}))
+    path.write_bytes(msgspec.json.encode({"mdsd": {"file_systems": {"scratch": {"osts": [ost], "qos": []}}}}))
     view = view_in(str(path))
-    assert view.fs_name == "scratch" and len(view.osts) == 1 and view.mdts == tuple(made)
+    assert view.fs_name == "scratch" and len(view.osts) == 1
 
 
 def _settings(directory: Path, *requests: str) -> Settings:

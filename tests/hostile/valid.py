@@ -11,9 +11,6 @@ from tarazu.wire import local, messages
 from tarazu.wire.reports import (
     IoCounters,
     JobRate,
-    MdtJob,
-    MdtOperation,
-    MdtReport,
     OssReport,
     OstReport,
 )
@@ -31,12 +28,11 @@ def report(name: str = "oss-hostile", osts: int = 3) -> OssReport:
         for n in range(osts)
     )
     jobs = (JobRate("dd.0", 1, 1),)
-    operations = (MdtOperation("mkdir", 100, 700_000), MdtOperation("open", 10_000, 9_000_000))
-    mdts = tuple(
-        MdtReport("hostile", n, 1 << 30, 1 << 29, 1 << 20, 1 << 19, operations, 1.0, (MdtJob("dd.0", 7),))
-        for n in range(2)
-    )
-    return OssReport(name, 1, 1.0, 60.0, 0.1, 0.1, 1.0, targets, jobs, 0.01, ("x",), mdts=mdts)
+    parts = {
+        "nobody": b"\x80",
+        **{name: said for of in brought("hostile", "REPORTS") for name, said in of.items()},
+    }
+    return OssReport(name, 1, 1.0, 60.0, 0.1, 0.1, 1.0, targets, jobs, 0.01, ("x",), parts=parts)
 
 
 def requests() -> list[Any]:

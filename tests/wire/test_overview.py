@@ -144,43 +144,15 @@ def test_what_is_no_status_is_said(nonsense: dict[str, Any]) -> None:
         overview(nonsense)
 
 
-MDT: dict[str, Any] = {
-    "server": "mds1",
-    "total_bytes": 10 * GB,
-    "avail_bytes": 9 * GB,
-    "files_total": 1000,
-    "files_free": 900,
-}
-
-
-@pytest.mark.parametrize(
-    ("of", "word", "why"),
-    [
-        ({}, "ok", ""),
-        ({"relative_speed": 0.6}, "ok", ""),
-        (
-            {"relative_speed": 0.25, "speed_why": "as compared"},
-            "sick",
-            "0.25 of its peers' speed (as compared)",
-        ),
-        ({"relative_speed": math.nan}, "ok", ""),
-        ({"files_free": 20}, "nearly-full", "98% of its inodes or its space is used"),
-        ({"files_free": 0}, "full", "no inodes"),
-        ({"stale": True, "files_free": 0}, "silent", "no report from mds1"),
-        ({"active": False, "health": "inactive"}, "refusing", "inactive"),
-        ({"active": False, "health": "dead: DISCONN", "stale": True}, "dead", "DISCONN"),
-        ({"no_create": True}, "refusing", "no_create"),
-    ],
-)
-def test_one_word_for_each_mdt(of: dict[str, Any], word: str, why: str) -> None:
+def test_what_parts_have_beside_osts() -> None:
+    row = {"kind": "MDT", "fs_name": "fs", "name": "fs-MDT0001", "server": "mds1", "operations_per_s": 5.0}
     known = status({})
-    known["file_systems"]["fs"]["mdts"] = [{**MDT, "index": 1, "operations_per_s": 5.0, **of}]
+    known["parts"] = {
+        "off": {"failed": "oops"},
+        "mdt": {"targets": [{**row, "index": 1}, {**row, "index": 0}]},
+    }
     known["mds"] = {"operations_per_s": {"fs-MDT0001": {"open": 1.0}}}
     found = overview(known)
-    (mdt,) = found.mdts
-    assert (mdt.name, mdt.verdict, mdt.why) == ("fs-MDT0001", word, why)
-    assert found.metadata_per_s == 5.0 and found.targets == overview(status({})).targets
-
-
-def test_an_mdsd_that_knows_no_mdts() -> None:
-    assert overview(status({})).mdts == () and overview(status({})).metadata_per_s is None
+    assert [(of.index, of.verdict) for of in found.others] == [(0, "ok"), (1, "ok")]
+    assert found.metadata_per_s == 10.0 and found.targets == overview(status({})).targets
+    assert overview(status({})).others == () and overview(status({})).metadata_per_s is None

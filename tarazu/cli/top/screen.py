@@ -16,7 +16,7 @@ from tarazu.errors import BadInput
 from tarazu.names import shown
 from tarazu.ost_state import LETTER, WEIGHT
 from tarazu.units import counted, human_bytes, human_speed, human_time
-from tarazu.wire.overview import Imbalance, MetadataTarget, Overview, Target, over_mean
+from tarazu.wire.overview import Imbalance, Overview, PartTarget, Target, over_mean
 
 BARS, PLAIN_BARS = " ▁▂▃▄▅▆▇█", " .:-=+*%#"
 STYLE = {
@@ -85,7 +85,7 @@ def screen(
     table = TargetTable(overview, targets, choice)
     moving = [t.moving_bytes_per_s for t in targets]
     head = _head(overview, targets, moving, choice, columns, every_s)
-    head += _mdts([m for m in overview.mdts if choice.fs_name in ("", m.fs_name)])
+    head += _others([of for of in overview.others if choice.fs_name in ("", of.fs_name)])
     here = {t.oss for t in targets}
     if busiest := jobs([s for s in overview.servers if s.name in here], MOST_JOBS):
         head.append([Span(f"busiest  {busiest}")])
@@ -156,15 +156,15 @@ def _head(
     ]
 
 
-def _mdts(mdts: Sequence[MetadataTarget]) -> list[Line]:
-    """Each MDT with what it does, worst first; one that is well by its number alone."""
-    line: Line = []
-    for mdt in sorted(mdts, key=lambda m: (-m.verdict.weight, m.fs_name, m.index)):
-        word = f" {mdt.verdict}" if mdt.verdict.amiss else ""
-        rate = "" if mdt.operations is None else f" {mdt.operations_per_s:.0f}/s"
-        time = "" if mdt.create_s is None else f" {mdt.create_s * 1e3:.1f} ms"
-        line.append(Span(f"{mdt.index}{word}{rate}{time}  ", STYLE[mdt.verdict] if word else ""))
-    return [[Span("MDTs     "), *line]] if line else []
+def _others(others: Sequence[PartTarget]) -> list[Line]:
+    """A line for each kind, of each what it does, worst first; one that is well by its number alone."""
+    lines: dict[str, Line] = {}
+    for of in sorted(others, key=lambda of: (of.kind, -of.verdict.weight, of.fs_name, of.index)):
+        word = f" {of.verdict}" if of.verdict.amiss else ""
+        did = f" {of.short}" if of.short else ""
+        line = lines.setdefault(of.kind, [Span(f"{of.kind}s".ljust(9))])
+        line.append(Span(f"{of.index}{word}{did}  ", STYLE[of.verdict] if word else ""))
+    return [*lines.values()]
 
 
 def _stops(overview: Overview) -> list[str]:
@@ -242,8 +242,8 @@ def _nothing(overview: Overview, choice: TopChoice) -> Span:
         return Span("no line has what the filter asks for", "dim")
     if not overview.targets:
         return Span("no OSS has reported an OST", "dim")
-    mdts = any(m.verdict.amiss for m in overview.mdts if choice.fs_name in ("", m.fs_name))
-    return Span("no problems of OSTs", "dim") if mdts else Span("no problems", "good")
+    others = any(of.verdict.amiss for of in overview.others if choice.fs_name in ("", of.fs_name))
+    return Span("no problems of OSTs", "dim") if others else Span("no problems", "good")
 
 
 def _table(visible: Sequence[TargetRow], choice: TopChoice) -> list[Line]:

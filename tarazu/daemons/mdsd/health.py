@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tarazu.model import Mdt, Ost, SystemView
+from tarazu.model import Ost, SystemView
 from tarazu.ost_state import IMPOSSIBLE, TOLD, UNUSABLE, WELL, OstState, Verdict, gravest, judge
 from tarazu.stats import osp
 from tarazu.stats.osp import Osps, Target
@@ -90,6 +90,8 @@ class Looker:
         """How long until the next look."""
         self._osps = osps
         self._wake = wake
+        self.beside: Callable[[], None] = lambda: None
+        """Called after each look."""
         self._wanted = threading.Event()
         self._done = threading.Condition()
         self._stopping = False
@@ -133,6 +135,7 @@ class Looker:
                 self.count += 1
                 self._slow = False
                 self._done.notify_all()
+            self.beside()
             if seen.known or self.count == 1:
                 self._wake()
             spent_s = time.thread_time() - spent_s
@@ -257,9 +260,7 @@ class Health:
         if impossible:
             beside = {o.index for o in view.osts if target_name(view.fs_name, o.index) in impossible}
         osts = (self._judged(view.fs_name, o, bad.get(o.index), o.index in beside) for o in view.osts)
-        away = self.looker.seen.mdts
-        mdts = (_connected(mdt, away.get((view.fs_name, mdt.index), "")) for mdt in view.mdts)
-        return msgspec.structs.replace(view, osts=tuple(osts), mdts=tuple(mdts))
+        return msgspec.structs.replace(view, osts=tuple(osts))
 
     def _judged(self, fs_name: str, ost: Ost, bad: OstState | None, impossible: bool) -> Ost:
         if bad:
@@ -290,11 +291,6 @@ class Health:
             for (fs, index), of in sorted((target, r.counts) for target, r in self._records.items())
             if fs == fs_name and not of.well
         }
-
-
-def _connected(mdt: Mdt, why: str) -> Mdt:
-    """As seen by the other MDTs of this node."""
-    return msgspec.structs.replace(mdt, active=False, health=why) if why else mdt
 
 
 def word(state: OstState) -> str:

@@ -131,7 +131,7 @@ class ReportLimits:
 
     def refusal(self, report: OssReport) -> str:
         """What was expected of this report; empty for one that may come in."""
-        fs_names = {ost.fs_name for ost in report.osts} | {mdt.fs_name for mdt in report.mdts}
+        fs_names = {ost.fs_name for ost in report.osts}
         if max(map(len, (report.oss, *fs_names))) > MAX_NAME_CHARACTERS:
             return f"a report with names of at most {MAX_NAME_CHARACTERS} characters"
         if report.oss not in self._servers and len(self._servers) >= MAX_SERVERS:
@@ -148,8 +148,6 @@ class ReportLimits:
         self._servers.add(report.oss)
         for ost in report.osts:
             self._targets.setdefault(ost.fs_name, set()).add(ost.index)
-        for mdt in report.mdts:  # of each file system so few that they are not counted
-            self._targets.setdefault(mdt.fs_name, set())
 
     @staticmethod
     def trimmed(report: OssReport) -> OssReport:
@@ -160,4 +158,6 @@ class ReportLimits:
         few = {job.job_id: job for job in (*report.jobs[:MAX_JOBS], *by_operations)}
         jobs = tuple(job for name, job in few.items() if len(name) <= MAX_NAME_CHARACTERS)
         unreadable = tuple(name[:MAX_NAME_CHARACTERS] for name in report.unreadable[:MAX_UNREADABLE])
-        return msgspec.structs.replace(report, jobs=jobs, clients=(), routes=(), unreadable=unreadable)
+        return msgspec.structs.replace(
+            report, jobs=jobs, clients=(), routes=(), unreadable=unreadable, parts={}
+        )

@@ -13,10 +13,9 @@ from tarazu.daemons.mdsd.status import Parts
 from tarazu.daemons.mdsd.system import System
 from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.metrics.families import counter, counters, gauge, histogram, of_sockets
-from tarazu.model import Mdt, Oss, Ost, SystemView
-from tarazu.stats.mdt_view import MdtDetails
+from tarazu.model import Oss, Ost, SystemView
 from tarazu.stats.moved import UNKNOWN, Moved
-from tarazu.stats.params import mdt_name, target_name
+from tarazu.stats.params import target_name
 from tarazu.stats.view import Details
 from tarazu.wire.reports import STATISTICS, OssReport
 
@@ -37,17 +36,6 @@ _OF_OST = (
     ("reading_bytes_per_second", "Read in the server's last interval; absent while unknown."),
     ("io_seconds", "Mean time of an I/O in that interval; absent without I/O."),
 )
-_OF_MDT = (
-    ("size_bytes", "Capacity of the MDT."),
-    ("available_bytes", "Space left, as the MDT reports it."),
-    ("files", "Inodes."),
-    ("files_free", "Inodes left."),
-    ("usable", "1 while directories may be made there."),
-    ("operations_per_second", "Metadata operations in its server's last interval; absent while unknown."),
-    ("creates_per_second", "Files and directories made in that interval; absent while unknown."),
-    ("create_seconds", "Mean time of making one on the server; absent without any."),
-    ("relative_speed_ratio", "Speed beside MDTs at like load; absent while unknown."),
-)
 _OF_OSS = (
     ("report_age_seconds", "Age of the newest report."),
     ("lnet_load_ratio", "LNet bytes per second over the highest rate seen."),
@@ -63,8 +51,6 @@ def of_targets(system: System, ask: Ask) -> Iterator[Metric]:
     views = [ask(partial(system.view, fs_name, time.monotonic())) for fs_name in fs_names]
     details = [ask(partial(system.views.details, fs_name, time.monotonic())) for fs_name in fs_names]
     yield from _targets(views, details)
-    mdt_details = [ask(partial(system.views.mdt_details, fs_name, time.monotonic())) for fs_name in fs_names]
-    yield from _mdts(views, mdt_details)
     now = time.monotonic()
     servers = ask(system.views.servers)
     loads = {oss.name: oss for view in views for oss in view.osses}
@@ -154,49 +140,6 @@ def _values(ost: Ost, moved: Moved) -> Iterator[tuple[str, float]]:
         yield "reading_bytes_per_second", moved.reading_bytes_per_s
     if moved.latency_s is not None:
         yield "io_seconds", moved.latency_s
-
-
-def _mdts(views: Sequence[SystemView], details: Sequence[Mapping[int, MdtDetails]]) -> Iterator[Metric]:
-    of_mdt = {name: GaugeMetricFamily(f"tarazu_mdt_{name}", text, labels=TARGET) for name, text in _OF_MDT}
-    rates = GaugeMetricFamily(
-        "tarazu_mdt_operation_rate",
-        "Operations of each kind per second in that interval, as `md_stats` names them.",
-        labels=(*TARGET, "operation"),
-    )
-    seconds = GaugeMetricFamily(
-        "tarazu_mdt_operation_seconds",
-        "Mean time of one on the server; absent where the server does not time them.",
-        labels=(*TARGET, "operation"),
-    )
-    for view, of_fs in zip(views, details, strict=True):
-        for mdt in view.mdts:
-            labels = ("mdt", mdt_name(view.fs_name, mdt.index), view.fs_name)
-            operations = of_fs[mdt.index].operations if mdt.index in of_fs else None
-            for name, value in _of_mdt(mdt, known=operations is not None):
-                of_mdt[name].add_metric(labels, value)
-            for name, (per_s, mean_s) in (operations or {}).items():
-                rates.add_metric((*labels, name), per_s)
-                if mean_s is not None:
-                    seconds.add_metric((*labels, name), mean_s)
-    if any(view.mdts for view in views):
-        yield from of_mdt.values()
-        yield rates
-        yield seconds
-
-
-def _of_mdt(mdt: Mdt, *, known: bool) -> Iterator[tuple[str, float]]:
-    yield "size_bytes", mdt.total_bytes
-    yield "available_bytes", mdt.avail_bytes
-    yield "files", mdt.files_total
-    yield "files_free", mdt.files_free
-    yield "usable", mdt.usable
-    if known:
-        yield "operations_per_second", mdt.operations_per_s
-        yield "creates_per_second", mdt.creates_per_s
-    if mdt.create_s is not None:
-        yield "create_seconds", mdt.create_s
-    if mdt.relative_speed is not None:
-        yield "relative_speed_ratio", mdt.relative_speed
 
 
 def _reasons(ost: Ost) -> Iterator[str]:

@@ -11,8 +11,10 @@ import msgspec
 
 from tarazu.daemons.mdsd.rights import Rights
 from tarazu.malformed import MALFORMED
-from tarazu.part import Asker, InMdsd, Live, MdsdFacts, Part
+from tarazu.part import Asker, InMdsd, Live, MdsdFacts, Part, Reported
+from tarazu.stats.view import Taken
 from tarazu.wire.messages import Acknowledged, PartReply, PartRequest
+from tarazu.wire.reports import OssReport
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import Peer
 
@@ -46,6 +48,10 @@ class MdsdParts:
         self.live = Live(make, parts)
         self.refused = 0
         """Messages that no part takes."""
+        self._reports = {
+            name: msgspec.msgpack.Decoder(kind)
+            for name, kind in self.live.each(lambda part: part.reports).items()
+        }
         self._decoders: dict[str, msgspec.msgpack.Decoder[Any]] = {}
         self._due = -math.inf
         self._said = SaidOnce(log)
@@ -85,6 +91,31 @@ class MdsdParts:
             self._refuse(peer, f"a message that part {request.part} does not take: {error}")
             return None
         return part.asks[type(message)], message
+
+    def reported(self, peer: Peer, report: OssReport, taken: Taken, rights: Rights, now: float) -> None:
+        """A server's new report has come in; each part has what is its own of it."""
+
+        def may(target: str) -> bool:
+            return rights.may_report(peer, target, report, now)
+
+        of = Reported(report.oss, taken.received_s, taken.seconds, may)
+        for name, body in report.parts.items():
+            if (decoder := self._reports.get(name)) is None:
+                continue
+            try:
+                said = decoder.decode(body)
+            except MALFORMED as error:
+                self._refuse(peer, f"a report in which part {name} says nothing that it knows: {error}")
+            else:
+                self.live.call(name, lambda part, said=said: part.reported(said, of))  # type: ignore[misc]
+
+    def request_s(self, fs_name: str) -> float | None:
+        """Of the first part that knows it."""
+        return next(iter(self.live.each(lambda part: part.request_s(fs_name)).values()), None)
+
+    def look(self) -> None:
+        """In a thread."""
+        self.live.each(lambda part: part.look())
 
     def _refuse(self, peer: Peer, why: str) -> None:
         self.refused += 1

@@ -30,7 +30,7 @@ from tarazu.daemons.mdsd.batch import BatchPart, Outcome, Placed, Refused, place
 from tarazu.daemons.service import ISOLATED
 from tarazu.errors import Unavailable, WireError
 from tarazu.lustre import EOF
-from tarazu.model import Component, Layout, Left, Mdt, Ost, SystemView
+from tarazu.model import Component, Layout, Left, Ost, SystemView
 from tarazu.units import GIB, MIB
 from tarazu.wire import messages
 from tarazu.wire.channel import Channel
@@ -77,7 +77,7 @@ MADE_UP_VIEW = SystemView(
     "made up",
     0.0,
     osts=tuple(Ost(n, f"oss{n // 4}", 1024 * GIB, 900 * GIB, (900 - 40 * (n % 3)) * GIB) for n in range(16)),
-    mdts=tuple(Mdt(n, f"mds{n}", 1024 * GIB, 900 * GIB, 2**30, 2**29 + n) for n in range(4)),
+    request_s=1e-3,
 )
 
 

@@ -7,13 +7,13 @@ it comes from: an id belongs to the user who asked with it first.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from tarazu.daemons.mdsd.limits import MAX_TARGETS
 from tarazu.left import MAY_NOT_ASK, NO_ID_OF_ITS_OWN
-from tarazu.stats.params import mdt_name, target_name
+from tarazu.stats.params import target_name
 from tarazu.wire.admission import Admission
 from tarazu.wire.messages import (
     AllocationRequest,
@@ -23,7 +23,7 @@ from tarazu.wire.messages import (
     StepEnded,
     TargetsTold,
 )
-from tarazu.wire.reports import MdtReport, OssReport, OstReport
+from tarazu.wire.reports import OssReport, OstReport
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import Peer
 
@@ -74,20 +74,35 @@ class Rights:
         return msgspec.structs.replace(notice, ids=own)
 
     def permitted(self, peer: Peer, report: OssReport, now: float) -> OssReport:
-        """The report, without targets that this peer may not report. What two keys report at a time is noticed."""
+        """The report, without OSTs that this peer may not report. What two keys report at a time is noticed."""
         if peer.admission is None:
             return report
-        names = [*map(_target, report.osts), *map(_target, report.mdts)]
-        if foreign := {name for name in names if not peer.admission.may_report(name)}:
-            first = next(name for name in names if name in foreign)
-            self._refuse(peer, f"the key {peer.key} reported {first}, which is not in {peer.key}.targets")
+        names = [*map(_target, report.osts)]
+        if foreign := self._foreign(peer, names):
             osts = tuple(ost for ost in report.osts if _target(ost) not in foreign)
-            mdts = tuple(mdt for mdt in report.mdts if _target(mdt) not in foreign)
-            report = msgspec.structs.replace(report, osts=osts, mdts=mdts)
+            report = msgspec.structs.replace(report, osts=osts)
         for name in names:
             if name not in foreign:
                 self._notice(peer.admission, name, report, now)
         return report
+
+    def may_report(self, peer: Peer, target: str, report: OssReport, now: float) -> bool:
+        """Whether a target that a part names may be in the report of this peer."""
+        if peer.admission is None:
+            return True
+        if self._foreign(peer, [target]):
+            return False
+        self._notice(peer.admission, target, report, now)
+        return True
+
+    def _foreign(self, peer: Peer, names: Sequence[str]) -> set[str]:
+        """Those that this peer, which has a key, may not report; the first is said."""
+        assert peer.admission is not None
+        foreign = {name for name in names if not peer.admission.may_report(name)}
+        if foreign:
+            first = next(name for name in names if name in foreign)
+            self._refuse(peer, f"the key {peer.key} reported {first}, which is not in {peer.key}.targets")
+        return foreign
 
     def _notice(self, admission: Admission, target: str, report: OssReport, now: float) -> None:
         known = self._reporters.get(target)
@@ -120,6 +135,5 @@ class _Reporter(msgspec.Struct, frozen=True):
     """Two intervals later: until then another's report is odd."""
 
 
-def _target(of: OstReport | MdtReport) -> str:
-    name = mdt_name if isinstance(of, MdtReport) else target_name
-    return name(of.fs_name, of.index)
+def _target(of: OstReport) -> str:
+    return target_name(of.fs_name, of.index)

@@ -156,6 +156,8 @@ class Mdsd(Service):
         )
         self.rights = Rights(settings.keys.uids == "required", self._owner)
         self.parts = MdsdParts(settings, self._note_of_part, wakeup.wake, lambda: self.site.why)
+        self.health.looker.beside = self.parts.look
+        self.system.request_s = self.parts.request_s
         keyed = "with keys" if self.transport.curve else "without keys"
         log.info(
             "statistics at %s, requests at %s (%s)", self.subscriber.address, self.replier.address, keyed
@@ -223,8 +225,10 @@ class Mdsd(Service):
             try:
                 if report:
                     permitted = self.rights.permitted(self.subscriber.sender, report, now)
-                    if self.system.take_in(permitted, now):
+                    if (taken := self.system.take_in(permitted, now)) is not None:
                         self.record.take_in(permitted)
+                        if taken.is_new:
+                            self.parts.reported(self.subscriber.sender, permitted, taken, self.rights, now)
                 if asked:
                     self.handle(*asked, now)
             except Exception:

@@ -254,7 +254,6 @@ def _file_system(mdsd: Parts, fs_name: str, now: float) -> dict[str, Any]:
         "common_relative": view.common_relative,
         "common_cause": common_cause(view.common_relative),
         "osts": _osts(mdsd, view, now),
-        "mdts": _mdts(mdsd, view, now),
         "qos": mdsd.system.views.qos(fs_name, now),
         "osses": [{**msgspec.to_builtins(o), "load": o.load} for o in view.osses],
     }
@@ -274,25 +273,6 @@ def _osts(mdsd: Parts, view: SystemView, now: float) -> list[dict[str, Any]]:
                 "excluded": (view.fs_name, ost) in mdsd.system.exclusions,
                 "timed_by": dict(zip(("reads", "writes"), of.timed_by, strict=True)),
                 "also_reported_by": list(of.also_reported_by),
-            }
-        )
-    return rows
-
-
-def _mdts(mdsd: Parts, view: SystemView, now: float) -> list[dict[str, Any]]:
-    details = mdsd.system.views.mdt_details(view.fs_name, now)
-    rows = []
-    for mdt in view.mdts:
-        of = details[mdt.index]
-        operations = None
-        if of.operations is not None:
-            operations = {n: {"per_s": rate, "seconds": mean} for n, (rate, mean) in of.operations.items()}
-        rows.append(
-            {
-                **{f: getattr(mdt, f) for f in mdt.__struct_fields__},
-                "usable": mdt.usable,
-                "operations": operations,
-                "jobs": [{"job_id": job, "operations_per_s": rate} for job, rate in of.jobs],
             }
         )
     return rows

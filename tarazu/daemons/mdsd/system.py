@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -22,7 +22,7 @@ from tarazu.daemons.mdsd.usual_times import UsualTimes
 from tarazu.model import SystemView
 from tarazu.ost_state import common_cause
 from tarazu.stats.speed import SpeedEstimator
-from tarazu.stats.view import ViewBuilder
+from tarazu.stats.view import Taken, ViewBuilder
 from tarazu.wire.reports import OssReport
 from tarazu.wire.transport import Counts
 
@@ -62,6 +62,8 @@ class System:
         self._ledger = ledger
         self._counts = counts
         self._limits = ReportLimits()
+        self.request_s: Callable[[str], float | None] = lambda _: None
+        """Seconds of a request to the MDS of a file system, by a part."""
         self._started = self._newcomer_at = time.monotonic()
         self._interval = (self._started - INTERVAL_FOR_S, DEFAULT_INTERVAL_S)
         """(when it was looked for, the longest interval)"""
@@ -72,20 +74,20 @@ class System:
         self.filling.weights = settings.allocate.weights
         self.views.stale_after_s = settings.mdsd.stale_after_s
 
-    def take_in(self, report: OssReport, now: float) -> bool:
-        """Whether it counts. `now` on the monotonic clock."""
+    def take_in(self, report: OssReport, now: float) -> Taken | None:
+        """None: it does not count. `now` on the monotonic clock."""
         name = report.oss[:MAX_NAME_CHARACTERS]
         if expected := self._limits.refusal(report):
             self._counts.drop(name, expected)
-            return False
+            return None
         newcomer = report.oss not in self.views
-        if not self.views.update(self._limits.trimmed(report), now):
+        if (taken := self.views.update(self._limits.trimmed(report), now)) is None:
             self._counts.drop(name, "a report with possible values")
-            return False
+            return None
         self._limits.note(report)
         if newcomer:
             self._newcomer_at = now
-        return True
+        return taken
 
     def excuse(self, silence_s: float) -> None:
         """mdsd listened to nobody for so long: no server is stale for that."""
@@ -99,7 +101,7 @@ class System:
         view = self.exclusions.apply(self.views.view(fs_name, now, promised, written, time.time()))
         days = self.filling.days_until_full(view, time.time())
         judged = self.health.apply(view, {name for of in self.views.impossible.values() for name in of})
-        return msgspec.structs.replace(judged, days_until_full=days)
+        return msgspec.structs.replace(judged, days_until_full=days, request_s=self.request_s(fs_name))
 
     def reported(self) -> Iterator[SystemView]:
         """File systems as their servers report them: each time as many as take `AT_ONCE_S`, in turn."""

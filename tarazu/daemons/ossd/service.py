@@ -15,7 +15,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from heapq import nlargest
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,12 +23,10 @@ from tarazu import config
 from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, parser, run, serve
 from tarazu.errors import ConfigError
-from tarazu.part import hearers, installed
-from tarazu.stats import mdt_stats
+from tarazu.part import InReport, Live, hearers, installed
 from tarazu.stats.collector import Collector
-from tarazu.stats.params import mdt_name
 from tarazu.units import counted
-from tarazu.wire.reports import MdtReport, OssReport
+from tarazu.wire.reports import OssReport
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
@@ -38,8 +35,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("tarazu.ossd")
 
 NAME = "tarazu-ossd"
-MOST_OPERATIONS = 4
-"""Named of an MDT in `--once`: those that were counted most."""
 
 
 class Ossd(Service):
@@ -54,7 +49,8 @@ class Ossd(Service):
         self.collections = Histogram()
         self.sent = 0
         self.name = name
-        self.collector = collector_of(settings, name)
+        self.parts: Live[InReport] = Live(lambda part: part.in_report())
+        self.collector = collector_of(settings, name, self.parts)
         self.read_at = 0.0
         """When `last` was read, on the monotonic clock."""
         self.last: OssReport | None = None
@@ -113,27 +109,37 @@ class Ossd(Service):
         yield gauge("ossd_interval_seconds", "Time between two reports.", self.interval_s)
         if self.last is not None:
             yield gauge("ossd_targets", "OSTs in the last report.", len(self.last.osts))
-            yield gauge("ossd_mdts", "MDTs in the last report.", len(self.last.mdts))
             yield gauge(
                 "ossd_unreadable_sources",
                 "Statistics that could not be read.",
                 len(self.last.unreadable),
             )
             yield gauge("ossd_jobs", "Jobs in the last report.", len(self.last.jobs))
+        for families in self.parts.each(lambda part: list(part.families())).values():
+            yield from families
 
 
-def collector_of(settings: config.Settings, name: str) -> Collector:
-    return Collector(config.root(), name or socket.gethostname(), exports=settings.ossd.exports)
+def collector_of(settings: config.Settings, name: str, parts: Live[InReport]) -> Collector:
+    def said(of: Collector) -> dict[str, bytes]:
+        read = {name: parts.call(name, lambda part: part.read(of)) for name in parts}
+        return {name: body for name, body in read.items() if body}
+
+    return Collector(config.root(), name or socket.gethostname(), exports=settings.ossd.exports, parts=said)
 
 
 def once(settings: config.Settings, name: str, as_json: bool) -> int:
     """Print one report, over an interval of at most a second."""
-    collector = collector_of(settings, name)
+    collector = collector_of(settings, name, Live(lambda part: part.in_report()))
     collector.collect(time.time(), time.monotonic())
     time.sleep(min(1.0, settings.ossd.interval_s))
     report = collector.collect(time.time(), time.monotonic())
-    print(msgspec.json.encode(report).decode() if as_json else as_text(report))
+    print(as_json_text(report) if as_json else as_text(report))
     return 0
+
+
+def as_json_text(report: OssReport) -> str:
+    parts = {name: msgspec.msgpack.decode(said) for name, said in report.parts.items()}
+    return msgspec.json.encode({**msgspec.structs.asdict(report), "parts": parts}).decode()
 
 
 def as_text(report: OssReport) -> str:
@@ -160,25 +166,14 @@ def as_text(report: OssReport) -> str:
             + (f", timed by {ost.writes.source}" if ost.writes else "")
             + "".join(f", {flag}" for flag in flags)
         )
-    lines += map(_of_mdt, report.mdts)
+    for name, said in report.parts.items():
+        lines += installed()[name].lines_of(said) if name in installed() else ()
     lines += [f"left out: {parameter}" for parameter in report.unreadable]
     return "\n".join(lines)
 
 
 def _targets(report: OssReport) -> str:
-    mdts = counted(len(report.mdts), "MDT")
-    osts = counted(len(report.osts), "OST")
-    return osts if not report.mdts else f"{mdts} and {osts}" if report.osts else mdts
-
-
-def _of_mdt(mdt: MdtReport) -> str:
-    used = 1 - mdt.files_free / mdt.files_total if mdt.files_total else 0.0
-    done = "operations: unknown"
-    if mdt.operations:
-        most = nlargest(MOST_OPERATIONS, mdt.operations, key=lambda of: of.count)
-        done = ", ".join(f"{of.count} {of.name}" for of in most)
-    flags = "".join(f", {flag}" for flag in mdt_stats.FLAGS if getattr(mdt, flag))
-    return f"{mdt_name(mdt.fs_name, mdt.index)}: {used:.1%} of {mdt.files_total} inodes used, {done}{flags}"
+    return counted(len(report.osts), "OST")
 
 
 def settings_from(options: argparse.Namespace) -> config.Settings:

@@ -15,7 +15,7 @@ from tarazu.daemons.page.times import moment, span, zone
 from tarazu.names import quoted
 from tarazu.ost_state import Verdict
 from tarazu.part import installed
-from tarazu.wire.overview import MetadataTarget, Overview, Server, Target
+from tarazu.wire.overview import Overview, Server, Target
 
 MOST_ROWS = 200
 NAMED = 3
@@ -46,7 +46,7 @@ def problems(seen: SystemState, saved: Sequence[SavedResult] = (), top: str = ""
     if seen.overview is not None:
         found += _of_servers(seen.overview, top)
         found += _of_osts(seen.overview, top)
-        found += _of_mdts(seen.overview)
+        found += _of_others(seen.overview)
     for node, one in known(seen.here, saved):
         if one.state in CHANGES:
             what = join(f"{one.lever} {one.target}".rstrip(), f": {one.state}")
@@ -129,32 +129,12 @@ def _of_ost(targets: Sequence[Target], top: str) -> Problem:
     return Problem(what, first.why, min(since, default=None), where, command, note, first.oss)
 
 
-def _of_mdts(overview: Overview) -> Iterator[Problem]:
+def _of_others(overview: Overview) -> Iterator[Problem]:
     silent = {s.name for s in overview.servers if s.stale}
-    bad = [m for m in overview.mdts if m.verdict.amiss and not (m.stale and m.server in silent)]
-    for m in sorted(bad, key=lambda m: (-m.verdict.weight, m.name)):
-        where, command, note = mend_mdt(m)
-        yield Problem(join(f"{m.name} is {m.verdict}"), m.why, None, where, command, note, m.server)
-
-
-def mend_mdt(m: MetadataTarget) -> tuple[str, str, str]:
-    """As `mend`."""
-    name = quoted(m.name)
-    match m.verdict:
-        case Verdict.DEAD:
-            return (
-                "another MDS",
-                f"lctl get_param osp.{name}-osp-MDT*.import",
-                f"is it mounted on {m.server}?",
-            )
-        case Verdict.REFUSING:
-            return "the MDS", f"lctl set_param osp.{name}-osp-MDT*.active=1", "unless somebody wants it so"
-        case Verdict.SILENT:
-            return m.server, "tarazu doctor --problems", "says why"
-        case Verdict.FULL | Verdict.NEARLY_FULL:
-            return "a client", f"lfs df -i | grep {name}", "directories on it can be moved: lfs migrate -m"
-        case _:
-            return m.server, f"lctl get_param mdt.{name}.md_stats", "then look at its disks"
+    bad = [of for of in overview.others if of.verdict.amiss and not (of.silent and of.server in silent)]
+    for of in sorted(bad, key=lambda of: (-of.verdict.weight, of.name)):
+        where, command, note = of.mend
+        yield Problem(join(f"{of.name} is {of.verdict}"), of.why, None, where, command, note, of.server)
 
 
 def mend(t: Target, targets: Sequence[Target] = ()) -> tuple[str, str, str]:

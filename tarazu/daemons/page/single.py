@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from tarazu.daemons.page import changes, charts, heat, links, problems
@@ -10,7 +11,7 @@ from tarazu.daemons.page.markup import Markup, count, element, join, table
 from tarazu.daemons.page.past import OST, SERVER, SPANS_S, Event, OstMoment, Past
 from tarazu.daemons.page.results import SavedResult
 from tarazu.daemons.page.seen import SystemState
-from tarazu.daemons.page.state import boxes, mdts
+from tarazu.daemons.page.state import boxes, others
 from tarazu.daemons.page.times import moment, span
 from tarazu.errors import TarazuError
 from tarazu.names import quoted
@@ -71,7 +72,7 @@ def server(
     overview = seen.overview
     assert overview is not None
     targets = [t for t in overview.targets if t.oss == name]
-    served = [m for m in overview.mdts if m.server == name]
+    served = [of for of in overview.others if of.server == name]
     known = next((s for s in overview.servers if s.name == name), None)
     found = [p for p in problems.problems(seen, saved, TOP) if p.oss == name]
     if known is None or known.stale:
@@ -85,7 +86,8 @@ def server(
             "." if len(found) < 4 else "; …",
         )
     else:
-        own = [count(len(of), what) for of, what in ((targets, "OST"), (served, "MDT")) if of]
+        kinds = Counter({"OST": len(targets)}) + Counter(of.kind for of in served)
+        own = [count(number, kind) for kind, number in kinds.items()]
         said = join(f"{name} is well, and so are its {' and '.join(own) or '0 OSTs'}.")
     parts = [_opening(said, bad=known is None or known.stale or bool(found), seen=seen, now_s=now_s)]
     parts.append(problems.listed(found))
@@ -108,7 +110,7 @@ def server(
             aria_labelledby="osts",
         )
     )
-    parts.append(mdts(served, f"MDTs of {name}", TOP))
+    parts.append(others(served, name, TOP))
     for fs_name in sorted({t.fs_name for t in targets}):
         of = [t.index for t in targets if t.fs_name == fs_name]
         parts.append(_history(kept, fs_name, of, now_s, together=f" of its OSTs of {fs_name}"))

@@ -9,7 +9,7 @@ from tarazu.daemons.page.markup import Markup, count, element, join, table
 from tarazu.daemons.page.seen import FileSystemOverview, SystemState, file_systems
 from tarazu.daemons.page.times import span
 from tarazu.units import human_bytes, human_rate
-from tarazu.wire.overview import MetadataTarget
+from tarazu.wire.overview import PartTarget
 
 MOST_PROMISED = 10
 
@@ -45,24 +45,24 @@ def figures(of: FileSystemOverview) -> Markup:
     )
 
 
-def mdts(of: Sequence[MetadataTarget], caption: str, top: str = "") -> Markup:
-    """As a table; nothing where there are none."""
-    rows: list[tuple[object, ...]] = [
-        (
-            m.name,
-            links.server(m.server, top),
-            m.verdict,
-            m.why or m.speed_why,
-            f"{m.fill:.1%}",
-            "-" if m.operations is None else f"{m.operations_per_s:,.0f}",
-            "-" if m.operations is None else f"{m.creates_per_s:,.0f}",
-            "-" if m.create_s is None else f"{m.create_s * 1e3:.1f}",
-            "-" if m.relative_speed is None else f"{m.relative_speed:.0%}",
-        )
-        for m in of
-    ]
-    head = ("MDT", "server", "verdict", "why", "used", "operations/s", "creates/s", "ms a create", "of peers")
-    return table(head, rows, caption=caption, left=4) if rows else join()
+def others(of: Sequence[PartTarget], where: str, top: str = "") -> Markup:
+    """What parts have, a table for each kind. `where`: its caption's end."""
+    tables = []
+    for kind in dict.fromkeys(each.kind for each in of):
+        rows = [each for each in of if each.kind == kind]
+        cells: list[tuple[object, ...]] = [
+            (
+                each.name,
+                links.server(each.server, top),
+                each.verdict,
+                each.why or each.note,
+                *each.cells.values(),
+            )
+            for each in rows
+        ]
+        head = (kind, "server", "verdict", "why", *rows[0].cells)
+        tables.append(table(head, cells, caption=f"{kind}s of {where}", left=4))
+    return join(*tables)
 
 
 def summary(seen: SystemState) -> Markup:
@@ -75,7 +75,7 @@ def summary(seen: SystemState) -> Markup:
                 "section",
                 element("h2", of.name, id=f"fs{at}"),
                 figures(of),
-                mdts([m for m in seen.overview.mdts if m.fs_name == of.name], f"MDTs of {of.name}"),
+                others([each for each in seen.overview.others if each.fs_name == of.name], of.name),
                 aria_labelledby=f"fs{at}",
             )
             for at, of in enumerate(file_systems(seen.overview))

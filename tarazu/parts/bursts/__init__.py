@@ -68,7 +68,6 @@ class BurstsPart(Part):
         "mapping": SettingAgent("tarazu.parts.bursts.mapping.agent", "", "tarazu-mapping", ""),
         "nodes": SettingAgent("tarazu.parts.bursts.nodes.agent", DAEMON, DIRECTORY, DAEMON),
     }
-    page = "bursts.md"
 
     def problems(self, settings: Settings) -> Iterator[ConfigError]:
         own = options_of(settings)

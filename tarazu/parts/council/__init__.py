@@ -29,7 +29,7 @@ from tarazu.parts.council.settings import ANNOUNCER, Council, options_of
 
 
 class CouncilPart(Part):
-    name, settings, extra, page = "council", Council, "sim", "tuning.md"
+    name, settings, extra = "council", Council, "sim"
     commands: ClassVar = {
         "change tune": (
             "tarazu.parts.council.commands",

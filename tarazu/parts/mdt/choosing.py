@@ -14,9 +14,9 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.changes.change import Score
-from tarazu.model import Mdt
 from tarazu.ost_state import NEARLY_FULL
 from tarazu.parts.mdt.lmv import ANY_MDT, UNKNOWN, DefaultLmv
+from tarazu.parts.mdt.model import Mdt
 
 LEAST_GAIN = 0.05
 """Share of the busiest MDT's time, as Lustre's own balance would have it, that has to go."""

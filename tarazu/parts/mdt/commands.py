@@ -18,7 +18,7 @@ import argparse
 import os
 import pwd
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -30,13 +30,12 @@ from tarazu.cli.change.apply import say_done
 from tarazu.cli.history.chosen import home_of, user_named
 from tarazu.cli.output import action_options, number, print_json, print_table, say
 from tarazu.cli.stopped import refuse_while_stopped
-from tarazu.daemons.asking import view_in, view_of
 from tarazu.daemons.changes import here, now
 from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.errors import BadInput
-from tarazu.model import SystemView
 from tarazu.names import quoted, shown
 from tarazu.parts.mdt import agent as agents
+from tarazu.parts.mdt.asking import mdts_in, mdts_of
 from tarazu.parts.mdt.choosing import MdtChoice, MdtDirectory, MdtTimes, choose, choose_new, times_of
 from tarazu.predict import RUNS
 from tarazu.stats import client
@@ -124,26 +123,24 @@ def _look(settings: config.Settings, options: argparse.Namespace, agent: Agent) 
     paths = [os.path.abspath(path) for path in options.directories]
     mounts = client.mounts(config.root())
     fs_name = _one_of(paths, mounts)
-    view = view_in(options.view) if options.view else view_of(settings, fs_name)[0]
-    if view.fs_name != fs_name:
-        raise BadInput(options.view or "mdsd", f"file system {fs_name}", view.fs_name)
-    if len(view.mdts) < 2:
+    mdts = mdts_in(options.view, fs_name) if options.view else mdts_of(settings, fs_name)
+    if len(mdts) < 2:
         expected = "two MDTs at least (tarazu-ossd runs on each MDS)"
-        raise BadInput(f"file system {fs_name}", expected, counted(len(view.mdts), "MDT"))
+        raise BadInput(f"file system {fs_name}", expected, counted(len(mdts), "MDT"))
     notes: list[str] = []
     above = sorted({os.path.dirname(path) for path in paths}) if options.new else paths
-    found = _directories(settings, options, agent, view, above, mounts, notes)
+    found = _directories(settings, options, agent, fs_name, {m.index for m in mdts}, above, mounts, notes)
     threshold = client.mdt_threshold(fs_name, config.root())
-    times = times_of(view.mdts)
+    times = times_of(mdts)
     if options.new:
         by_path, choices = {each.path: each for each in found}, []
         for path in paths:
-            choice = choose_new(by_path[os.path.dirname(path)], view.mdts, threshold, options.creates)
+            choice = choose_new(by_path[os.path.dirname(path)], mdts, threshold, options.creates)
             if os.path.lexists(path):
                 choice = MdtChoice("", "", "it is there already")
             choices.append(msgspec.structs.replace(choice, directory=path))
     else:
-        choices = choose(found, view.mdts, threshold)
+        choices = choose(found, mdts, threshold)
     listed = now.with_now(settings, here.listed(settings, agents.NAME))
     ours = {c.target for each in listed for c in each.changes if c.state == "set"}
     choices = [
@@ -177,7 +174,8 @@ def _directories(
     settings: config.Settings,
     options: argparse.Namespace,
     agent: Agent,
-    view: SystemView,
+    fs_name: str,
+    indices: Collection[int],
     paths: Sequence[str],
     mounts: Sequence[client.Mount],
     notes: list[str],
@@ -194,19 +192,16 @@ def _directories(
         (
             run
             for history in _histories(settings, options.user, paths)
-            for fs_name, application in history.applications()
-            if fs_name == view.fs_name
-            for run in history.runs(
-                fs_name, application, RUNS, problem=lambda error: notes.append(str(error))
-            )
+            for of_fs, application in history.applications()
+            if of_fs == fs_name
+            for run in history.runs(of_fs, application, RUNS, problem=lambda error: notes.append(str(error)))
         ),
         keys.values(),
     )
-    usable = {mdt.index for mdt in view.mdts}
     made = []
     for path in paths:
         each, rate = known[path], recorded[keys[path]]
-        by_mdt = agents.by_mdt(rate.moving_per_s, each, usable)
+        by_mdt = agents.by_mdt(rate.moving_per_s, each, indices)
         made.append(msgspec.structs.replace(each, moving=by_mdt, staying_per_s=rate.staying_per_s))
     return made
 

@@ -15,7 +15,8 @@ from tarazu.part import Part
 
 
 class PflPart(Part):
-    name, extra, page = "pfl", "sim", "layouts.md"
+    name, extra = "pfl", "sim"
+    needs = ("mdt",)
     commands: ClassVar = {
         "change layouts": (
             "tarazu.parts.pfl.commands",

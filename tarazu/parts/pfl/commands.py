@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -35,6 +35,8 @@ from tarazu.layout.setstripe import parse_layout
 from tarazu.layout.stripe_count import OST_BYTES_PER_S, REQUEST_S
 from tarazu.lustre import LOV_ALL_STRIPES_WIDE, directory_default
 from tarazu.model import Layout, SystemView
+from tarazu.parts.mdt.asking import mdts_in, mdts_of
+from tarazu.parts.mdt.model import Mdt
 from tarazu.parts.pfl import gathered, listing, search
 from tarazu.parts.pfl.cost import PARTS, Target, Weights
 from tarazu.parts.pfl.played import Played, played
@@ -186,9 +188,10 @@ def _target(settings: Settings, options: argparse.Namespace) -> tuple[Target, in
             raise BadInput("--mdt-room", "a size, where --osts stands for the view", "free")
     else:
         view = view_in(options.view) if options.view else view_of(settings, options.fs)[0]
-        known |= _known(view)
+        mdts = mdts_in(options.view, view.fs_name) if options.view else mdts_of(settings, view.fs_name)
+        known |= _known(view, mdts)
         if room_bytes == FREE:
-            room_bytes = _mdt_room(view, settings.allocate.weights.reserve_share)
+            room_bytes = _mdt_room(view.fs_name, mdts, settings.allocate.weights.reserve_share)
     if options.speed:
         known["ost_bytes_per_s"] = float(options.speed)
     target = Target(
@@ -200,17 +203,15 @@ def _target(settings: Settings, options: argparse.Namespace) -> tuple[Target, in
     return target, room_bytes
 
 
-def _mdt_room(view: SystemView, reserve_share: float) -> int:
-    """Bytes. Raises BadInput where the view has no MDT that can be used."""
-    usable = [m for m in view.mdts if m.usable]
+def _mdt_room(fs_name: str, mdts: Sequence[Mdt], reserve_share: float) -> int:
+    """Bytes. Raises BadInput where there is no MDT that can be used."""
+    usable = [m for m in mdts if m.usable]
     if not usable:
-        raise BadInput(
-            view.fs_name or "--view", "an MDT that can be used (tarazu-ossd runs on each MDS)", "none"
-        )
+        raise BadInput(fs_name or "--view", "an MDT that can be used (tarazu-ossd runs on each MDS)", "none")
     return sum(max(0, m.avail_bytes - int(m.total_bytes * reserve_share)) for m in usable)
 
 
-def _known(view: SystemView) -> dict[str, object]:
+def _known(view: SystemView, mdts: Sequence[Mdt]) -> dict[str, object]:
     """OSTs, their room, the rate of a usual one where any was seen busy, and how many MDTs there are."""
     usable = [o for o in view.osts if o.usable]
     if not usable:
@@ -218,7 +219,7 @@ def _known(view: SystemView) -> dict[str, object]:
     known: dict[str, object] = {
         "osts": len(usable),
         "room_bytes": max(1, sum(o.avail_bytes for o in usable) // len(usable)),
-        "mdts": max(1, sum(m.usable for m in view.mdts)),
+        "mdts": max(1, sum(m.usable for m in mdts)),
     }
     seen = sorted(o.peak_bytes_per_s for o in usable if o.peak_bytes_per_s)
     if seen:

@@ -17,7 +17,7 @@ from tarazu.parts.pool.settings import NAME, Pool
 
 
 class PoolPart(Part):
-    name, settings, page = "pool", Pool, "without-preload.md"
+    name, settings = "pool", Pool
     commands: ClassVar = {
         "change pool": (
             "tarazu.parts.pool.commands",

@@ -15,7 +15,7 @@ from tarazu.part import Part
 
 
 class RebalancePart(Part):
-    name, extra, page = "rebalance", "sim", "rebalancing.md"
+    name, extra = "rebalance", "sim"
     commands: ClassVar = {
         "change rebalance": (
             "tarazu.parts.rebalance.commands",

@@ -47,7 +47,6 @@ class RoutersPart(Part):
     }
     units = (Unit(UNIT, "oss", lambda s: s.part.of("routers", Routers).mode == "apply", ("lnetctl",)),)
     agents: ClassVar = {"routers": SettingAgent("tarazu.parts.routers.agent", UNIT, DIRECTORY, "tarazu-ossd")}
-    page = "routers.md"
 
     def problems(self, settings: Settings) -> Iterator[ConfigError]:
         own = self.own(settings)

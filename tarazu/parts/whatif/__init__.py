@@ -15,7 +15,7 @@ from tarazu.part import Part
 
 
 class WhatifPart(Part):
-    name, heading, extra, page = "whatif", "your jobs", "whatif", "whatif.md"
+    name, heading, extra = "whatif", "your jobs", "whatif"
     commands: ClassVar = {
         "whatif": (
             "tarazu.parts.whatif.commands",

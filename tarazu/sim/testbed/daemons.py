@@ -67,7 +67,7 @@ def server_environment() -> dict[str, str]:
 
 def daemon_commands(testbed: Directory) -> list[Daemon]:
     """One `tarazu-mdsd`, one `tarazu-ossd` per OSS, one `tarazu-clientd` per client, with TB/etc/tarazu.toml. With
-    several MDTs: one `tarazu-ossd` on their server. With routers: one `tarazu-ossd` on each. And those of parts.
+    routers: one `tarazu-ossd` on each. And those of parts.
     """
     config = ["--config", str(testbed.directory / "etc" / "tarazu.toml")]
     server_env = server_environment()
@@ -75,8 +75,6 @@ def daemon_commands(testbed: Directory) -> list[Daemon]:
         Daemon("tarazu-mdsd", [program("tarazu-mdsd"), *config, "--root", str(testbed.mds_root)], server_env)
     ]
     daemons += [oss_daemon(name, Path(config[1]), testbed.oss_root(name)) for name in testbed.oss_names]
-    if testbed.config.mdts > 1:
-        daemons.append(oss_daemon("mds", Path(config[1]), testbed.mds_root))
     for name in testbed.router_names:
         if name not in testbed.dead():
             daemons.append(oss_daemon(name, Path(config[1]), testbed.router_root(name)))

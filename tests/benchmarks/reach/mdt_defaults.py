@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tarazu.model import JobStep, Mdt, Ost, SystemView
+from tarazu.model import JobStep
+from tarazu.parts.mdt.model import Mdt
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.sim.testbed.mdt_server import MEAN_US
 from tarazu.sim.testbed.usage import MetadataTime, metadata_done, metadata_time
@@ -115,8 +116,8 @@ def _record(bed: Testbed, directory: Path, sizes: dict[str, int], seen: Metadata
         )
         for index in range(MDTS)
     )
-    view = SystemView("lustre", 1.0, (Ost(0, "oss1", 1, 1, 1),), mdts=mdts)
-    (directory / "view.json").write_bytes(msgspec.json.encode(view))
+    status = {"mdsd": {"parts": {"mdt": {"file_systems": {"lustre": mdts}}}}}
+    (directory / "view.json").write_bytes(msgspec.json.encode(status))
     (directory / "tarazu.toml").write_text(
         f'[state]\ndirectory = "{directory}/state"\n[run]\nstate_dir = "{directory}/home"\nstop_file = ""\n'
     )

@@ -260,14 +260,18 @@ def test_whatever_is_told_no_line_is_too_wide_and_none_holds_a_control_character
         assert not plain or text.isascii()
 
 
-def test_mdts_have_a_line_where_there_are_any() -> None:
-    mdt = {"server": "mds1", "total_bytes": 1, "avail_bytes": 1, "files_total": 9, "files_free": 9}
-    rates = {"operations": {}, "operations_per_s": 120.0, "create_s": 0.0021}
-    mdts = [{**mdt, "index": 0, **rates}, {**mdt, "index": 1, "relative_speed": 0.2}, {**mdt, "index": 2}]
+MDT = {"kind": "MDT", "fs_name": "fs", "server": "mds1"}
+
+
+def test_what_parts_have_beside_osts_is_a_line() -> None:
+    did = {"operations_per_s": 120.0, "short": "120/s 2.1 ms"}
+    mdts = [{"index": 0, **did}, {"index": 1, "verdict": "sick"}, {"index": 2}]
     plain = system({})
     assert not any(line.startswith("MDTs") for line in lines(plain))
     row = {**OST, "index": 0, "oss": "oss0"}
-    of = overview({"osses": {"oss0": OSS}, "file_systems": {"fs": {"osts": [row], "mdts": mdts}}}, 0.0)
+    targets = [{**MDT, "name": f"fs-MDT{n}", **of} for n, of in enumerate(mdts)]
+    parts = {"mdt": {"targets": targets}, "other": {"failed": "oops"}}
+    of = overview({"osses": {"oss0": OSS}, "file_systems": {"fs": {"osts": [row]}}, "parts": parts}, 0.0)
     (line,) = (line for line in lines(of) if line.startswith("MDTs"))
     assert line == "MDTs     1 sick  0 120/s 2.1 ms  2"
     assert any("MDS 120 operations/s" in line for line in lines(of))
@@ -284,8 +288,7 @@ def test_a_table_without_a_line_says_why_it_has_none() -> None:
     assert "no problems" not in lines(system(bad), problems)
 
 
-def test_an_mdt_with_a_problem_is_one_where_no_ost_has_any() -> None:
-    mdt = {"server": "mds1", "total_bytes": 1, "avail_bytes": 1, "files_total": 9, "files_free": 9}
-    mdt |= {"index": 0, "relative_speed": 0.2}
-    of = system({}, file_systems={"fs": {"osts": [{**OST, "index": 0, "oss": "oss0"}], "mdts": [mdt]}})
+def test_a_problem_of_a_part_s_is_one_where_no_ost_has_any() -> None:
+    sick = {**MDT, "index": 0, "name": "fs-MDT0000", "verdict": "sick"}
+    of = system({}, parts={"mdt": {"targets": [sick]}})
     assert "no problems of OSTs" in lines(of, TopChoice(amiss=True))

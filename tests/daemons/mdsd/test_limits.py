@@ -13,7 +13,7 @@ from tarazu.errors import ConfigError
 from tarazu.lustre import EOF
 from tarazu.model import Component, Layout, Ost, SystemView
 from tarazu.wire.messages import AllocationRequest, FileSpec
-from tarazu.wire.reports import JobRate, MdtReport, OssReport, OstReport
+from tarazu.wire.reports import JobRate, OssReport, OstReport
 
 GIB = 1 << 30
 VIEW = SystemView(
@@ -138,19 +138,3 @@ def test_what_nobody_asks_for_is_not_kept_of_a_report() -> None:
     ], "of most bytes, then of most operations; no name that is none"
     assert trimmed.osts == full.osts
     assert len(trimmed.unreadable) == limits.MAX_UNREADABLE and len(trimmed.unreadable[0]) == 256
-
-
-def test_file_systems_of_mdts_are_counted_with_those_of_osts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_FILE_SYSTEMS", 2)
-    reports = ReportLimits()
-    reports.note(report("oss1"))
-    for fs_name, refused in (
-        ("home", ""),
-        ("junk", "at most 2 file systems"),
-        ("x" * 300, "names of at most"),
-    ):
-        mds = OssReport("mds1", 1, 0.0, 60.0, 0.0, 0.0, 0.0, (), mdts=(MdtReport(fs_name, 0, 1, 1, 1, 1),))
-        expected = reports.refusal(mds)
-        assert refused in expected and bool(refused) is bool(expected)
-        if not expected:
-            reports.note(mds)

@@ -21,7 +21,7 @@ from tarazu.errors import Unavailable
 from tarazu.wire import keys
 from tarazu.wire.admission import Admission
 from tarazu.wire.messages import FileClosed, StatusRequest, StepAlive, StepEnded, ViewReply, ViewRequest
-from tarazu.wire.reports import MdtReport, OssReport, OstReport
+from tarazu.wire.reports import OssReport, OstReport
 from tarazu.wire.transport import Peer
 from tests.daemons.conftest import PATIENCE_S, Site, allocation, ask, patiently
 
@@ -168,21 +168,22 @@ def test_a_servers_commands_ask_mdsd_with_the_key_that_is_there(
     capsys.readouterr()
 
 
-def test_a_key_reports_its_mdts_only(caplog: pytest.LogCaptureFixture) -> None:
-    mdts = tuple(MdtReport("scratch", index, 1, 1, 1, 1) for index in range(3))
-    report = OssReport("mds1", 1, 0.0, 60.0, 0.0, 0.0, 0.0, (OstReport("scratch", 0, 1, 1, 1),), mdts=mdts)
+def test_a_key_reports_of_what_parts_name_its_targets_only(caplog: pytest.LogCaptureFixture) -> None:
+    osts = tuple(OstReport("scratch", index, 1, 1, 1) for index in range(3))
+    report = OssReport("oss1", 1, 0.0, 60.0, 0.0, 0.0, 0.0, osts)
     one = rights()
-    allowed = one.permitted(peer(targets=("scratch-MDT000[01]",)), report, 0.0)
-    assert (allowed.osts, [mdt.index for mdt in allowed.mdts]) == ((), [0, 1])
+    allowed = peer(targets=("scratch-OST000[01]",))
+    assert [ost.index for ost in one.permitted(allowed, report, 0.0).osts] == [0, 1]
     assert one.refused == 1 and "which is not in client-login1.targets" in caplog.text
     assert one.permitted(FREE, report, 0.0) == report
-    assert one.permitted(peer(targets=("*-MDT*", "*-OST*")), report, 0.0) == report
+    assert one.permitted(peer(targets=("*-OST*",)), report, 0.0) == report
+    assert one.may_report(allowed, "scratch-OST0000", report, 0.0)
+    assert not one.may_report(allowed, "scratch-MDT0000", report, 0.0) and one.refused == 2
 
 
-def test_an_mdt_reported_with_two_keys_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_target_that_a_part_names_and_two_keys_report_is_told(caplog: pytest.LogCaptureFixture) -> None:
     one = rights()
     for name in ("oss-mds1", "oss-mds2"):
-        admission = Admission(name, "oss", b"k")
-        report = OssReport(name, 1, 0.0, 60.0, 0.0, 0.0, 0.0, (), mdts=(MdtReport("scratch", 1, 1, 1, 1, 1),))
-        one.permitted(Peer(b"r", "10.0.0.7", admission), report, 0.0)
+        report = OssReport(name, 1, 0.0, 60.0, 0.0, 0.0, 0.0, ())
+        one.may_report(Peer(b"r", "10.0.0.7", Admission(name, "oss", b"k")), "scratch-MDT0001", report, 0.0)
     assert "scratch-MDT0001 is reported with two keys: oss-mds1 (oss-mds1) and oss-mds2" in caplog.text

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from tarazu.changes.change import Change
 from tarazu.changes.goals import refusal
-from tarazu.model import Mdt
 from tarazu.parts.mdt.choosing import (
     LEAST_GAIN,
     SPREAD,
@@ -22,6 +21,7 @@ from tarazu.parts.mdt.choosing import (
     times_of,
 )
 from tarazu.parts.mdt.lmv import DefaultLmv
+from tarazu.parts.mdt.model import Mdt
 
 ROUND_ROBIN = DefaultLmv(max_inherit_rr=1)
 

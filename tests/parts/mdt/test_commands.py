@@ -14,9 +14,10 @@ import pytest
 
 from tarazu.changes.outcome import HOUR_S, Hours
 from tarazu.cli import main
-from tarazu.model import JobStep, Mdt, Ost, SystemView
+from tarazu.model import JobStep
 from tarazu.parts.mdt import lever as levers
 from tarazu.parts.mdt import lmv
+from tarazu.parts.mdt.model import Mdt
 from tarazu.trace.history import History
 from tarazu.trace.records import FileRecord, RunRecord
 from tests.parts.mdt import lfs as lfs_mdt
@@ -56,7 +57,7 @@ class Client:
             )
             for i, each in enumerate(busy)
         )
-        view = SystemView("lustre", time.time(), (Ost(0, "oss0", 1, 1, 1),), mdts=mdts)
+        view = {"mdsd": {"parts": {"mdt": {"file_systems": {"lustre": mdts}}}}}
         (self.root / "view.json").write_bytes(msgspec.json.encode(view))
 
     def ran(self, project: str, creates: int) -> None:
@@ -236,7 +237,7 @@ def test_while_the_site_is_stopped_nothing_is_set_and_what_is_set_stays(client: 
         (("/nowhere",), "expected directories on one Lustre file system"),
         (("{scratch}/none",), "expected a directory, found 'nothing'"),
         (("{scratch}/one", "--user", "no-such-user"), "expected the name of a user"),
-        (("{scratch}/one", "--view", "{root}/tarazu.toml"), "expected a SystemView in JSON"),
+        (("{scratch}/one", "--view", "{root}/tarazu.toml"), "expected the output of `tarazu status --json`"),
         (("--new", "{scratch}/none/x"), "expected a directory, found 'nothing'"),
     ],
 )

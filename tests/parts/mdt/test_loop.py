@@ -15,7 +15,8 @@ import msgspec
 import pytest
 
 from tarazu.changes.outcome import HOUR_S, Hours
-from tarazu.model import JobStep, Mdt, Ost, SystemView
+from tarazu.model import JobStep
+from tarazu.parts.mdt.model import Mdt
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.trace.history import History
 from tarazu.trace.records import FileRecord, RunRecord
@@ -38,7 +39,7 @@ class Client:
         (root / "tarazu.toml").write_text(f'[run]\nstop_file = "{root}/stop"\nstate_dir = "{root}/home"\n')
         sizes = (10**12, 9 * 10**11, 10**8, 9 * 10**7)
         mdts = tuple(Mdt(i, "mds", *sizes, busy, 0.001) for i, busy in enumerate((900.0, 50.0, 0.0)))
-        view = SystemView("lustre", time.time(), (Ost(0, "oss1", 1, 1, 1),), mdts=mdts)
+        view = {"mdsd": {"parts": {"mdt": {"file_systems": {"lustre": mdts}}}}}
         (root / "view.json").write_bytes(msgspec.json.encode(view))
 
     def sh(self, command: str, **more: Any) -> subprocess.CompletedProcess[str]:

@@ -19,7 +19,8 @@ from tarazu.cli import main
 from tarazu.layout import pfl
 from tarazu.layout.rules import check
 from tarazu.layout.setstripe import parse_layout
-from tarazu.model import Mdt, Ost, SystemView
+from tarazu.model import Ost, SystemView
+from tarazu.parts.mdt.model import Mdt
 from tarazu.parts.pfl import commands as layouts
 from tarazu.parts.pfl.cost import PARTS
 from tarazu.sim.testbed import Testbed, down, up
@@ -100,7 +101,10 @@ def test_room_and_number_of_mdts_are_those_of_the_view(tmp_path: Path, capsys: A
     def asked(*avail: int) -> Any:
         osts = tuple(Ost(n, "oss", TIB, TIB, TIB // 2) for n in range(12))
         mdts = tuple(Mdt(n, "mds", TIB, free, 10**6, 10**6 - 1) for n, free in enumerate(avail))
-        view.write_bytes(msgspec.json.encode(SystemView("lustre", 0.0, osts, mdts=mdts)))
+        parts = {"mdt": {"file_systems": {"lustre": mdts}}}
+        view.write_bytes(
+            msgspec.json.encode({"mdsd": {"file_systems": {"lustre": {"osts": osts}}, "parts": parts}})
+        )
         return answer(capsys, "--view", str(view), "--list", path, "--mdt-room", "free")
 
     found = asked(TIB // 2, TIB // 2, 0)

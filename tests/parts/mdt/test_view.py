@@ -7,19 +7,28 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from tarazu.model import Mdt
+from tarazu.config import Settings
 from tarazu.ost_state import Verdict
-from tarazu.stats import mdt_speed
-from tarazu.stats.mdt_speed import Did, compare
-from tarazu.stats.mdt_stats import parse
+from tarazu.part import MdsdFacts, Reported
+from tarazu.parts.mdt import speed
+from tarazu.parts.mdt.mdsd import InMdsdMdt
+from tarazu.parts.mdt.messages import (
+    MAX_MDTS,
+    MAX_OPERATIONS,
+    MdtJob,
+    MdtOperation,
+    MdtReport,
+    MdtReports,
+)
+from tarazu.parts.mdt.model import Mdt
+from tarazu.parts.mdt.ossd import parse
+from tarazu.parts.mdt.speed import Did, compare
 from tarazu.stats.view import ViewBuilder
-from tarazu.wire.bounds import MAX_MDTS, MAX_OPERATIONS
-from tarazu.wire.reports import MdtJob, MdtOperation, MdtReport, OssReport
-
-from .test_mdt_stats import dne
-from .test_view import ost
+from tarazu.wire.reports import OssReport
+from tests.parts.mdt.test_ossd import dne
 
 GB = 10**9
 Rows = dict[str, tuple[int, int]]
@@ -36,21 +45,28 @@ class Servers:
 
     def __init__(self, interval_s: float = 60.0) -> None:
         self.views = ViewBuilder(180)
+        self.part = InMdsdMdt(MdsdFacts(Settings(), lambda _: None, lambda: None, str))
         self.now, self._interval_s = 0.0, interval_s
         self._sequences: dict[str, int] = {}
 
-    def tell(self, server: str, *mdts: MdtReport, later: bool = True, **fields: Any) -> bool:
+    def tell(self, server: str, *mdts: MdtReport, later: bool = True, unread: bool = False) -> bool:
         self._sequences[server] = self._sequences.get(server, 0) + 1
-        values = {"cpu_load": 0.0, "memory_load": 0.0, "lnet_bytes_per_s": 0.0, "osts": (), **fields}
         report = OssReport(
-            server, self._sequences[server], 0.0, self._interval_s, incarnation=7, mdts=mdts, **values
+            server, self._sequences[server], 0.0, self._interval_s, 0.0, 0.0, 0.0, (), incarnation=7
         )
-        taken = self.views.update(report, self.now)
+        taken = self.take(report, self.now, MdtReports(mdts, unread))
         self.now += self._interval_s if later else 0.0
         return taken
 
+    def take(self, report: OssReport, now: float, said: MdtReports | None = None) -> bool:
+        """As mdsd does. `said`: instead of what the report has."""
+        if (taken := self.views.update(report, now)) is not None and taken.is_new:
+            of = Reported(report.oss, taken.received_s, taken.seconds, lambda _: True)
+            self.part.reported(said or msgspec.msgpack.decode(report.parts["mdt"], type=MdtReports), of)
+        return taken is not None
+
     def mdts(self) -> tuple[Mdt, ...]:
-        return self.views.view("lustre", self.now).mdts
+        return self.part.view("lustre", self.now)
 
 
 def test_rates_and_mean_times_of_the_captured_counters(data: Path) -> None:
@@ -66,29 +82,14 @@ def test_rates_and_mean_times_of_the_captured_counters(data: Path) -> None:
         900,
     )
     more = rows | {"mknod": (2083 + 600, 8196568 + 1_200_000), "mkdir": (171 + 60, 1082277 + 780_000)}
-    servers.tell("mds1", mdt(0, more, jobs=(MdtJob("4711", 120),)), cpu_load=0.25)
+    servers.tell("mds1", mdt(0, more, jobs=(MdtJob("4711", 120),)))
     (now,) = servers.mdts()
     assert (now.operations_per_s, now.creates_per_s) == (11.0, 11.0)
-    assert now.create_s == pytest.approx(0.003) and now.load == 0.125
-    assert now.relative_speed is None and now.speed_why == mdt_speed.SINGLE
-    details = servers.views.mdt_details("lustre", servers.now)[0]
+    assert now.create_s == pytest.approx(0.003)
+    assert now.relative_speed is None and now.speed_why == speed.SINGLE
+    details = servers.part.details("lustre", servers.now)[0]
     assert details.operations == {"mknod": (10.0, 0.002), "mkdir": (1.0, 0.013)}
     assert details.jobs == (("4711", 2.0),)
-
-
-def test_a_file_system_of_one_mdt_has_the_osts_that_it_had(data: Path) -> None:
-    servers = Servers()
-    servers.tell("oss1", osts=(ost(0),))
-    before = servers.views.view("lustre", servers.now)
-    servers.tell("mds1", mdt(0), later=False)
-    after = servers.views.view("lustre", servers.now)
-    assert before.mdts == () and len(after.mdts) == 1
-    assert (after.osts, after.osses, after.common_relative) == (
-        servers.views.view("lustre", servers.now).osts,
-        before.osses,
-        before.common_relative,
-    )
-    assert servers.views.fs_names() == ["lustre"]
 
 
 def counted(mean_usecs: int, rounds: int, each: int = 600) -> Rows:
@@ -135,18 +136,18 @@ def test_an_idle_mdt_has_no_speed_and_keeps_for_a_while_what_was_seen() -> None:
     servers = Servers()
     for rounds in (1, 2, 3, 4):
         servers.tell("mds1", mdt(0, counted(1000, rounds)), mdt(1, counted(3000, rounds)), mdt(2))
-    assert servers.mdts()[2].relative_speed is None and servers.mdts()[2].speed_why == mdt_speed.IDLE
+    assert servers.mdts()[2].relative_speed is None and servers.mdts()[2].speed_why == speed.IDLE
     assert servers.mdts()[1].relative_speed == pytest.approx(1 / 3)
     for _ in range(28):
         servers.tell("mds1", mdt(0, counted(1000, 4)), mdt(1, counted(3000, 4)), mdt(2))
     assert servers.mdts()[1].relative_speed == pytest.approx(1 / 3)
     for _ in range(4):
         servers.tell("mds1", mdt(0, counted(1000, 4)), mdt(1, counted(3000, 4)), mdt(2))
-    assert servers.mdts()[1].relative_speed is None and servers.mdts()[1].speed_why == mdt_speed.IDLE
+    assert servers.mdts()[1].relative_speed is None and servers.mdts()[1].speed_why == speed.IDLE
 
 
 def did(rows: Rows, seconds: float = 60.0) -> Did:
-    return mdt_speed.did(0.0, seconds, rows)
+    return speed.did(0.0, seconds, rows)
 
 
 def test_speed_is_that_beside_mdts_at_like_load() -> None:
@@ -154,7 +155,7 @@ def test_speed_is_that_beside_mdts_at_like_load() -> None:
     easy = did({"open": (600, 600 * 1000)})
     servers = {0: "a", 1: "b"}
     found = compare(0, {0: busy, 1: easy}, servers)
-    assert (found.share, found.why) == (None, mdt_speed.UNLIKE), "its load may be why"
+    assert (found.share, found.why) == (None, speed.UNLIKE), "its load may be why"
     slow = did({"open": (600, 600 * 9000)})
     assert compare(0, {0: slow, 1: easy}, servers).share == pytest.approx(1 / 9), "as many, and slower"
     one, other = did({"open": (6000, 6000 * 100)}), did({"open": (600, 600 * 1000)})
@@ -171,11 +172,11 @@ def test_each_operation_is_compared_with_the_same_one() -> None:
 
 @pytest.mark.parametrize("rows", [{}, {"open": (49, 49_000)}, {"mkdir": (9000, 9_000_000)}])
 def test_too_little_to_compare(rows: Rows) -> None:
-    assert compare(0, {0: did(rows), 1: did({"open": (600, 600)})}, {}).why == mdt_speed.IDLE
+    assert compare(0, {0: did(rows), 1: did({"open": (600, 600)})}, {}).why == speed.IDLE
 
 
 def test_a_server_that_times_no_operations() -> None:
-    assert compare(0, {0: did({"open": (600, 0)}), 1: did({"open": (600, 0)})}, {}).why == mdt_speed.UNTIMED
+    assert compare(0, {0: did({"open": (600, 0)}), 1: did({"open": (600, 0)})}, {}).why == speed.UNTIMED
 
 
 def test_failover_counts_from_the_new_servers_beginning() -> None:
@@ -206,7 +207,7 @@ def test_counters_that_began_anew_are_no_rate() -> None:
 def test_rows_that_could_not_be_read_are_no_reset() -> None:
     servers = Servers()
     servers.tell("mds1", mdt(0, counted(1000, 1)))
-    servers.tell("mds1", mdt(0), unreadable=("mdt.*.md_stats",))
+    servers.tell("mds1", mdt(0), unread=True)
     servers.tell("mds1", mdt(0, counted(1000, 3)))
     assert servers.mdts()[0].operations_per_s == 0.0, "from nothing to all of it is no rate"
     servers.tell("mds1", mdt(0, counted(1000, 4)))
@@ -222,8 +223,8 @@ def test_a_silent_server_leaves_its_mdts_stale() -> None:
     (stale,) = servers.mdts()
     assert stale.stale and not stale.usable and stale.judged.verdict is Verdict.SILENT
     assert (stale.operations_per_s, stale.create_s, stale.relative_speed) == (0.0, None, None)
-    assert servers.views.mdt_details("lustre", servers.now)[0].operations is None
-    servers.views.excuse(200.0)
+    assert servers.part.details("lustre", servers.now)[0].operations is None
+    servers.part.excuse(200.0)
     assert not servers.mdts()[0].stale, "mdsd itself had not listened"
 
 
@@ -243,11 +244,11 @@ def test_a_silent_server_leaves_its_mdts_stale() -> None:
 )
 def test_an_mdt_with_impossible_values_is_left_out_and_named(fields: dict[str, Any]) -> None:
     servers = Servers()
-    assert servers.tell("mds1", mdt(0), mdt(1, **fields), osts=(ost(0),))
+    assert servers.tell("mds1", mdt(0), mdt(1, **fields))
     assert [m.index for m in servers.mdts()] == [0]
-    assert servers.views.impossible["mds1"] == ("lustre-MDT0001",)
+    assert servers.part.impossible["mds1"] == ("lustre-MDT0001",)
     servers.tell("mds1", mdt(0), mdt(1))
-    assert [m.index for m in servers.mdts()] == [0, 1] and not servers.views.impossible
+    assert [m.index for m in servers.mdts()] == [0, 1] and not servers.part.impossible
 
 
 @pytest.mark.parametrize("index", [-1, 1 << 16])
@@ -279,11 +280,11 @@ def test_absurd_counts_and_intervals_spoil_nothing(seconds: float) -> None:
 
 def test_the_largest_report_does_not_hold_mdsd_up() -> None:
     servers = Servers()
-    others = [f"x{number}" for number in range(MAX_OPERATIONS - len(mdt_speed.COMPARED))]
+    others = [f"x{number}" for number in range(MAX_OPERATIONS - len(speed.COMPARED))]
     began = time.process_time()
     for round_ in range(1, 4):
         count = 1000 * round_
-        rows = dict.fromkeys((*mdt_speed.COMPARED, *others), (count, count * 100))
+        rows = dict.fromkeys((*speed.COMPARED, *others), (count, count * 100))
         servers.tell("mds1", *(mdt(index, rows) for index in range(MAX_MDTS)))
     servers.mdts()
     assert time.process_time() - began < 3.0, "0.1 s each, measured"

@@ -20,7 +20,7 @@ from heapq import nsmallest
 from statistics import median
 from typing import NamedTuple
 
-from tarazu.stats.mdt_stats import CREATES
+from tarazu.parts.mdt.ossd import CREATES
 from tarazu.stats.peers import references
 from tarazu.units import counted
 

@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from tarazu.daemons.mdsd import metrics
-from tarazu.daemons.mdsd.health import Health
+from tarazu.cli import status
+from tarazu.cli.top.screen import _others, text_of
+from tarazu.config import Settings
 from tarazu.daemons.page import document
 from tarazu.daemons.page.problems import problems
 from tarazu.daemons.page.seen import SystemState
-from tarazu.model import Mdt, SystemView
-from tarazu.stats import osp
-from tarazu.stats.mdt_view import MdtDetails
+from tarazu.part import MdsdFacts
+from tarazu.parts.mdt.mdsd import InMdsdMdt
+from tarazu.parts.mdt.model import Mdt
+from tarazu.parts.mdt.view import MdtDetails
 from tarazu.wire.overview import Overview, overview
 from tests.daemons.conftest import DATA, PATIENCE_S, Site
 
@@ -44,29 +45,37 @@ def mdt(index: int, **fields: Any) -> Mdt:
     return Mdt(index, "mds1", 100, 50, 1000, 900, **fields)
 
 
-VIEW = SystemView(
-    "scratch",
-    0.0,
-    (),
-    mdts=(
-        mdt(0, operations_per_s=12.0, creates_per_s=4.0, create_s=0.002, relative_speed=1.0),
-        mdt(1, relative_speed=0.2, speed_why="50 operations"),
-    ),
+VIEW = (
+    mdt(0, operations_per_s=12.0, creates_per_s=4.0, create_s=0.002, relative_speed=1.0),
+    mdt(1, relative_speed=0.2, speed_why="50 operations"),
 )
+DETAILS = {0: MdtDetails({"mkdir": (3.0, 0.004), "open": (1.0, None)}, ()), 1: MdtDetails(None, ())}
 
 
-def shown(view: SystemView) -> Overview:
-    rows = [{**msgspec.to_builtins(m), "index": m.index, "operations": None} for m in view.mdts]
+class Told(InMdsdMdt):
+    """With these MDTs, of one file system."""
+
+    def __init__(self, *mdts: Mdt) -> None:
+        super().__init__(MdsdFacts(Settings(), lambda _: None, lambda: None, str))
+        self.told = mdts
+        self.views.fs_names = lambda: ("scratch",) if mdts else ()  # type: ignore[method-assign]
+        self.views.view = lambda *_: mdts  # type: ignore[method-assign]
+
+    def details(self, fs_name: str, now: float) -> dict[int, MdtDetails]:
+        return DETAILS
+
+
+def shown(*mdts: Mdt) -> Overview:
     status = {
         "osses": {"oss1": SERVER, "mds1": SERVER},
-        "file_systems": {"scratch": {"osts": [OST], "mdts": rows}},
+        "file_systems": {"scratch": {"osts": [OST]}},
+        "parts": {"mdt": Told(*mdts).status(0.0)},
     }
     return overview(status, 0.0)
 
 
 def test_metrics_carry_the_labels_of_lustres_exporters() -> None:
-    details = {0: MdtDetails({"mkdir": (3.0, 0.004), "open": (1.0, None)}, ()), 1: MdtDetails(None, ())}
-    families = {f.name: f for f in metrics._mdts([VIEW], [details])}
+    families = {f.name: f for f in Told(*VIEW).families()}
 
     def values(name: str) -> dict[str, float]:
         return {s.labels["target"]: s.value for s in families[f"tarazu_mdt_{name}"].samples}
@@ -82,11 +91,11 @@ def test_metrics_carry_the_labels_of_lustres_exporters() -> None:
 
 
 def test_without_mdts_there_are_no_metrics_of_them() -> None:
-    assert not list(metrics._mdts([SystemView("scratch", 0.0, ())], [{}]))
+    assert not list(Told().families())
 
 
 def test_the_page_shows_them_and_names_what_mends_the_slow_one() -> None:
-    seen = SystemState(shown(VIEW))
+    seen = SystemState(shown(*VIEW))
     (problem,) = problems(seen)
     assert str(problem.what) == "scratch-MDT0001 is sick" and problem.oss == "mds1"
     assert problem.command == "lctl get_param mdt.scratch-MDT0001.md_stats"
@@ -96,19 +105,35 @@ def test_the_page_shows_them_and_names_what_mends_the_slow_one() -> None:
     assert one is not None and "MDTs of mds1" in one
 
 
-def test_an_mdt_that_the_mds_has_lost_is_not_usable(tmp_path: Path) -> None:
-    health = Health(str(tmp_path))
-    health.looker.seen = osp.NOTHING._replace(
-        mdts={("scratch", 1): "dead: DISCONN", ("other", 0): "inactive"}
-    )
-    well, lost = health.apply(VIEW).mdts
-    assert well == VIEW.mdts[0] and (lost.active, lost.health, lost.usable) == (False, "dead: DISCONN", False)
-    assert shown(health.apply(VIEW)).mdts[1].verdict == "dead"
+def test_top_names_what_is_wrong_and_what_each_does() -> None:
+    screen = text_of(_others(shown(*VIEW).others)[0])
+    assert screen == "MDTs     1 sick  0 12/s 2.0 ms"
+
+
+def test_status_names_what_each_does_and_the_jobs(capsys: pytest.CaptureFixture[str]) -> None:
+    status._print_others("scratch", shown(*VIEW).others)
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line]
+    assert rows[0] == "scratch MDT server inodes used ops/s creates/s ms of peers state".split()
+    assert rows[1] == "0 mds1 1,000 50.0% 12 4 2.0 1 ok".split()
+    assert rows[2][:2] == ["1", "mds1"] and "SICK" in rows[2]
+
+
+def test_an_mdt_that_the_mds_has_lost_is_not_usable() -> None:
+    part = Told(*VIEW)
+    part._away = {("scratch", 1): "dead: DISCONN", ("other", 0): "inactive"}
+    well, lost = part.view("scratch", 0.0)
+    assert well == VIEW[0] and (lost.active, lost.health, lost.usable) == (False, "dead: DISCONN", False)
+    assert shown(well, lost).others[1].verdict == "dead"
+
+
+def test_requests_take_what_creates_take_on_those_that_can_be_used() -> None:
+    assert Told(*VIEW).request_s("scratch") == 0.002 and Told(mdt(0)).request_s("scratch") is None
+    assert Told(VIEW[0], mdt(1, create_s=9.0, no_create=True)).request_s("scratch") == 0.002
 
 
 def mdts_of(status: Mapping[str, Any]) -> list[tuple[int, str, bool]]:
-    known = status["file_systems"].get("lustre", {})
-    return [(m["index"], m["server"], m["stale"]) for m in known.get("mdts", ())]
+    known = status["parts"]["mdt"]["file_systems"].get("lustre", ())
+    return [(m["index"], m["server"], m["stale"]) for m in known]
 
 
 def test_a_real_ossd_on_the_mds_and_a_failover(site: Site, tmp_path: Path) -> None:
@@ -123,9 +148,9 @@ def test_a_real_ossd_on_the_mds_and_a_failover(site: Site, tmp_path: Path) -> No
     first.terminate()
     assert first.wait(PATIENCE_S) == 0
     site.ossd("mds3", DATA / "mds")
-    status = site.wait_status(lambda status: mdts_of(status) == [(0, "mds3", False), (1, "mds2", False)])
-    assert status["osses"]["mds3"]["unreadable"] == []
-    assert status["file_systems"]["lustre"]["mdts"][0]["files_free"] == 838456
+    told = site.wait_status(lambda status: mdts_of(status) == [(0, "mds3", False), (1, "mds2", False)])
+    assert told["osses"]["mds3"]["unreadable"] == []
+    assert told["parts"]["mdt"]["file_systems"]["lustre"][0]["files_free"] == 838456
 
 
 @pytest.mark.parametrize("allowed", ["lustre-OST*", "lustre-*"])
@@ -134,10 +159,10 @@ def test_a_keys_list_holds_for_mdts(site: Site, allowed: str) -> None:
     site.mdsd()
     site.ossd("oss1")
     site.ossd("mds1", DATA / "mds")
-    status = site.wait_status(lambda status: "mds1" in status["osses"] and "lustre" in status["file_systems"])
+    told = site.wait_status(lambda status: "mds1" in status["osses"] and "lustre" in status["file_systems"])
     if allowed == "lustre-*":
         site.wait_status(lambda status: mdts_of(status) == [(0, "mds1", False)])
     else:
-        assert mdts_of(status) == [] and "reported lustre-MDT0000, which is not in oss.targets" in site.log(
+        assert mdts_of(told) == [] and "reported lustre-MDT0000, which is not in oss.targets" in site.log(
             "mdsd"
         )

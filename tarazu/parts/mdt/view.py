@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
 
-from tarazu.model import Mdt
+from tarazu.parts.mdt.messages import MAX_MDTS, MdtReport, MdtReports
+from tarazu.parts.mdt.model import Mdt
+from tarazu.parts.mdt.speed import Did, Judged, compare, did
 from tarazu.stats.counters import were_reset
-from tarazu.stats.mdt_speed import Did, Judged, compare, did
 from tarazu.stats.params import mdt_name
-from tarazu.wire.bounds import MAX_MDTS
-from tarazu.wire.reports import MdtReport, OssReport
 
 STALE = "its server is silent"
+MAX_FILE_SYSTEMS = 64
+"""Names that nobody has must not fill the memory."""
 LEAST_S = 1e-3
 """Between two reports: less is no time over which anything is counted."""
 
@@ -41,35 +42,39 @@ class _Mdt(NamedTuple):
 
 
 class MdtViews:
-    """Times as in `view.ViewBuilder`, which has one of these."""
+    """Times on one clock that does not jump."""
 
     def __init__(self) -> None:
         self._mdts: dict[str, dict[int, _Mdt]] = {}
+        self._named: dict[str, frozenset[tuple[str, int]]] = {}
+        """Server → (file system, MDT index) of its newest report."""
 
-    def update(
-        self, report: OssReport, received_s: float, seconds: float, newest: Callable[[str], OssReport]
-    ) -> list[str]:
-        """Take in a server's; the names of those whose values cannot be, and of those that are too many.
+    def fs_names(self) -> tuple[str, ...]:
+        return tuple(sorted(self._mdts))
 
-        `seconds` since its last report, 0: not known; `newest`: the newest report of a server that has reported.
+    def update(self, server: str, said: MdtReports, received_s: float, seconds: float) -> list[str]:
+        """Take in a server's; the names of those whose values cannot be, and of those that are too many. `seconds`
+        since its last report, 0: not known.
         """
         taken: dict[tuple[str, int], MdtReport] = {}
         amiss = []
-        for of in report.mdts:
+        for of in said.mdts:
             here = self._mdts.get(of.fs_name, {})
-            if not _is_possible(of) or (of.index not in here and len(here) >= MAX_MDTS):
+            room = len(here) < MAX_MDTS if here else len(self._mdts) < MAX_FILE_SYSTEMS
+            if not _is_possible(of) or (of.index not in here and not room):
                 amiss.append(mdt_name(of.fs_name, of.index))
-            elif self._serves(report.oss, of, received_s, newest):
+            elif self._serves(server, of, received_s):
                 taken.setdefault((of.fs_name, of.index), of)
+        self._named[server] = frozenset((of.fs_name, of.index) for of in said.mdts)
         for (fs_name, index), of in taken.items():
             here = self._mdts.setdefault(fs_name, {})
             known, done, judged = here.get(index), None, Judged()
-            counts = report.counts(of)
-            if known and known.server == report.oss:
+            counts = said.counts(of)
+            if known and known.server == server:
                 judged = known.judged
                 if counts and known.counts:
                     done = _did(of, known.report, seconds, received_s)
-            here[index] = _Mdt(of, report.oss, received_s, done, judged, counts)
+            here[index] = _Mdt(of, server, received_s, done, judged, counts)
         for fs_name in {fs_name for fs_name, _ in taken}:
             self._judge(fs_name, {index for fs, index in taken if fs == fs_name}, received_s)
         return amiss
@@ -85,27 +90,23 @@ class MdtViews:
                 judged = here[index].judged.take(now, compare(index, fresh, servers))
                 here[index] = here[index]._replace(judged=judged)
 
-    def _serves(
-        self, server: str, of: MdtReport, received_s: float, newest: Callable[[str], OssReport]
-    ) -> bool:
+    def _serves(self, server: str, of: MdtReport, received_s: float) -> bool:
         """As `ViewBuilder` for OSTs: whoever reported it last serves it."""
         known = self._mdts.get(of.fs_name, {}).get(of.index)
         if known is None or known.server == server or received_s >= known.received_s:
             return True
-        return all((m.fs_name, m.index) != (of.fs_name, of.index) for m in newest(known.server).mdts)
+        return (of.fs_name, of.index) not in self._named.get(known.server, ())
 
-    def shift(self, received_s: Callable[[float], float]) -> None:
-        """Each time at which a report came becomes another."""
+    def excuse(self, silence_s: float) -> None:
+        """Nobody was listened to for so long: that was not the servers' silence."""
         for here in self._mdts.values():
             for index, mdt in here.items():
-                here[index] = mdt._replace(received_s=received_s(mdt.received_s))
+                here[index] = mdt._replace(received_s=mdt.received_s + silence_s)
 
-    def view(
-        self, fs_name: str, now: float, stale_after_s: float, load: Callable[[str], float]
-    ) -> tuple[Mdt, ...]:
-        """Sorted by index. `load`: of a server, 0-1."""
+    def view(self, fs_name: str, now: float, stale_after_s: float) -> tuple[Mdt, ...]:
+        """Sorted by index."""
         return tuple(
-            _model(mdt, now, load(mdt.server), stale=now - mdt.received_s > stale_after_s)
+            _model(mdt, now, stale=now - mdt.received_s > stale_after_s)
             for _, mdt in sorted(self._mdts.get(fs_name, {}).items())
         )
 
@@ -150,7 +151,7 @@ def _did(now: MdtReport, before: MdtReport, seconds: float, received_s: float) -
     return did(received_s, seconds, rows)
 
 
-def _model(mdt: _Mdt, now: float, load: float, *, stale: bool) -> Mdt:
+def _model(mdt: _Mdt, now: float, *, stale: bool) -> Mdt:
     report = mdt.report
     known = Mdt(
         index=report.index,
@@ -160,7 +161,6 @@ def _model(mdt: _Mdt, now: float, load: float, *, stale: bool) -> Mdt:
         files_total=report.files_total,
         files_free=report.files_free,
         speed_why=STALE,
-        load=load,
         stale=stale,
         no_create=report.no_create,
         readonly=report.readonly,
