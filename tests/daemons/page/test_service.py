@@ -47,10 +47,10 @@ def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_pa
     patiently(lambda: ">week</a>" in text())
     with Wakeup() as wakeup, pytest.raises(Unavailable, match="another tarazu-page"):
         Page(config.load(str(site.config)), wakeup)
-    parameters = tmp_path / "tarazu-announcer"
-    parameters.mkdir()
-    (parameters / "held").touch()
-    patiently(lambda: "parameters: nothing is set" in text())
+    drains = tmp_path / "tarazu-drain"
+    drains.mkdir()
+    (drains / "held").touch()
+    patiently(lambda: "drains: nothing is set" in text())
     mdsd.kill()
     patiently(lambda: "mdsd has not answered since" in text())
     assert "What follows is of" in text() and "mdsd stopped answering" in text()
