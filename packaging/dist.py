@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """make dist: the wheel, and for machines without internet a self-contained tarball, Debian packages and RPMs.
 
-Everything is what this virtual environment holds: what was tested is what is packaged. `docs/packages.md` says what is
-in which, and how it is installed.
+Everything is what this virtual environment holds: what was tested is what is packaged. What is in which, and how
+it is installed: `docs/operator-guide.md`.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Directories:
         return moved
 
     def found_here(self, stop_file: str) -> str:
-        """$TARAZU_HERE: what processes of this node need not find out again (docs/formats.md); empty: nothing."""
+        """$TARAZU_HERE (preload/process/config.c): what processes of this node need not find out; empty: nothing."""
         try:
             spool, maps = os.stat(self.spool_here or ""), os.stat(self.map_here)
         except OSError:

@@ -1,4 +1,4 @@
-"""The site's stop file (`run.stop_file`): while it is there, tarazu leaves every job alone (operator-guide.md, Off).
+"""The site's stop file (`run.stop_file`): while it is there, tarazu leaves every job alone (off-switches.md).
 
 It counts when only root can have put it there: a regular file of root's under one name, writable by nobody else, in a
 directory of which the same is true. Its first line is the reason.

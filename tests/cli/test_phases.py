@@ -55,7 +55,7 @@ def test_tables_in_form(name: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_first_row_of_table_2_but_its_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """SINGLE-A: 128 processes write 16 GiB to one file in requests of 2 MiB. The time printed there, 47.51776984375, is
-    the ranks' mean; ours is the slowest rank's (docs/phases.md), which the paper does not tell: 60 is made up."""
+    the ranks' mean; ours is the slowest rank's (docs/user-guide.md), which the paper does not tell: 60 is made up."""
     size = 16 << 30
     one = table(
         "POSIX", 1, -1, OPENS=128, WRITES=8192, BYTES_WRITTEN=size, CONSEC_WRITES=8064, SEQ_WRITES=8191,

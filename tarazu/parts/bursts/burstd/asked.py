@@ -70,7 +70,7 @@ def read(line: bytes) -> Question:
     try:
         question: Question = msgspec.json.decode(line, type=Question)
     except MALFORMED as error:
-        raise BadInput("question", "a line of JSON, as docs/formats.md has it", str(error)) from None
+        raise BadInput("question", "a line of JSON that asks `job` or `status`", str(error)) from None
     if question.v != VERSION:
         raise BadInput("question: v", str(VERSION), question.v)
     if isinstance(question, AboutJob):
