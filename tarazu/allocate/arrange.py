@@ -15,6 +15,10 @@ MATCHED_MEMBERS = 512
 TURNS = 16
 MAX_CELLS = 20_000_000
 """Files × OSTs up to which sharing between the components of a file is looked at."""
+IN_STEP = 8
+"""Stripes from a file's beginning on in which files that began together are still taken to be in step."""
+MAX_BEGINNINGS = 50_000
+"""Members × stripes up to which each list's beginning is chosen (0.1 s); beyond, each is one stripe after the last."""
 
 
 def arrange(draft: Draft) -> None:
@@ -37,7 +41,7 @@ def arrange(draft: Draft) -> None:
     rank = (ring(problem.oss) - draft.turn) % len(problem.osts)
     for group in problem.groups:
         if group.osts.shape[1] > 1 and not np.ptp(group.weights, axis=1).any():
-            _spread_first(group, rank)
+            _spread_first(group, problem.waves, rank)
 
 
 def _by_wave(group: Group, waves: Array) -> Iterator[Group]:
@@ -53,12 +57,31 @@ def _by_wave(group: Group, waves: Array) -> Iterator[Group]:
             yield Group(group.component, group.first_stripe, group.eligible, *parts)
 
 
-def _spread_first(group: Group, rank: Array) -> None:
-    """From server to server; each list begins one stripe after the one before, the first at the OST in turn."""
+def _spread_first(group: Group, waves: Array, rank: Array) -> None:
+    """From server to server; each list begins where, at its first stripes, fewest files of its wave write meanwhile:
+    one that writes stripe after stripe waits for those that are on the same OST, and goes on beside them.
+    """
     members, stripes = group.osts.shape
-    by_rank = np.argsort(rank[group.osts], axis=1, kind="stable")
-    columns = (np.arange(stripes) + np.arange(members)[:, None]) % stripes
-    group.osts = np.take_along_axis(group.osts, np.take_along_axis(by_rank, columns, axis=1), axis=1)
+    columns = np.arange(stripes)
+    lists = np.take_along_axis(group.osts, np.argsort(rank[group.osts], axis=1, kind="stable"), axis=1)
+    begins = np.arange(members) % stripes
+    if members * stripes <= MAX_BEGINNINGS:
+        looked_at = columns[:IN_STEP]
+        turns = (columns[:, None] + looked_at) % stripes
+        firsts = np.zeros(len(rank), np.int64)
+        meets = np.zeros((len(looked_at), len(rank)), np.int64)
+        wave = -1
+        for member in np.argsort(waves[group.requests], kind="stable").tolist():
+            if waves[group.requests[member]] != wave:
+                wave = waves[group.requests[member]]
+                meets[:] = 0
+            found = lists[member][turns]
+            met = meets[looked_at, found].sum(axis=1)
+            begin = int(np.lexsort(((columns - member) % stripes, firsts[lists[member]], met))[0])
+            begins[member] = begin
+            firsts[lists[member][begin]] += 1
+            meets[looked_at, found[begin]] += 1
+    group.osts = np.take_along_axis(lists, (columns + begins[:, None]) % stripes, axis=1)
 
 
 def _separate(group: Group, used: Array) -> None:

@@ -202,3 +202,14 @@ def test_lists_of_waves_are_not_matched_when_time_is_up(make, monkeypatch) -> No
     assert not matched
     arrange.arrange(draft)
     assert matched
+
+
+@pytest.mark.parametrize("stripes", (2, 4))
+@pytest.mark.parametrize("waves", (None, [n // 16 for n in range(48)]))
+def test_files_written_stripe_after_stripe_do_not_wait_for_one_another(make, stripes: int, waves) -> None:
+    """Sixteen writers on sixteen OSTs: while each writes its first stripe, and each next one, every OST has one."""
+    files = placed(osts(16), [make.plain(stripes, 24 * MIB)] * (16 if waves is None else 48), waves)
+    for wave in range(0, len(files), 16):
+        together = [placement.osts[0] for placement in files[wave : wave + 16]]
+        for column in range(stripes):
+            assert len({of[column] for of in together}) >= (16 if stripes == 2 else 12)
