@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime, timedelta
-from itertools import product
 from pathlib import Path
 
 from tarazu.sim.testbed.processes import free_port
@@ -43,24 +42,6 @@ FILES = {
     "job.sh": "#!/bin/sh\n#SBATCH -N 64\ntrue\n",
     "model.py": "open('/scratch/me/out/model', 'w').write('x' * 1000)\n",
 }
-
-
-def _counted() -> dict[str, str]:
-    """Counters of an hour of eight nodes, and the jobs there: as Prometheus, Zabbix and Slurm export them."""
-    begin, before = int(YESTERDAY.timestamp()), int((YESTERDAY - timedelta(days=1)).timestamp())
-    steps = range(0, 3600, 60)
-    prometheus = [f"{begin + s},{node},{s * 1000},{s * 5_000_000}" for s in steps for node in NODES]
-    keys = ("lustre.read", "lustre.write", "net.in", "net.out")
-    items = [f"{number},{node},{key}" for number, (node, key) in enumerate(product(NODES, keys))]
-    zabbix = [f"{number},{before + s},{s * 1000}" for s in steps for number in range(len(items))]
-    header = "JobIDRaw|User|NodeList|Submit|Start|End|State|Partition|JobName"
-    times = "|".join(f"{YESTERDAY + timedelta(minutes=minutes):%Y-%m-%dT%H:%M:%S}" for minutes in (0, 1, 50))
-    return {
-        "range.csv": "timestamp,instance,read_bytes,write_bytes\n" + "\n".join(prometheus) + "\n",
-        "items.csv": "itemid,host,key\n" + "\n".join(items) + "\n",
-        "history.csv": "itemid,clock,value\n" + "\n".join(zabbix) + "\n",
-        "sacct.txt": f"{header}\n7|me|n[1-2]|{times}|COMPLETED|batch|ior\n",
-    }
 
 
 def _bin(name: str) -> str:
@@ -124,41 +105,18 @@ def client(env: dict[str, str]) -> dict[str, str]:
 def _files(here: Path) -> None:
     """Where commands are typed, and where the examples say that things lie."""
     here.mkdir(exist_ok=True)
-    for name, text in (FILES | _counted()).items():
+    for name, text in FILES.items():
         (here / name).write_text(text)
     logs = (here / "LOG.darshan", Path("/darshan/2026/11/1.darshan"), HOME / "darshan" / "1.darshan")
     for log in logs:
         log.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(BAD_OST, log)
     (here / "DIR").mkdir()
-    columns = (
-        "--time",
-        "timestamp",
-        "--node",
-        "instance",
-        "--read",
-        "read_bytes",
-        "--written",
-        "write_bytes",
-    )
-    counted = (
-        "change",
-        "bursts",
-        "import",
-        str(here / "range.csv"),
-        *columns,
-        "--directory",
-        str(here / "DIR"),
-    )
-    call(_bin("tarazu"), *counted, env={"PATH": "/usr/bin:/bin"})
-    shutil.copytree(here / "DIR" / "traffic", here / "DIR", dirs_exist_ok=True)
-    for name in ("app", "ior", "hacc_io", "solver", "a", "b", "script.sh"):
+    for name in ("app", "ior", "hacc_io", "solver", "script.sh"):
         shutil.copy("/bin/true", here / name)
     results = here / "results"
     results.mkdir()
     shutil.copy(ROOT / "tests/data/ior/4.0.0-posix-unique.json", results / "1.json")
-    shutil.copytree(ROOT / "tests/data/ior/io500", here / "RESULTS")
-    shutil.copy(ROOT / "tests/data/ior/io500/ior-easy-write.txt", here / "ior.txt")
 
 
 def _installed(env: dict[str, str]) -> None:
