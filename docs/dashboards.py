@@ -1,4 +1,4 @@
-"""Write Grafana's dashboards, `daemons/grafana/*.json`; what each panel asks stands in `dashboard_panels.py`."""
+"""Write Grafana's dashboards, which the part `metrics` has; what each panel asks stands in `dashboard_panels.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from dashboard_panels import ITSELF, STORAGE, Panel
 
-DIRECTORY = Path(__file__).parents[1] / "tarazu" / "daemons" / "grafana"
+DIRECTORY = Path(__file__).parents[1] / "tarazu" / "parts" / "metrics" / "grafana"
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 WIDTH = 24
 OF_FS = "label_values(tarazu_target_size_bytes, fs)"

@@ -14,20 +14,16 @@ from typing import NamedTuple
 from tarazu.part import Part
 from tarazu.wire.reports import STATISTICS
 
-DAEMONS = Path(__file__).parents[1] / "tarazu" / "daemons"
+TARAZU = Path(__file__).parents[1] / "tarazu"
 _CALLS = {"gauge": "gauge", "counter": "counter", "counters": "counter", "histogram": "histogram"}
-_CLASSES = {
-    "GaugeMetricFamily": "gauge",
-    "CounterMetricFamily": "counter",
-    "HistogramMetricFamily": "histogram",
+_SOURCES = {
+    "`mdsd`": "parts/metrics/mdsd.py",
+    "`clientd`": "parts/metrics/clientd.py",
+    "`ossd`": "parts/metrics/ossd.py",
+    "Those that change something": "daemons/changes/figures.py",
+    "All of them": "parts/metrics/text.py",
 }
-_SHARED = "families"
-"""Families of all daemons: daemons/metrics/families.py."""
-_CHANGING = "changes"
-"""Those of daemons that change something: daemons/changes/metrics.py."""
-_TITLES = {_SHARED: "All of them", _CHANGING: "Those that change something"}
-
-
+_SOCKETS = TARAZU / "wire" / "transport.py"
 _SOCKET = ("socket",)
 _OF_TARGETS = ("component", "target", "fs")
 """Labels of all families of targets and servers; the page says so."""
@@ -41,18 +37,17 @@ class Family(NamedTuple):
     text: str
 
 
-def families(daemon: str) -> list[Family]:
-    """Of a daemon (the name of its folder) or of all (`families`), in the order of the source."""
-    return _families(ast.parse(_source(daemon).read_text()))
-
-
 def of_part(part: Part) -> list[Family]:
-    """What it has in mdsd and ossd, and those of its daemons."""
+    """What it has in mdsd and ossd, and those of its daemons; of the part that shows them all, those of the core."""
+    if part.name == "metrics":
+        return [family for of in all_families().values() for family in of]
     sources = [*part.folder.glob("[mo]*sd.py"), *sorted(part.folder.rglob("service.py"))]
-    return [family for source in sources for family in _families(ast.parse(source.read_text()))]
+    return [family for source in sources for family in _families(source)]
 
 
-def _families(tree: ast.Module) -> list[Family]:
+def _families(source: Path) -> list[Family]:
+    """In the order of the source."""
+    tree = ast.parse(source.read_text())
     constants = _constants(tree)
     found = []
     for node in _calls(tree):
@@ -61,14 +56,6 @@ def _families(tree: ast.Module) -> list[Family]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             found += _called(node, node.func.id, constants)
     return sorted(set(found), key=lambda family: [f.name for f in found].index(family.name))
-
-
-def _source(daemon: str) -> Path:
-    """mdsd has so many that they are a file of their own."""
-    if daemon == _SHARED:
-        return DAEMONS / "metrics" / "families.py"
-    own = DAEMONS / daemon / "metrics.py"
-    return own if own.exists() else DAEMONS / daemon / "service.py"
 
 
 def _calls(tree: ast.Module) -> Iterator[ast.AST]:
@@ -108,40 +95,37 @@ def _called(node: ast.Call, function: str, constants: dict[str, object]) -> Iter
     if function in _CALLS and len(texts) < 2 and not isinstance(node.args[0], ast.JoinedStr):
         raise ValueError(f"a family without a name that can be read: line {node.lineno} calls {function}")
     if function in _CALLS and len(texts) >= 2:
-        yield _family(f"tarazu_{texts[0]}", _CALLS[function], texts[1], tuple(texts[2:]))
-    elif function in _CLASSES and len(texts) >= 2:
-        yield _family(texts[0], _CLASSES[function], texts[1], _labels(node, constants))
+        yield _family(texts[0], _CALLS[function], texts[1], tuple(texts[2:]))
+    elif function == "Family" and len(texts) == 3:
+        kind, name, text = texts
+        yield _family(name, kind, text, _labels(node, constants))
     elif function == "of_sockets" and texts:
-        rows = _constants(ast.parse(_source(_SHARED).read_text()))["_OF_SOCKET"]
+        rows = _constants(ast.parse(_SOCKETS.read_text()))["_OF_SOCKET"]
         assert isinstance(rows, tuple)
         for what, _, text in rows:
-            yield _family(f"tarazu_{texts[0]}_{what}", "counter", text, ("socket",))
-        yield _family(f"tarazu_{texts[0]}_connections", "gauge", "Open connections.", ("socket",))
+            yield _family(f"{texts[0]}_{what}", "counter", text, _SOCKET)
+        yield _family(f"{texts[0]}_connections", "gauge", "Open connections.", _SOCKET)
 
 
 def _comprehended(node: ast.DictComp, constants: dict[str, object]) -> Iterator[Family]:
-    """`{name: GaugeMetricFamily(f"tarazu_target_{name}", text, labels=TARGET) for name, text in _OF_OST}`."""
-    rows = node.generators[0].iter
-    made = node.value.func if isinstance(node.value, ast.Call) else None
-    if not (isinstance(made, ast.Name) and made.id in _CLASSES and isinstance(rows, ast.Name)):
+    """`{name: Family("gauge", f"target_{name}", text, TARGET) for name, text in _OF_OST}`."""
+    rows, made = node.generators[0].iter, node.value
+    if not (isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and isinstance(rows, ast.Name)):
         return
-    assert isinstance(node.value, ast.Call)
-    name = node.value.args[0]
     table = constants.get(rows.id)
-    if (
-        isinstance(name, ast.JoinedStr)
-        and isinstance(name.values[0], ast.Constant)
-        and isinstance(table, tuple)
-    ):
+    if made.func.id != "Family" or not isinstance(table, tuple):
+        return
+    kind, name = made.args[:2]
+    if isinstance(name, ast.JoinedStr) and isinstance(name.values[0], ast.Constant):
         for what, text in table:
-            yield _family(f"{name.values[0].value}{what}", "gauge", text, _labels(node.value, constants))
+            yield _family(
+                f"{name.values[0].value}{what}", ast.literal_eval(kind), text, _labels(made, constants)
+            )
 
 
 def _labels(node: ast.Call, constants: dict[str, object]) -> tuple[str, ...]:
-    for keyword in node.keywords:
-        if keyword.arg == "labels":
-            return tuple(_value(keyword.value, constants))
-    return ()
+    """The fourth of its arguments."""
+    return _value(node.args[3], constants) if len(node.args) > 3 else ()
 
 
 def _value(node: ast.expr, constants: dict[str, object]) -> tuple[str, ...]:
@@ -156,23 +140,21 @@ def _value(node: ast.expr, constants: dict[str, object]) -> tuple[str, ...]:
 
 
 def _family(name: str, kind: str, text: str, labels: tuple[str, ...]) -> Family:
-    return Family(f"{name}_total" if kind == "counter" else name, kind, labels, text)
+    return Family(f"tarazu_{name}" + ("_total" if kind == "counter" else ""), kind, labels, text)
 
 
 @cache
 def all_families() -> dict[str, list[Family]]:
-    """Daemon → its families; mdsd's first."""
-    services = (path for path in DAEMONS.glob("*/service.py") if "def figures(" in path.read_text())
-    daemons = sorted((path.parent.name for path in services), key=lambda name: (name != "mdsd", name))
-    return {name: of for name in (*daemons, _CHANGING, _SHARED) if (of := families(name))}
+    """Title → its families."""
+    return {title: _families(TARAZU / source) for title, source in _SOURCES.items()}
 
 
 def table() -> str:
     """Markdown, a heading for each daemon and a line for each family; what sockets have is said once."""
     lines = []
     sockets: dict[str, list[str]] = {}
-    for daemon, found in all_families().items():
-        lines += [f"### {_TITLES.get(daemon, f'`{daemon}`')}", ""]
+    for title, found in all_families().items():
+        lines += [f"### {title}", ""]
         for family in found:
             if family.labels == _SOCKET:
                 prefix, _, what = family.name.removeprefix("tarazu_").partition("_")

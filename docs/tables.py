@@ -15,7 +15,6 @@ from tarazu.stats import params
 
 TABLES: dict[str, Callable[[], str]] = {
     "settings": config.table,
-    "metrics": metric_table.table,
     "parameters": params.table,
     "errors": error_table.table,
     "keys": scenario_tables.keys,
@@ -31,6 +30,9 @@ def _settings(name: str) -> str:
 
 
 def _metrics(name: str) -> str:
+    """Of the part that shows them all, those of the core."""
+    if name == "metrics":
+        return metric_table.table()
     return "\n".join(map(metric_table.line, metric_table.of_part(installed()[name])))
 
 

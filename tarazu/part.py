@@ -24,8 +24,7 @@ from tarazu.errors import ConfigError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from prometheus_client.metrics_core import Metric
-
+    from tarazu.figures import Family
     from tarazu.model import JobStep
     from tarazu.trace.records import KnownRun, RunRecord
 
@@ -79,9 +78,18 @@ class InReport:
         and names what cannot be read.
         """
 
-    def families(self) -> Iterator[Metric]:
-        """Its metrics."""
+    def families(self) -> Iterator[Family]:
+        """What it counts."""
         yield from ()
+
+
+class InDaemon:
+    """A part beside the loop of a daemon, whichever. All is called by that loop, and must not wait."""
+
+    def turn(self) -> None:
+        """Once in each turn."""
+
+    def close(self) -> None: ...
 
 
 class InMdsd:
@@ -124,8 +132,8 @@ class InMdsd:
         """
         return {}
 
-    def families(self) -> Iterator[Metric]:
-        """Its metrics."""
+    def families(self) -> Iterator[Family]:
+        """What it counts."""
         yield from ()
 
     def close(self) -> None: ...
@@ -226,6 +234,10 @@ class Part:
     def problems(self, settings: Settings) -> Iterator[ConfigError]:
         """What a daemon would refuse at its start, beside values that are wrong one by one."""
         yield from ()
+
+    def in_daemon(self, daemon: Any) -> InDaemon | None:
+        """Just before a daemon's loop (`tarazu.daemons.service.Service`). None: there is nothing to do there."""
+        return None
 
     def in_mdsd(self, mdsd: MdsdFacts) -> InMdsd | None:
         """None: there is nothing to do there. Raises ConfigError."""

@@ -15,6 +15,7 @@ from tarazu.part import installed
 ROOT = Path(__file__).parents[1]
 BASE = {
     "durable",
+    "figures",
     "guard",
     "errors",
     "malformed",
@@ -41,6 +42,7 @@ MAY_IMPORT = {
     "durable": set(),
     "guard": {"signals"},
     "errors": set(),
+    "figures": set(),
     "malformed": set(),
     "past": set(),
     "signals": set(),
@@ -169,16 +171,15 @@ MAY_ASK: dict[str, set[str]] = {
 """Of a room that runs by itself or prints: the rooms and modules of it that others may import."""
 MAY_IMPORT_DAEMONS: dict[str, set[str]] = {
     "changes": set(),
-    "clientd": {"metrics"},
-    "mdsd": {"metrics"},
-    "metrics": set(),
-    "ossd": {"metrics"},
+    "clientd": set(),
+    "mdsd": set(),
+    "ossd": set(),
     "page": {"changes"},
-    "service": {"metrics"},
+    "service": set(),
     "slurm": set(),
 }
 """Room of a daemon, or the module that runs them all → other rooms of daemons that it may import. What lies beside the
-rooms each may import; that imports none of them. `metrics` is of all, `changes` of who changes a system.
+rooms each may import; that imports none of them. `changes` is of who changes a system.
 """
 
 

@@ -10,7 +10,6 @@ from tarazu.config.check import (
     ABSOLUTE,
     ABSOLUTE_OR_NOTHING,
     ADDRESSES,
-    LISTENS,
     NOT_NEGATIVE,
     OWN_PATH,
     PATH,
@@ -323,13 +322,6 @@ class PageSettings:
 
 
 @section(frozen=True)
-class Metrics:
-    ossd: str = setting("", "where Prometheus finds ossd's metrics; empty: nowhere", LISTENS)
-    mdsd: str = setting("", "where it finds mdsd's", LISTENS)
-    clientd: str = setting("", "where it finds clientd's", LISTENS)
-
-
-@section(frozen=True)
 class Settings:
     keys: Keys = made_by(Keys)
     state: State = made_by(State)
@@ -343,7 +335,6 @@ class Settings:
     run: RunSettings = made_by(RunSettings)
     changes: Changes = made_by(Changes)
     page: PageSettings = made_by(PageSettings)
-    metrics: Metrics = made_by(Metrics)
     part: PartTables = made_by(PartTables)
 
     def statistics(self) -> tuple[str, ...]:
@@ -368,7 +359,6 @@ SECTIONS: dict[str, type] = {
     "run": RunSettings,
     "changes": Changes,
     "page": PageSettings,
-    "metrics": Metrics,
 }
 
 RELOADED = {

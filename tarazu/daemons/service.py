@@ -23,15 +23,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from tarazu import config, locks
-from tarazu.daemons.metrics.exporter import Ask, Exporter
 from tarazu.daemons.secrets import keep_memory_private
 from tarazu.daemons.service_manager import ServiceManager, log_to_stderr
 from tarazu.errors import StoreError, TarazuError, Unavailable
-from tarazu.part import sections
+from tarazu.figures import Family
+from tarazu.part import InDaemon, Live, sections
 
 if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
-
     from tarazu.wire.said import SaidOnce
     from tarazu.wire.sockets import ZmqTransport
 
@@ -126,7 +124,7 @@ class Every:
 class Service:
     """A daemon: all its state is in one object of a subclass, made of its settings.
 
-    A subclass overrides `begin`, `may_wait_s`, `turn`, `take_over`, `figures`, `finish`, `release` where it needs to.
+    A subclass overrides `begin`, `may_wait_s`, `turn`, `take_over`, `finish`, `release` where it needs to.
     Its constructor registers periodic work with `every` and descriptors with `watch`; its ZeroMQ sockets belong to the
     transport of `connect`. Times are on the monotonic clock.
     """
@@ -134,13 +132,13 @@ class Service:
     USED: ClassVar[tuple[str, ...]]
     """Settings that it looks at, or their beginnings."""
 
-    def __init__(self, settings: config.Settings, wakeup: Wakeup, metrics: str = "") -> None:
-        """`metrics`: the address of its figures; empty: nowhere."""
+    def __init__(self, settings: config.Settings, wakeup: Wakeup, figures_at: str = "") -> None:
+        """`figures_at`: the address where a part may show `figures`; empty: nowhere."""
         self.settings = settings
         """In force."""
         self.wakeup = wakeup
+        self.figures_at = figures_at
         self.manager = ServiceManager()
-        self.metrics = Exporter(metrics, wakeup.wake, self.families)
         self.read: Callable[[], config.Settings] | None = None
         """The configuration and the command line anew."""
         self.claimed: int | None = None
@@ -151,6 +149,7 @@ class Service:
         self._due: list[Every] = []
         self._transport: ZmqTransport | None = None
         self._watched: dict[int, Callable[[], None]] = {}
+        self._beside: Live[InDaemon] | None = None
 
     def begin(self) -> None:
         """Just before its loop."""
@@ -169,15 +168,8 @@ class Service:
     def take_over(self, settings: config.Settings) -> None:
         """Settings were read again. Changes nothing if it raises a TarazuError."""
 
-    def families(self, ask: Ask) -> Iterator[Metric]:
-        """Its metrics; called in a thread that is not the loop's."""
-        from tarazu.daemons.metrics.families import build
-
-        yield from build()
-        yield from ask(lambda: list(self.figures()))
-
-    def figures(self) -> Iterator[Metric]:
-        """Its own metrics; called in the loop."""
+    def figures(self) -> Iterator[Family]:
+        """Of a part's daemon: what it counts; called in the loop."""
         yield from ()
 
     def finish(self) -> None:
@@ -221,7 +213,7 @@ class Service:
     def loop(self) -> None:
         """Until `Wakeup.stopping`."""
         self.begin()
-        self.metrics.start()
+        self._beside = Live(lambda part: part.in_daemon(self))
         begin = time.monotonic()
         while not self.wakeup.stopping:
             if not self._told_ready:
@@ -240,7 +232,7 @@ class Service:
             for handle in ready:
                 handle()
             self.turn(time.monotonic())
-            self.metrics.answer_one()
+            self._beside.each(lambda part: part.turn())
         self.manager.stopping()
         self.finish()
 
@@ -288,8 +280,9 @@ class Service:
             self.manager.ready()
 
     def close(self) -> None:
-        """Metrics first, which look at all the rest."""
-        self.metrics.close()
+        """Parts first, which look at all the rest."""
+        if self._beside is not None:
+            self._beside.each(lambda part: part.close())
         self.release()
         if self._transport is not None:
             self._transport.close()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
 
 from tarazu.errors import WireError
+from tarazu.figures import Family, counters
 from tarazu.wire.admission import Admission
 from tarazu.wire.messages import (
     AllocationReply,
@@ -156,3 +157,24 @@ class Servers:
 
     def __str__(self) -> str:
         return " or ".join(self.addresses)
+
+
+_OF_SOCKET = (
+    ("messages_received", "received", "Valid messages."),
+    ("messages_dropped", "dropped", "Malformed messages, or of a type that the socket does not take."),
+    ("messages_beyond_rate", "too_many", "Messages beyond the rate of one connection."),
+    ("messages_shut_out", "shut_out", "Messages under a key that was removed."),
+    ("handshakes_refused", "refused", "Connections refused: wrong or no key, or no ZeroMQ."),
+    ("connections_turned_away", "turned_away", "Connections refused for lack of room."),
+)
+
+
+def of_sockets(name: str, sockets: Mapping[str, Counts]) -> Iterator[Family]:
+    """What each bound socket of a daemon has seen."""
+    for what, counted, text in _OF_SOCKET:
+        values = {socket: getattr(counts, counted) for socket, counts in sockets.items()}
+        yield counters(f"{name}_{what}", text, "socket", values)
+    standing = Family("gauge", f"{name}_connections", "Open connections.", ("socket",))
+    for socket, counts in sockets.items():
+        standing.samples[socket,] = counts.connections
+    yield standing

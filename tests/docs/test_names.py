@@ -1,4 +1,4 @@
-"""What the pages name exists, and what exists is named: settings, environment variables, metrics."""
+"""What the pages name exists, and what exists is named: settings, environment variables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import textwrap
 import tomllib
 from pathlib import Path
 
-import metric_table
 import pytest
 import tables
 
@@ -69,23 +68,3 @@ def test_configurations_that_are_shown_are_accepted(page: Path, tmp_path: Path) 
 def test_every_setting_stands_on_its_page() -> None:
     rows = re.findall(r"^- `([\w.]+)` = ", tables.TABLES["settings"](), re.MULTILINE)
     assert sorted(rows) == sorted(SETTINGS)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_metrics_that_are_named_exist(page: Path) -> None:
-    families = {family for found in metric_table.all_families().values() for family in found}
-    families |= {family for part in installed().values() for family in metric_table.of_part(part)}
-    known = {family.name for family in families} | {
-        f"{family.name}_{part}"
-        for family in families
-        if family.kind == "histogram"
-        for part in ("bucket", "sum", "count")
-    }
-    named = {
-        found
-        for _, text in (*spans(page), *((block.line, block.text) for block in blocks(page)))
-        for found in re.findall(
-            r"\btarazu_(?:target|server|mdsd|ossd|clientd|council|announcer|bursts|changes)_\w+", text
-        )
-    }
-    assert named - known == set()

@@ -1,4 +1,4 @@
-"""Asks all who tell why files were not placed: `job show`, `job explain`, the job's line, `history report`, metrics."""
+"""Asks all who tell why files were not placed: `job show`, `job explain`, the job's line, `history report`, clientd."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tarazu.sim import demo
 from tarazu.sim.testbed.configuration import configure
-from tarazu.sim.testbed.processes import free_port
 from tarazu.units import MIB
+from tarazu.wire import local
+from tarazu.wire.channel import connect
 from tests.loop.conftest import make_loop, patient
 
 if TYPE_CHECKING:
@@ -50,28 +48,25 @@ def last_line(loop: Loop, app: str) -> str:
 
 def site_of(directory: Path, changes: Changes, **options: Any) -> Iterator[tuple[Loop, Counted]]:
     """A testbed where files from 64 MiB on are placed, whatever it gains; its clientd's count of those that are not."""
-    pytest.importorskip("prometheus_client")
-    counted = Counted(free_port())
-    for loop in make_loop(directory, counted.settings(changes), **{"osss": 2, "osts_per_oss": 2, **options}):
+    for loop in make_loop(directory, _settings(changes), **{"osss": 2, "osts_per_oss": 2, **options}):
         (loop.testbed.directory / "job.py").write_text(JOB)
-        yield loop, counted
+        yield loop, Counted(loop)
+
+
+def _settings(changes: Changes) -> dict[str, Mapping[str, Any]]:
+    layout = {"stripe_count": "paper", "striping": "raid0", **changes.get("layout", {})}
+    return patient({**changes, "layout": layout})
 
 
 class Counted:
-    """clientd's count of files not placed, by reason."""
+    """clientd's count of files not placed, by reason, and of plans, by what came of them."""
 
-    def __init__(self, port: int) -> None:
-        self._address = f"127.0.0.1:{port}"
-        self._url = f"http://{self._address}/metrics"
-
-    def settings(self, changes: Changes) -> dict[str, Mapping[str, Any]]:
-        """With what it needs."""
-        layout = {"stripe_count": "paper", "striping": "raid0", **changes.get("layout", {})}
-        return patient({**changes, "layout": layout, "metrics": {"clientd": self._address}})
+    def __init__(self, loop: Loop) -> None:
+        self._socket = str(loop.testbed.client_root() / "clientd.sock")
 
     def told(self, loop: Loop, changes: Changes) -> None:
         """mdsd and clientd have taken over these settings in place of those before."""
-        configure(loop.testbed, self.settings(changes))
+        configure(loop.testbed, _settings(changes))
         for daemon in ("mdsd", "clientd-client1"):
             log = loop.testbed.directory / "log" / f"tarazu-{daemon}.log"
             before = log.read_text().count("settings read again")
@@ -79,15 +74,16 @@ class Counted:
             until(lambda: log.read_text().count("settings read again") > before)  # noqa: B023
 
     def of(self, word: str) -> int:
-        return self._value(f'tarazu_clientd_files_not_placed_total{{reason="{word}"}} ')
+        return self._status()["not_placed"][word]
 
     def plans(self, status: str) -> int:
-        return self._value(f'tarazu_clientd_plans_total{{status="{status}"}} ')
+        return self._status()["planned"].get(status, 0)
 
-    def _value(self, start: str) -> int:
-        with urllib.request.urlopen(self._url, timeout=PATIENCE_S) as answer:
-            lines = answer.read().decode().splitlines()
-        return next((int(float(line.removeprefix(start))) for line in lines if line.startswith(start)), 0)
+    def _status(self) -> dict[str, Any]:
+        with connect(self._socket, PATIENCE_S) as channel:
+            answer = channel.ask(local.StatusQuery())
+        assert isinstance(answer, local.StatusAnswer)
+        return answer.status["clientd"]
 
     def wait(self, word: str, count: int, *, twice: bool = False) -> None:
         """`twice`: a clientd that stood still may get a report as it was sent, and once more from a later step."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tarazu.left import AS_GOOD, LEFT_TO_LUSTRE, NO_GAIN
-from tarazu.sim.testbed.processes import free_port
 from tarazu.units import MIB
 from tests.loop.conftest import make_loop
 
@@ -55,26 +53,6 @@ def test_what_gains_nothing_is_left_to_lustre(loop: Loop) -> None:
     assert loop.json("history", "db", "show", "--app", "job")["plan"]["status"] == LEFT_TO_LUSTRE
     (run,) = [r for r in loop.json("history", "report", "--since", "1h")["runs"] if AS_GOOD in r["why"]]
     assert run["why"][AS_GOOD]["files"] == FILES
-
-
-@pytest.mark.long
-def test_metrics_count_what_is_left_to_lustre(loop: Loop) -> None:
-    pytest.importorskip("prometheus_client")
-    ports = {daemon: free_port() for daemon in ("mdsd", "clientd")}
-    loop.configure({**GAINING, "metrics": {daemon: f"127.0.0.1:{port}" for daemon, port in ports.items()}})
-
-    def counted(daemon: str) -> list[str]:
-        """The samples of answers and plans, each a status and how many."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{ports[daemon]}/metrics", timeout=300) as answer:
-            lines = answer.read().decode().splitlines()
-        return [line for line in lines if line.startswith(("tarazu_mdsd_answers_", "tarazu_clientd_plans_t"))]
-
-    sample = f'{{status="{LEFT_TO_LUSTRE}"}}'
-    assert f"tarazu_mdsd_answers_total{sample} 1.0" not in counted("mdsd")
-    line = run_twice(loop)
-    assert LEFT_TO_LUSTRE in line, line
-    assert f"tarazu_mdsd_answers_total{sample} 1.0" in counted("mdsd")
-    assert f"tarazu_clientd_plans_total{sample} 1.0" in counted("clientd")
 
 
 def test_an_ost_that_may_not_be_used_is_reason_enough(loop: Loop) -> None:

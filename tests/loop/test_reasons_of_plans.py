@@ -207,6 +207,7 @@ def test_no_oss_has_reported_the_file_system(site: Site) -> None:
     with stopped(*(pid_of(loop, f"ossd-oss{n}") for n in (1, 2))):
         processes.kill(loop.testbed.directory, "tarazu-mdsd")
         loop.testbed.start_daemons()
+        until(lambda: "unavailable" not in loop.json("status")["mdsd"])
         why = "file system unknown: mdsd: no OSS has reported lustre yet"
         again(site, "unknown", why, env=LONG)
 

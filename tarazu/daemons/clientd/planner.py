@@ -24,12 +24,12 @@ from tarazu.config import Settings
 from tarazu.daemons import questions
 from tarazu.daemons.clientd.forecasts.frames import Choose, ForecastSummary, ForecastTask
 from tarazu.daemons.clientd.forecasts.pool import ForecastFailed, Forecasts
-from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.questions import Questions
 from tarazu.errors import TarazuError, Unavailable
 from tarazu.evidence.decide import NextRun, decide
 from tarazu.evidence.model_error import AS_ESTIMATED, correction
 from tarazu.evidence.outcomes import kind_of
+from tarazu.figures import Histogram
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
 from tarazu.left import FAILED_FORECAST, GAINS_NOTHING, LEFT_TO_LUSTRE
 from tarazu.model import Correction, FilePlacement, Forecast, JobStep, Layout

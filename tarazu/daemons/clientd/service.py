@@ -25,9 +25,9 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -39,11 +39,11 @@ from tarazu.daemons.clientd.notices import Notices
 from tarazu.daemons.clientd.planner import Planner
 from tarazu.daemons.clientd.reports import ReportWorkers
 from tarazu.daemons.clientd.stored_plans import StoredPlans
-from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.secrets import check_option, with_password
 from tarazu.daemons.service import Service, Wakeup, installed_version, parser, serve
 from tarazu.daemons.shares import Share, Turns
 from tarazu.errors import Busy, ConfigError, StoreError, TarazuError, Unavailable, WireError
+from tarazu.figures import Histogram
 from tarazu.left import LEFT_TO_LUSTRE
 from tarazu.part import Live, Part
 from tarazu.store.stop import SiteWatch
@@ -52,9 +52,6 @@ from tarazu.wire.bounds import MAX_ID_CHARACTERS, MAX_PART_BYTES
 from tarazu.wire.channel import Channel, peer_uid
 from tarazu.wire.messages import PromiseTold, ThenReply, ViewReply
 from tarazu.wire.said import SaidOnce
-
-if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
 
 log = logging.getLogger("tarazu.clientd")
 
@@ -101,13 +98,12 @@ class Clientd(Service):
         "run.include",
         "run.exclude",
         "run.only_",
-        "metrics.clientd",
         "part.",
     )
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup, name: str = "") -> None:
         """`name`: its host's by default."""
-        super().__init__(settings, wakeup, settings.metrics.clientd)
+        super().__init__(settings, wakeup)
         self.name = name or socket.gethostname()
         self.started_s = time.time()
         self.parts: Live[Part] = Live(lambda part: part)
@@ -146,75 +142,6 @@ class Clientd(Service):
 
     def take_over(self, settings: config.Settings) -> None:
         self.planner.take_over(settings)
-
-    def figures(self) -> Iterator[Metric]:
-        from tarazu.daemons.metrics.families import counter, counters, gauge, histogram
-
-        counts, notices = dict(self.counts), self.notices
-        yield gauge("clientd_ready", "1 once clientd can forecast.", self.planner.ready.is_set())
-        yield gauge("clientd_stopped", "1 while the site's stop file is there.", bool(self.site.why))
-        yield counters(
-            "clientd_requests",
-            "Requests by kind.",
-            "kind",
-            {name: counts[name] for name in ("plans", "reports", "questions", "progress")},
-        )
-        yield counter(
-            "clientd_conversations_failed", "Conversations that ended with an error.", counts["failed"]
-        )
-        yield counter(
-            "clientd_conversations_turned_away",
-            "Conversations refused for lack of room.",
-            counts["turned_away"],
-        )
-        yield gauge("clientd_conversations", "Open conversations.", self.conversations.used.total())
-        yield gauge(
-            "clientd_received_bytes", "Bytes received and not yet answered.", self.frames.used.total()
-        )
-        yield gauge("clientd_plans_waiting", "Plans waiting for their turn.", self.plans.waiting)
-        yield counters(
-            "clientd_files",
-            "Files of ended steps by outcome: a hit was placed as planned, a miss was not forecast.",
-            "outcome",
-            self.reports.files,
-        )
-        yield counters("clientd_file_bytes", "Bytes of the same files.", "outcome", self.reports.bytes)
-        yield counters(
-            "clientd_files_not_placed",
-            'Files of ended steps that were not placed, by reason (docs/errors.md, "Files left to Lustre").',
-            "reason",
-            dict(self.reports.not_placed),
-        )
-        yield counters("clientd_plans", "Plans by result.", "status", dict(self.planned))
-        yield histogram(
-            "clientd_plan_seconds",
-            "Time from a plan's turn to its reply, mdsd's answer included.",
-            self.plan_seconds,
-        )
-        yield histogram(
-            "clientd_forecast_seconds",
-            "Time to read a step's histories and forecast from them.",
-            self.planner.forecast_seconds,
-        )
-        yield counter(
-            "clientd_forecasts_failed",
-            "Forecasts that failed, or took too much time or memory.",
-            self.planner.forecasts.failed,
-        )
-        yield counter(
-            "clientd_database_errors",
-            "Conversations that failed in the interaction database.",
-            self.database_errors,
-        )
-        yield gauge(
-            "clientd_notices_waiting", "Allocations whose news mdsd has not yet received.", notices.waiting
-        )
-        yield counters(
-            "clientd_notices",
-            "News for mdsd: messages sent, allocations given up.",
-            "outcome",
-            dict(notices.counts),
-        )
 
     def _accept(self) -> None:
         try:
@@ -436,6 +363,8 @@ class Clientd(Service):
             "told_leaders": self.leaders.told,
             "stopped": self.site.why,
             "notices": {"waiting": self.notices.waiting, **self.notices.counts},
+            "planned": dict(self.planned),
+            "not_placed": dict(self.reports.not_placed),
             **self.counts,
         }
         return local.StatusAnswer({"clientd": mine, **status}, self.planner.ready.is_set())

@@ -35,7 +35,7 @@ from tarazu.daemons.mdsd.per_user import QUEUE_LIMITS, PerUser
 from tarazu.daemons.mdsd.placing import Placing
 from tarazu.daemons.mdsd.request_rate import RequestRate
 from tarazu.daemons.mdsd.system import System
-from tarazu.daemons.metrics.histogram import NUMBERS, Histogram
+from tarazu.figures import NUMBERS, Histogram
 from tarazu.flows import solver_of
 from tarazu.left import GAINS_NOTHING, LEFT_TO_LUSTRE
 from tarazu.stats.gate import Gate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,8 +19,6 @@ from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import Peer
 
 if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
-
     from tarazu.config import Settings
 
 log = logging.getLogger("tarazu.mdsd")
@@ -140,10 +138,6 @@ class MdsdParts:
         """Part → its own; of one that is off why."""
         off: dict[str, Any] = {name: {"failed": why} for name, why in self.live.failed.items()}
         return {**off, **self.live.each(lambda part: part.status(now))}
-
-    def families(self) -> Iterator[Metric]:
-        for families in self.live.each(lambda part: list(part.families())).values():
-            yield from families
 
     def close(self) -> None:
         self.live.each(lambda part: part.close())

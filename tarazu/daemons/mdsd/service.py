@@ -26,9 +26,8 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.config.check import addresses
@@ -47,7 +46,6 @@ from tarazu.daemons.mdsd.status import Statuses, promises_of, status_of
 from tarazu.daemons.mdsd.system import System
 from tarazu.daemons.mdsd.target_news import TargetNews
 from tarazu.daemons.mdsd.usual_times import UsualTimes
-from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.service import Service, Wakeup, parser, serve
 from tarazu.stats.gate import Gate
 from tarazu.store.stop import SiteWatch
@@ -70,9 +68,6 @@ from tarazu.wire.messages import (
 )
 from tarazu.wire.security import here
 from tarazu.wire.transport import Peer
-
-if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
 
 log = logging.getLogger("tarazu.mdsd")
 
@@ -106,7 +101,6 @@ class Mdsd(Service):
         "run.stop_file",
         "run.exclude_users",
         "run.only_",
-        "metrics.mdsd",
     )
 
     def __init__(
@@ -117,7 +111,7 @@ class Mdsd(Service):
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """`state`: where it keeps how the system was, instead."""
-        super().__init__(settings, wakeup, settings.metrics.mdsd)
+        super().__init__(settings, wakeup)
         options = settings.mdsd
         self.monotonic = monotonic
         self.started = monotonic()
@@ -206,17 +200,6 @@ class Mdsd(Service):
         self.parts.take_over(settings)
         self.allocate, self.weights = settings.allocate, settings.allocate.weights
         self.gate.cpu_limit, self.gate.memory_limit = settings.mdsd.cpu_limit, settings.mdsd.memory_limit
-
-    def families(self, ask: Ask) -> Iterator[Metric]:
-        from tarazu.daemons.mdsd.metrics import of_targets
-
-        yield from super().families(ask)
-        yield from of_targets(self.system, ask)
-
-    def figures(self) -> Iterator[Metric]:
-        from tarazu.daemons.mdsd.metrics import figures
-
-        return figures(self)
 
     def _receive(self, now: float) -> bool:
         """Take in what has come; False when there may be more. A flood must not keep us from the rest."""

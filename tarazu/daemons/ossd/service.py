@@ -14,23 +14,18 @@ import logging
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import msgspec
 
 from tarazu import config
-from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, parser, run, serve
 from tarazu.errors import ConfigError
+from tarazu.figures import Histogram
 from tarazu.part import InReport, Live, hearers, installed
 from tarazu.stats.collector import Collector
 from tarazu.units import counted
 from tarazu.wire.reports import OssReport
-
-if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
-
 
 log = logging.getLogger("tarazu.ossd")
 
@@ -40,11 +35,11 @@ NAME = "tarazu-ossd"
 class Ossd(Service):
     """All state of the daemon."""
 
-    USED = ("keys.", "ossd.", "mdsd.statistics", "metrics.ossd")
+    USED = ("keys.", "ossd.", "mdsd.statistics", "part.")
 
     def __init__(self, settings: config.Settings, wakeup: Wakeup, name: str = "") -> None:
         """`name`: its host's by default."""
-        super().__init__(settings, wakeup, settings.metrics.ossd)
+        super().__init__(settings, wakeup)
         self.interval_s = settings.ossd.interval_s
         self.collections = Histogram()
         self.sent = 0
@@ -93,30 +88,6 @@ class Ossd(Service):
     def take_over(self, settings: config.Settings) -> None:
         self.interval_s = settings.ossd.interval_s
         self.collector.exports = settings.ossd.exports
-
-    def figures(self) -> Iterator[Metric]:
-        from tarazu.daemons.metrics.families import counter, gauge, histogram
-
-        yield histogram(
-            "ossd_collection_seconds", "Time to read the server's statistics once.", self.collections
-        )
-        yield counter("ossd_reports_sent", "Reports handed to ZeroMQ, repeated ones included.", self.sent)
-        yield counter(
-            "ossd_handshakes_refused",
-            "Connections to mdsd that failed: one side has a wrong key of the other.",
-            self.publisher.counts.refused,
-        )
-        yield gauge("ossd_interval_seconds", "Time between two reports.", self.interval_s)
-        if self.last is not None:
-            yield gauge("ossd_targets", "OSTs in the last report.", len(self.last.osts))
-            yield gauge(
-                "ossd_unreadable_sources",
-                "Statistics that could not be read.",
-                len(self.last.unreadable),
-            )
-            yield gauge("ossd_jobs", "Jobs in the last report.", len(self.last.jobs))
-        for families in self.parts.each(lambda part: list(part.families())).values():
-            yield from families
 
 
 def collector_of(settings: config.Settings, name: str, parts: Live[InReport]) -> Collector:

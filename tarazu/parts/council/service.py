@@ -18,15 +18,15 @@ import socket
 import sys
 import time
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tarazu import config
-from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
 from tarazu.daemons.writer import Writer
 from tarazu.errors import ConfigError, TarazuError
+from tarazu.figures import Family, Histogram, counter, counters, gauge, histogram
 from tarazu.parts.council import exchange
 from tarazu.parts.council.council import ROUND_S, Decision, Rules
 from tarazu.parts.council.councils import Councils
@@ -48,10 +48,7 @@ from tarazu.parts.council.values import USUAL, levers_of
 from tarazu.store.stop import SiteWatch
 from tarazu.units import counted
 from tarazu.wire.said import SaidOnce
-from tarazu.wire.transport import Peer
-
-if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
+from tarazu.wire.transport import Peer, of_sockets
 
 log = logging.getLogger("tarazu.council")
 
@@ -401,11 +398,7 @@ class CouncilService(Service):
         )
         log.info("time=%s tune=%s %s", time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), what, shown)
 
-    def figures(self) -> Iterator[Metric]:
-        from prometheus_client.core import GaugeMetricFamily
-
-        from tarazu.daemons.metrics.families import counter, counters, gauge, histogram, of_sockets
-
+    def figures(self) -> Iterator[Family]:
         council, nodes = self.council, self.nodes
         yield gauge("council_mode", "0 observe, 1 advise, 2 apply.", MODES.index(council.mode))
         yield gauge("council_nodes", "Nodes with an announcer.", len(nodes))
@@ -442,13 +435,13 @@ class CouncilService(Service):
         yield counters(
             "council_not_learned", "Messages that were not learned from, by reason.", "reason", left
         )
-        decided = GaugeMetricFamily(
-            "tarazu_council_in_force", "Nodes on which a lever has this value.", labels=("lever", "value")
+        decided = Family(
+            "gauge", "council_in_force", "Nodes on which a lever has this value.", ("lever", "value")
         )
         for lever, values in council.in_force().items():
             for value, count in values.items():
                 if value in self.levers.get(lever, ()):
-                    decided.add_metric((lever, value), count)
+                    decided.samples[lever, value] = count
         yield decided
         yield gauge(
             "council_knowledge_writable", "0 while knowledge cannot be written.", not self.writer.trouble

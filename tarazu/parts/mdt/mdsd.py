@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tarazu import config
+from tarazu.figures import Family
 from tarazu.part import InMdsd, MdsdFacts, Reported
 from tarazu.parts.mdt.connections import Connections
 from tarazu.parts.mdt.messages import MdtReports
@@ -20,8 +21,6 @@ from tarazu.parts.mdt.view import MdtDetails, MdtViews
 from tarazu.stats.params import mdt_name
 
 if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
-
     from tarazu.stats.osp import Target
 
 log = logging.getLogger("tarazu.mdt")
@@ -115,22 +114,20 @@ class InMdsdMdt(InMdsd):
                 targets.append(msgspec.to_builtins(target(fs_name, mdt, of)))
         return {"targets": targets, "file_systems": known, "impossible": dict(self.impossible)}
 
-    def families(self) -> Iterator[Metric]:
-        from prometheus_client.core import GaugeMetricFamily
-
+    def families(self) -> Iterator[Family]:
         now, names = time.monotonic(), self.views.fs_names()
-        of_mdt = {
-            name: GaugeMetricFamily(f"tarazu_mdt_{name}", text, labels=LABELS) for name, text in _OF_MDT
-        }
-        rates = GaugeMetricFamily(
-            "tarazu_mdt_operation_rate",
+        of_mdt = {name: Family("gauge", f"mdt_{name}", text, LABELS) for name, text in _OF_MDT}
+        rates = Family(
+            "gauge",
+            "mdt_operation_rate",
             "Operations of each kind per second in that interval, as `md_stats` names them.",
-            labels=(*LABELS, "operation"),
+            (*LABELS, "operation"),
         )
-        seconds = GaugeMetricFamily(
-            "tarazu_mdt_operation_seconds",
+        seconds = Family(
+            "gauge",
+            "mdt_operation_seconds",
             "Mean time of one on the server; absent where the server does not time them.",
-            labels=(*LABELS, "operation"),
+            (*LABELS, "operation"),
         )
         for fs_name in names:
             of_fs = self.details(fs_name, now)
@@ -138,11 +135,11 @@ class InMdsdMdt(InMdsd):
                 labels = ("mdt", mdt_name(fs_name, mdt.index), fs_name)
                 operations = of_fs[mdt.index].operations if mdt.index in of_fs else None
                 for name, value in _of_mdt(mdt, known=operations is not None):
-                    of_mdt[name].add_metric(labels, value)
+                    of_mdt[name].samples[labels] = value
                 for name, (per_s, mean_s) in (operations or {}).items():
-                    rates.add_metric((*labels, name), per_s)
+                    rates.samples[*labels, name] = per_s
                     if mean_s is not None:
-                        seconds.add_metric((*labels, name), mean_s)
+                        seconds.samples[*labels, name] = mean_s
         if names:
             yield from of_mdt.values()
             yield rates

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from tarazu.figures import Family, gauge
 from tarazu.part import InReport
 from tarazu.parts.mdt.messages import MAX_MDTS, MAX_OPERATIONS, MdtJob, MdtOperation, MdtReport, MdtReports
 from tarazu.stats import counters
@@ -20,8 +21,6 @@ from tarazu.wire.bounds import MAX_ID_CHARACTERS, MAX_SOURCE_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from prometheus_client.metrics_core import Metric
 
     from tarazu.stats.collector import Collector
 
@@ -128,9 +127,7 @@ class InReportMdt(InReport):
         said = MdtReports(tuple(reports.values())[:MAX_MDTS], of.failed("mdt.*.md_stats"))
         return msgspec.msgpack.encode(said)
 
-    def families(self) -> Iterator[Metric]:
-        from tarazu.daemons.metrics.families import gauge
-
+    def families(self) -> Iterator[Family]:
         yield gauge("ossd_mdts", "MDTs in the last report.", self._count)
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from tarazu.config import Settings
+from tarazu.figures import Family, counter, gauge
 from tarazu.part import Asker, InMdsd, MdsdFacts, Part, Role
 from tarazu.parts.routers.messages import RulesRequest, StepNodes
 from tarazu.parts.routers.planner import RouterPlan
-
-if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
 
 PASS_S = 1.0
 """So often it is looked who fell silent."""
@@ -49,9 +47,7 @@ class InMdsdRouters(InMdsd):
     def status(self, now: float) -> dict[str, Any]:
         return self.plan.status(now)
 
-    def families(self) -> Iterator[Metric]:
-        from tarazu.daemons.metrics.families import counter, gauge
-
+    def families(self) -> Iterator[Family]:
         plan = self.plan
         yield gauge("mdsd_router_steps", "Job steps whose nodes are known.", len(plan.nodes))
         yield gauge("mdsd_router_steps_placed", "Job steps with LNet routers of their own.", plan.placed)

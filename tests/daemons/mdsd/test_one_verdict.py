@@ -1,4 +1,4 @@
-"""mdsd makes one verdict on each OST: top, status, page, metrics, drain, doctor say the same word."""
+"""mdsd makes one verdict on each OST: top, status, page, drain, doctor say the same word."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tarazu.cli import status as status_command
 from tarazu.cli.top.choice import TopChoice
 from tarazu.cli.top.rows import TargetTable
 from tarazu.daemons.asking import whole
-from tarazu.daemons.mdsd import metrics
 from tarazu.daemons.mdsd.filling import Filling
 from tarazu.daemons.mdsd.health import Health
 from tarazu.daemons.mdsd.status import _file_system
@@ -202,13 +201,6 @@ def test_the_page_shows_it(seen: Overview) -> None:
         assert f">{word}<" in row, (index, row)
     said = " ".join(str(one.what) for one in problems(SystemState(seen)))
     assert all(f" {word}" in said for word in set(EXPECTED.values()) - {"ok"}), said
-
-
-def test_metrics_carry_it_and_the_alert_is_for_those_that_were_alerted(view: SystemView, mdsd: Mdsd) -> None:
-    details = mdsd.system.views.details(FS, mdsd.now)
-    families = {f.name: f for f in metrics._targets([view], [details])}
-    words = {s.labels["target"]: s.labels["health"] for s in families["tarazu_target_unwell"].samples}
-    assert words == {f"{FS}-OST{i:04x}": word for i, word in EXPECTED.items() if i}
 
 
 def test_drain_takes_what_is_sick_of_those_that_still_take_files(view: SystemView) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tarazu import config
 from tarazu.changes.change import Change, Score
 from tarazu.daemons.changes.agent import Plan
+from tarazu.daemons.changes.figures import of_agents
 from tarazu.daemons.changes.store import EVERY, Decisions, Veto
 from tarazu.parts.council.agent import agent_of
 from tarazu.sim.testbed import tunables
@@ -40,24 +41,19 @@ def test_a_change_of_which_nothing_is_known_yet_can_be_read_again_and_taken_back
     assert len(agent.engine.take_back("it is enough").restored) == 1
 
 
-def test_metrics_count_by_lever(settings: config.Settings) -> None:
-    metrics = pytest.importorskip("tarazu.daemons.changes.metrics")
+def test_figures_count_by_lever(settings: config.Settings) -> None:
     agent = agent_of(settings)
     other = Change(lever="max_read_ahead_mb", target="", wanted={"": "none such"})
     agent.follow(Plan((CHANGE, other)), "apply", "")
     counts = {
-        (family.name, sample.labels["lever"]): sample.value
-        for family in metrics.of_agents(agent)
-        for sample in family.samples
+        (family.name, lever): value
+        for family in of_agents(agent)
+        for (lever,), value in family.samples.items()
     }
-    assert counts["tarazu_changes_set", CHANGE.lever] == 1
-    assert counts["tarazu_changes_not_as_wanted", CHANGE.lever] == 0
-    assert counts["tarazu_changes_proposed", other.lever] == 1
-    assert (
-        counts["tarazu_changes_not_as_wanted", other.lever]
-        == counts["tarazu_changes_failed", other.lever]
-        == 1
-    )
+    assert counts["changes_set", CHANGE.lever] == 1
+    assert counts["changes_not_as_wanted", CHANGE.lever] == 0
+    assert counts["changes_proposed", other.lever] == 1
+    assert counts["changes_not_as_wanted", other.lever] == counts["changes_failed", other.lever] == 1
 
 
 def test_what_is_asked_for_after_it_was_taken_back_of_the_whole_lever_is_not_made(

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tarazu import config
-from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.service import Wakeup
 from tarazu.errors import BadInput, ConfigError, Unavailable
 from tarazu.parts.council import here
@@ -251,8 +250,7 @@ def test_no_address_and_an_unknown_lever_are_said(site: Site) -> None:
         site.council(levers=["no_such_lever"])
 
 
-def test_how_it_is_comes_over_the_wire_and_into_metrics(site: Site) -> None:
-    pytest.importorskip("prometheus_client")
+def test_how_it_is_comes_over_the_wire_and_into_its_figures(site: Site) -> None:
     council, end = site.council(), site.end()
     for sequence in (1, 2, 3):
         site.hear(end, observed(sequence=sequence))
@@ -261,10 +259,8 @@ def test_how_it_is_comes_over_the_wire_and_into_metrics(site: Site) -> None:
     assert isinstance(told, TuneStatus) and told.message_id == "how"
     assert told.status["nodes"]["oss1"]["in_force"] == {"nrs": "fifo"}
     assert told.status["learned"][0]["value"] == "fifo" and told.status["learned"][0]["seen"] > 0
-    ask = Ask(council.metrics.answer_one)
-    council.metrics._ask = ask
-    samples = {s.name: s.value for family in council.families(ask) for s in family.samples}
-    assert samples["tarazu_council_nodes"] == 1 and samples["tarazu_council_mode"] == 2
+    values = {family.name: family.samples.get(()) for family in council.figures()}
+    assert values["council_nodes"] == 1 and values["council_mode"] == 2
 
 
 def test_who_asks_how_it_is_again_and_again_is_answered_now_and_then(

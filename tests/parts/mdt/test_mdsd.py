@@ -1,4 +1,4 @@
-"""mdsd's word on MDTs is the same in the status, top, the page and the metrics; its connections and keys count."""
+"""mdsd's word on MDTs is the same in the status, top, the page and its figures; its connections and keys count."""
 
 from __future__ import annotations
 
@@ -74,23 +74,24 @@ def shown(*mdts: Mdt) -> Overview:
     return overview(status, 0.0)
 
 
-def test_metrics_carry_the_labels_of_lustres_exporters() -> None:
+def test_figures_carry_the_labels_of_lustres_exporters() -> None:
     families = {f.name: f for f in Told(*VIEW).families()}
 
-    def values(name: str) -> dict[str, float]:
-        return {s.labels["target"]: s.value for s in families[f"tarazu_mdt_{name}"].samples}
+    def values(name: str) -> dict[str, Any]:
+        return {target: value for (_, target, _), value in families[f"mdt_{name}"].samples.items()}
 
     both, first = {"scratch-MDT0000", "scratch-MDT0001"}, "scratch-MDT0000"
     assert values("relative_speed_ratio") == {first: 1.0, "scratch-MDT0001": 0.2}
     assert values("files_free").keys() == both and values("operations_per_second") == {first: 12.0}
     assert values("create_seconds") == {first: 0.002}
-    kinds = {s.labels["operation"]: s.value for s in families["tarazu_mdt_operation_rate"].samples}
+    kinds = {labels[-1]: value for labels, value in families["mdt_operation_rate"].samples.items()}
     assert kinds == {"mkdir": 3.0, "open": 1.0}
-    (timed,) = families["tarazu_mdt_operation_seconds"].samples
-    assert timed.labels == {"component": "mdt", "target": first, "fs": "scratch", "operation": "mkdir"}
+    timed = families["mdt_operation_seconds"]
+    assert timed.labels == ("component", "target", "fs", "operation")
+    assert [*timed.samples] == [("mdt", first, "scratch", "mkdir")]
 
 
-def test_without_mdts_there_are_no_metrics_of_them() -> None:
+def test_without_mdts_there_are_no_figures_of_them() -> None:
     assert not list(Told().families())
 
 

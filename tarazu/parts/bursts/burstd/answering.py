@@ -17,8 +17,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.errors import BadInput, ConfigError, TarazuError
+from tarazu.figures import Histogram
 from tarazu.parts.bursts.burstd.asked import MAX_QUESTION, Question, read
 from tarazu.wire.channel import peer_uid
 from tarazu.wire.said import SaidOnce

@@ -22,9 +22,11 @@ import msgspec
 
 from tarazu import config
 from tarazu.batch.jobs import ApplicationKey
+from tarazu.daemons.changes.figures import of_agents
 from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
 from tarazu.daemons.writer import Writer
 from tarazu.errors import BadInput, TarazuError
+from tarazu.figures import Family, counter, gauge
 from tarazu.malformed import MALFORMED
 from tarazu.parts.bursts.burstd.batch import Batch, machine_of
 from tarazu.parts.bursts.burstd.gathering import Gathering
@@ -43,10 +45,9 @@ from tarazu.units import counted
 from tarazu.wire.messages import PartReport, Report
 from tarazu.wire.reports import OssReport
 from tarazu.wire.said import SaidOnce
+from tarazu.wire.transport import of_sockets
 
 if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
-
     from tarazu.wire.sockets import Subscriber
 
 log = logging.getLogger("tarazu.bursts")
@@ -263,10 +264,7 @@ class BurstService(Service):
         self.machine = machine
         self.history.machine = machine or regular(0, 1)
 
-    def figures(self) -> Iterator[Metric]:
-        from tarazu.daemons.changes.metrics import of_agents
-        from tarazu.daemons.metrics.families import counter, gauge, of_sockets
-
+    def figures(self) -> Iterator[Family]:
         reports, history = self.reports, self.history
         yield gauge("bursts_senders", "OSSs and nodes that report.", len(reports))
         yield counter("bursts_reports", "Reports received.", reports.taken)

@@ -27,10 +27,11 @@ from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.daemons.changes.agents import drains
 from tarazu.daemons.changes.done import Done
 from tarazu.daemons.changes.engine import LOOK_S as SHOWN_S
+from tarazu.daemons.changes.figures import of_agents
 from tarazu.daemons.changes.levers.drain import DrainLever
-from tarazu.daemons.metrics.histogram import Histogram
 from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import ConfigError, TarazuError, Unavailable
+from tarazu.figures import Family, Histogram, counter, gauge, histogram
 from tarazu.parts.council import exchange
 from tarazu.parts.council.agent import agent_of, in_force
 from tarazu.parts.council.announcer.following import Following, least
@@ -46,8 +47,6 @@ from tarazu.units import GIB
 from tarazu.wire.said import SaidOnce
 
 if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
-
     from tarazu.wire.sockets import ZmqTransport
 
 log = logging.getLogger("tarazu.announcer")
@@ -408,10 +407,7 @@ class Announcer(Service):
         self.agent.take_over(settings)
         self._follow(time.monotonic(), anew=True)
 
-    def figures(self) -> Iterator[Metric]:
-        from tarazu.daemons.changes.metrics import of_agents
-        from tarazu.daemons.metrics.families import counter, gauge, histogram
-
+    def figures(self) -> Iterator[Family]:
         following = self.following
         yield gauge(
             "announcer_mode", "What this node allows: 0 observe, 1 advise, 2 apply.", MODES.index(self.mode)

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from tarazu import config
-from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.service import Wakeup
 from tarazu.errors import BadInput, ConfigError, Unavailable
 from tarazu.parts.bursts import status as at_home
@@ -231,15 +230,13 @@ def test_a_kill_loses_what_was_not_written_yet_and_no_more(site: Site) -> None:
     )
 
 
-def test_it_has_metrics_and_a_line_in_tarazu_status(site: Site) -> None:
+def test_it_has_figures_and_a_line_in_tarazu_status(site: Site) -> None:
     service = site.service()
     service.reports.take(report(1, time.time(), ClientRate("10.0.0.1@tcp", 100, 10)), time.time())
     service.turn(time.monotonic())
-    ask = Ask(service.metrics.answer_one)
-    service.metrics._ask = ask
-    samples = {s.name: s.value for family in service.families(ask) for s in family.samples}
-    assert samples["tarazu_bursts_senders"] == samples["tarazu_bursts_reports_total"] == 1
-    assert samples["tarazu_bursts_unknown_nids"] == samples["tarazu_bursts_writable"] == 1
+    values = {family.name: family.samples.get(()) for family in service.figures()}
+    assert values["bursts_senders"] == values["bursts_reports"] == 1
+    assert values["bursts_unknown_nids"] == values["bursts_writable"] == 1
     service.do_due()
     told = status(site)
     (line,) = at_home.lines(told)

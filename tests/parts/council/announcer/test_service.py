@@ -21,7 +21,6 @@ from tarazu.changes.outcome import Gave
 from tarazu.daemons.changes import here as node
 from tarazu.daemons.changes.agent import Plan
 from tarazu.daemons.changes.by_hand import undo_agent
-from tarazu.daemons.metrics.exporter import Ask
 from tarazu.daemons.service import Wakeup
 from tarazu.parts.council import exchange, here
 from tarazu.parts.council import service as council_service
@@ -195,20 +194,16 @@ def test_a_lever_that_fails_is_said_to_the_council_and_what_was_there_stays(pair
     pair.until(lambda: pair.council and (o := pair.council.nodes.of["login1"].observed) and o.problem)
 
 
-def test_how_it_is_comes_into_metrics(pair: Pair) -> None:
-    pytest.importorskip("prometheus_client")
+def test_how_it_is_comes_into_its_figures(pair: Pair) -> None:
+    def values() -> dict[str, Any]:
+        return {family.name: family.samples.get(()) for family in pair.announcer.figures()}
 
-    def samples() -> dict[str, float]:
-        ask = Ask(pair.announcer.metrics.answer_one)
-        pair.announcer.metrics._ask = ask
-        return {s.name: s.value for family in pair.announcer.families(ask) for s in family.samples}
-
-    assert (samples()["tarazu_announcer_followed"], samples()["tarazu_announcer_mode"]) == (0, 0)
+    assert (values()["announcer_followed"], values()["announcer_mode"]) == (0, 0)
     pair.begin("mds1")
     pair.until(lambda: pair.client.in_force in VALUES)
-    found = samples()
-    assert found["tarazu_announcer_levers_set"] == found["tarazu_announcer_followed"] == 1
-    assert found["tarazu_announcer_mode"] == 2 and found["tarazu_announcer_intervals_told_total"] > 0
+    found = values()
+    assert found["announcer_levers_set"] == found["announcer_followed"] == 1
+    assert found["announcer_mode"] == 2 and found["announcer_intervals_told"] > 0
 
 
 def test_an_announcer_without_io_says_only_that_it_lives(pair: Pair) -> None:

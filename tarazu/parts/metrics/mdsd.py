@@ -6,18 +6,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.metrics_core import Metric
-
-from tarazu.daemons.mdsd.status import Parts
+from tarazu.daemons.mdsd.service import Mdsd
 from tarazu.daemons.mdsd.system import System
-from tarazu.daemons.metrics.exporter import Ask
-from tarazu.daemons.metrics.families import counter, counters, gauge, histogram, of_sockets
+from tarazu.figures import Family, counter, counters, gauge, histogram
 from tarazu.model import Oss, Ost, SystemView
+from tarazu.parts.metrics.exporter import Ask
 from tarazu.stats.moved import UNKNOWN, Moved
 from tarazu.stats.params import target_name
 from tarazu.stats.view import Details
 from tarazu.wire.reports import STATISTICS, OssReport
+from tarazu.wire.transport import of_sockets
 
 TARGET = ("component", "target", "fs")
 SERVER = ("component", "target")
@@ -45,7 +43,12 @@ _OF_OSS = (
 )
 
 
-def of_targets(system: System, ask: Ask) -> Iterator[Metric]:
+def families(mdsd: Mdsd, ask: Ask) -> Iterator[Family]:
+    yield from ask(lambda: list(figures(mdsd)))
+    yield from of_targets(mdsd.system, ask)
+
+
+def of_targets(system: System, ask: Ask) -> Iterator[Family]:
     """OSTs and servers, asked of mdsd's loop one file system at a time."""
     fs_names = ask(system.views.fs_names)
     views = [ask(partial(system.view, fs_name, time.monotonic())) for fs_name in fs_names]
@@ -58,7 +61,7 @@ def of_targets(system: System, ask: Ask) -> Iterator[Metric]:
     yield from _servers(rows)
 
 
-def figures(mdsd: Parts) -> Iterator[Metric]:
+def figures(mdsd: Mdsd) -> Iterator[Family]:
     """mdsd's own."""
     allocating, book, gate = mdsd.allocating, mdsd.book, mdsd.gate
     promises, stripes = book.ledger.numbers()
@@ -76,7 +79,8 @@ def figures(mdsd: Parts) -> Iterator[Metric]:
         len(mdsd.parts.live.failed),
     )
     yield counter("mdsd_part_messages_refused", "Messages to parts that none takes.", mdsd.parts.refused)
-    yield from mdsd.parts.families()
+    for of_part in mdsd.parts.live.each(lambda part: list(part.families())).values():
+        yield from of_part
     yield gauge("mdsd_stopped", "1 while the site's stop file is there.", bool(mdsd.site.why))
     yield gauge("mdsd_gate_open", "1 while allocations may run.", not gate.why_closed())
     yield gauge("mdsd_cpu_load_ratio", "Busy share of this node's processors.", gate.cpu_load)
@@ -93,28 +97,30 @@ def figures(mdsd: Parts) -> Iterator[Metric]:
     yield from of_sockets("mdsd", sockets)
 
 
-def _targets(views: Sequence[SystemView], details: Sequence[Mapping[int, Details]]) -> Iterator[Metric]:
-    of_ost = {name: GaugeMetricFamily(f"tarazu_target_{name}", text, labels=TARGET) for name, text in _OF_OST}
-    unusable = GaugeMetricFamily(
-        "tarazu_target_unusable",
+def _targets(views: Sequence[SystemView], details: Sequence[Mapping[int, Details]]) -> Iterator[Family]:
+    of_ost = {name: Family("gauge", f"target_{name}", text, TARGET) for name, text in _OF_OST}
+    unusable = Family(
+        "gauge",
+        "target_unusable",
         "1 for each reason why no new objects are created here.",
-        labels=(*TARGET, "reason"),
+        (*TARGET, "reason"),
     )
-    unwell = GaugeMetricFamily(
-        "tarazu_target_unwell",
+    unwell = Family(
+        "gauge",
+        "target_unwell",
         "1 for an OST with a problem; the label is the word that top shows.",
-        labels=(*TARGET, "health"),
+        (*TARGET, "health"),
     )
     for view, of_fs in zip(views, details, strict=True):
         for ost in view.osts:
             labels = ("ost", target_name(view.fs_name, ost.index), view.fs_name)
             detail = of_fs.get(ost.index)
             for name, value in _values(ost, detail.moved if detail else UNKNOWN):
-                of_ost[name].add_metric(labels, value)
+                of_ost[name].samples[labels] = value
             for reason in _reasons(ost):
-                unusable.add_metric((*labels, reason), 1)
+                unusable.samples[*labels, reason] = 1
             if ost.verdict.amiss:
-                unwell.add_metric((*labels, ost.verdict), 1)
+                unwell.samples[*labels, ost.verdict] = 1
     yield from of_ost.values()
     yield unusable
     yield unwell
@@ -152,19 +158,19 @@ def _reasons(ost: Ost) -> Iterator[str]:
         yield ost.health.partition(":")[0]
 
 
-def _servers(rows: Sequence[tuple[float, Oss | None, OssReport]]) -> Iterator[Metric]:
+def _servers(rows: Sequence[tuple[float, Oss | None, OssReport]]) -> Iterator[Family]:
     """(age of its newest report, how the view has it, that report): loads are the view's, a mean of several reports."""
-    of_oss = {name: GaugeMetricFamily(f"tarazu_server_{name}", text, labels=SERVER) for name, text in _OF_OSS}
+    of_oss = {name: Family("gauge", f"server_{name}", text, SERVER) for name, text in _OF_OSS}
     for age_s, oss, report in rows:
         labels = ("oss", report.oss)
         if report.router is not None:
-            of_oss["routed_bytes_per_second"].add_metric(labels, report.router.bytes_per_s)
-        of_oss["report_age_seconds"].add_metric(labels, age_s)
-        of_oss["unreadable_sources"].add_metric(labels, len(report.unreadable))
+            of_oss["routed_bytes_per_second"].samples[labels] = report.router.bytes_per_s
+        of_oss["report_age_seconds"].samples[labels] = age_s
+        of_oss["unreadable_sources"].samples[labels] = len(report.unreadable)
         if oss is not None:
-            of_oss["lnet_load_ratio"].add_metric(labels, oss.lnet_load)
+            of_oss["lnet_load_ratio"].samples[labels] = oss.lnet_load
         for name, declared in STATISTICS.items():
             by_view = name in Oss.__struct_fields__
             if oss is not None or not by_view:
-                of_oss[declared.metric].add_metric(labels, getattr(oss if by_view else report, name))
+                of_oss[declared.metric].samples[labels] = getattr(oss if by_view else report, name)
     yield from of_oss.values()

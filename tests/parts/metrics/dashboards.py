@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-DIRECTORY = Path(__file__).parents[2] / "tarazu/daemons/grafana"
+from tarazu.parts.metrics import PART
+
+DIRECTORY = PART.folder / "grafana"
 FILES = sorted(DIRECTORY.glob("*.json"))
 ALERTS = DIRECTORY / "alerts.yml"
 VARIABLES = {"$__rate_interval": "10s", "$__range": "1m", '"$fs"': '".*"'}

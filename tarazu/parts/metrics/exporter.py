@@ -6,6 +6,7 @@ between two turns of the loop, one part a turn: a scrape holds the daemon up no 
 
 from __future__ import annotations
 
+import importlib
 import logging
 import threading
 from collections import deque
@@ -14,12 +15,13 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tarazu.config import listening
+from tarazu.daemons.service import Service
 from tarazu.errors import Unavailable
+from tarazu.figures import Family
+from tarazu.part import InDaemon
 
 if TYPE_CHECKING:
-    from prometheus_client.metrics_core import Metric
-
-    from tarazu.daemons.metrics.server import MetricsServer
+    from tarazu.parts.metrics.server import MetricsServer
 
 log = logging.getLogger("tarazu.daemons")
 
@@ -63,41 +65,43 @@ class Ask:
             return
 
 
-class Exporter:
-    """A daemon's metrics at an address; "": nowhere. A problem is a line in the log, and the daemon continues."""
+class Exporter(InDaemon):
+    """A daemon's metrics at an address. A problem is a line in the log, and the daemon continues."""
 
     def __init__(
-        self, address: str, wake: Callable[[], None], families: Callable[[Ask], Iterable[Metric]]
+        self, address: str, wake: Callable[[], None], families: Callable[[Ask], Iterable[Family]]
     ) -> None:
         """`families`: called for each text, in a thread that is not the loop's."""
         self._ask = Ask(wake)
-        self._address = address
-        self._families = families
         self._server: MetricsServer | None = None
-
-    def start(self) -> None:
-        """Answer from now on."""
-        at = listening(self._address) if self._address else None
-        if at is None:
+        if (at := listening(address)) is None:
             return
         try:
-            from tarazu.daemons.metrics.server import MetricsServer, Text
+            from tarazu.parts.metrics.server import MetricsServer
+            from tarazu.parts.metrics.text import Text
 
-            self._server = MetricsServer(at, Text(lambda: self._families(self._ask)))
+            self._server = MetricsServer(at, Text(lambda: families(self._ask)))
         except ImportError:
-            log.error("no metrics at %s: prometheus_client is not installed (tarazu[metrics])", self._address)
+            log.error("no metrics at %s: prometheus_client is not installed (tarazu[metrics])", address)
             return
         except OSError as error:
-            log.error("no metrics at %s: %s", self._address, error.strerror or error)
+            log.error("no metrics at %s: %s", address, error.strerror or error)
             return
         threading.Thread(target=self._server.serve_forever, name="tarazu-metrics", daemon=True).start()
         log.info("metrics at http://%s:%d/metrics", *self._server.server_address[:2])
 
-    def answer_one(self) -> None:
-        """The main loop calls this once a turn."""
+    def turn(self) -> None:
         self._ask.answer_one()
 
     def close(self) -> None:
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
+
+
+def exporter_of(daemon: Service, address: str, core: str) -> Exporter:
+    """`core`: the daemon's name where it is one of the core's, whose figures are told by a module of ours."""
+    if not core:
+        return Exporter(address, daemon.wakeup.wake, lambda ask: ask(lambda: list(daemon.figures())))
+    module = importlib.import_module(f"tarazu.parts.metrics.{core}")
+    return Exporter(address, daemon.wakeup.wake, lambda ask: module.families(daemon, ask))

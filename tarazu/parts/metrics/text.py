@@ -1,10 +1,11 @@
-"""The HTTP server that gives one text to Prometheus."""
+"""The text that Prometheus gets: of the process, of the interpreter, and a daemon's own families."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from importlib import metadata
 from typing import Any
 
 from prometheus_client import (
@@ -14,31 +15,32 @@ from prometheus_client import (
     ProcessCollector,
     generate_latest,
 )
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from tarazu.daemons import http_server
-from tarazu.errors import Unavailable
+from tarazu.figures import Classes, Family
 
-CONVERSATIONS = 4
 SHARE = 0.05
 """Of a core, for making the text again and again, however often it is asked for."""
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class _Collected:
     """prometheus_client's Collector of one daemon."""
 
-    def __init__(self, families: Callable[[], Iterable[Metric]]) -> None:
+    def __init__(self, families: Callable[[], Iterable[Family]]) -> None:
         self._families = families
 
     def collect(self) -> Iterator[Metric]:
-        yield from self._families()
+        build = Family("gauge", "build_info", "1; the version is in the label.", ("version",))
+        build.samples[(metadata.version("tarazu"),)] = 1
+        yield metric(build)
+        yield from map(metric, self._families())
 
 
 class Text:
-    """The exposition text: of the process, of the interpreter, and the daemon's own families."""
+    """The text, made anew when the last one is old enough."""
 
-    def __init__(self, families: Callable[[], Iterable[Metric]]) -> None:
+    def __init__(self, families: Callable[[], Iterable[Family]]) -> None:
         """`families`: called for each text, in a thread of the server; may raise Unavailable."""
         self._process = CollectorRegistry()
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
@@ -50,7 +52,6 @@ class Text:
         self._until = 0.0
 
     def now(self) -> bytes:
-        """Made anew when the last one is old enough."""
         with self._lock:
             begin = time.monotonic()
             if begin >= self._until:
@@ -60,28 +61,16 @@ class Text:
             return self._text
 
 
-class MetricsServer(http_server.HttpServer):
-    """Serves `text` at `/metrics`. Raises OSError for an address that cannot be bound."""
+_SHOWN = {
+    "gauge": GaugeMetricFamily,
+    "counter": CounterMetricFamily,
+    "histogram": HistogramMetricFamily,
+}
 
-    def __init__(self, at: tuple[str, int], text: Text) -> None:
-        self.text = text
-        super().__init__(at, _Handler, CONVERSATIONS)
 
-
-class _Handler(http_server.Handler):
-    server: MetricsServer
-
-    def do_GET(self) -> None:
-        if self.path.partition("?")[0] not in ("/", "/metrics"):
-            self.send_error(404)
-            return
-        try:
-            text = self.server.text.now()
-        except Unavailable as error:
-            self.send_error(503, "no figures now", str(error))
-            return
-        self.send_response(200)
-        self.send_header("Content-Type", CONTENT_TYPE)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
+def metric(of: Family) -> Metric:
+    """A family as prometheus_client has it."""
+    shown: Any = _SHOWN[of.kind](f"tarazu_{of.name}", of.text, labels=of.labels)
+    for labels, value in of.samples.items():
+        shown.add_metric(labels, *(value if isinstance(value, Classes) else (value,)))
+    return shown  # type: ignore[no-any-return]

@@ -15,9 +15,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.daemons.dashboards import ALERTS, FILES, expressions, panels
+from tests.parts.metrics.dashboards import ALERTS, FILES, expressions, panels
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCHEMAS = ROOT / "tests/data/grafana"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
@@ -14,26 +15,27 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from tarazu.daemons.metrics.exporter import Ask, Exporter
-from tarazu.daemons.metrics.histogram import Histogram
+from tarazu.config import Settings
+from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import Unavailable
+from tarazu.figures import Family, gauge
 from tarazu.part import installed
+from tarazu.parts.metrics import PART
+from tarazu.parts.metrics.exporter import Ask, Exporter
 from tarazu.sim.testbed.processes import free_port
-from tarazu.wire.reports import OssReport, RouterLoad
-from tests.daemons.dashboards import expressions
+from tests.daemons.conftest import DATA, PATIENCE_S, Site, allocation, ask, patiently
+from tests.parts.metrics.dashboards import expressions
 from tests.stats.conftest import Series
-
-from .conftest import DATA, PATIENCE_S, Site, allocation, ask, patiently
 
 pytest.importorskip("prometheus_client")
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 DAEMONS = ("mdsd", "ossd", "clientd")
 
 
@@ -48,8 +50,7 @@ def documented(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     monkeypatch.syspath_prepend(str(DOCS))
     import metric_table  # type: ignore[import-not-found]
 
-    families = [*metric_table.all_families().values(), *map(metric_table.of_part, installed().values())]
-    return {family.name for of in families for family in of}
+    return {family.name for part in installed().values() for family in metric_table.of_part(part)}
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def scraped(site: Site, tmp_path: Path) -> dict[str, int]:
     """The three daemons, with metrics at these ports."""
     ports = {daemon: free_port() for daemon in DAEMONS}
     lines = "".join(f"{daemon} = '127.0.0.1:{port}'\n" for daemon, port in ports.items())
-    site.config.write_text(site.config.read_text() + f"[metrics]\n{lines}")
+    site.config.write_text(site.config.read_text() + f"[part.metrics]\n{lines}")
     # An OST where the MDS makes no objects.
     (site.mds_root / "sys/fs/lustre/osp/lustre-OST0001-osc-MDT0000/active").write_text("0\n")
     shutil.copytree(DATA / "oss", tmp_path / "oss")
@@ -160,7 +161,7 @@ def test_a_port_that_is_taken_is_a_line_and_the_daemon_serves(site: Site) -> Non
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        site.config.write_text(site.config.read_text() + f"[metrics]\nmdsd = {port}\n")
+        site.config.write_text(site.config.read_text() + f"[part.metrics]\nmdsd = {port}\n")
         site.mdsd()
         site.wait_status(lambda status: status["daemon"] == "mdsd")
         said = [line for line in site.log("mdsd").splitlines() if "metrics" in line]
@@ -194,7 +195,7 @@ class Loop:
             self.woken.wait(0.05)
             self.woken.clear()
             if not self.hangs.is_set():
-                exporter.answer_one()
+                exporter.turn()
 
 
 def test_parts_are_given_one_a_turn_and_errors_go_to_the_asker() -> None:
@@ -219,9 +220,7 @@ def test_parts_are_given_one_a_turn_and_errors_go_to_the_asker() -> None:
 
 
 def test_a_loop_that_hangs_costs_the_scrape_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tarazu.daemons.metrics.families import gauge
-
-    monkeypatch.setattr("tarazu.daemons.metrics.exporter.ANSWER_S", 0.2)
+    monkeypatch.setattr("tarazu.parts.metrics.exporter.ANSWER_S", 0.2)
     loop, asked = Loop(), []
     port = free_port()
 
@@ -230,12 +229,11 @@ def test_a_loop_that_hangs_costs_the_scrape_and_nothing_else(monkeypatch: pytest
         yield ask(lambda: gauge("seven", "Seven.", 7))
 
     exporter = Exporter(str(port), loop.woken.set, families)
-    exporter.start()
     thread = threading.Thread(target=loop.run, args=(exporter,))
     thread.start()
     try:
         url = f"http://127.0.0.1:{port}/metrics"
-        monkeypatch.setattr("tarazu.daemons.metrics.server.SHARE", 1000.0)  # made anew each time
+        monkeypatch.setattr("tarazu.parts.metrics.text.SHARE", 1000.0)  # made anew each time
         assert "\ntarazu_seven 7.0\n" in fetched(url)
         with pytest.raises(urllib.error.HTTPError, match="404"):
             fetched(f"http://127.0.0.1:{port}/other")
@@ -244,7 +242,7 @@ def test_a_loop_that_hangs_costs_the_scrape_and_nothing_else(monkeypatch: pytest
             fetched(url)
         loop.hangs.clear()
         assert "tarazu_seven" in fetched(url)
-        monkeypatch.setattr("tarazu.daemons.metrics.server.SHARE", 1e-6)  # made, and good for long
+        monkeypatch.setattr("tarazu.parts.metrics.text.SHARE", 1e-6)  # made, and good for long
         fetched(url)
         before = len(asked)
         idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(2)]  # say nothing
@@ -259,26 +257,36 @@ def test_a_loop_that_hangs_costs_the_scrape_and_nothing_else(monkeypatch: pytest
 
 
 def test_an_answer_that_never_comes_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tarazu.daemons.metrics.exporter.ANSWER_S", 0.05)
+    monkeypatch.setattr("tarazu.parts.metrics.exporter.ANSWER_S", 0.05)
     ask = Ask(lambda: None)
     with pytest.raises(Unavailable, match="main loop"):
         ask(lambda: 1)
     ask.answer_one()  # nobody waits for it any more: not even looked at
 
 
-def test_what_a_router_forwards_is_a_figure_and_of_a_server_that_is_none_there_is_none() -> None:
-    load = RouterLoad(("10.77.0.11@tcp",), 5e6, 10.0)
-    oss = OssReport("oss1", 1, 0.0, 1.0, 0.1, 0.1, 0.0, ())
-    rows = [(1.0, None, msgspec.structs.replace(oss, oss="router1", router=load)), (1.0, None, oss)]
-    from tarazu.daemons.mdsd import metrics as mdsd
+class Own(Service):
+    """A part's daemon."""
 
-    (routed,) = (f for f in mdsd._servers(rows) if f.name == "tarazu_server_routed_bytes_per_second")
-    assert [(s.labels["target"], s.value) for s in routed.samples] == [("router1", 5e6)]
+    USED = ()
+
+    def figures(self) -> Iterator[Family]:
+        yield gauge("own", "Its own.", 7)
 
 
-def test_a_histogram_counts_values_up_to_each_bound() -> None:
-    histogram = Histogram((0.1, 1.0))
-    for value in (0.05, 0.1, 0.5, 7):
-        histogram.observe(value)
-    assert histogram.buckets() == [("0.1", 2.0), ("1.0", 3.0), ("+Inf", 4.0)]
-    assert histogram.sum == pytest.approx(7.65)
+def test_a_part_s_daemon_tells_its_own_where_it_says_so() -> None:
+    port = free_port()
+    with Wakeup() as wakeup, contextlib.closing(Own(Settings(), wakeup)) as silent:
+        assert PART.in_daemon(silent) is None
+    with Wakeup() as wakeup, contextlib.closing(Own(Settings(), wakeup, f"127.0.0.1:{port}")) as own:
+        found: list[str] = []
+
+        def ask() -> None:
+            try:
+                found.append(fetched(f"http://127.0.0.1:{port}/metrics"))
+            finally:
+                wakeup.stopping = True
+                wakeup.wake()
+
+        own.every(lambda: PATIENCE_S, lambda _: threading.Thread(target=ask).start())
+        own.loop()
+    assert "\ntarazu_own 7.0\n" in found[0] and "\ntarazu_build_info{" in found[0]
