@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,9 +57,23 @@ sys.meta_path[:] = [NotThere(), *(f for f in sys.meta_path if "Scikit" not in ty
 """Of an installation below `package`: with it goes its Python, of which nothing is loaded any more either."""
 
 
+SAYS_WHEN_ALL_IS_LOADED = """
+import sys
+from tarazu.cli import main
+from tarazu.run import leader
+load = leader.load
+def loaded(step):
+    load(step)
+    open(sys.argv[1], "w").close()
+leader.load = loaded
+sys.exit(main(sys.argv[2:]))
+"""
+
+
 @pytest.mark.parametrize("mode", ["observe", "place"])
 def test_a_job_over_which_the_package_is_removed_is_remembered(loop: Loop, tmp_path: Path, mode: str) -> None:
-    package = tmp_path / "site/tarazu"
+    """In mode `place` one that has a plan, which it reports on."""
+    package, loaded = tmp_path / "site/tarazu", tmp_path / "loaded"
     left_out = shutil.ignore_patterns("sim", "__pycache__", "_version.py")
     shutil.copytree(Path(tarazu.__file__).parent, package, copy_function=os.symlink, ignore=left_out)
     (package / "lib").mkdir(exist_ok=True)
@@ -67,22 +82,26 @@ def test_a_job_over_which_the_package_is_removed_is_remembered(loop: Loop, tmp_p
         (package / "lib" / name).symlink_to(library_path(name))
     (package.parent / "sitecustomize.py").write_text(NOT_THERE.format(package=str(package)))
     name = f"removed-{mode}"
-    script = f"dd if=/dev/zero of={loop.mount()}/{name} bs=1M count=4 status=none; echo $PPID; read _"
-    command = demo.tarazu_command("run", "--app", name, "--mode", mode, "--", "sh", "-c", script)
+    ended(loop, name)
+    loop.clear()
+    script = f"dd if=/dev/zero of={loop.mount()}/{name} bs=1M count=4 status=none; read _"
+    run = ["run", "--app", name, "--mode", mode, "--", "sh", "-c", script]
+    command = [sys.executable, "-c", SAYS_WHEN_ALL_IS_LOADED, str(loaded), *run]
     environ = os.environ | loop.testbed.environment(0) | {"PYTHONPATH": str(package.parent)}
-    with subprocess.Popen(
-        command, env=environ, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as job:
-        assert job.stdout and job.stdin
-        leader = int(job.stdout.readline())
-        until(lambda: "libtarazu_core.so" in Path(f"/proc/{leader}/maps").read_text())
+    environ["TARAZU_RUN_WAIT_S"] = str(LONG_S)
+    with subprocess.Popen(command, env=environ, cwd=tmp_path, stdin=subprocess.PIPE) as job:
+        assert job.stdin
+        until(loaded.exists)
         package.rename(tmp_path / "gone")
         job.stdin.write(b"\n")
         job.stdin.close()
         assert job.wait(LONG_S) == 0
-    (run,) = loop.json("history", "list", name)
-    assert run["files"] == 1 and f" {name}: " not in loop.log(), loop.log()
+    runs = loop.json("history", "list", name)
+    outcomes = {"hit" if mode == "place" else "unmanaged": 1}
+    assert [run["outcomes"] for run in runs][1:] == [outcomes] and f" {name}: " not in loop.log(), loop.log()
     assert f"app={name} " in (loop.home / "jobs.log").read_text()
+    if mode == "place":
+        until(lambda: [row["outcome"] for row in loop.rows(name)] == ["hit"], loop.log)
 
 
 @contextlib.contextmanager
