@@ -130,7 +130,7 @@ def _remember(step: Step, run: RunRecord) -> None:
     path = step.history.append(noted[-1], id_of(step.run_id))
     step.history.prune(run.step.fs_name, run.step.application, KEEP_RUNS)
     schedule = step.schedules.get(run.step.fs_name)
-    if schedule and (schedule.plans.plan_ids or step.mode != "observe"):
+    if schedule and (schedule.plans.last or step.mode != "observe"):  # observed: where clientd has answered
         step.reports.report(schedule.plans, path)
 
 

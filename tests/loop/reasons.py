@@ -122,9 +122,11 @@ def words(loop: Loop, *names: str, size: int = LARGE, mode: str = "644", go: obj
 
 
 @contextmanager
-def running(loop: Loop, app: str, program: list[str], go: Path, wait_s: float) -> Iterator[None]:
+def running(
+    loop: Loop, app: str, program: list[str], go: Path, wait_s: float, mode: str = "place"
+) -> Iterator[None]:
     """The job, once it has made its files; it ends with the block."""
-    with _started(loop, app, program, go, wait_s):
+    with _started(loop, app, program, go, wait_s, mode):
         until(lambda: Path(f"{go}.made").exists())
         yield
 
@@ -139,8 +141,10 @@ def held(loop: Loop, app: str, program: list[str], go: Path, wait_s: float = PAT
 
 
 @contextmanager
-def _started(loop: Loop, app: str, program: list[str], go: Path, wait_s: float) -> Iterator[None]:
-    command = demo.tarazu_command("run", "--app", app, "--mode", "place", "--", *program)
+def _started(
+    loop: Loop, app: str, program: list[str], go: Path, wait_s: float, mode: str = "place"
+) -> Iterator[None]:
+    command = demo.tarazu_command("run", "--app", app, "--mode", mode, "--", *program)
     environ = os.environ | loop.testbed.environment(0) | {"TARAZU_RUN_WAIT_S": str(wait_s)}
     with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -41,7 +41,7 @@ def figures(clientd: Clientd) -> Iterator[Family]:
     yield counters("clientd_file_bytes", "Bytes of the same files.", "outcome", clientd.reports.bytes)
     yield counters(
         "clientd_files_not_placed",
-        'Files of ended steps that were not placed, by reason (docs/errors.md, "Files left to Lustre").',
+        'Files not placed of steps that asked for a plan, by reason (docs/errors.md, "Files left to Lustre").',
         "reason",
         dict(clientd.reports.not_placed),
     )

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -104,17 +103,17 @@ def test_status_names_what_each_does(busy: Testbed) -> None:
         assert done.returncode == 0, done.stderr
         return str(done.stdout)
 
-    def as_expected() -> tuple[Overview, dict[str, Any]] | None:
-        """A server that could not report for a while is away meanwhile, and one that reports has done something."""
-        mdsd = json.loads(printed("--json"))["mdsd"]
-        found, own = overview(mdsd), mdsd["parts"]["mdt"]["file_systems"][busy.fs_name][0]
+    def as_expected() -> Overview | None:
+        """A server that could not report for a while is away meanwhile."""
+        found = overview(json.loads(printed("--json"))["mdsd"])
         if [of.verdict for of in found.others] != ["ok", "ok", "sick", "ok"]:
             return None
-        return (found, own) if found.others[0].operations_per_s and own["operations"] else None
+        return found if found.others[0].operations_per_s is not None else None
 
-    found, own = until(as_expected)
-    assert found.metadata_per_s is not None and found.metadata_per_s > 0
-    assert {"open", "mknod", "mkdir", "close"} <= own["operations"].keys()
+    found = until(as_expected)
+    assert found and found.metadata_per_s is not None and found.metadata_per_s > 0
+    own = json.loads(printed("--json"))["mdsd"]["parts"]["mdt"]["file_systems"][busy.fs_name]
+    assert {"open", "mknod", "mkdir", "close"} <= own[0]["operations"].keys()
     assert "SICK (" in printed()
 
 
