@@ -171,7 +171,7 @@ docs: setup
 	$(BIN)/python docs/whatif.py
 	$(BIN)/python -m tests.benchmarks.evidence._headroom
 	$(BIN)/python docs/dashboards.py
-	$(BIN)/python -m tests.daemons.page.pictures
+	$(BIN)/python -m tests.parts.page.pictures
 	$(BIN)/python docs/top.py
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
 	@echo "the site: build/site/index.html"

@@ -138,11 +138,11 @@ def test_files_of_conf_d_are_read_after_the_file_in_order_and_the_environment_la
 def test_a_second_daemon_has_its_own_settings_and_port(tmp_path: Path) -> None:
     """A file of another name beside tarazu.toml is not changed by the conf.d of that one."""
     (tmp_path / "conf.d").mkdir()
-    (tmp_path / "conf.d" / "page.toml").write_text("[page]\nlisten = '5774'\n")
-    other = tmp_path / "page-b.toml"
-    other.write_text("[page]\nlisten = '5784'\n")
-    assert config.load(other, {}).page.listen == "5784"
-    assert config.load(write(tmp_path, ""), {}).page.listen == "5774"
+    (tmp_path / "conf.d" / "mdsd.toml").write_text("[mdsd]\nrequests = 'tcp://127.0.0.1:5774'\n")
+    other = tmp_path / "mdsd-b.toml"
+    other.write_text("[mdsd]\nrequests = 'tcp://127.0.0.1:5784'\n")
+    assert config.load(other, {}).mdsd.requests == "tcp://127.0.0.1:5784"
+    assert config.load(write(tmp_path, ""), {}).mdsd.requests == "tcp://127.0.0.1:5774"
 
 
 HOSTILE = {

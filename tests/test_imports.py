@@ -174,7 +174,6 @@ MAY_IMPORT_DAEMONS: dict[str, set[str]] = {
     "clientd": set(),
     "mdsd": set(),
     "ossd": set(),
-    "page": {"changes"},
     "service": set(),
     "slurm": set(),
 }

@@ -18,7 +18,6 @@ from tarazu.config.check import (
     Check,
     addresses,
     items,
-    listening,
     made_by,
     one_of,
     setting,
@@ -61,8 +60,7 @@ class Keys:
 class State:
     directory: str = setting(
         "/var/lib",
-        "where daemons keep their state, each in its folder: tarazu/mdsd, tarazu-drain, tarazu-page, and those of "
-        "parts",
+        "where daemons keep their state, each in its folder: tarazu/mdsd, tarazu-drain, and those of parts",
         ABSOLUTE,
     )
 
@@ -80,11 +78,6 @@ class State:
     def changes(self) -> str:
         """The trail of what root's agents changed on this node."""
         return f"{self.directory}/tarazu-changes"
-
-    @property
-    def page(self) -> str:
-        """The imbalance over time; in `results`, NAME.json, what the page shows of reports."""
-        return f"{self.directory}/tarazu-page"
 
 
 @section(frozen=True)
@@ -313,15 +306,6 @@ class Changes:
 
 
 @section(frozen=True)
-class PageSettings:
-    listen: str = setting(
-        "127.0.0.1:5780",
-        "where tarazu-page serves its page, without any login",
-        Check("host:port, or a port (of loopback)", lambda v: listening(v) is not None),
-    )
-
-
-@section(frozen=True)
 class Settings:
     keys: Keys = made_by(Keys)
     state: State = made_by(State)
@@ -334,7 +318,6 @@ class Settings:
     forwarding: Forwarding = made_by(Forwarding)
     run: RunSettings = made_by(RunSettings)
     changes: Changes = made_by(Changes)
-    page: PageSettings = made_by(PageSettings)
     part: PartTables = made_by(PartTables)
 
     def statistics(self) -> tuple[str, ...]:
@@ -358,7 +341,6 @@ SECTIONS: dict[str, type] = {
     "forwarding": Forwarding,
     "run": RunSettings,
     "changes": Changes,
-    "page": PageSettings,
 }
 
 RELOADED = {

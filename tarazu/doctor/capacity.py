@@ -25,17 +25,17 @@ def look(node: Node) -> Iterator[Finding]:
     for name, value in (
         ("tarazu-mdsd state", s.state.mdsd),
         ("mdsd.audit_log", s.mdsd.audit_log and str(Path(s.mdsd.audit_log).parent)),
-        ("tarazu-page state", s.state.page),
         *((f"{of.daemon} state", of.place(s)) for of in setting_agents().values() if of.daemon),
     ):
         if value:
-            yield from _space(name, Path(value))
+            yield from space(name, Path(value))
     if "launch" in node.roles:
         yield from _database(s.clientd.database)
         yield from _limits()
 
 
-def _space(name: str, directory: Path) -> Iterator[Finding]:
+def space(name: str, directory: Path) -> Iterator[Finding]:
+    """Of a directory of a daemon's."""
     try:
         space = os.statvfs(directory)
     except FileNotFoundError:

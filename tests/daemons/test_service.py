@@ -22,7 +22,6 @@ from tarazu.daemons.service import Every, Service, Wakeup, claim
 from tarazu.daemons.service_manager import ServiceManager
 from tarazu.errors import ConfigError
 from tarazu.part import installed
-from tarazu.sim.testbed.processes import free_port
 from tarazu.wire.said import SaidOnce
 from tests.of_parts import brought
 
@@ -264,7 +263,6 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     },
     "mdsd": ("tarazu.daemons.mdsd.service",),
     "clientd": ("tarazu.daemons.clientd.service",),
-    "page": ("tarazu.daemons.page.service",),
 }
 for found in brought("programs", "PROGRAMS"):
     PROGRAMS |= found
@@ -296,7 +294,6 @@ def configure(site: Site) -> None:
     (at / "empty").mkdir()
     site.config.write_text(
         f"{site.config.read_text()}[run]\nstop_file = ''\n[clientd]\nsocket = '{at}/c.sock'\ndatabase = '{at}/db'\n"
-        f"[page]\nlisten = '127.0.0.1:{free_port()}'\n"
         + "".join(settings(at) for settings in brought("programs", "settings"))
     )
 
@@ -317,10 +314,7 @@ def test_a_program_is_ready_when_it_serves_rereads_and_ends_in_order(
     if program == "clientd":
         with socket.socket(socket.AF_UNIX) as asked:
             asked.connect(settings.clientd.socket)
-    bound = {
-        "mdsd": settings.mdsd.requests,
-        "page": settings.page.listen,
-    }
+    bound = {"mdsd": settings.mdsd.requests}
     for binds in brought("programs", "bound"):
         bound |= binds(settings)
     if program in bound:

@@ -9,11 +9,9 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
-from tarazu.sim.testbed.processes import free_port
 from tarazu.wire import local
 from tarazu.wire.channel import connect
 from tests.daemons.conftest import Site, allocation, ask
@@ -41,7 +39,7 @@ def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
 
 
 def test_all_daemons_have_one() -> None:
-    names = ["tarazu-clientd", "tarazu-mdsd", "tarazu-ossd", "tarazu-page"]
+    names = ["tarazu-clientd", "tarazu-mdsd", "tarazu-ossd"]
     assert sorted(unit.stem for unit in UNITS) == names
 
 
@@ -88,10 +86,7 @@ def test_systemd_finds_the_programs_of_all_units_where_packages_put_them(tmp_pat
 def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     """Capabilities, no new privileges, no memory that is both writable and executable."""
     socket = site.directory / "c.sock"
-    page = f"127.0.0.1:{free_port()}"
     oss = ["--name", "oss1", "--root", str(ROOT / "tests/data/lustre/oss")]
-    with site.config.open("a") as file:
-        file.write(f"[page]\nlisten = '{page}'\n")
     for unit_name, daemon, options in (
         ("mdsd", "mdsd.service", ["--root", str(site.mds_root)]),
         ("ossd", "ossd.service", oss),
@@ -100,7 +95,6 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
             "clientd.service",
             ["--socket", str(socket), "--database", str(site.directory / "interaction.db")],
         ),
-        ("page", "page.service", []),
     ):
         unit = str(ROOT / f"tarazu/daemons/systemd/tarazu-{unit_name}.service")
         with (site.directory / f"{unit_name}.log").open("a") as log:
@@ -128,6 +122,5 @@ def test_the_daemons_work_with_what_their_units_leave_them(site: Site) -> None:
     until(socket.exists)
     with connect(str(socket), 20.0) as channel:
         assert isinstance(channel.ask(local.StatusQuery()), local.StatusAnswer)
-    until(lambda: "All well: 5 OSTs" in urlopen(f"http://{page}/").read().decode())
     capabilities = Path(f"/proc/{site.processes[0].pid}/status").read_text()
     assert "CapBnd:\t0000000000000004" in capabilities and "NoNewPrivs:\t1" in capabilities

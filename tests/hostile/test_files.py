@@ -32,7 +32,6 @@ LEFT = {
     "tarazu.daemons.changes.trail:Trail.add": NOTHING,
     "tarazu.daemons.clientd.forecasts.frames:decode": MESSAGE,
     "tarazu.daemons.clientd.forecasts.work:give_up": KERNEL,
-    "tarazu.daemons.page.document:<module>": OWN,
     "tarazu.daemons.mdsd.placing:Placing._ask": MESSAGE,
     "tarazu.daemons.mdsd.placing:serve": MESSAGE,
     "tarazu.daemons.ossd.service:as_json_text": OWN,

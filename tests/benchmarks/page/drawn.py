@@ -12,7 +12,7 @@ from statistics import median
 from tests import browser
 from tests.benchmarks.figure import Figure
 from tests.browser import Browser
-from tests.daemons.page import sample
+from tests.parts.page import sample
 
 GOAL_MS = 100.0
 FRAME = "new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(performance.now()), 0)))"

@@ -1,4 +1,4 @@
-"""mdsd makes one verdict on each OST: top, status, page, drain, doctor say the same word."""
+"""mdsd makes one verdict on each OST: top, status, drain, doctor say the same word."""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ from tarazu.daemons.mdsd.filling import Filling
 from tarazu.daemons.mdsd.health import Health
 from tarazu.daemons.mdsd.status import _file_system
 from tarazu.daemons.mdsd.system import System
-from tarazu.daemons.page import heat
-from tarazu.daemons.page.problems import problems
-from tarazu.daemons.page.seen import SystemState, file_systems
 from tarazu.doctor import peers
 from tarazu.model import SystemView
 from tarazu.ost_state import OstState, Verdict
@@ -191,16 +188,6 @@ def test_top_status_and_doctor_show_it(seen: Overview, mdsd: Mdsd) -> None:
     for index in (5, 13, 14, 12, 15, 4, 11, 6):  # the gravest eight
         assert f"{FS}-OST{index:04x} {EXPECTED[index]}" in finding.found
     assert finding.verdict == "warn" and finding.found.startswith("15 of 16 have a problem")
-
-
-def test_the_page_shows_it(seen: Overview) -> None:
-    (of,) = file_systems(seen)
-    rows = str(heat.all_of(of)).split("<tr")
-    for index, word in EXPECTED.items():
-        (row,) = (each for each in rows if f"{FS}-OST{index:04x}" in each)
-        assert f">{word}<" in row, (index, row)
-    said = " ".join(str(one.what) for one in problems(SystemState(seen)))
-    assert all(f" {word}" in said for word in set(EXPECTED.values()) - {"ok"}), said
 
 
 def test_drain_takes_what_is_sick_of_those_that_still_take_files(view: SystemView) -> None:

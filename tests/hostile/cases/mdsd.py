@@ -1,4 +1,4 @@
-"""What mdsd and the page keep, and the interaction database."""
+"""What mdsd keeps, and the interaction database."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from tarazu.daemons.mdsd.hour import Hour, OstNow, ServerNow, Sums
 from tarazu.daemons.mdsd.hour import encode as encode_hour
 from tarazu.daemons.mdsd.record import Record
 from tarazu.daemons.mdsd.usual_times import UsualTimes
-from tarazu.daemons.page.results import Results
-from tarazu.daemons.page.ring import Moment, Ring
 from tarazu.doctor import capacity
 from tarazu.model import Ost, SystemView
 from tarazu.ost_state import Verdict
@@ -20,29 +18,6 @@ from tarazu.then import JobThen
 from tarazu.wire.messages import ThenRequest
 from tests.hostile.cases.case import Case, copy
 from tests.hostile.database import SEED, use
-
-
-def _ring(directory: Path) -> Path:
-    ring = Ring(directory / "ring.db")
-    ring.add({"scratch": Moment(600, 0.5, 0.6, 1.1, None, 1e9, 5, 0)})
-    ring.close()
-    return directory / "ring.db"
-
-
-def _use_ring(path: Path) -> None:
-    ring = Ring(path)
-    try:
-        for name in ring.names():
-            ring.read(name, 60, 0.0)
-        ring.add({"scratch": Moment(660, 0.5, 0.6, 1.1, 1.0, 1e9, 5, 0)})
-    finally:
-        ring.close()
-
-
-def _results(directory: Path) -> Path:
-    path = directory / "report.json"
-    path.write_text('{"jobs": [], "since_s": 1.0, "until_s": 2.0}')
-    return path
 
 
 def _filling(directory: Path) -> Path:
@@ -86,17 +61,6 @@ def _doctored(path: Path) -> None:
 
 
 CASES = (
-    Case("imbalance over time", ("tarazu.daemons.page.ring:Ring._open",), _ring, _use_ring, 100),
-    Case(
-        "results on the page",
-        (
-            "tarazu.daemons.page.results:Results._bytes",
-            "tarazu.daemons.page.results:_content",
-            "tarazu.daemons.page.results:is_trail",
-        ),
-        _results,
-        lambda p: Results(str(p.parent)).all(),
-    ),
     Case(
         "interaction database",
         (

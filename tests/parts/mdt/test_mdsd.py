@@ -1,4 +1,4 @@
-"""mdsd's word on MDTs is the same in the status, top, the page and its figures; its connections and keys count."""
+"""mdsd's word on MDTs is the same in the status, top and its figures; its connections and keys count."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ import pytest
 from tarazu.cli import status
 from tarazu.cli.top.screen import _others, text_of
 from tarazu.config import Settings
-from tarazu.daemons.page import document
-from tarazu.daemons.page.problems import problems
-from tarazu.daemons.page.seen import SystemState
 from tarazu.part import MdsdFacts
 from tarazu.parts.mdt.mdsd import InMdsdMdt
 from tarazu.parts.mdt.model import Mdt
@@ -93,17 +90,6 @@ def test_figures_carry_the_labels_of_lustres_exporters() -> None:
 
 def test_without_mdts_there_are_no_figures_of_them() -> None:
     assert not list(Told().families())
-
-
-def test_the_page_shows_them_and_names_what_mends_the_slow_one() -> None:
-    seen = SystemState(shown(*VIEW))
-    (problem,) = problems(seen)
-    assert str(problem.what) == "scratch-MDT0001 is sick" and problem.oss == "mds1"
-    assert problem.command == "lctl get_param mdt.scratch-MDT0001.md_stats"
-    page = document.overview(seen, {}, (), "", now_s=0.0, every_s=60)
-    assert "MDTs of scratch" in page and "scratch-MDT0001" in page
-    one = document.one("servers", seen, "mds1", None, (), now_s=0.0, every_s=60)
-    assert one is not None and "MDTs of mds1" in one
 
 
 def test_top_names_what_is_wrong_and_what_each_does() -> None:
