@@ -166,6 +166,38 @@ def test_a_silent_clientd_is_said_and_counted_later(site: tuple[Loop, Counted], 
     counted.wait("daemon silent", before + 1, twice=True)
 
 
+def test_a_clientd_that_is_not_there_is_said_and_counted_later(site: tuple[Loop, Counted]) -> None:
+    loop, counted = site
+    loop.run(*words(loop, "alone"), app="alone")
+    before = counted.of("daemon silent")
+    loop.run(*words(loop, "alone"), app="alone", env={"TARAZU_CLIENTD_SOCKET": str(loop.home / "none.sock")})
+    line = last_line(loop, "alone")
+    match = re.search(r"daemon silent: clientd at \S+/none\.sock: No such file or directory", line)
+    assert match and " plan='none' because=" in line, line
+    everybody_says(loop, "alone", match[0], files=1, of=1, path=loop.mount() / "alone")
+    loop.run(*words(loop, "alone"), app="alone")
+    counted.wait("daemon silent", before + 1)
+
+
+def test_a_clientd_whose_database_cannot_be_opened_says_so(site: tuple[Loop, Counted]) -> None:
+    loop, counted = site
+    loop.run(*words(loop, "stored"), app="stored")
+    before = counted.of("daemon silent")
+    state = loop.testbed.client_root() / "state"
+    state.rename(state.with_name("elsewhere"))
+    state.touch()
+    try:
+        loop.run(*words(loop, "stored"), app="stored")
+    finally:
+        state.unlink()
+        state.with_name("elsewhere").rename(state)
+    line = last_line(loop, "stored")
+    match = re.search(r"daemon silent: [^'\"]*interaction\.db[^'\"]*", line)
+    assert match, line
+    everybody_says(loop, "stored", match[0], files=1, of=1, path=loop.mount() / "stored")
+    counted.wait("daemon silent", before + 1)
+
+
 def test_planned_files_of_which_none_was_seen_are_named(site: tuple[Loop, Counted]) -> None:
     """As of a static program: nothing in jobs.log."""
     loop, counted = site

@@ -97,6 +97,23 @@ def test_stopped_before_its_first_file(site: Site, tmp_path: Path) -> None:
     counted.wait("disabled", before + 1)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root stops a site")
+def test_the_site_is_stopped_before_its_first_file(site: Site, tmp_path: Path) -> None:
+    loop, counted = site
+    first(site, "site_off")
+    before = counted.of("disabled")
+    try:
+        with held(loop, "site_off", words(loop, "site_off"), tmp_path / "go"):
+            assert loop.tarazu("disable", "--site", "--reason", "a test").returncode == 0
+            until(lambda: loop.json("job", "show", "site_off")["running"][0]["site_stopped"] is not None)
+        why = f"disabled: stopped by {loop.testbed.directory}/etc/stop: a test"
+        everybody_says(loop, "site_off", why, files=1, of=0, path=loop.mount() / "site_off")
+        counted.wait("disabled", before + 1)
+    finally:
+        assert loop.tarazu("enable", "--site").returncode == 0
+        until(lambda: not loop.json("status")["mdsd"]["gate"]["why_closed"])
+
+
 @pytest.mark.parametrize(
     ("setting", "value", "why"),
     [
