@@ -17,8 +17,9 @@ from tarazu.daemons.changes.agent import Agent
 from tarazu.daemons.changes.agents import drains
 from tarazu.daemons.changes.by_hand import Undone, undo_agent
 from tarazu.daemons.changes.done import Done
-from tarazu.daemons.changes.here import NodeAgent
+from tarazu.daemons.changes.here import Listed, NodeAgent
 from tarazu.daemons.changes.here import listed as listed_here
+from tarazu.daemons.changes.now import with_now
 from tarazu.daemons.changes.trail import read
 from tarazu.errors import Unavailable
 from tarazu.model import Ost
@@ -172,6 +173,25 @@ def test_what_cannot_be_drained_is_listed_until_it_can(server: Server) -> None:
     assert [each.event for each in trail].count("cannot mend") == 1
     server.apply(ost(10))
     assert not listed()
+
+
+def test_the_list_says_what_is_in_force_and_not_what_was_set(server: Server) -> None:
+    def listed() -> dict[str, Listed]:
+        (agent,) = (each for each in with_now(server.settings, listed_here(server.settings)) if each.changes)
+        return {one.target: one for one in agent.changes}
+
+    server.apply(ost(10))
+    assert {target: (one.state, one.instead) for target, one in listed().items()} == {
+        TEN: ("set", {}),
+        OSP: ("set", {}),
+    }
+    server.lctl(TEN, "0")
+    server.lctl(OSP, "64")
+    found = listed()
+    assert (found[TEN].state, found[TEN].instead) == ("left", {TEN: "0"})
+    assert (found[OSP].state, found[OSP].instead, found[OSP].theirs) == ("left", {OSP: "64"}, {OSP: "64"})
+    server.path(TEN).parent.rename(server.root / "elsewhere")
+    assert listed()[TEN].state == "gone"
 
 
 def test_no_ost_is_drained_where_the_others_are_too_full_for_its_files(server: Server) -> None:
