@@ -179,15 +179,38 @@ def main(argv: Sequence[str] | None = None) -> int:
 
             sys.stdout = Terminal(sys.stdout)
     try:
-        status = _dispatch(words)
+        status = guarded(lambda: _dispatch(words), "tarazu", debug="--debug" in words)
         if argv is None and words[:1] == ["run"]:
             _leave(status)
-        return status
+        return _written(status)
+    except SystemExit as ended:  # of --help
+        if not ended.code and (status := _written(0)):
+            raise SystemExit(status) from None
+        raise
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _write_no_more()
         return 141
     except KeyboardInterrupt:
         return 130
+
+
+def _written(status: int) -> int:
+    """Nothing waits to be written any more: Python would end with 120 and words of its own where it cannot be."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _write_no_more()
+        return 141
+    except OSError as error:
+        if not status:
+            print(f"tarazu: {error.strerror}", file=sys.stderr)
+        _write_no_more()
+        return status or TarazuError.exit_status
+    return status
+
+
+def _write_no_more() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave(status: int) -> NoReturn:

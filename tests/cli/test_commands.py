@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import subprocess
 import sys
 
 import pytest
@@ -59,3 +62,24 @@ def test_without_the_simulator_its_commands_say_what_is_missing(
     assert error.startswith(f"tarazu {name}: expected {PART}; found no tarazu.sim") and error.count("\n") == 1
     assert main(["--help"]) == 0
     assert f"  {name.partition(' ')[0]} " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("buffered", ["", "1"])
+@pytest.mark.parametrize("words", ["", "--help", "--version", "config", "job --help"])
+def test_what_cannot_be_written_is_a_line_and_a_reader_who_has_gone_none(words: str, buffered: str) -> None:
+    """Python's own words, and status 120."""
+    command = [sys.executable, "-m", "tarazu", *words.split()]
+    env = os.environ | {"PYTHONUNBUFFERED": buffered}
+
+    def ended(out: int) -> tuple[int, str]:
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, env=env, check=False)
+        return done.returncode, done.stderr
+
+    with open("/dev/full", "w") as full:
+        status, error = ended(full.fileno())
+    assert status in (1, 2) and error.count("\n") <= 1 and "Traceback" not in error
+    assert status == 2 or error.endswith(f": {os.strerror(errno.ENOSPC)}\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as gone:
+        assert ended(gone.fileno()) == (141, "")
