@@ -23,6 +23,7 @@ from tarazu.sim.testbed.daemons import wait_until_ready
 from tarazu.sim.testbed.testbed import Testbed
 from tests.loop.conftest import Loop, patient
 from tests.loop.joined import Joined
+from tests.loop.reasons import Counted, everybody_says
 
 WRITER = """
 import os, sys
@@ -190,7 +191,15 @@ def test_reports_of_both_that_clientd_did_not_take_are_delivered_by_a_later_step
 
 def test_a_program_that_moves_to_another_file_system_is_placed_there_from_its_second_run_on(two: Two) -> None:
     two.write("moves", FIRST, mode="observe")
+    counted = Counted(two)
+    before = counted.of("no forecast")
     assert "fs=scratch" in two.write("moves", SECOND)
+    why, (folder,) = (
+        "no forecast: none of the newest runs of moves wrote to scratch",
+        two.folders("moves", SECOND),
+    )
+    everybody_says(two, "moves", why, files=FILES, of=FILES, path=folder / "part.0")
+    counted.wait("no forecast", before + FILES)
     assert two.newest("moves") == {FIRST: {"unmanaged": FILES}, SECOND: {"unmanaged": FILES}}
     line = two.write("moves", SECOND)
     assert f"fs=scratch ranks=1 files={FILES}" in line and f" hit={FILES} " in line

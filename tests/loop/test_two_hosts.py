@@ -14,6 +14,7 @@ import pytest
 from tarazu.sim import demo
 from tests.loop import hosts, slurm
 from tests.loop.conftest import Loop, make_loop
+from tests.loop.reasons import Counted, everybody_says
 
 pytestmark = pytest.mark.skipif(not hosts.possible(), reason="needs the right to make namespaces")
 
@@ -179,11 +180,15 @@ def test_variables_that_a_launcher_keeps_from_a_host_are_missed_there(two: Two) 
 
 
 def test_a_plan_that_cannot_travel_is_missed_and_the_line_says_by_whom(two: Two) -> None:
-    launcher = two.launcher("openmpi")
+    launcher, counted = two.launcher("openmpi"), Counted(two.loop)
     two.run("alone", launcher)
+    before = counted.of("too late")
     two.run("alone", launcher, env={"TARAZU_RUN_SPOOL_DIR": "/dev/shm/tarazu-{uid}-%h"})
     assert two.outcomes("alone") == {"hit": 3, "late": 3}
     assert f"problem='{two.loop.home}/maps is not shared by {SECOND} (run.map_dir)'" in two.line
+    why = "too late: its map was written in time, and had not reached the process"
+    everybody_says(two.loop, "alone", why, files=3, of=6, path=two.loop.mount() / "alone/dump.0.1")
+    counted.wait("too late", before + 3)
 
 
 def test_a_host_that_is_gone_at_the_end_costs_its_spools_alone(two: Two) -> None:
