@@ -7,6 +7,7 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 from tarazu.left import AS_GOOD, MORE_THAN_A_PLAN
 from tarazu.sim.testbed import processes
+from tarazu.sim.testbed.daemons import mdsd_view
 from tests.loop.reasons import (
     Counted,
     children,
@@ -43,6 +45,14 @@ for n in range(int(sys.argv[2])):
     os.pwrite(fd, b"end", (n + 1) * 131072 - 3)
     os.close(fd)
 """
+
+TAKEN = ("comp_add", "comp_extent_set", "pattern_set", "stripe_size_set", "stripe_count_set", "pool_name_set")
+REFUSING = """
+void llapi_msg_set_level(int level) { (void)level; }
+void *llapi_layout_alloc(void) { static int layout; return &layout; }
+void llapi_layout_free(void *layout) { (void)layout; }
+int llapi_layout_sanity(void) { return 7; }
+""" + "\n".join(f"int llapi_layout_{name}(void) {{ return 0; }}" for name in TAKEN)
 
 
 @pytest.fixture(scope="module")
@@ -325,6 +335,40 @@ def test_an_ost_that_refuses_since_the_plan_was_made(
     finally:
         loop.testbed.set_ost(ost, no_create=False)
         loop.testbed.set_default_layout("1")
+
+
+def test_its_ost_refuses_before_it_is_made_and_nobody_plans_anew(site: Site, tmp_path: Path) -> None:
+    loop, counted = site
+    first(site, "moves")
+    before, ost = counted.of("no room"), -1
+    try:
+        with held(loop, "moves", words(loop, "moves"), tmp_path / "go"):
+            counted.told(loop, {"mdsd": {"memory_limit": 0.0}})
+            ost = loop.rows("moves")[0]["placement"]["osts"][0][0]
+            loop.testbed.set_ost(ost, no_create=True)
+            until(lambda: re.search(r"moves: .* leave OST", loop.log()))
+        why = f"no room: its OST {ost} is refusing"
+        everybody_says(loop, "moves", why, files=1, of=1, path=loop.mount() / "moves")
+        counted.wait("no room", before + 1)
+    finally:
+        loop.testbed.set_ost(ost, no_create=False)
+        until(lambda: (view := mdsd_view(loop.testbed).view) and all(ost.usable for ost in view.osts))
+
+
+def test_liblustreapi_refuses_the_layout(site: Site, tmp_path: Path) -> None:
+    """As one of another version may."""
+    (tmp_path / "llapi.c").write_text(REFUSING)
+    command = ["cc", "-shared", "-fPIC", "-o", tmp_path / "liblustreapi.so.1", tmp_path / "llapi.c"]
+    subprocess.run(command, check=True)
+    first(site, "strict")
+    before = os.environ | site[0].testbed.environment(0)
+    places = f"{tmp_path}:{before.get('LD_LIBRARY_PATH', '')}"
+    again(
+        site,
+        "strict",
+        "refused: liblustreapi: llapi_layout_sanity: 7",
+        env={**LONG, "LD_LIBRARY_PATH": places},
+    )
 
 
 def test_the_map_s_directory_is_removed_beneath_a_job(site: Site, tmp_path: Path) -> None:
