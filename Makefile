@@ -10,7 +10,7 @@ ROUNDS ?= 20
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.stamp
 
-.PHONY: help setup build demo test check release lint bench bench-alloc bench-bursts bench-daemons bench-evidence bench-forward bench-mixtures bench-page bench-reach bench-real bench-rebalance bench-sim bench-slow-osts bench-time bench-tune dist day-one chaos docs try-docs clean packages fuzz hostile sanitize soak
+.PHONY: help setup build demo test check release lint bench bench-alloc bench-bursts bench-daemons bench-evidence bench-forward bench-mixtures bench-reach bench-real bench-rebalance bench-sim bench-slow-osts bench-time bench-tune dist day-one chaos docs try-docs clean packages fuzz hostile sanitize soak
 
 help:
 	@echo "make setup   a virtual environment in $(VENV) with tarazu and all extras; compiles the C"
@@ -30,7 +30,6 @@ help:
 	@echo "make bench-evidence  decisions judged on measured data of other machines, docs/validation.md (BENCH_ARGS='--only curves')"
 	@echo "make bench-forward how many and which I/O resources: the papers' figures and claims, docs/forwarding.md (BENCH_ARGS='--only study')"
 	@echo "make bench-mixtures   random mixtures of files on equal and unequal OSTs, against bounds (BENCH_ARGS='--search 6': CP-SAT)"
-	@echo "make bench-page    the status page at 3,600 OSTs in a real Chromium, docs/page.md"
 	@echo "make bench-reach   metadata servers, layouts tuned to a site's files (BENCH_ARGS='--only pfl')"
 	@echo "make bench-real    a dozen jobs without and with tarazu by turns, on disks that take time or a mounted Lustre (BENCH_ARGS='--only forked')"
 	@echo "make bench-rebalance  which existing files to move: beside bounds and lfs_migrate, and for a million files, docs/rebalancing.md"
@@ -134,9 +133,6 @@ bench-forward: setup
 
 bench-mixtures: setup
 	$(BIN)/python tests/benchmarks/allocate/mixtures.py $(BENCH_ARGS)
-
-bench-page: setup
-	$(BIN)/python -m tests.benchmarks.page $(BENCH_ARGS)
 
 bench-reach: setup
 	$(BIN)/python -m tests.benchmarks.reach $(BENCH_ARGS)

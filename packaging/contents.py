@@ -39,7 +39,7 @@ PACKAGES = (
         "tarazu for OSSs, LNet routers and clients whose parameters learn",
         "Statistics of Lustre servers for tarazu-mdsd, routers of jobs, learning parameters. With a Python of its "
         "own in /usr/lib/tarazu, which nothing else uses.",
-        extras=("oss", "metrics"),
+        extras=("oss", "metrics", "page"),
         programs=(
             "tarazu",
             "tarazu-ossd",

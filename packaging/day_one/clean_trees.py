@@ -12,7 +12,7 @@ import roots
 import tree
 
 BASE = "tarazu.daemons.ossd.service tarazu.parts.council.announcer.service tarazu.parts.council.service "
-BASE += "prometheus_client"
+BASE += "prometheus_client jinja2"
 MAIN = "tarazu.daemons.mdsd.service tarazu.daemons.clientd.service tarazu.predict.aipa networkx pymysql "
 MAIN += "tarazu.native"
 SOLVER = "tarazu.flows ortools.graph.python.min_cost_flow ortools.sat.python.cp_model"

@@ -29,6 +29,7 @@ class Tarazu(PythonPackage):
     variant("client", default=True, description="prediction and `tarazu run` (launch nodes)")
     variant("mysql", default=False, description="interaction database on MySQL or MariaDB")
     variant("metrics", default=False, description="metrics for Prometheus")
+    variant("page", default=False, description="the status page (one node, such as the MDS)")
     variant("bursts", default=False, description="traffic of compute nodes (one node, such as Slurm's)")
     variant("sim", default=False, description="simulator and readers of Darshan logs")
 
@@ -54,6 +55,8 @@ class Tarazu(PythonPackage):
         depends_on("py-pymysql@1.1:", type=("build", "run"))
     with when("+metrics"):
         depends_on("py-prometheus-client@0.17:", type=("build", "run"))
+    with when("+page"):
+        depends_on("py-jinja2@3.1:", type=("build", "run"))
     with when("+bursts"):
         depends_on("py-numpy@1.25:", type=("build", "run"))
         depends_on("py-pyarrow@15:", type=("build", "run"))

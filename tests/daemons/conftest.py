@@ -36,18 +36,18 @@ SHOWN_CHARACTERS = 20_000
 
 PLAIN = Layout((Component(0, EOF, 1 << 20, 2),))
 
-PATIENT_MDSD = {"mdsd.placing.LONGEST_S": PATIENCE_S}
+PATIENT_MDSD = {"daemons.mdsd.placing.LONGEST_S": PATIENCE_S}
 """The process that computes allocations loads its modules with a lower priority than all else that runs here."""
 
 _standing: list[Site] = []
 
 
 def program(module: str, constants: Mapping[str, float]) -> list[str]:
-    """`constants`: of modules below tarazu.daemons that are others in this process (`questions.ANSWER_S`)."""
+    """`constants`: of modules that are others in this process (`daemons.questions.ANSWER_S`)."""
     lines = ["import sys"]
     for name, value in constants.items():
         where, _, constant = name.rpartition(".")
-        lines += [f"import tarazu.daemons.{where} as found", f"found.{constant} = {value}"]
+        lines += [f"import tarazu.{where} as found", f"found.{constant} = {value}"]
     lines += [f"import {module} as service", "sys.exit(service.main(sys.argv[1:]))"]
     return [sys.executable, "-c", "; ".join(lines)]
 

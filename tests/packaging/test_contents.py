@@ -190,7 +190,8 @@ def test_parts_of_analysis_say_so_themselves() -> None:
 
 def test_an_oss_gets_little() -> None:
     assert set(tree.closure(["oss"])) == {"msgspec", "psutil", "pyzmq"}
-    assert set(tree.closure(["oss", "metrics"])) == {"msgspec", "psutil", "pyzmq", "prometheus-client"}
+    more = {"prometheus-client", "jinja2", "markupsafe"}
+    assert set(tree.closure(["oss", "metrics", "page"])) == {"msgspec", "psutil", "pyzmq", *more}
 
 
 def test_jobs_preload_the_path_that_compute_nodes_have(

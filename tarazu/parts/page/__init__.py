@@ -1,18 +1,15 @@
 """The part of the status page: all of the system in a browser, read only (the daemon tarazu-page).
 
 settings  `[part.page]`
-service   the loop: mdsd is asked, the imbalance is noted
+service   the daemon: mdsd is asked, the history noted
 seen      what mdsd said last, and how well that is known
-ring      imbalance over time, in a file of bounded size
-past      in the same file: each OST over time, and what became of OSTs, servers and mdsd
+history   each OST over time, in a file of bounded size; charts: as data for curves
 results   what commands' `--json` has left in a directory
+problems  what is wrong, and which command mends it
 pages     addresses → documents, each made once for what is seen
+words     what templates, which escape all that they show, need of figures and times
 server    HTTP: GET and HEAD, and headers that let the browser load nothing else
-document  one HTML document; its style and its script: page.css, page.js
-problems, news, heat, state, charts, changes, outcomes   the first page's parts, in their order
-dense     the map of thousands of OSTs, as a few drawings
-single    the pages of one OST and of one server
-markup, links, times   HTML that is escaped wherever it comes from; addresses; times in UTC and the browser's zone
+templates, uplot   the pages, their style and script; the library that draws curves, by others
 """
 
 from __future__ import annotations

@@ -6,13 +6,16 @@ import logging
 import re
 
 from tarazu.daemons import http_server
-from tarazu.parts.page.document import POLICY
 from tarazu.parts.page.pages import Pages
 
 log = logging.getLogger("tarazu.page")
 
 CONVERSATIONS = 16
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -58,25 +61,21 @@ class _PageHandler(http_server.Handler):
             # A name of somebody else's that leads here: a page from elsewhere would read this one.
             self.send_error(421, "asked by a name that is not this node's own")
             return
-        path, status = self.path.partition("?")[0], 200
         try:
-            document = self.server.pages.get(path)
+            document = self.server.pages.get(self.path.partition("?")[0])
         except Exception:
             log.exception("%s cannot be shown", self.path[:100].encode(errors="replace"))
-            document, status = self.server.pages.failed(path), 500
+            self.send_error(500, "this page does not work: journalctl -u tarazu-page says why")
+            return
         if document is None:
             self.send_error(404)
             return
-        packs = any(
-            word.partition(";")[0].strip() == "gzip"
-            for word in self.headers.get("Accept-Encoding", "").lower().split(",")
-        )
-        packed = document.packed if packs else None
-        body = document.plain if packed is None else packed
-        self.send_response(status)
+        packs = "gzip" in self.headers.get("Accept-Encoding", "").lower()
+        body = document.packed if packs else document.plain
+        self.send_response(200)
         self.send_header("Content-Type", document.type)
         self.send_header("Content-Length", str(len(body)))
-        if packed is not None:
+        if packs:
             self.send_header("Content-Encoding", "gzip")
         self.end_headers()
         if whole:

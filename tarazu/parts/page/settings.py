@@ -31,5 +31,5 @@ def options_of(settings: Settings) -> PageSettings:
 
 
 def directory_of(settings: Settings) -> str:
-    """The imbalance over time; in `results`, NAME.json, what the page shows of reports."""
+    """How OSTs were; in `results`, NAME.json, what the page shows of reports and changes."""
     return f"{settings.state.directory}/{NAME}"

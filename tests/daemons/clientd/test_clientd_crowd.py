@@ -27,11 +27,11 @@ ALICE, BOB = 12345, 12346
 OSTS = (0, 1, 2, 3, 4)
 PATIENCE_S = 300.0
 PATIENT = {
-    "clientd.service.REQUEST_S": 3600.0,
-    "clientd.service.CONVERSATION_S": 3600.0,
-    "clientd.service.EXCHANGE_S": 3600.0,
-    "questions.ALLOCATION_S": 3600.0,
-    "questions.ANSWER_S": 600.0,
+    "daemons.clientd.service.REQUEST_S": 3600.0,
+    "daemons.clientd.service.CONVERSATION_S": 3600.0,
+    "daemons.clientd.service.EXCHANGE_S": 3600.0,
+    "daemons.questions.ALLOCATION_S": 3600.0,
+    "daemons.questions.ANSWER_S": 600.0,
 }
 """clientd hangs up on nobody for being slow, nor does it do without an answer."""
 

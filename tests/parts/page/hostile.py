@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tarazu.parts.page.history import History
 from tarazu.parts.page.results import Results
-from tarazu.parts.page.ring import Moment, Ring
 from tests.hostile.cases.case import Case
+from tests.parts.page import sample
 
 
-def _ring(directory: Path) -> Path:
-    ring = Ring(directory / "ring.db")
-    ring.add({"scratch": Moment(600, 0.5, 0.6, 1.1, None, 1e9, 5, 0)})
-    ring.close()
-    return directory / "ring.db"
+def _history(directory: Path) -> Path:
+    kept, overview = History(directory / "history.db"), sample.system(1, 2).overview
+    assert overview is not None
+    kept.add(sample.NOW_S, overview.targets)
+    kept.close()
+    return directory / "history.db"
 
 
-def _use_ring(path: Path) -> None:
-    ring = Ring(path)
+def _use_history(path: Path) -> None:
+    kept, overview = History(path), sample.system(1, 2).overview
+    assert overview is not None
     try:
-        for name in ring.names():
-            ring.read(name, 60, 0.0)
-        ring.add({"scratch": Moment(660, 0.5, 0.6, 1.1, 1.0, 1e9, 5, 0)})
+        kept.moments("scratch", None, 600, sample.NOW_S - 600, sample.NOW_S)
+        kept.add(sample.NOW_S + 60, overview.targets)
     finally:
-        ring.close()
+        kept.close()
 
 
 def _results(directory: Path) -> Path:
@@ -33,16 +35,15 @@ def _results(directory: Path) -> Path:
 
 
 CASES = (
-    Case("imbalance over time", ("tarazu.parts.page.ring:Ring._open",), _ring, _use_ring, 100),
+    Case("history of the page", ("tarazu.parts.page.history:_opened",), _history, _use_history, 100),
     Case(
         "results on the page",
-        (
-            "tarazu.parts.page.results:Results._bytes",
-            "tarazu.parts.page.results:_content",
-            "tarazu.parts.page.results:is_trail",
-        ),
+        ("tarazu.parts.page.results:Results._bytes", "tarazu.parts.page.results:Results._read"),
         _results,
         lambda p: Results(str(p.parent)).all(),
     ),
 )
-LEFT = {"tarazu.parts.page.document:<module>": "comes with the package"}
+LEFT = {
+    "tarazu.parts.page.pages:Pages.__init__": "comes with the package",
+    "tarazu.parts.page.pages:Pages._result": "`results on the page`, once they are known to be JSON",
+}

@@ -11,16 +11,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tarazu.parts.page import past
-from tarazu.parts.page.charts import PERIODS
-from tarazu.parts.page.document import History
+from tarazu.parts.page import history
+from tarazu.parts.page.charts import charts
+from tarazu.parts.page.history import History
 from tarazu.parts.page.pages import Pages
-from tarazu.parts.page.past import Past, State
 from tarazu.parts.page.results import Results
-from tarazu.parts.page.ring import Moment, Ring
-from tarazu.parts.page.seen import SystemState, Work
+from tarazu.parts.page.seen import SystemState
 from tarazu.parts.page.server import PageServer
-from tarazu.wire.overview import Overview, overview
+from tarazu.wire.overview import overview
 
 NOW_S = 1_763_800_000.0
 TIB = 1 << 40
@@ -109,16 +107,8 @@ JOBS = [{"job_id": "wrf.4711", "bytes_per_s": 200e6, "operations_per_s": 12.0}]
 
 
 def seen(of: dict, at_s: float = NOW_S) -> SystemState:
-    found: Overview = overview(of, at_s)
-    promised = {name: fs["promised_bytes"] for name, fs in of["file_systems"].items()}
-    requests = of["requests"]
-    return SystemState(
-        found,
-        Work(
-            of["policy"], True, "", of["uptime_s"], requests["waiting"], requests["promises"],
-            requests["promised_stripes"], requests["answers"], promised,
-        ),
-    )  # fmt: skip
+    work = {key: of[key] for key in ("policy", "uptime_s", "requests")}
+    return SystemState(overview(of, at_s), work)
 
 
 @cache
@@ -127,77 +117,51 @@ def system(servers: int, each: int) -> SystemState:
     return seen(status(servers, each))
 
 
-@cache
-def history(fs_name: str = "scratch", at_s: float = NOW_S, seed: int = 2) -> History:
-    """A day and a month of a system that is busier by day; with a gap. Made up."""
-    rng = random.Random(seed)
-    found: dict = {}
-    for period in PERIODS:
-        moments = []
-        for number in range(period.length_s // period.span_s):
-            then = at_s - period.length_s + number * period.span_s
-            if 0.40 < number * period.span_s / period.length_s < 0.44:
-                continue
-            fill = 1.55 + 0.0015 * (then - at_s) / 86400 + rng.gauss(0, 0.002)
-            day = math.sin(then / 86400 * 2 * math.pi)
-            load = 2.6 + 0.5 * day + abs(rng.gauss(0, 0.12))
-            moments.append(Moment(int(then), 0.62, 0.9, fill, load, 4e9, 10**12, 3))
-        found[period] = moments
-    return {fs_name: found}
-
-
 PAST_OSTS = 40
 """So many OSTs have a history."""
 
 
 @contextlib.contextmanager
-def past_of(of: SystemState, now_s: float = NOW_S, seed: int = 3) -> Iterator[Past]:
-    """What was before, in a file of its own: a day and a month of each OST, and what became of some. Made up."""
+def history_of(of: SystemState, now_s: float = NOW_S, seed: int = 3) -> Iterator[History]:
+    """In a file of its own: a day and a month of each OST. Made up; with a gap."""
     assert of.overview is not None
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as directory:
-        ring = Ring(Path(directory) / "imbalance.db")
+        kept = History(Path(directory) / "history.db")
         rows = []
         for t in of.overview.targets[:PAST_OSTS]:
-            for span_s, kept_s in past.SPANS_S.items():
+            for span_s, kept_s in history.SPANS_S.items():
                 for at_s in range(int(now_s - kept_s) // span_s * span_s, int(now_s), span_s):
+                    if 0.40 < (now_s - at_s) / kept_s < 0.44:
+                        continue
                     day = 1.5 + math.sin(at_s / 86400 * 2 * math.pi)
                     used = t.fill - (now_s - at_s) / 86400 * 0.002
-                    moved, late = (
-                        int(1e8 * day * rng.lognormvariate(0, 0.2)),
-                        int(3000 * day + rng.random() * 900),
+                    moved = int(1e8 * day * rng.lognormvariate(0, 0.2))
+                    late = int(3000 * day + rng.random() * 900)
+                    rows.append(
+                        (span_s, at_s, t.fs_name, t.index, int(used * 1000), moved, late, t.verdict.weight)
                     )
-                    rows.append((span_s, at_s, t.fs_name, t.index, 1, int(used * 1000), moved, late))
-        ring.past._change([(past._ADD, rows)])
-        now = past.states(of.overview)
-        names = list(now)
-        well = {key: State(past.WELL if key[0] == past.OST else state.word) for key, state in now.items()}
-        ring.past.notice(well, now_s - 2 * 86400)
-        slow = State("slow", now_s - 9 * 3600, "0.7 of its peers' speed")
-        ring.past.notice(well | {names[0]: slow}, now_s - 8 * 3600)
-        ring.past.notice(
-            well | {(past.SERVER, of.overview.servers[0].name): State(past.SILENT)}, now_s - 7 * 3600
-        )
-        ring.past.notice(well, now_s - 6 * 3600)
-        ring.past.notice(now, now_s)
+        with kept._rows:
+            kept._rows.executemany(history._ADD, rows)
         try:
-            yield ring.past
+            yield kept
         finally:
-            ring.close()
+            kept.close()
 
 
 @contextlib.contextmanager
 def served(
     of: SystemState,
-    history: History,
     results: Path | str = "",
     every_s: float = 0.0,
     now_s: float = NOW_S,
-    kept: Past | None = None,
+    kept: History | None = None,
 ) -> Iterator[tuple[str, Pages]]:
     """The page of `of`, as the daemon serves it: its address, and what it shows."""
     pages = Pages(Results(str(results)), every_s, lambda: None, lambda: now_s, kept)
-    pages.show(of, history, kept.since(now_s - 86400) if kept else ())
+    if kept and of.overview:
+        pages.charts = {t.fs_name: charts(kept, t.fs_name, None, now_s) for t in of.overview.targets[:1]}
+    pages.show(of)
     server = PageServer(("127.0.0.1", 0), pages)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()

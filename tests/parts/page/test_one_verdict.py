@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tarazu.parts.page import document, heat
 from tarazu.parts.page.problems import problems
-from tarazu.parts.page.seen import SystemState, file_systems
+from tarazu.parts.page.seen import SystemState
 from tarazu.wire.overview import Overview
 from tests.daemons.mdsd.test_one_verdict import EXPECTED, FS, mdsd, seen  # noqa: F401
 from tests.parts.page import sample
@@ -17,12 +16,14 @@ MDT = {
 
 
 def test_the_page_shows_it(seen: Overview) -> None:  # noqa: F811
-    (of,) = file_systems(seen)
-    rows = str(heat.all_of(of)).split("<tr")
+    with sample.served(SystemState(seen)) as (_, pages):
+        body = pages.get("/all")
+    assert body
+    rows = body.plain.decode().split("<tr")[1:]
     for index, word in EXPECTED.items():
         (row,) = (each for each in rows if f"{FS}-OST{index:04x}" in each)
         assert f">{word}<" in row, (index, row)
-    said = " ".join(str(one.what) for one in problems(SystemState(seen)))
+    said = " ".join(one.what for one in problems(SystemState(seen)))
     assert all(f" {word}" in said for word in set(EXPECTED.values()) - {"ok"}), said
 
 
@@ -31,9 +32,9 @@ def test_it_shows_what_parts_have_and_names_what_mends_it() -> None:
     of["osses"]["mds1"] = of["osses"]["oss1"]
     shown = sample.seen(of)
     (problem,) = problems(shown)
-    assert str(problem.what) == "scratch-MDT0001 is sick" and problem.oss == "mds1"
+    assert problem.what == "scratch-MDT0001 is sick" and problem.oss == "mds1"
     assert problem.command == "lctl get_param mdt.scratch-MDT0001.md_stats"
-    page = document.overview(shown, {}, (), "", now_s=0.0, every_s=60)
-    assert "MDTs of scratch" in page and "scratch-MDT0001" in page
-    one = document.one("servers", shown, "mds1", None, (), now_s=0.0, every_s=60)
-    assert one is not None and "MDTs of mds1" in one
+    with sample.served(shown) as (_, pages):
+        for path in ("/", "/servers/mds1"):
+            body = pages.get(path)
+            assert body and b"<caption>MDTs</caption>" in body.plain and b"scratch-MDT0001" in body.plain

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import subprocess
 import time
 from pathlib import Path
 from urllib.request import urlopen
@@ -14,10 +15,19 @@ import pytest
 from tarazu import config
 from tarazu.daemons.service import Wakeup
 from tarazu.errors import ConfigError, Unavailable
-from tarazu.parts.page.ring import Ring
+from tarazu.parts.page.history import History
 from tarazu.parts.page.service import Page
 from tarazu.sim.testbed.processes import free_port
 from tests.daemons.conftest import PATIENCE_S, Site, patiently
+
+
+def started(site: Site, keys: Path) -> subprocess.Popen[str]:
+    """It asks mdsd more often than is good for a real one."""
+    environ, often = (
+        {"TARAZU_KEYS_DIRECTORY": str(keys)},
+        {f"parts.page.service.{name}_S": s for name, s in (("INTERVAL", 0.2), ("NOTED", 1.0))},
+    )
+    return site.start("page", module="tarazu.parts.page.service", environ=environ, constants=often)
 
 
 def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_path: Path) -> None:
@@ -30,9 +40,7 @@ def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_pa
     mdsd = site.mdsd()
     site.ossd()
     site.wait_status(lambda status: status["file_systems"])
-    page = site.start(
-        "page", module="tarazu.parts.page.service", environ={"TARAZU_KEYS_DIRECTORY": str(keys)}
-    )
+    page = started(site, keys)
 
     def text() -> str:
         with urlopen(f"http://127.0.0.1:{port}/") as answer:
@@ -42,7 +50,6 @@ def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_pa
     with urlopen(f"http://127.0.0.1:{port}/status.json") as answer:
         found = json.load(answer)
     assert [t["index"] for t in found["overview"]["targets"]] == [0, 1, 2, 3, 4]
-    assert found["imbalance"]["lustre"][0]["moments"]
     assert f"{state}/results/week.json" in text()
     (state / "results").mkdir()
     (state / "results" / "week.json").write_text("[]")
@@ -54,27 +61,23 @@ def test_it_shows_what_mdsd_says_and_says_when_mdsd_is_silent(site: Site, tmp_pa
     (drains / "held").touch()
     patiently(lambda: "drains: nothing is set" in text())
     mdsd.kill()
-    patiently(lambda: "mdsd has not answered since" in text())
-    assert "What follows is of" in text() and "mdsd stopped answering" in text()
+    patiently(lambda: "mdsd has not answered for" in text())
+    assert "What follows is of" in text()
     with urlopen(f"http://127.0.0.1:{port}/osts/lustre-OST0000") as answer:
-        one = answer.read().decode()
-    assert "mdsd has not answered since" in one and "The first point comes at" in one
+        assert "mdsd has not answered for" in answer.read().decode()
     mdsd = site.mdsd()
-    patiently(lambda: "All well: 5 OSTs" in text() and "mdsd answers again" in text())
+    patiently(lambda: "All well: 5 OSTs" in text())
     mdsd.kill()
-    patiently(lambda: "mdsd has not answered since" in text())
+    patiently(lambda: "mdsd has not answered for" in text())
     assert site.log("page").count("mdsd does not answer") == 1
     page.terminate()
     assert page.wait(PATIENCE_S) == 0
-    ring = Ring(state / "imbalance.db")
-    assert ring.names() == ["lustre"] and len(ring.past.of("OST", "lustre-OST0003")) == 1
-    assert len(ring.past.moments("lustre", [3], 600, time.time() - 1200, time.time())) >= 1, (
-        "written at the end"
-    )
-    ring.close()
+    kept = History(state / "history.db")
+    assert kept.moments("lustre", [3], 600, time.time() - 1200, time.time())
+    kept.close()
 
 
-def test_a_server_that_falls_silent_is_one_problem_and_its_return_is_news(site: Site, tmp_path: Path) -> None:
+def test_a_server_that_falls_silent_is_one_problem_until_it_returns(site: Site, tmp_path: Path) -> None:
     keys, port = tmp_path / "page-keys", free_port()
     keys.mkdir()
     for name in ("client.key", "server.pub"):
@@ -87,7 +90,7 @@ def test_a_server_that_falls_silent_is_one_problem_and_its_return_is_news(site: 
     site.mdsd()
     ossd = site.ossd()
     site.wait_status(lambda status: status["file_systems"])
-    site.start("page", module="tarazu.parts.page.service", environ={"TARAZU_KEYS_DIRECTORY": str(keys)})
+    started(site, keys)
 
     def json_of() -> dict:
         with urlopen(f"http://127.0.0.1:{port}/status.json") as answer:
@@ -97,32 +100,24 @@ def test_a_server_that_falls_silent_is_one_problem_and_its_return_is_news(site: 
     ossd.kill()
     patiently(lambda: [p["what"] for p in json_of()["problems"]] == ["oss1 is silent"])
     assert [p["command"] for p in json_of()["problems"]] == ["systemctl restart tarazu-ossd"]
-    second = int(time.time())
-    patiently(lambda: int(time.time()) > second)  # of what changes twice within a second the last is kept
     site.ossd()
 
-    def last_two() -> list[tuple[str, str, str]]:
-        """On a busy machine a report may be late at other times, too."""
-        events = [e for e in json_of()["since_yesterday"] if e["kind"] == "server"]
-        return [(e["name"], e["was"], e["now"]) for e in events][-2:]
-
     patiently(lambda: not json_of()["problems"])
-    patiently(lambda: last_two() == [("oss1", "heard", "silent"), ("oss1", "silent", "heard")])
 
     def page_of() -> str:
         with urlopen(f"http://127.0.0.1:{port}/servers/oss1") as answer:
             return str(answer.read().decode())
 
-    patiently(lambda: "oss1 is well, and so are its 5 OSTs." in page_of())
+    patiently(lambda: "oss1 is well." in page_of())
 
 
 def test_an_address_that_is_none_or_taken_is_one_line(tmp_path: Path) -> None:
     with socket.socket() as taken, Wakeup() as wakeup:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        for number, (listen, error) in enumerate(
-            ((f"127.0.0.1:{taken.getsockname()[1]}", Unavailable), ("nonsense", ConfigError))
-        ):
-            settings = config.override(config.Settings(), "part.page", listen=listen)
+        listens = {str(taken.getsockname()[1]): Unavailable, "nonsense": ConfigError}
+        for listen, error in listens.items():
+            file = tmp_path / "tarazu.toml"
+            file.write_text(f"[state]\ndirectory = '{tmp_path}'\n[part.page]\nlisten = '{listen}'\n")
             with pytest.raises(error, match=r"in use|host:port"):
-                Page(settings, wakeup, str(tmp_path / f"{number}"))
+                Page(config.load(file), wakeup)

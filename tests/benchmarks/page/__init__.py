@@ -1,1 +1,0 @@
-"""The status page at 3,600 OSTs, in a real browser."""
