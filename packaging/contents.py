@@ -84,6 +84,8 @@ ANALYSIS = {
     "parts": "pfl rebalance whatif",
     "parts/bursts": "measures study",
     "parts/council": "study",
+    "parts/forwarding": "study",
+    "parts/forwarding/commands": "allocate benchmarks study",
     "parts/bursts/burstd": "answering batch deciding gathering here history jobs keeping names "
     "node_part reports service wishes",
     "parts/bursts/commands": "import_ nodes remap remap_follow remap_input report report_files report_text",

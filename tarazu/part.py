@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -37,6 +37,13 @@ R = TypeVar("R")
 Role = Literal["client", "oss"]
 
 
+class Later:
+    """An answer that comes by `Asker.reply`."""
+
+
+LATER: Final = Later()
+
+
 class Asker(NamedTuple):
     """Who has sent a part of mdsd a message."""
 
@@ -44,6 +51,8 @@ class Asker(NamedTuple):
     """Its address."""
     uid: int
     """The user in whose name a client speaks, which its key may; -1: an OSS."""
+    reply: Callable[[msgspec.Struct], None]
+    """Answers what was LATER, in the loop."""
 
 
 class MdsdFacts(NamedTuple):
@@ -56,6 +65,8 @@ class MdsdFacts(NamedTuple):
     """Ends the loop's wait, from any thread."""
     stopped: Callable[[], str]
     """Why the site is stopped; empty: it is not."""
+    usable_osts: Callable[[str], int]
+    """File system → OSTs on which files may be placed now."""
 
 
 class Reported(NamedTuple):
@@ -98,9 +109,20 @@ class InMdsd:
     asks: Mapping[type[msgspec.Struct], Role] = {}
     """Its messages, tagged structs → the role whose key may send each."""
 
-    def answer(self, asker: Asker, message: Any, now: float) -> msgspec.Struct | None:
-        """The answer; None: the message was something to be told."""
+    def answer(self, asker: Asker, message: Any, now: float) -> msgspec.Struct | Later | None:
+        """The answer, or LATER; None: the message was something to be told."""
         return None
+
+    def owner(self, id: str) -> int | None:
+        """The user to whose allocation (`PlanFacts.id`) it keeps something; None: it keeps nothing. Nobody else can
+        end it.
+        """
+
+    def alive(self, ids: Sequence[str], now: float) -> None:
+        """Signs of life of these allocations."""
+
+    def ended(self, id: str) -> None:
+        """An allocation's step did, or nobody wants it any more."""
 
     reports: type[msgspec.Struct] | None = None
     """What it says in the reports of servers (`InReport.read`)."""
@@ -137,6 +159,21 @@ class InMdsd:
         yield from ()
 
     def close(self) -> None: ...
+
+
+class PlanFacts(NamedTuple):
+    """What clientd hands to a part that says how many stripes a step's files get."""
+
+    settings: Settings
+    step: JobStep
+    id: str
+    """Of its allocation to come."""
+    alive_s: float
+    """Seconds of silence after which the step counts as dead; 0: nothing will be placed."""
+    made: bytes
+    """By `Part.plan`."""
+    ask: Callable[[bytes], bytes]
+    """Its half in mdsd, for a second at most: message → answer. Raises TarazuError."""
 
 
 class StepFacts(NamedTuple):
@@ -269,6 +306,12 @@ class Part:
     def plan(self, by: bytes, runs: Sequence[KnownRun], step: JobStep) -> bytes:
         """What comes of the runs before, oldest first, for the step's leader. In the process of a forecast."""
         return b""
+
+    def stripe_count(self, plan: PlanFacts) -> tuple[int, str]:
+        """In clientd, of a step of which `plan` has made something, where `layout.stripe_count` is auto: the stripes
+        of its files, and why; 0: those of auto.
+        """
+        return 0, ""
 
     def of_user(self, status: dict[str, Any], uid: int) -> dict[str, Any]:
         """What of its status this user may see, who is not root."""

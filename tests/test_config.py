@@ -225,7 +225,6 @@ def test_every_mistake_is_found_at_once(tmp_path: Path) -> None:
         ),
         ("[mdsd]\nuser_share = 0\n", "[mdsd] user_share (mdsd.user_share): expected more than 0"),
         ("[clientd]\npassword_file = '/x'\n", "expected a database such as mysql"),
-        ("[layout]\nstripe_count = 'curve'\n", "expected curves or benchmarks"),
     ],
 )
 def test_what_cannot_work_together_is_named(tmp_path: Path, text: str, message: str) -> None:

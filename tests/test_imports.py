@@ -20,6 +20,7 @@ BASE = {
     "errors",
     "malformed",
     "past",
+    "reading",
     "signals",
     "statx",
     "stripes",
@@ -45,6 +46,7 @@ MAY_IMPORT = {
     "figures": set(),
     "malformed": set(),
     "past": set(),
+    "reading": {"errors"},
     "signals": set(),
     "statx": {"signals"},
     "stripes": set(),
@@ -77,7 +79,6 @@ MAY_IMPORT = {
     "trace": BASE | {"native"},
     "predict": BASE | {"trace", "native"},
     "evidence": BASE | {"trace"},
-    "forwarding": BASE | {"batch", "trace", "native", "flows", "drawing"},
     "store": BASE | {"layout", "trace", "native"},
     "plan": BASE | {"layout", "store", "native", "wire"},
     "doctor": BASE | {"part", "evidence", "wire", "stats", "allocate", "trace", "store", "run", "native"},
@@ -92,7 +93,6 @@ MAY_IMPORT = {
         "trace",
         "predict",
         "store",
-        "forwarding",
         "native",
     },
     "report": BASE
@@ -120,7 +120,6 @@ MAY_IMPORT["daemons"] = BASE | {
         "changes",
         "evidence",
         "flows",
-        "forwarding",
         "layout",
         "native",
         "plan",
@@ -139,7 +138,6 @@ MAY_IMPORT["cli"] = BASE | {
         "doctor",
         "drawing",
         "escapes",
-        "forwarding",
         "layout",
         "native",
         "predict",
@@ -148,7 +146,7 @@ MAY_IMPORT["cli"] = BASE | {
 }
 MAY_IMPORT["sim"] = BASE | {
     "part",
-    *("allocate", "batch", "cli", "daemons", "drawing", "flows", "forwarding", "layout", "native", "predict"),
+    *("allocate", "batch", "cli", "daemons", "drawing", "flows", "layout", "native", "predict"),
     *("report", "run", "stats", "store", "trace", "wire"),
 }
 """Room → the rooms of tarazu that it may import (itself always)."""

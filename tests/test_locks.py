@@ -20,7 +20,6 @@ from pathlib import Path
 from tarazu.daemons.noted import Noted
 from tarazu.daemons.service import claim
 from tarazu.errors import TarazuError
-from tarazu.forwarding.estimate.database import changing
 from tarazu.run.leftovers import Lease, is_left
 from tarazu.sim.study.study import _alone
 
@@ -33,7 +32,7 @@ def refused(do):
 refused(lambda: claim(here / "page", "another one"))
 refused(lambda: Noted(here / "changes").claim())
 refused(lambda: Noted(here / "changes").locked().__enter__())
-with changing(here / "benchmarks.csv"), _alone(here):
+with _alone(here):
     pass
 lease = Lease()
 lease.take(here)

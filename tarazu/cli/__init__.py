@@ -39,7 +39,6 @@ COMMANDS = {
     ),
     "history list": ("tarazu.cli.history.list_", "list applications, or the runs of one"),
     "history show": ("tarazu.cli.history.show", "what one run created"),
-    "history phases": ("tarazu.cli.phases", "print the I/O phases of Darshan logs and of recorded runs"),
     "history predict": ("tarazu.cli.predict", "forecast the files of an application's next run"),
     "history report": (
         "tarazu.cli.report",
@@ -95,25 +94,9 @@ COMMANDS = {
         "tarazu.sim.cli.sim",
         "simulate clusters: one case, whole studies with a report, validation; a testbed",
     ),
-    "sim forward": (
-        "tarazu.sim.cli.forward",
-        "how many and which LNet routers or OSTs applications get: compare policies",
-    ),
-    "sim forward allocate": (
-        "tarazu.sim.cli.forward.allocate",
-        "say what each policy would do with given jobs",
-    ),
-    "sim forward study": (
-        "tarazu.sim.cli.forward.study",
-        "compare policies over many sets of applications, and write a report",
-    ),
     "sim scenarios": (
         "tarazu.sim.cli.scenarios",
         "the paper's scenarios under every policy, beside their bounds",
-    ),
-    "sim benchmarks": (
-        "tarazu.sim.cli.benchmarks",
-        "which IOR runs show how bandwidth depends on OSTs or I/O nodes; their results",
     ),
     "sim testbed": ("tarazu.sim.cli.testbed", "an emulated Lustre on this machine, for trying and testing"),
 }

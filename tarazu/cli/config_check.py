@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import importlib
 import os
 from collections.abc import Callable, Iterator
@@ -69,17 +68,8 @@ def _of_parts(settings: config.Settings) -> Iterator[ConfigError]:
 def _attempts(s: config.Settings) -> Iterator[tuple[str, Callable[[], object]]]:
     """What daemons do with settings when they start. Files that are not on this node are other nodes' business."""
     yield "mdsd.exclude", lambda: _of("tarazu.daemons.mdsd.exclusions", "Exclusions")(s.mdsd.exclude)
-    for name, path, reader in (
-        ("layout.pfl_file", s.layout.pfl_file, ("tarazu.layout.pfl", "read")),
-        ("forwarding.curves", s.forwarding.curves, ("tarazu.forwarding.curve_csv", "read")),
-        ("forwarding.benchmarks", s.forwarding.benchmarks, ("tarazu.forwarding.estimate.database", "load")),
-    ):
-        if path and os.path.lexists(path):
-            yield name, functools.partial(_read, reader, path)
-
-
-def _read(reader: tuple[str, str], path: str) -> object:
-    return _of(*reader)(Path(path))
+    if s.layout.pfl_file and os.path.lexists(s.layout.pfl_file):
+        yield "layout.pfl_file", lambda: _of("tarazu.layout.pfl", "read")(Path(s.layout.pfl_file))
 
 
 def _of(module: str, name: str) -> Callable[..., object]:

@@ -36,12 +36,6 @@ def _pairs(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:
     if s.clientd.password_file and "://" not in s.clientd.database:
         expected = "a database such as mysql://user@host/name where there is a password"
         yield ("clientd.password_file", "clientd.database"), expected, s.clientd.database
-    if s.layout.stripe_count == "curve" and not (s.forwarding.curves or s.forwarding.benchmarks):
-        yield (
-            ("layout.stripe_count", "forwarding.curves", "forwarding.benchmarks"),
-            "curves or benchmarks, from which stripe counts are taken",
-            "neither",
-        )
 
 
 def _addresses(s: Settings) -> Iterator[tuple[tuple[str, ...], str, object]]:

@@ -174,10 +174,10 @@ class LayoutSettings:
     stripe_count: str = setting(
         "auto",
         "stripe count of plain layouts: site (the default's), paper (8), auto (the fewest that balance "
-        "all files of the step), curve (by the application's bandwidth curve; without one auto), or n",
+        "all files of the step; a part may say another number), or n",
         Check(
-            "site, paper, auto, curve or a number above 0",
-            lambda v: v in ("site", "paper", "auto", "curve") or v.isdecimal(),
+            "site, paper, auto or a number above 0",
+            lambda v: v in ("site", "paper", "auto") or v.isdecimal(),
         ),
     )
     striping: str = setting(
@@ -209,22 +209,6 @@ class Predict:
     )
     horizon_s: float = setting(
         1800.0, "only files expected within this many seconds get OSTs (rolling)", POSITIVE
-    )
-
-
-@section(frozen=True)
-class Forwarding:
-    benchmarks: str = setting(
-        "",
-        "the site's benchmarks (`tarazu sim benchmarks import`), from which bandwidth curves are "
-        "estimated; readable by everyone; empty: none",
-        ABSOLUTE_OR_NOTHING,
-    )
-    curves: str = setting(
-        "",
-        "CSV of measured bandwidth curves (application,resources,bytes_per_s), used before estimated "
-        "ones; readable by everyone; empty: none",
-        ABSOLUTE_OR_NOTHING,
     )
 
 
@@ -315,7 +299,6 @@ class Settings:
     clientd: ClientdSettings = made_by(ClientdSettings)
     layout: LayoutSettings = made_by(LayoutSettings)
     predict: Predict = made_by(Predict)
-    forwarding: Forwarding = made_by(Forwarding)
     run: RunSettings = made_by(RunSettings)
     changes: Changes = made_by(Changes)
     part: PartTables = made_by(PartTables)
@@ -338,7 +321,6 @@ SECTIONS: dict[str, type] = {
     "clientd": ClientdSettings,
     "layout": LayoutSettings,
     "predict": Predict,
-    "forwarding": Forwarding,
     "run": RunSettings,
     "changes": Changes,
 }
@@ -357,7 +339,6 @@ RELOADED = {
     "layout": set(items(LayoutSettings)) - {"lists"},
     "predict": {"horizon_s"},
     "changes": set(items(Changes)),
-    "forwarding": {"benchmarks", "curves"},
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
 READ_EACH_STEP = {

@@ -21,8 +21,8 @@ from tarazu.wire.messages import (
     THEN_S,
     AllocationReply,
     AllocationRequest,
-    CountReply,
-    CountRequest,
+    PartReply,
+    PartRequest,
     StatusReply,
     StatusRequest,
     StepEnded,
@@ -42,8 +42,8 @@ ANSWER_S = 3.0
 """And for everything else."""
 REACH_S = 0.5
 """Where nobody listens within this, people are told so at once."""
-COUNT_S = 1.0
-"""And for a number of stripes: whoever has none gets on without."""
+PART_S = 1.0
+"""And for a part's: whoever has none gets on without."""
 SILENT_S = 2.0
 """For so long after it did not answer nobody waits for it."""
 KEEP_POOLS_S = 30.0
@@ -165,12 +165,9 @@ def allocate(mdsd: Requester, request: AllocationRequest) -> AllocationReply:
         return AllocationReply(request.id, "unavailable", str(error))
 
 
-def count(mdsd: Requester, request: CountRequest) -> CountReply:
-    """mdsd's answer; one without a number when it is silent."""
-    try:
-        return _of_kind(mdsd.request(request, COUNT_S), CountReply)
-    except (Unavailable, WireError) as error:
-        return CountReply(request.message_id, 0, str(error))
+def part(mdsd: Requester, name: str, uid: int, body: bytes) -> bytes:
+    """What a part in mdsd answers. Raises Unavailable, and WireError where it has no answer."""
+    return _of_kind(mdsd.request(PartRequest(uuid.uuid4().hex, name, body, uid), PART_S), PartReply).body
 
 
 def give_back(mdsd: Requester, request_id: str) -> None:

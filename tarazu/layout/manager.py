@@ -58,13 +58,13 @@ class LayoutPolicy:
     striping: str = LayoutSettings.striping
     rules: tuple[PflRule, ...] = ()
     min_size_bytes: int = LayoutSettings.min_size
-    curve_count: int = 0
-    """With stripe count `curve`: what its bandwidth curve gives this step; 0: it has none, and gets those of `auto`."""
+    told_count: int = 0
+    """Instead of those of `auto`: what a part says of this step; 0: none does."""
 
     @property
     def together(self) -> bool:
         """Stripe counts depend on all files of the step."""
-        return self.stripe_count == "auto" or (self.stripe_count == "curve" and not self.curve_count)
+        return self.stripe_count == "auto" and not self.told_count
 
 
 class LayoutChoice(NamedTuple):
@@ -237,11 +237,11 @@ class ConfigurationManager:
     def _settled_count(self, default: Component, available: int, file: AlikeFiles) -> int:
         """A stripe count that does not depend on the other files. Overstriping is kept as it is by `auto` too."""
         setting = self.policy.stripe_count
-        if setting == "curve" and default.pattern == "raid0" and self.policy.curve_count:
-            # Small files beside those that the curve is about do not come to smaller objects by it.
+        if setting == "auto" and default.pattern == "raid0" and self.policy.told_count:
+            # Small files beside those that it is about do not come to smaller objects by it.
             most = max(1, file.size_bytes // LEAST_OBJECT_BYTES)
-            return min(self.policy.curve_count, available, most, lustre.LOV_MAX_STRIPE_COUNT)
-        if setting in ("site", "auto", "curve"):
+            return min(self.policy.told_count, available, most, lustre.LOV_MAX_STRIPE_COUNT)
+        if setting in ("site", "auto"):
             return min(stripes_of(default, available), lustre.LOV_MAX_STRIPE_COUNT)
         count = PAPER_STRIPE_COUNT if setting == "paper" else int(setting)
         return min(count, lustre.LOV_MAX_STRIPE_COUNT if default.pattern == "overstriped" else available)

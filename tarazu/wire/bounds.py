@@ -32,8 +32,6 @@ MAX_POOLS = 1_000
 
 MAX_ROUTERS = 1_000
 """That one server reports."""
-MAX_POINTS = 4_096
-"""Of one bandwidth curve."""
 
 MAX_PART_BYTES = 4 << 20
 """Of what a part says in one message."""

@@ -145,7 +145,7 @@ class PlanReply(msgspec.Struct, frozen=True, tag="planned"):
     left: dict[str, int] = {}
     """Why files of it are left to Lustre → how many."""
     stripes: str = ""
-    """With `layout.stripe_count = curve` or `auto`: how many, and why; empty otherwise."""
+    """With `layout.stripe_count = auto`: how many, and why; empty otherwise."""
     parts: dict[str, bytes] = {}
     """Part → what it makes of the runs before (`tarazu.part.Part.plan`)."""
     left_names: dict[str, tuple[FileName, ...]] = {}

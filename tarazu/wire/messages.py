@@ -2,10 +2,10 @@
 
 ossd ──OssReport──► mdsd, parts    PUB → SUB, may be lost
 parts ──PartReport──► parts         the same, with a client's key
-clientd ──AllocationRequest, CountRequest, FileClosed, StepEnded, StepAlive, PromiseTold, ViewRequest,
+clientd ──AllocationRequest, FileClosed, StepEnded, StepAlive, PromiseTold, ViewRequest,
                                                     ThenRequest, StatusRequest──► mdsd
                                                                                         DEALER → ROUTER
-mdsd ──AllocationReply, CountReply, Acknowledged, ViewReply, ThenReply, StatusReply──► clientd
+mdsd ──AllocationReply, Acknowledged, ViewReply, ThenReply, StatusReply──► clientd
                                                                                         resent until answered
 clientd, ossd ──PartRequest──► mdsd ──PartReply──►    of parts (`tarazu.part`), which alone know what is in it
 mdsd ──TargetsChanged──► clientd ──TargetsTold──► mdsd        by itself, repeated until told
@@ -30,7 +30,6 @@ from tarazu.wire.bounds import (
     MAX_ALIVE_IDS,
     MAX_CLOSED_FILES,
     MAX_PART_BYTES,
-    MAX_POINTS,
     MAX_TOLD_FILES,
     MAX_TOLD_IDS,
     MAX_TOLD_STRIPES,
@@ -207,45 +206,6 @@ class Acknowledged(msgspec.Struct, frozen=True, tag="ack", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
-class StepProfile(msgspec.Struct, frozen=True):
-    """What is known of a job step's I/O, as plain numbers (`tarazu.forwarding` makes an Application of them)."""
-
-    nodes: Annotated[int, msgspec.Meta(ge=1)]
-    """Compute nodes that it occupies."""
-    cpu_s: Annotated[float, msgspec.Meta(ge=0)]
-    """Compute time between its I/O phases, all together."""
-    io_bytes: Annotated[float, msgspec.Meta(ge=0)]
-    """Of all its I/O phases together."""
-    points: Annotated[tuple[tuple[int, float], ...], msgspec.Meta(max_length=MAX_POINTS)]
-    """Bandwidth curve: (resources, bytes a second), at least one."""
-    phases: Annotated[int, msgspec.Meta(ge=1)] = 1
-    """Times that it computes and then does I/O."""
-
-
-class CountRequest(msgspec.Struct, frozen=True, tag="count?", omit_defaults=True):
-    """Over how many OSTs should the files of this job step be striped? Only to an mdsd whose ViewReply `counts`."""
-
-    message_id: Id
-    id: Id
-    """That of its AllocationRequest to come: its end, and silence, end the profile too."""
-    fs_name: Id
-    uid: int
-    job_id: Id
-    profile: StepProfile
-    alive_s: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    """As in AllocationRequest; 0: a question only, mdsd keeps no profile."""
-    protocol: int = PROTOCOL
-
-
-class CountReply(msgspec.Struct, frozen=True, tag="count", omit_defaults=True):
-    message_id: str
-    count: int
-    """Stripes of each file; 0: mdsd does not say."""
-    why: str = ""
-    """By what it was chosen, or why it was not; for people."""
-    protocol: int = PROTOCOL
-
-
 class ViewRequest(msgspec.Struct, frozen=True, tag="view?", omit_defaults=True):
     """How is one file system now? Answered at once, whatever the gate says, and not kept: ask again for a newer one."""
 
@@ -349,7 +309,6 @@ class PartReport(msgspec.Struct, frozen=True, tag="part-report", omit_defaults=T
 
 Request = (
     AllocationRequest
-    | CountRequest
     | FileClosed
     | StepEnded
     | StepAlive
@@ -360,16 +319,7 @@ Request = (
     | TargetsTold
     | PartRequest
 )
-Reply = (
-    AllocationReply
-    | CountReply
-    | Acknowledged
-    | ViewReply
-    | ThenReply
-    | StatusReply
-    | TargetsChanged
-    | PartReply
-)
+Reply = AllocationReply | Acknowledged | ViewReply | ThenReply | StatusReply | TargetsChanged | PartReply
 Report = OssReport | PartReport
 Message = Report | Request | Reply
 

@@ -15,7 +15,6 @@ from tarazu.wire import messages
 from tarazu.wire.ends import KEYS_DIFFER, End, readable
 from tarazu.wire.messages import (
     AllocationRequest,
-    CountRequest,
     FileClosed,
     Reply,
     Request,
@@ -170,9 +169,7 @@ class Requester:
     def _send_to_first(self, message: Request) -> bool:
         self._connected = self._send(message, self.servers.first)
         # What is asked twice must not be promised twice.
-        if not isinstance(message, AllocationRequest | CountRequest) and self.servers.look_back(
-            time.monotonic()
-        ):
+        if not isinstance(message, AllocationRequest) and self.servers.look_back(time.monotonic()):
             for server in range(self.servers.first):
                 self._send(message, server)
         return self._connected

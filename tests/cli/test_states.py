@@ -37,7 +37,6 @@ class Ended(NamedTuple):
 
 DATA = Path(__file__).parents[1] / "data"
 LOG = DATA / "traces" / "ckpt_fpp_n8_s8.darshan"
-IOR = DATA / "ior" / "4.0.0-posix-unique.json"
 ARGUMENTS = {
     "run": "-- true",
     "job show": "",
@@ -77,7 +76,6 @@ ARGUMENTS = {
 }
 """A command → the fewest arguments with which it does its work."""
 STUDIES = {
-    "history phases": f"{LOG}",
     "job check-app": "sh",
     "demo": "--only none",
     "sim run": "{here}/quick.toml",
@@ -85,13 +83,7 @@ STUDIES = {
     "sim validate": "--only none",
     "sim presets": "",
     "sim example": "quick",
-    "sim forward allocate": "{here}/jobs.toml",
-    "sim forward study": "--out {here}/forward --kind none",
     "sim scenarios": "--only ior-ssf-16 --seeds 1 --policy lsa",
-    "sim benchmarks import": f"{IOR} --file {{here}}/benchmarks",
-    "sim benchmarks plan": f"{LOG} --nodes 1",
-    "sim benchmarks simulate": f"{LOG} --nodes 1 --file {{here}}/simulated --numbers 1 --repetitions 1",
-    "sim benchmarks show": "--file {here}/none",
     "sim testbed up": "{here}/testbed --osss 1 --osts-per-oss 1 --no-daemons",
     "sim testbed down": "{here}/none",
     "sim testbed status": "{here}/none",

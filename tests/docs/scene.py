@@ -152,7 +152,7 @@ def _more_daemons(env: dict[str, str]) -> None:
         f"[part.council]\naddress = 'tcp://127.0.0.1:{council}'\ngroup = 'docs'\nlevers = ['max_rpcs_in_flight']\n"
         "[ossd]\nexports = true\n"
         f"[part.bursts]\nstatistics = 'tcp://127.0.0.1:{bursts}'\nmachine = '{WORK}/machine.txt'\n"
-        f"[forwarding]\nbenchmarks = '{WORK}/benchmarks.csv'\n"
+        f"[part.forwarding]\nbenchmarks = '{WORK}/benchmarks.csv'\n"
     )
     there = client(env)
     for directory in ("/run/tarazu-burstd", "/var/lib/tarazu-council", "/var/lib/tarazu-announcer"):

@@ -18,8 +18,6 @@ from tests.of_parts import brought
 
 _LAYOUTS = (Layout((Component(0, EOF, 1 << 20, 2),)), Layout((Component(0, EOF, 1 << 20, 1),)))
 
-_PROFILE = messages.StepProfile(4, 10.0, 1e9, ((1, 1e9), (2, 1.5e9)), 2)
-
 
 def report(name: str = "oss-hostile", osts: int = 3) -> OssReport:
     counters = IoCounters("brw_stats", 10, 1 << 30, 10_000, 5, 5, 1.0)
@@ -44,7 +42,6 @@ def requests() -> list[Any]:
         messages.StepAlive(("h1", "h2"), "m3"),
         messages.ViewRequest("m4", "lustre", {"lustre": {"flash": (0, 1)}}),
         messages.StatusRequest("m5"),
-        messages.CountRequest("m8", "h3", "lustre", 4242, "job", _PROFILE, 20.0),
         messages.PartRequest("m6", "nobody", b"\x80", 4242),
         *(request for made in brought("hostile", "requests") for request in made()),
     ]
@@ -53,7 +50,6 @@ def requests() -> list[Any]:
 def replies() -> list[Any]:
     return [
         messages.AllocationReply("h1", "allocated", osts=(((0, 1),),), policy="tarazu"),
-        messages.CountReply("m8", 4, "by joint"),
         messages.Acknowledged("m1"),
         messages.StatusReply("m5", {"a": 1}),
         messages.ViewReply("m4"),

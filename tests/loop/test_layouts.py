@@ -127,33 +127,3 @@ def test_a_users_own_directory_default_is_left_alone(pfl_loop: Loop, iorlike: Pa
     assert [r["layout"] for r in pfl_loop.rows("chosen")] == [None] * RANKS
     for path in (pfl_loop.testbed.mount / "chosen" / "run2").iterdir():
         assert len(pfl_loop.testbed.layout(path).osts[0]) == 2
-
-
-def test_a_job_whose_curve_says_4_gets_4_stripes_beside_auto(pfl_loop: Loop, iorlike: Path) -> None:
-    """`layout.stripe_count = curve`: a job with a curve, and one without, which gets what it had with `auto`."""
-    curves = pfl_loop.testbed.directory / "etc" / "curves.csv"
-    rows = [(1, 1.0), (2, 1.9), (4, 3.6), (8, 3.0), (16, 2.5), (35, 2.0)]
-    lines = ["application,resources,bytes_per_s", *(f"curved,{n},{rate * 1e9}" for n, rate in rows)]
-    curves.write_text("\n".join(lines))
-    pfl_loop.configure({"layout": {"stripe_count": "curve"}, "forwarding": {"curves": str(curves)}})
-    for run in (1, 2):
-        for app in ("curved", "uncurved"):
-            write(pfl_loop, iorlike, app, GIB, run=run, shared=True)
-        if run == 1:
-            pfl_loop.clear()
-            (kept,) = (pfl_loop.home / "history").glob("*/curved/*.run")
-            ((phase,),) = (one["phases"] for one in pfl_loop.json("history", "phases", kept))
-            assert (phase["bytes"], phase["sharing"], phase["rank_count"]) == (RANKS * GIB, "shared", RANKS)
-    of = {app: pfl_loop.testbed.layout(f"{app}/run2/data").layout for app in ("curved", "uncurved")}
-    assert [c.stripe_count for c in of["curved"].components] == [4]
-    assert [c.stripe_count for c in of["uncurved"].components] == [24], (
-        "what its processes keep busy, as with auto"
-    )
-    told = pfl_loop.tarazu("job", "explain", pfl_loop.mount() / "curved/run2/data").stdout
-    assert "stripes: 4 by joint among 1 running step on 35 OSTs; the curve of curved" in told
-    told = pfl_loop.tarazu("job", "explain", pfl_loop.mount() / "uncurved/run2/data").stdout
-    assert "; auto: 24 instead of 1: written in the time that an OST takes for " in told
-    first, second = (pfl_loop.home / "jobs.log").read_text().splitlines()[-2:]
-    assert "hit=1" in first and "stripes='4 by joint" in first
-    assert "hit=1" in second and "stripes='as auto: " in second and "no curve of uncurved" in second
-    assert pfl_loop.json("status")["mdsd"]["stripe_counts"] == {"steps": 0, "counted": 1}

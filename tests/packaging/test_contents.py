@@ -95,7 +95,9 @@ def modules() -> dict[str, PurePosixPath]:
     return {name: path if path.parts[0] == "tarazu" else "tarazu" / path for name, path in found.items()}
 
 
-ASK_ANALYSIS = {"tarazu.cli.report", "tarazu.trace.load_phases", "tarazu.trace.training"}
+ASK_ANALYSIS = {"tarazu.cli.report", "tarazu.trace.training"}
+if "forwarding" in installed():
+    ASK_ANALYSIS |= {"tarazu.parts.forwarding.loaded"}
 ASK_ANALYSIS |= {f"tarazu.parts.{path.parent.name}" for path in (ROOT / "tarazu").glob("parts/*/testbed.py")}
 """Import in a function what only analysis has, for one option or one kind of file; what is missing they say."""
 
@@ -134,7 +136,6 @@ def tarazu_in(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("words", "missing"),
     [
-        ("history phases LOG", "trace.darshan"),
         ("history import LOG --dry-run --fs lustre", "trace.darshan"),
         ("history report --picture a.png", "report.picture"),
     ],
@@ -159,16 +160,21 @@ def test_without_analysis_a_part_that_lies_there_says_what_it_needs(base: Path) 
             assert (ended.returncode, ended.stdout) == (2, "")
 
 
-def test_without_analysis_own_runs_have_phases_and_exported_ones_are_taken(base: Path) -> None:
-    run = sample()
-    (base / "run").write_bytes(encode_run(run))
-    exchange.write_file([NamedRun("20261120T090823.900772-d1b8f4c52d940704", run)], "json", base / "all.json")
-    for words, said in (
-        (("phases", "run"), run.step.application),
-        (("import", "all.json", "--dry-run"), "1 imported"),
-    ):
-        ended = tarazu_in(base, "history", *words)
-        assert ended.returncode == 0 and said in ended.stdout, ended
+def test_without_analysis_exported_runs_are_taken(base: Path) -> None:
+    exchange.write_file(
+        [NamedRun("20261120T090823.900772-d1b8f4c52d940704", sample())], "json", base / "all.json"
+    )
+    ended = tarazu_in(base, *"history import all.json --dry-run".split())
+    assert ended.returncode == 0 and "1 imported" in ended.stdout, ended
+
+
+@pytest.mark.skipif("forwarding" not in installed(), reason="a command of that part")
+def test_without_analysis_own_runs_have_phases_and_logs_say_what_is_missing(base: Path) -> None:
+    (base / "run").write_bytes(encode_run(sample()))
+    ended = tarazu_in(base, "history", "phases", "run")
+    assert ended.returncode == 0 and sample().step.application in ended.stdout, ended
+    (base / "LOG").write_bytes(b"no run, no spool")
+    assert "found no tarazu.trace.darshan" in tarazu_in(base, "history", "phases", "LOG").stderr
 
 
 def is_here(folder: str) -> bool:

@@ -14,13 +14,11 @@ from tarazu.sim.testbed import Testbed, routers
 from tarazu.sim.testbed.daemons import LNETCTL
 from tarazu.stats import lnet
 from tarazu.stats.collector import Collector
-from tarazu.wire.messages import StepProfile
 from tarazu.wire.reports import RouterLoad, RouterState
 
 CAPTURED = Path(__file__).parents[1] / "data" / "lustre" / "control" / "lnet-routes-udsp.txt"
 MIB = 1 << 20
 FOREIGN = ("--src", "tcp", "--priority", "0")
-BEST_WITH_ONE = StepProfile(4, 100.0, 1e12, ((1, 1e9), (2, 5e8)))
 
 
 def lnetctl(root: Path, *words: str) -> tuple[int, str]:

@@ -13,13 +13,11 @@ from tarazu.cli import main
 from tarazu.sim.workloads.darshan import workload
 from tarazu.trace.darshan.read import read
 from tarazu.trace.history import History
-from tarazu.trace.load_phases import load
 from tarazu.trace.places import Place
 from tests.trace.darshan import writer
 from tests.trace.darshan.test_read import posix
 from tests.trace.test_training import take
 
-MIB = 1 << 20
 MOUNTS = (("/scratch", "lustre"), ("/home", "nfs4"), ("/", "xfs"))
 DIRECT = [f"/scratch/u/run/out.{n}" for n in (1, 2, 3)]
 LINKED = (
@@ -78,7 +76,6 @@ def test_files_that_are_named_through_a_link_are_on_the_only_lustre_of_the_log(
     assert keys(tmp_path / "linked", of_linked) == known
     assert keys(tmp_path / "named", of_linked, named=(("/scratch", "fs"),)) == known
     assert len(workload(read(of_linked), mount="/scratch").files) == 3
-    assert sum(phase.bytes for phase in load(of_linked, under="/scratch").phases) == 3 * MIB
 
 
 @pytest.mark.parametrize("linked", ["/projects/job/rank0/o", "/home/jobs/job/rank0/o"])

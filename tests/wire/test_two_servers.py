@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from tarazu.errors import Unavailable
-from tarazu.wire.messages import Acknowledged, CountRequest, StepEnded, StepProfile
+from tarazu.lustre import EOF
+from tarazu.model import Component, Layout
+from tarazu.wire.messages import Acknowledged, AllocationRequest, FileSpec, StepEnded
 from tarazu.wire.reports import OssReport
 from tarazu.wire.security import here
 from tarazu.wire.sockets import Publisher, Subscriber, ZmqTransport
@@ -143,9 +145,9 @@ def test_what_must_not_be_answered_twice_does_not_look_for_the_first(
     first, second = pair.mdsd(False), pair.mdsd(True)
     client = pair.client()
     client.servers.first = 1
-    profile = StepProfile(1, 1.0, 1.0, ((1, 1.0),))
+    layouts, files = (Layout((Component(0, EOF, 1 << 20, 1),)),), (FileSpec(1, 0),)
     for number in range(5):
-        message = CountRequest(f"m{number}", "a", "lustre", 0, "1", profile)
+        message = AllocationRequest(f"m{number}", "lustre", 0, "1", layouts, files, 1.0, 1.0)
         assert client.request(message, PATIENCE_S) == Acknowledged(f"m{number}")
     assert len(second.seen) == 5 and not first.seen
 

@@ -33,7 +33,7 @@ from tarazu.figures import Histogram
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
 from tarazu.left import FAILED_FORECAST, GAINS_NOTHING, LEFT_TO_LUSTRE
 from tarazu.model import Correction, FilePlacement, Forecast, JobStep, Layout
-from tarazu.part import Live, Part
+from tarazu.part import Live, Part, PlanFacts
 from tarazu.plan.configure import layout_policy
 from tarazu.plan.left_to_lustre import as_the_site_wants, checked, commonest, left_names
 from tarazu.predict.waves import waves
@@ -42,7 +42,7 @@ from tarazu.store.rows import NewFile
 from tarazu.trace.records import LayoutKind
 from tarazu.units import MIB
 from tarazu.wire import local, messages
-from tarazu.wire.messages import CountRequest, silent_after_s
+from tarazu.wire.messages import silent_after_s
 from tarazu.wire.requester import Requester
 
 log = logging.getLogger("tarazu.clientd")
@@ -123,16 +123,12 @@ class Planner:
             if now.why_closed:
                 return local.PlanReply("declined", now.why_closed)
         until_s = request.from_s + self.settings.predict.horizon_s
-        own = self.settings.forwarding
-        forwarding = own if self.policy.stripe_count == "curve" else None
         job = ForecastTask(
             step,
             request.from_s,
             until_s,
             request.in_run,
             self.settings.predict.horizon_s,
-            forwarding.curves if forwarding else "",
-            forwarding.benchmarks if forwarding else "",
             self.forecasts.seconds,
             self._parts(),
         )
@@ -154,7 +150,8 @@ class Planner:
                     known, problem = self._view(mdsd, request)
                     tell("writing")
                     targets = usable_or_active(known, request, outline.forecast_bytes)
-                    policy, stripes = self._policy(mdsd, request, summary, known, request_id, uid)
+                    of_parts = {name: of for name, of in summary.parts.items() if name in job.parts}
+                    policy, stripes = self._policy(mdsd, request, of_parts, known, request_id, uid)
                     layouts = directories(summary.parents)
                     foreign = self.settings.layout.foreign_defaults
                     chosen = forecast.choose(Choose(targets, layouts, policy, foreign), summary.files)
@@ -188,35 +185,30 @@ class Planner:
         self,
         mdsd: Requester,
         request: local.PlanRequest,
-        found: ForecastSummary,
+        of_parts: Mapping[str, bytes],
         known: messages.ViewReply | None,
         request_id: str,
         uid: int,
     ) -> tuple[LayoutPolicy, str]:
-        """The site's choices for this step; with `layout.stripe_count = curve`, how many stripes and why."""
-        policy = self.policy
-        if policy.stripe_count != "curve":
-            return policy, ""
-        if found.profile is None:
-            return (
-                policy,
-                f"as auto: {found.curve or 'neither forwarding.benchmarks nor forwarding.curves is set'}",
-            )
-        if known is None:
-            return policy, "as auto: mdsd does not answer"
-        wanted = CountRequest(
-            uuid.uuid4().hex,
-            request_id,
-            request.step.fs_name,
-            uid,
-            request.step.job_id,
-            found.profile,
-            silent_after_s(request.alive_s) if request.place else 0.0,
-        )
-        reply = questions.count(mdsd, wanted)
-        if reply.count < 1:
-            return policy, f"as auto: {reply.why}"
-        return replace(policy, curve_count=reply.count), f"{reply.count} {reply.why}; {found.curve}"
+        """The site's choices for this step. Where its stripe count is auto's the first part that says another decides,
+        and says why.
+        """
+        policy, whys = self.policy, []
+        for name, made in of_parts.items() if policy.stripe_count == "auto" else ():
+
+            def ask(body: bytes, name: str = name) -> bytes:
+                if known is None:
+                    raise Unavailable("mdsd does not answer")
+                return questions.part(mdsd, name, uid, body)
+
+            alive_s = silent_after_s(request.alive_s) if request.place else 0.0
+            facts = PlanFacts(self.settings, request.step, request_id, alive_s, made, ask)
+            told = self.parts.call(name, lambda part, facts=facts: part.stripe_count(facts))  # type: ignore[misc]
+            count, why = told or (0, "")
+            if count:
+                return replace(policy, told_count=count), why
+            whys.append(why)
+        return policy, "; ".join(filter(None, whys))
 
     def _store_and_place(
         self,

@@ -90,8 +90,6 @@ class Clientd(Service):
         "keys.",
         "clientd.",
         "layout.",
-        "forwarding.curves",
-        "forwarding.benchmarks",
         "predict.",
         "mdsd.requests",
         "run.stop_file",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tarazu.daemons.mdsd.rights import Rights
 from tarazu.malformed import MALFORMED
-from tarazu.part import Asker, InMdsd, Live, MdsdFacts, Part, Reported
+from tarazu.part import Asker, InMdsd, Later, Live, MdsdFacts, Part, Reported
 from tarazu.stats.view import Taken
 from tarazu.wire.messages import Acknowledged, PartReply, PartRequest
 from tarazu.wire.reports import OssReport
@@ -33,6 +33,7 @@ class MdsdParts:
         note: Callable[[str, Mapping[str, object]], None],
         wake: Callable[[], None],
         stopped: Callable[[], str],
+        usable_osts: Callable[[str], int],
         parts: Mapping[str, Part] | None = None,
     ) -> None:
         """`note` writes a line of the audit log: (part, fields). Raises ConfigError."""
@@ -41,7 +42,7 @@ class MdsdParts:
             def its(fields: Mapping[str, object]) -> None:
                 note(part.name, fields)
 
-            return part.in_mdsd(MdsdFacts(settings, its, wake, stopped))
+            return part.in_mdsd(MdsdFacts(settings, its, wake, stopped, usable_osts))
 
         self.live = Live(make, parts)
         self.refused = 0
@@ -55,26 +56,58 @@ class MdsdParts:
         self._said = SaidOnce(log)
 
     def ask(
-        self, peer: Peer, request: PartRequest, now: float, rights: Rights, why_not: Callable[[int], str]
-    ) -> PartReply | Acknowledged:
+        self,
+        peer: Peer,
+        request: PartRequest,
+        now: float,
+        rights: Rights,
+        why_not: Callable[[int], str],
+        reply: Callable[[Peer, PartReply | Acknowledged], None],
+    ) -> None:
         """Its answer; else it is acknowledged, whatever came of it: nobody need send it again. `why_not`: why a user is
         left alone; empty: he is not.
         """
-        acknowledged = Acknowledged(request.message_id)
         taken = self.live.call(request.part, lambda part: self._taken(part, peer, request))
-        if taken is None:
-            return acknowledged
+        if taken is None or not self._may(peer, request, *taken, rights, why_not):
+            reply(peer, Acknowledged(request.message_id))
+            return
         role, message = taken
+
+        def later(answer: msgspec.Struct) -> None:
+            reply(peer, PartReply(request.message_id, msgspec.msgpack.encode(answer)))
+
+        asker = Asker(peer.name, request.uid if role == "client" else -1, later)
+        answer = self.live.call(request.part, lambda part: part.answer(asker, message, now))
+        if answer is None:
+            reply(peer, Acknowledged(request.message_id))
+        elif not isinstance(answer, Later):
+            later(answer)
+
+    def _may(
+        self,
+        peer: Peer,
+        request: PartRequest,
+        role: str,
+        message: Any,
+        rights: Rights,
+        why_not: Callable[[int], str],
+    ) -> bool:
         if peer.admission is not None and peer.admission.role != role:
             self._refuse(peer, f"the key {peer.key} may send part {request.part} no {type(message).__name__}")
-            return acknowledged
-        if role == "client" and (
-            not rights.may_tell(peer, request.uid, request.part) or why_not(request.uid)
-        ):
-            return acknowledged
-        asker = Asker(peer.name, request.uid if role == "client" else -1)
-        answer = self.live.call(request.part, lambda part: part.answer(asker, message, now))
-        return PartReply(request.message_id, msgspec.msgpack.encode(answer)) if answer else acknowledged
+            return False
+        return role != "client" or (
+            rights.may_tell(peer, request.uid, request.part) and not why_not(request.uid)
+        )
+
+    def owner(self, id: str) -> int | None:
+        """The user to whose allocation a part keeps something."""
+        return next(iter(self.live.each(lambda part: part.owner(id)).values()), None)
+
+    def alive(self, ids: Sequence[str], now: float) -> None:
+        self.live.each(lambda part: part.alive(ids, now))
+
+    def ended(self, id: str) -> None:
+        self.live.each(lambda part: part.ended(id))
 
     def _taken(self, part: InMdsd, peer: Peer, request: PartRequest) -> tuple[str, Any] | None:
         """(the role that may send it, the message)."""

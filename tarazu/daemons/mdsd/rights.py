@@ -17,7 +17,6 @@ from tarazu.stats.params import target_name
 from tarazu.wire.admission import Admission
 from tarazu.wire.messages import (
     AllocationRequest,
-    CountRequest,
     FileClosed,
     StepAlive,
     StepEnded,
@@ -42,7 +41,7 @@ class Rights:
         self._said = SaidOnce(log)
         self._reporters: dict[str, _Reporter] = {}
 
-    def refusal(self, peer: Peer, message: AllocationRequest | CountRequest) -> str:
+    def refusal(self, peer: Peer, message: AllocationRequest) -> str:
         """Why this peer may not ask this; empty when it may."""
         if not self._may_ask_for(peer, message.uid):
             return self._refuse(peer, f"{MAY_NOT_ASK}{peer.key} may ask for, found {message.uid}")

@@ -1,7 +1,7 @@
 """tarazu-mdsd: knows the state of all OSSs and OSTs, and answers where files should go.
 
 Follows: `OssReport`s of all ossds (bound at `mdsd.statistics`) and requests of clientds (bound at
-`mdsd.requests`). Publishes: it answers each request: `AllocationReply`, `CountReply`, `Acknowledged`, `ViewReply`,
+`mdsd.requests`). Publishes: it answers each request: `AllocationReply`, `Acknowledged`, `ViewReply`,
 `StatusReply`; by itself it tells of OSTs of running steps' promises that are dead, refusing, full, sick or well
 again (`TargetsChanged`; health.py, target_news.py). Parts answer what is
 theirs (parts.py). When an OSS is silent for `mdsd.stale_after_s` its OSTs get
@@ -34,7 +34,6 @@ from tarazu.config.check import addresses
 from tarazu.daemons.mdsd.allocating import STARTING, Allocating
 from tarazu.daemons.mdsd.audit import Audit
 from tarazu.daemons.mdsd.book import Book
-from tarazu.daemons.mdsd.counting import Counting
 from tarazu.daemons.mdsd.exclusions import Exclusions
 from tarazu.daemons.mdsd.filling import Filling
 from tarazu.daemons.mdsd.health import Health, HealthChange, text_of_change, word
@@ -53,7 +52,6 @@ from tarazu.units import counted
 from tarazu.wire.messages import (
     Acknowledged,
     AllocationRequest,
-    CountRequest,
     FileClosed,
     PartRequest,
     PromiseTold,
@@ -95,7 +93,6 @@ class Mdsd(Service):
         "state.",
         "mdsd.",
         "allocate.",
-        "forwarding.",
         "part.",
         "run.alive_s",
         "run.stop_file",
@@ -143,13 +140,14 @@ class Mdsd(Service):
         self.allocating = Allocating(
             settings, self.book, self.system, self.gate, self.replier.reply, audit, wake=wakeup.wake
         )
-        self.counting = Counting(self.replier.reply, wakeup.wake)
         self.record = Record(directory, self.replier.reply, wakeup.wake)
         self.statuses = Statuses(
             lambda now: status_of(self, now), lambda ids: promises_of(self, ids), self.replier.reply
         )
         self.rights = Rights(settings.keys.uids == "required", self._owner)
-        self.parts = MdsdParts(settings, self._note_of_part, wakeup.wake, lambda: self.site.why)
+        self.parts = MdsdParts(
+            settings, self._note_of_part, wakeup.wake, lambda: self.site.why, self._usable_osts
+        )
         self.health.looker.beside = self.parts.look
         self.system.request_s = self.parts.request_s
         keyed = "with keys" if self.transport.curve else "without keys"
@@ -178,7 +176,6 @@ class Mdsd(Service):
         self.gate.held_by = self.site.why
         self.allocating.look_at_process(now)
         self.allocating.look(now)
-        self.counting.look(now)
         self._look_at_health(now)
         self._pass_time(now, drained)
         self.record.look(self.system, self.mds.load, now)
@@ -186,11 +183,12 @@ class Mdsd(Service):
         self.parts.turn(now, listening=drained and now - self.paused_at > HEARD_AGAIN_S)
 
     def _owner(self, id: str) -> int | None:
-        """The user whose allocation, or step with a profile, this is."""
-        for known in (self.allocating, self.counting):
-            if (owner := known.owner(id)) is not None:
-                return owner
-        return None
+        """The user whose allocation this is, or to which a part keeps something."""
+        owner = self.allocating.owner(id)
+        return self.parts.owner(id) if owner is None else owner
+
+    def _usable_osts(self, fs_name: str) -> int:
+        return sum(ost.usable for ost in self.system.view(fs_name, self.monotonic()).osts)
 
     def take_over(self, settings: config.Settings) -> None:
         """Raises ConfigError, and changes nothing, for settings that cannot be."""
@@ -240,7 +238,6 @@ class Mdsd(Service):
         self.health.stop()
         self.mds.close()
         self.allocating.close()
-        self.counting.close()
         self.parts.close()
         self.record.close()
         self.system.usual.close()
@@ -253,21 +250,16 @@ class Mdsd(Service):
                 return
             self._hear(message.id)
             self.allocating.ask(peer, message, now)
-        elif isinstance(message, CountRequest):
-            refusal = self.rights.refusal(peer, message)
-            osts = 0 if refusal else sum(o.usable for o in self.system.view(message.fs_name, now).osts)
-            self.counting.ask(peer, message, osts, now, refusal)
         elif isinstance(message, StatusRequest):
             self._tell_pools(peer, message)
             self.statuses.ask(peer, message)
         elif isinstance(message, ViewRequest):
             self._question(peer, message)
         elif isinstance(message, ThenRequest):
-            usable = sum(ost.usable for ost in self.system.view(message.fs_name, now).osts)
-            self.record.ask(peer, message, usable)
+            self.record.ask(peer, message, self._usable_osts(message.fs_name))
         elif isinstance(message, PartRequest):
             why_not = self.allocating.users.why_not
-            self.replier.reply(peer, self.parts.ask(peer, message, now, self.rights, why_not))
+            self.parts.ask(peer, message, now, self.rights, why_not, self.replier.reply)
         elif isinstance(message, PromiseTold):
             if self.rights.may_tell(peer, message.uid, "promises"):
                 self.allocating.take_told(message, now)
@@ -340,19 +332,19 @@ class Mdsd(Service):
                 self.book.ledger.closed(notice.id, index, size_bytes, now, release_at)
         elif isinstance(notice, StepEnded):
             self.allocating.step_ended(notice.id, now)
-            self.counting.ended(notice.id)
+            self.parts.ended(notice.id)
         else:
-            for id in notice.ids:
-                self._hear(id)
+            self._hear(*notice.ids)
             self.news.heard(notice.ids, peer, now)
 
-    def _hear(self, id: str) -> None:
+    def _hear(self, *ids: str) -> None:
         now = self.monotonic()
-        self.counting.hear((id,), now)
-        if self.book.hear(id, now):
-            log.info("job step of %s reports again: its open files are promised again", id)
-            for fs_name in self.system.views.fs_names():
-                self.news.promised(id, fs_name, self.health.avoided(fs_name))
+        self.parts.alive(ids, now)
+        for id in ids:
+            if self.book.hear(id, now):
+                log.info("job step of %s reports again: its open files are promised again", id)
+                for fs_name in self.system.views.fs_names():
+                    self.news.promised(id, fs_name, self.health.avoided(fs_name))
 
     def _pass_time(self, now: float, drained: bool) -> None:
         """Once a second: promises and kept replies whose time is over, and steps that fell silent."""

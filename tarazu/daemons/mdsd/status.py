@@ -18,7 +18,6 @@ from tarazu.allocate.policy import NAME as POLICY
 from tarazu.config import Weights
 from tarazu.daemons.mdsd.allocating import Allocating
 from tarazu.daemons.mdsd.book import Book
-from tarazu.daemons.mdsd.counting import Counting
 from tarazu.daemons.mdsd.health import Health
 from tarazu.daemons.mdsd.mds_watch import MdsWatch
 from tarazu.daemons.mdsd.parts import MdsdParts
@@ -131,7 +130,6 @@ class Parts(Protocol):
     system: System
     health: Health
     allocating: Allocating
-    counting: Counting
     parts: MdsdParts
     rights: Rights
     news: TargetNews
@@ -182,7 +180,6 @@ def status_of(mdsd: Parts, now: float) -> dict[str, Any]:
             "answers": dict(mdsd.allocating.answers),
         },
         "untold": len(mdsd.news),
-        "stripe_counts": {"steps": len(mdsd.counting), **mdsd.counting.answers},
         "parts": mdsd.parts.status(now),
         "mds": msgspec.to_builtins(load),
         "osses": {

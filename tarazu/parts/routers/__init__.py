@@ -3,7 +3,6 @@
 messages    what its sides say to each other
 settings    `[part.routers]`
 run         in a job step: tells on which nodes it runs; addresses: their NIDs
-curve       in a forecast: what an application's I/O is like over numbers of routers
 planner     in mdsd: which routers each job gets, and the rules that OSSs are told; mdsd: as the core calls it
 nodes       which job steps run on which nodes, as their leaders say
 scheduler   which nodes are whose job's, as the batch system says; confirmed: which of what leaders say counts
@@ -22,9 +21,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import msgspec
+
 from tarazu.config import Settings
 from tarazu.errors import ConfigError
 from tarazu.part import InMdsd, InStep, MdsdFacts, Part, SettingAgent, StepFacts, Unit
+from tarazu.parts.forwarding.settings import options_of
 from tarazu.parts.routers.settings import DIRECTORY, Routers
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ UNIT = "tarazu-ossd-routers"
 
 class RoutersPart(Part):
     name, settings = "routers", Routers
+    needs = ("forwarding",)
     commands: ClassVar = {
         "change routers": (
             "tarazu.parts.routers.commands",
@@ -51,9 +54,9 @@ class RoutersPart(Part):
     def problems(self, settings: Settings) -> Iterator[ConfigError]:
         own = self.own(settings)
         if own.curves:
-            from tarazu.parts.routers.curve import unreadable
+            from tarazu.parts.forwarding.forecast import unreadable
 
-            yield from unreadable(own.curves)
+            yield from unreadable(own.curves, settings.part.where(self.name, "curves"), "curves")
         if own.nids:
             from tarazu.parts.routers.hosts import refused
 
@@ -77,17 +80,18 @@ class RoutersPart(Part):
         return NodeTelling(step, self.own(step.settings))
 
     def planned_by(self, settings: Settings) -> bytes:
-        own = self.own(settings)
-        if own.mode == "observe" or not (own.curves or settings.forwarding.benchmarks):
+        own, benchmarks = self.own(settings), options_of(settings).benchmarks
+        if own.mode == "observe" or not (own.curves or benchmarks):
             return b""
-        from tarazu.parts.routers.curve import by
+        from tarazu.parts.forwarding.forecast import by
 
-        return by(own.curves, settings.forwarding.benchmarks)
+        return by(own.curves, benchmarks)
 
     def plan(self, by: bytes, runs: Sequence[KnownRun], step: JobStep) -> bytes:
-        from tarazu.parts.routers.curve import profile
+        from tarazu.parts.forwarding.forecast import profiled
 
-        return profile(by, runs, step)
+        found = profiled(by, runs, step, "io-node").profile
+        return msgspec.msgpack.encode(found) if found else b""
 
     def of_user(self, status: dict[str, Any], uid: int) -> dict[str, Any]:
         """His own jobs, and no rules, which name other jobs' nodes."""

@@ -9,10 +9,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tarazu import nids
+from tarazu import nids, reading
 from tarazu.batch.node_set import MAX_HOSTS, unfold
 from tarazu.errors import BadInput, ConfigError, TarazuError
-from tarazu.forwarding import reading
 from tarazu.nids import Nid
 from tarazu.wire.said import SaidOnce
 

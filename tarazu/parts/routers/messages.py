@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from tarazu.malformed import described
+from tarazu.parts.forwarding.messages import StepProfile
 from tarazu.wire.bounds import MAX_MOUNTED, MAX_ROUTERS, Id
-from tarazu.wire.messages import StepProfile
 from tarazu.wire.reports import RouterState
 
 MAX_NIDS_CHARACTERS = 64 << 10
@@ -75,4 +75,4 @@ class RouterRules(msgspec.Struct, frozen=True, tag="rules", omit_defaults=True):
     rules: Rules = ()
 
 
-described(RouterRules, StepProfile)
+described(RouterRules)

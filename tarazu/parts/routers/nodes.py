@@ -13,11 +13,11 @@ from tarazu import nids
 from tarazu.daemons.mdsd.request_rate import Rate
 from tarazu.daemons.shares import Share
 from tarazu.errors import BadInput
-from tarazu.forwarding.application import Application
-from tarazu.forwarding.curve import curve
 from tarazu.nids import Nid
+from tarazu.parts.forwarding.application import Application
+from tarazu.parts.forwarding.curve import curve
+from tarazu.parts.forwarding.messages import StepProfile
 from tarazu.parts.routers.messages import StepNodes
-from tarazu.wire.messages import StepProfile
 
 MAX_STEPS = 20_000
 MAX_NODES = 200_000

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tarazu import nids
-from tarazu.forwarding.application import Application, Resources
-from tarazu.forwarding.joint.congestion import Modelled, system
-from tarazu.forwarding.policy import Scheduler
 from tarazu.nids import Nid
+from tarazu.parts.forwarding.application import Application, Resources
+from tarazu.parts.forwarding.joint.congestion import Modelled, system
+from tarazu.parts.forwarding.policy import Scheduler
 from tarazu.parts.routers.udsp import Rule, pattern_of
 
 Placed = Mapping[str, tuple[Nid, ...]]

@@ -24,9 +24,9 @@ from tarazu import config, nids
 from tarazu.batch.jobs import JobNodes
 from tarazu.daemons.mdsd.limits import MAX_SERVERS
 from tarazu.errors import BadInput, ConfigError
-from tarazu.forwarding.application import Application
-from tarazu.forwarding.joint.policy import Joint
 from tarazu.nids import Nid
+from tarazu.parts.forwarding.application import Application
+from tarazu.parts.forwarding.joint.policy import Joint
 from tarazu.parts.routers import placing
 from tarazu.parts.routers.confirmed import Confirmed, by_leaders, by_scheduler
 from tarazu.parts.routers.hosts import Hosts

@@ -13,11 +13,11 @@ import msgspec
 
 from tarazu.errors import TarazuError
 from tarazu.part import InStep, StepFacts
+from tarazu.parts.forwarding.messages import StepProfile
 from tarazu.parts.routers import addresses
 from tarazu.parts.routers.messages import StepNodes
 from tarazu.parts.routers.settings import Routers
 from tarazu.run.nodes.hosts import hosts
-from tarazu.wire.messages import StepProfile
 
 LOOK_S = 2.0
 """So often a new profile is looked for."""

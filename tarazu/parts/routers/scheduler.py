@@ -11,11 +11,11 @@ import threading
 import time
 from collections.abc import Mapping
 
+from tarazu import reading
 from tarazu.batch import jobs
 from tarazu.batch.jobs import JobNodes
 from tarazu.batch.slurm import Slurm
 from tarazu.errors import TarazuError
-from tarazu.forwarding import reading
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.mdsd")

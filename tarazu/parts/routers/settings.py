@@ -29,7 +29,7 @@ class Routers:
     curves: str = setting(
         "",
         "CSV of measured bandwidth curves by number of LNet routers (application,resources,bytes_per_s), used before "
-        "those estimated from forwarding.benchmarks; readable by everyone; empty: none",
+        "those estimated from part.forwarding.benchmarks; readable by everyone; empty: none",
         ABSOLUTE_OR_NOTHING,
     )
     scheduler: str = setting(

@@ -16,21 +16,21 @@ from statistics import fmean, median
 
 import msgspec
 
-from tarazu.forwarding.application import Application
-from tarazu.forwarding.curve import Curve, curve
-from tarazu.forwarding.estimate import BenchmarkPattern, Benchmarks, Measurement, estimate
-from tarazu.forwarding.estimate.match import category, place
-from tarazu.sim.forwarding.accuracy import AS_GOOD, Accuracy, accuracy
-from tarazu.sim.forwarding.benchmarks import spread_out
-from tarazu.sim.forwarding.cases import evaluate
-from tarazu.sim.forwarding.families import classify, profile_level, regressions
-from tarazu.sim.forwarding.leave_one_out import ApplicationStep, Made, nearest, phase_of
-from tarazu.sim.forwarding.levels import sets_at
-from tarazu.sim.forwarding.metrics import Measures
-from tarazu.sim.forwarding.plan import Need, plan
-from tarazu.sim.forwarding.policies import named
-from tarazu.sim.forwarding.published import NUMBERS, PublishedCurve, published
-from tarazu.sim.forwarding.workload import Set
+from tarazu.parts.forwarding.application import Application
+from tarazu.parts.forwarding.curve import Curve, curve
+from tarazu.parts.forwarding.estimate import BenchmarkPattern, Benchmarks, Measurement, estimate
+from tarazu.parts.forwarding.estimate.match import category, place
+from tarazu.parts.forwarding.study.accuracy import AS_GOOD, Accuracy, accuracy
+from tarazu.parts.forwarding.study.benchmarks import spread_out
+from tarazu.parts.forwarding.study.cases import evaluate
+from tarazu.parts.forwarding.study.families import classify, profile_level, regressions
+from tarazu.parts.forwarding.study.leave_one_out import ApplicationStep, Made, nearest, phase_of
+from tarazu.parts.forwarding.study.levels import sets_at
+from tarazu.parts.forwarding.study.metrics import Measures
+from tarazu.parts.forwarding.study.plan import Need, plan
+from tarazu.parts.forwarding.study.policies import named
+from tarazu.parts.forwarding.study.published import NUMBERS, PublishedCurve, published
+from tarazu.parts.forwarding.study.workload import Set
 from tarazu.units import GIB
 from tests.benchmarks.figure import Figure
 

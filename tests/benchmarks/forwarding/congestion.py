@@ -6,11 +6,11 @@ from statistics import fmean
 
 import numpy as np
 
-from tarazu.forwarding.application import Kind
-from tarazu.forwarding.joint.congestion import Modelled, system
-from tarazu.sim.forwarding import curve_sets, levels, policies
-from tarazu.sim.forwarding.metrics import measure as simulate
-from tarazu.sim.forwarding.workload import Set, resources
+from tarazu.parts.forwarding.application import Kind
+from tarazu.parts.forwarding.joint.congestion import Modelled, system
+from tarazu.parts.forwarding.study import curve_sets, levels, policies
+from tarazu.parts.forwarding.study.metrics import measure as simulate
+from tarazu.parts.forwarding.study.workload import Set, resources
 from tests.benchmarks.figure import Figure
 
 POLICIES = ("bba-gnc", "bba-randp", "ta-gnc", "nsysa-gc", "static-gc", "joint")

@@ -6,8 +6,14 @@ import sys
 import time
 
 from tarazu.cli.output import Progress, print_table
-from tarazu.forwarding.application import Kind
-from tarazu.sim.forwarding.leave_one_out import Judged, LeaveOneOutStudy, LeaveOneOutSummary, study, summary
+from tarazu.parts.forwarding.application import Kind
+from tarazu.parts.forwarding.study.leave_one_out import (
+    Judged,
+    LeaveOneOutStudy,
+    LeaveOneOutSummary,
+    study,
+    summary,
+)
 from tests.benchmarks.figure import Figure
 
 KINDS: tuple[Kind, ...] = ("ost", "io-node")

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from tarazu.forwarding.application import Application, Kind
-from tarazu.forwarding.curve import Curve, curve
-from tarazu.sim.forwarding.cases import KINDS, evaluate
-from tarazu.sim.forwarding.curve_sets import generated
-from tarazu.sim.forwarding.families import classify, profile_level, regressions
-from tarazu.sim.forwarding.levels import sets_at
-from tarazu.sim.forwarding.policies import named
-from tarazu.sim.forwarding.workload import Set
+from tarazu.parts.forwarding.application import Application, Kind
+from tarazu.parts.forwarding.curve import Curve, curve
+from tarazu.parts.forwarding.study.cases import KINDS, evaluate
+from tarazu.parts.forwarding.study.curve_sets import generated
+from tarazu.parts.forwarding.study.families import classify, profile_level, regressions
+from tarazu.parts.forwarding.study.levels import sets_at
+from tarazu.parts.forwarding.study.policies import named
+from tarazu.parts.forwarding.study.workload import Set
 from tests.benchmarks.figure import Figure
 
 SPREADS = (1.0, 0.5, 0.25, 0.0)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean, median
 
-from tarazu.forwarding.curve import Curve
-from tarazu.forwarding.policy import Schedule
 from tarazu.nids import Nid
+from tarazu.parts.forwarding.curve import Curve
+from tarazu.parts.forwarding.policy import Schedule
+from tarazu.parts.forwarding.study import levels, metrics
+from tarazu.parts.forwarding.study.curve_sets import generated
+from tarazu.parts.forwarding.study.policies import named
+from tarazu.parts.forwarding.study.workload import Set, resources
 from tarazu.parts.routers import placing
 from tarazu.parts.routers.placing import RunningJob
-from tarazu.sim.forwarding import levels, metrics
-from tarazu.sim.forwarding.curve_sets import generated
-from tarazu.sim.forwarding.policies import named
-from tarazu.sim.forwarding.workload import Set, resources
 from tests.benchmarks.figure import Figure
 
 EACH = 6

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from random import Random
 
-from tarazu.forwarding.application import Application, Kind, Resources
-from tarazu.forwarding.curve import Curve, curve
-from tarazu.sim.forwarding import curve_sets, policies
-from tarazu.sim.forwarding.workload import generate
+from tarazu.parts.forwarding.application import Application, Kind, Resources
+from tarazu.parts.forwarding.curve import Curve, curve
+from tarazu.parts.forwarding.study import curve_sets, policies
+from tarazu.parts.forwarding.study.workload import generate
 from tests.benchmarks.figure import Figure
 
 MANY = 1000

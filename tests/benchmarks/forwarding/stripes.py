@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from tarazu.sim.forwarding.stripes import LOADS, mixtures
+from tarazu.parts.forwarding.study.stripes import LOADS, mixtures
 from tests.benchmarks.figure import Figure
 
 EACH = 50

@@ -7,9 +7,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from tarazu.sim.forwarding import study
-from tarazu.sim.forwarding.claims import NOT_HERE, Claim
-from tarazu.sim.forwarding.levels import LEVELS, SETS
+from tarazu.parts.forwarding.study import study
+from tarazu.parts.forwarding.study.claims import NOT_HERE, Claim
+from tarazu.parts.forwarding.study.levels import LEVELS, SETS
 from tarazu.sim.study.runner import cores
 from tests.benchmarks.figure import Figure
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Never
 
 import pytest
 
@@ -19,6 +20,7 @@ from tarazu.config import LayoutSettings
 from tarazu.daemons.clientd.forecasts import frames
 from tarazu.daemons.clientd.forecasts.frames import Choose, ChosenLayouts, ForecastSummary, ForecastTask, Pipe
 from tarazu.daemons.clientd.forecasts.pool import ForecastConversation, ForecastFailed, Forecasts
+from tarazu.daemons.clientd.forecasts.work import limited
 from tarazu.errors import WireError
 from tarazu.layout.manager import UsableOsts
 from tarazu.model import JobStep
@@ -224,3 +226,21 @@ def test_what_a_taken_over_process_answers_is_checked(answer: bytes, history: in
         thread.join()
     with pytest.raises(WireError):
         frames.decode(b"\x00" * 10)
+
+
+def test_what_a_part_makes_that_takes_too_long_or_fails_or_eats_memory_is_given_up() -> None:
+    def slow() -> bytes:
+        time.sleep(3600)
+        return b""
+
+    def fails() -> Never:
+        raise OverflowError("absurd")
+
+    def eats() -> Never:
+        raise MemoryError
+
+    assert limited(slow, 0.4) == (b"", "it took longer than 0.2 s")
+    assert limited(fails, 1e3) == (b"", "OverflowError: absurd")
+    assert "more memory" in limited(eats, 1e3)[1]
+    assert limited(lambda: b"made", 1e3) == (b"made", "")
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0 and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL

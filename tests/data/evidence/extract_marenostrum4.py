@@ -1,4 +1,4 @@
-"""Makes `tarazu/sim/forwarding/marenostrum4.csv` again: `python tests/data/evidence/extract_marenostrum4.py
+"""Makes `tarazu/parts/forwarding/study/marenostrum4.csv` again: `python tests/data/evidence/extract_marenostrum4.py
 GIT_DIRECTORY_OF_jeanbez/forge-evaluation`.
 
 A row for each access pattern, in the order of its numbers; all repetitions of a cell, ascending.
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-OUT = Path(__file__).parents[3] / "tarazu" / "sim" / "forwarding" / "marenostrum4.csv"
+OUT = Path(__file__).parents[3] / "tarazu/parts/forwarding/study/marenostrum4.csv"
 RESULTS = ("marenostrum-4", "marenostrum-4-gpfs")
 """With I/O nodes, and without."""
 NUMBERS = (0, 1, 2, 4, 8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from tests.hostile.cases import changes, mdsd, settings, steps, studies, traces
+from tests.hostile.cases import changes, mdsd, settings, steps, traces
 from tests.hostile.cases.case import Case
 from tests.of_parts import brought
 
@@ -14,6 +14,5 @@ CASES: tuple[Case, ...] = (
     *mdsd.CASES,
     *steps.CASES,
     *traces.CASES,
-    *studies.CASES,
     *itertools.chain(*brought("hostile", "CASES")),
 )

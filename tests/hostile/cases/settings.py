@@ -7,12 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from tarazu import config
+from tarazu import config, reading
 from tarazu.batch import jobs as batch_jobs
 from tarazu.daemons.asking import view_in
 from tarazu.doctor.node import Node
 from tarazu.doctor.units import values
-from tarazu.forwarding import reading
 from tarazu.layout import pfl
 from tarazu.model import Ost, SystemView
 from tarazu.store import stop

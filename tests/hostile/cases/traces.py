@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tarazu.run.handed import _read as handed_spools
 from tarazu.trace import exchange, history, past, recorded, runfile, spool
-from tarazu.trace import load_phases as phases
+from tarazu.trace.darshan import read as darshan
 from tarazu.trace.follow import LiveSpool
 from tarazu.trace.records import RunRecord
 from tests.hostile.cases.case import DATA, Case, copy
@@ -21,7 +21,8 @@ from tests.trace import conftest as spools
 SPOOL = "tarazu.trace.spool:read_spools"
 
 
-def _spool(directory: Path) -> Path:
+def one_spool(directory: Path) -> Path:
+    """A file of one process."""
     path = directory / "n1.1.tzs"
     path.write_bytes(_spool_bytes())
     return path
@@ -85,10 +86,9 @@ def _unpack(path: Path) -> None:
 
 
 CASES = (
-    Case("spool", (SPOOL, "tarazu.trusted:open_file"), _spool, spool.read_spools, 300),
-    Case("spool that grows", (), _spool, _follow, 300),
-    Case("spools handed over", (SPOOL,), _spool, lambda p: handed_spools([p]), 100),
-    Case("phases of a spool", ("tarazu.trace.load_phases:load", SPOOL), _spool, phases.load, 40),
+    Case("spool", (SPOOL, "tarazu.trusted:open_file"), one_spool, spool.read_spools, 300),
+    Case("spool that grows", (), one_spool, _follow, 300),
+    Case("spools handed over", (SPOOL,), one_spool, lambda p: handed_spools([p]), 100),
     Case("packed spool", ("tarazu.run.nodes.framed:Frames._whole",), _gz, _unpack, 60),
     Case(
         "run",
@@ -137,7 +137,7 @@ CASES = (
         "Darshan log",
         ("tarazu.trace.darshan.regions:open_regions",),
         copy(DATA / "phases" / "ser_dd.darshan"),
-        phases.load,
+        lambda p: darshan.read(str(p)),
         60,
     ),
 )

@@ -53,7 +53,7 @@ class Told(InMdsdMdt):
     """With these MDTs, of one file system."""
 
     def __init__(self, *mdts: Mdt) -> None:
-        super().__init__(MdsdFacts(Settings(), lambda _: None, lambda: None, str))
+        super().__init__(MdsdFacts(Settings(), lambda _: None, lambda: None, str, lambda _: 0))
         self.told = mdts
         self.views.fs_names = lambda: ("scratch",) if mdts else ()  # type: ignore[method-assign]
         self.views.view = lambda *_: mdts  # type: ignore[method-assign]

@@ -45,7 +45,7 @@ class Servers:
 
     def __init__(self, interval_s: float = 60.0) -> None:
         self.views = ViewBuilder(180)
-        self.part = InMdsdMdt(MdsdFacts(Settings(), lambda _: None, lambda: None, str))
+        self.part = InMdsdMdt(MdsdFacts(Settings(), lambda _: None, lambda: None, str, lambda _: 0))
         self.now, self._interval_s = 0.0, interval_s
         self._sequences: dict[str, int] = {}
 

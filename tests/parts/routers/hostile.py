@@ -6,15 +6,15 @@ from pathlib import Path
 
 import msgspec
 
+from tarazu.parts.forwarding.messages import StepProfile
 from tarazu.parts.routers import hosts, mapping_file, udsp
 from tarazu.parts.routers.messages import RouterRule, RulesRequest, StepNodes
-from tarazu.wire.messages import PartRequest, StepProfile
+from tarazu.wire.messages import PartRequest
 from tarazu.wire.reports import RouterState
 from tests.hostile.cases.case import Case, text
 
 LEFT = {
     "tarazu.parts.routers.addresses:own_nids": "the kernel's",
-    "tarazu.parts.routers.curve:profile": "clientd's own words",
     "tarazu.parts.routers.ossd:_rules_of": "a message",
     "tarazu.parts.routers.run:NodeTelling._tell": "clientd's own words",
 }

@@ -13,13 +13,14 @@ import pytest
 
 from tarazu import config
 from tarazu.part import StepFacts
+from tarazu.parts.forwarding.messages import StepProfile
 from tarazu.parts.routers.messages import RouterRules, RulesRequest, StepNodes
 from tarazu.parts.routers.run import NodeTelling
 from tarazu.parts.routers.settings import Routers
 from tarazu.run.parts import tell
 from tarazu.run.plan.reports import StepReports
 from tarazu.wire import keys, local
-from tarazu.wire.messages import Acknowledged, PartReply, PartRequest, StepProfile
+from tarazu.wire.messages import Acknowledged, PartReply, PartRequest
 from tarazu.wire.reports import RouterState
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport

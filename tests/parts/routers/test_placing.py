@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu import nids
-from tarazu.forwarding.application import Application, Resources
-from tarazu.forwarding.curve import curve
-from tarazu.forwarding.policy import Schedule
 from tarazu.nids import Nid
+from tarazu.parts.forwarding.application import Application, Resources
+from tarazu.parts.forwarding.curve import curve
+from tarazu.parts.forwarding.policy import Schedule
+from tarazu.parts.forwarding.study.policies import named
 from tarazu.parts.routers import placing, udsp
 from tarazu.parts.routers.placing import RunningJob
-from tarazu.sim.forwarding.policies import named
 
 ROUTERS = tuple(Nid((10, 0, 0, n), "tcp") for n in range(1, 5))
 

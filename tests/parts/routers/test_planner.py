@@ -14,10 +14,10 @@ import pytest
 from tarazu import config, nids
 from tarazu.daemons.mdsd.audit import Audit
 from tarazu.errors import ConfigError
+from tarazu.parts.forwarding.messages import StepProfile
 from tarazu.parts.routers.messages import RouterRule, RouterRules, RulesRequest, StepNodes
 from tarazu.parts.routers.planner import RETURNS_S, Result, RouterPlan
 from tarazu.parts.routers.settings import Routers
-from tarazu.wire.messages import StepProfile
 from tarazu.wire.reports import RouterState
 
 BEST_WITH_ONE = StepProfile(4, 100.0, 1e12, ((1, 1e9), (2, 5e8), (4, 2e8)))

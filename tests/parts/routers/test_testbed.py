@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from tarazu.parts.forwarding.messages import StepProfile
 from tarazu.parts.routers.messages import StepNodes
 from tarazu.sim.testbed import Testbed, processes, routers
 from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import daemon_commands
-from tarazu.wire.messages import PartRequest, StatusReply, StatusRequest, StepProfile
+from tarazu.wire.messages import PartRequest, StatusReply, StatusRequest
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
 from tests.daemons.conftest import PATIENCE_S, patiently

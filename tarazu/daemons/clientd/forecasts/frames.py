@@ -24,7 +24,6 @@ from tarazu.store.rows import NewFile
 from tarazu.wire import local
 from tarazu.wire.bounds import Id
 from tarazu.wire.channel import Channel
-from tarazu.wire.messages import StepProfile
 
 MOST_TEXTS = 100
 MOST_OUTCOMES = local.MAX_DESCRIPTORS
@@ -62,9 +61,6 @@ class ForecastTask(msgspec.Struct, frozen=True, tag="job"):
     in_run: bool
     horizon_s: float
     """`predict.horizon_s`"""
-    curves: str = ""
-    """Files from which the application's bandwidth curve comes (`forwarding.curves`, `forwarding.benchmarks`)."""
-    benchmarks: str = ""
     seconds: float = 60.0
     """In which `ForecastSummary` has to be told."""
     parts: dict[str, bytes] = {}
@@ -86,10 +82,6 @@ class ForecastSummary(msgspec.Struct, frozen=True, tag="found"):
     """Of reading the histories."""
     warnings: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_TEXTS)] = ()
     """Of the forecast."""
-    profile: StepProfile | None = None
-    """Of its I/O, where it has a bandwidth curve."""
-    curve: Annotated[str, msgspec.Meta(max_length=MOST_CHARACTERS)] = ""
-    """Where the curve comes from, or why there is none."""
     parts: Annotated[dict[Id, PartBytes], msgspec.Meta(max_length=MOST_PARTS)] = {}
     """What they made."""
     outcomes: Annotated[tuple[Outcome, ...], msgspec.Meta(max_length=MOST_OUTCOMES)] = ()

@@ -9,9 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
 
-from tarazu.daemons.clientd.forecasts.curves import profile_of
 from tarazu.daemons.clientd.forecasts.frames import (
     FILES_AT_ONCE,
     MOST_OUTCOMES,
@@ -35,10 +33,9 @@ from tarazu.trace.past import read_first_lines, read_past
 from tarazu.trace.records import KnownRun
 from tarazu.wire import local
 
-T = TypeVar("T")
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
-CURVE_S = 5.0
-"""For an application's curve: benchmarks that take longer to read are no reason to delay a job."""
+PART_S = 5.0
+"""For what a part makes of the runs: files that take longer to read are no reason to delay a job."""
 MOST_DESCRIPTORS = local.MAX_DESCRIPTORS + 16
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -106,16 +103,11 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
         taken = outcomes(read_first_lines(pipe.descriptors, MOST_OUTCOMES))
     pipe.close_descriptors()
     prediction = predicted(history, job.step, job.horizon_s, in_run=job.in_run)
-    profile, curve = None, ""
     earlier = history[:-1] if job.in_run else history
-    if wants_curve(job):
-        profile, curve = limited(
-            partial(profile_of, earlier, job.step, job.curves, job.benchmarks), until - time.monotonic()
-        )
     of_parts = {}
     for name, by in job.parts.items():
-        made_of_it, why = limited(partial(_of_part, name, by, earlier, job.step), until - time.monotonic())
-        of_parts[name] = made_of_it or b""
+        made = partial(installed()[name].plan, by, earlier, job.step)
+        of_parts[name], why = limited(made, until - time.monotonic())
         problems += [f"part {name}: {why}"] if why else []
     del earlier, history
     wanted = [f for f in prediction.files if job.from_s <= f.at_s < job.until_s or job.in_run]
@@ -128,8 +120,6 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
             parents=parents_of(wanted),
             problems=_lines(problems),
             warnings=_lines(prediction.warnings),
-            profile=profile,
-            curve=_line(curve),
             parts={name: of for name, of in of_parts.items() if of},
             outcomes=tuple(taken),
         )
@@ -137,39 +127,28 @@ def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
     return wanted
 
 
-def _of_part(name: str, by: bytes, runs: Sequence[KnownRun], step: JobStep) -> tuple[bytes, str]:
-    return installed()[name].plan(by, runs, step), ""
-
-
-def limited(look: Callable[[], tuple[T | None, str]], left_s: float) -> tuple[T | None, str]:
-    """What `look` finds, or why it finds nothing: the forecast continues in any case, with time enough to answer."""
+def limited(make: Callable[[], bytes], left_s: float) -> tuple[bytes, str]:
+    """What `make` gives, or why it gives nothing: the forecast continues in any case, with time enough to answer."""
 
     def too_long(number: int, frame: object) -> None:
         raise TimeoutError
 
     before = signal.signal(signal.SIGALRM, too_long)
-    most_s = min(CURVE_S, max(left_s, 0.0) / 2)
+    most_s = min(PART_S, max(left_s, 0.0) / 2)
     try:
         signal.setitimer(signal.ITIMER_REAL, max(most_s, 1e-3))
         try:
-            return look()
+            return make(), ""
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
     except TimeoutError:
-        return None, f"looking for its curve took longer than {most_s:.1f} s"
+        return b"", f"it took longer than {most_s:.1f} s"
     except MemoryError:
-        return (
-            None,
-            "looking for its curve takes more memory than a forecast may have",
-        )
+        return b"", "it takes more memory than a forecast may have"
     except Exception as error:
-        return None, f"looking for its curve failed: {type(error).__name__}: {error}"
+        return b"", f"{type(error).__name__}: {error}"
     finally:
         signal.signal(signal.SIGALRM, before)
-
-
-def wants_curve(job: ForecastTask) -> bool:
-    return bool(job.curves or job.benchmarks)
 
 
 def predicted(

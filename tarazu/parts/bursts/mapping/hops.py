@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from tarazu import reading
 from tarazu.batch import nodes
 from tarazu.batch.node_set import unfold
 from tarazu.batch.nodes import Switch
 from tarazu.errors import BadInput
-from tarazu.forwarding import reading
 from tarazu.parts.bursts.traffic.machine import Machine
 from tarazu.parts.bursts.traffic.traffic import Numbers
 from tarazu.parts.routers.hosts import MAX_FILE_BYTES

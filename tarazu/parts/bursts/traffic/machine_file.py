@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tarazu import reading
 from tarazu.batch import nodes
 from tarazu.batch.node_set import unfold
 from tarazu.errors import BadInput
-from tarazu.forwarding import reading
 from tarazu.parts.bursts.traffic.machine import Machine
 from tarazu.parts.routers.hosts import MAX_FILE_BYTES
 

@@ -1,1 +1,0 @@
-"""How many and which I/O resources a job gets: I/O nodes (LNet routers) or OSTs."""

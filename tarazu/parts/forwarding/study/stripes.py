@@ -1,0 +1,120 @@
+"""Mixtures of jobs whose shared files are striped over OSTs: `layout.stripe_count = curve` beside `auto`.
+
+The jobs come one after another, as job steps ask mdsd: each is told its count by the policy among those that run. When
+all are there each asks again, as it does with the plan of its next files. Each phase writes a shared file of its own,
+as the curves were measured (paper A, section 5.1); whichever OSTs they are is then chosen for all counts alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, UsableOsts
+from tarazu.lustre import EOF
+from tarazu.model import ANY_RANK, Component, FileName, Forecast, Layout
+from tarazu.parts.forwarding import newcomer
+from tarazu.parts.forwarding.application import Application, Resources
+from tarazu.parts.forwarding.study import curve_sets
+from tarazu.parts.forwarding.study.metrics import Measures, measure
+from tarazu.parts.forwarding.study.policies import named
+from tarazu.parts.forwarding.study.policies.placers import LeastStressed
+from tarazu.parts.forwarding.study.workload import generate
+from tarazu.units import GIB, MIB
+
+OSTS = 8
+JOBS = 8
+RANKS = 16
+LOADS = (0.1, 0.3, 0.5, 0.8)
+"""I/O-load with one OST for each job."""
+AMONG = Resources("ost", OSTS, 480)
+SITE_DEFAULT = Layout((Component(0, EOF, MIB, 1),))
+
+
+class Mixture(msgspec.Struct, frozen=True):
+    """Jobs in the order in which they come, and what they got."""
+
+    load: float
+    seed: int
+    auto: tuple[int, ...]
+    first: tuple[int, ...]
+    """`curve`, as they came."""
+    curve: tuple[int, ...]
+    """`curve`, once each has asked again."""
+    auto_measures: Measures
+    first_measures: Measures
+    curve_measures: Measures
+
+    @property
+    def first_ratio(self) -> float:
+        """Mean slowdown under `curve`, as they came, over that under `auto`."""
+        return self.first_measures.mean_slowdown / self.auto_measures.mean_slowdown
+
+    @property
+    def ratio(self) -> float:
+        """The same once each has asked again."""
+        return self.curve_measures.mean_slowdown / self.auto_measures.mean_slowdown
+
+
+def mixtures(policy: str, loads: Sequence[float] = LOADS, each: int = 10) -> Iterator[Mixture]:
+    """So many mixtures at each load; the same every time."""
+    known = [named.curve for named in curve_sets.generated("ost").curves]
+    for load in loads:
+        for seed in range(each):
+            jobs = generate(known, JOBS, load, seed, AMONG).applications
+            counts = (
+                auto_counts(jobs),
+                first := curve_counts(jobs, policy, AMONG),
+                again(jobs, first, policy, AMONG),
+            )
+            yield Mixture(load, seed, *counts, *(_measured(jobs, each_count, AMONG) for each_count in counts))
+
+
+def auto_counts(jobs: Sequence[Application]) -> tuple[int, ...]:
+    """Stripes that `auto` gives the shared files of each job."""
+    manager = ConfigurationManager(LayoutPolicy("auto"), UsableOsts(OSTS), SITE_DEFAULT)
+    counts = []
+    for job in jobs:
+        choices = manager.choose([_file(job, number) for number in range(job.phases)])
+        stripe_counts = [choice.layout.components[0].stripe_count for choice in choices if choice.layout]
+        counts.append(max(stripe_counts))
+    return tuple(counts)
+
+
+def curve_counts(jobs: Sequence[Application], policy: str, among: Resources) -> tuple[int, ...]:
+    """Those of `curve`: each job is told its own among those before it."""
+    running: list[tuple[Application, int]] = []
+    for job in jobs:
+        running.append((job, count(policy, running, job, among)))
+    return tuple(number for _, number in running)
+
+
+def again(
+    jobs: Sequence[Application], counts: Sequence[int], policy: str, among: Resources
+) -> tuple[int, ...]:
+    """Each job asks once more, in the order in which they came."""
+    current = list(counts)
+    for number, job in enumerate(jobs):
+        others = [(jobs[other], current[other]) for other in range(len(jobs)) if other != number]
+        current[number] = count(policy, others, job, among)
+    return tuple(current)
+
+
+def count(policy: str, running: Sequence[tuple[Application, int]], new: Application, among: Resources) -> int:
+    """As mdsd counts with `joint`; with any other policy what that gives the last of all. Raises BadInput."""
+    if policy == "joint":
+        return newcomer.count(running, new, among)
+    applications = [*(application for application, _ in running), new]
+    return newcomer.bounded(named(policy).schedule(applications, among).counts[-1], new, among.count)
+
+
+def _measured(jobs: Sequence[Application], counts: Sequence[int], among: Resources) -> Measures:
+    return measure(jobs, LeastStressed().place(jobs, counts, among), among)
+
+
+def _file(job: Application, number: int) -> Forecast:
+    """At least so large that no object is too small to be worth a stripe: the curves know no sizes."""
+    name = FileName(f"/{job.name}.{number}", f"/{job.name}.{number}", "/#.#", False, ANY_RANK, number, number)
+    size = max(int(job.io_bytes / job.phases), GIB)
+    return Forecast(name=name, size_bytes=size, at_s=float(number), writers=RANKS)
