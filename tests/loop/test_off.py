@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -195,51 +194,6 @@ def test_a_new_job_of_a_stopped_site_is_a_plain_program(steady: Loop) -> None:
         assert told == [str(process.pid), str(os.getpid()), "False"], "it is the program itself"
         assert (steady.home / "jobs.log").read_text() == before
         until(lambda: "stopped by" in steady.json("status")["mdsd"]["gate"]["why_closed"])
-    finally:
-        stop.unlink(missing_ok=True)
-
-
-@as_root
-@pytest.mark.long
-def test_every_lever_at_once_obeys_the_site_s_stop_and_comes_back(steady: Loop, tmp_path: Path) -> None:
-    """A running job, a new one, the pool keeper as a process, and each command that sets something."""
-    bed = steady.testbed
-    lever = {
-        "PATH": f"{bed.directory}/mds/bin:{bed.environment(0)['PATH']}",
-        "TARAZU_STATE_DIRECTORY": str(tmp_path),
-        "TARAZU_POOL_MODE": "apply",
-        "TARAZU_OSSD_INTERVAL_S": "1",
-    }
-    state = "--state", tmp_path / "drain", "--root", bed.mds_root
-    stop = bed.directory / "etc" / "stop"
-    keep = demo.tarazu_command("change", "pool", "--keep")
-    try:
-        with running(steady) as job:
-            job.make_until(True)
-            assert steady.tarazu("disable", "--site", "--reason", "a test").returncode == 0
-            environ = os.environ | bed.environment(0) | lever
-            with subprocess.Popen(keep, env=environ, stderr=subprocess.PIPE, text=True) as keeper:
-                try:
-                    job.make_until(False)
-                    done = steady.tarazu("change", "drain", "--apply", *state, env=lever)
-                    assert done.returncode == 1 and "the whole site is stopped by" in done.stderr, done
-                    assert "stopped by" in steady.tarazu("change", "pool", "--apply", env=lever).stdout
-                    assert "stopped by" in steady.tarazu("top", "--once").stdout
-                    bed.refresh()
-                    assert "stopped by" in json.dumps(steady.json("status")["mdsd"]["gate"])
-                    assert keeper.poll() is None and "good" not in bed.pools
-                    assert not (tmp_path / "drain").exists()
-                    assert steady.tarazu("enable", "--site").returncode == 0
-                    job.make_until(True)
-                    until(lambda: len(bed.pools.get("good", ())) == len(bed.oss_of_ost))
-                    # Once more: what is set meanwhile is taken back all the same.
-                    assert steady.tarazu("disable", "--site").returncode == 0
-                    assert steady.tarazu("change", "pool", "--undo", env=lever).returncode == 0
-                    assert "good" not in bed.pools
-                finally:
-                    keeper.terminate()
-                    assert keeper.wait(LONG_S) == 0
-            job.end()
     finally:
         stop.unlink(missing_ok=True)
 
