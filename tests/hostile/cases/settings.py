@@ -101,7 +101,7 @@ CASES = (
     ),
     Case(
         "jobs of routers",
-        (),
+        ("tarazu.reading:content",),
         text("jobs", "4711 1000 n[1-3]\n4712 1001 n4 # ours\n"),
         lambda p: batch_jobs.nodes_of_jobs(reading.text(p, 32 << 20), str(p)),
     ),

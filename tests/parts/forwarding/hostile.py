@@ -50,7 +50,7 @@ def _measured(directory: Path) -> Path:
 CASES = (
     Case(
         "curves",
-        ("tarazu.reading:content", "tarazu.table:Csv.__init__"),
+        ("tarazu.table:Csv.__init__",),
         text("curves.csv", "application,resources,bytes_per_s\nior,1,1e9\nior,4,4e9\n"),
         curve_csv.read,
     ),
