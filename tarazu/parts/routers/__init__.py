@@ -26,7 +26,6 @@ import msgspec
 from tarazu.config import Settings
 from tarazu.errors import ConfigError
 from tarazu.part import InMdsd, InStep, MdsdFacts, Part, SettingAgent, StepFacts, Unit
-from tarazu.parts.forwarding.settings import options_of
 from tarazu.parts.routers.settings import DIRECTORY, Routers
 
 if TYPE_CHECKING:
@@ -80,6 +79,8 @@ class RoutersPart(Part):
         return NodeTelling(step, self.own(step.settings))
 
     def planned_by(self, settings: Settings) -> bytes:
+        from tarazu.parts.forwarding.settings import options_of
+
         own, benchmarks = self.own(settings), options_of(settings).benchmarks
         if own.mode == "observe" or not (own.curves or benchmarks):
             return b""
