@@ -20,9 +20,9 @@ _SOURCES = {
     "`mdsd`": "parts/metrics/mdsd.py",
     "`clientd`": "parts/metrics/clientd.py",
     "`ossd`": "parts/metrics/ossd.py",
-    "Those that change something": "daemons/changes/figures.py",
     "All of them": "parts/metrics/text.py",
 }
+_OF_PART = ("mdsd.py", "ossd.py", "figures.py")
 _SOCKETS = TARAZU / "wire" / "transport.py"
 _SOCKET = ("socket",)
 _OF_TARGETS = ("component", "target", "fs")
@@ -38,10 +38,11 @@ class Family(NamedTuple):
 
 
 def of_part(part: Part) -> list[Family]:
-    """What it has in mdsd and ossd, and those of its daemons; of the part that shows them all, those of the core."""
+    """Of all its daemons, and what it has in mdsd and ossd; of the part that shows them all, those of the core."""
     if part.name == "metrics":
         return [family for of in all_families().values() for family in of]
-    sources = [*part.folder.glob("[mo]*sd.py"), *sorted(part.folder.rglob("service.py"))]
+    sources = [path for name in _OF_PART if (path := part.folder / name).exists()]
+    sources += sorted(part.folder.rglob("service.py"))
     return [family for source in sources for family in _families(source)]
 
 

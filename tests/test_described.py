@@ -20,7 +20,7 @@ PRODUCT = Path(__file__).parents[1] / "tarazu"
 ONE_THREAD = {
     "cli/db.py",
     "parts/bursts/burstd/asking.py",
-    "daemons/noted.py",
+    "parts/changes/noted.py",
     "table.py",
     "parts/council/learning/memory.py",
 }

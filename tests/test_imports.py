@@ -74,7 +74,6 @@ MAY_IMPORT = {
     "wire": BASE,
     "stats": BASE | {"wire"},
     "layout": BASE,
-    "changes": BASE,
     "allocate": BASE | {"layout", "flows"},
     "trace": BASE | {"native"},
     "predict": BASE | {"trace", "native"},
@@ -117,7 +116,6 @@ MAY_IMPORT["daemons"] = BASE | {
     *(
         "allocate",
         "batch",
-        "changes",
         "evidence",
         "flows",
         "layout",
@@ -133,7 +131,6 @@ MAY_IMPORT["cli"] = BASE | {
     *(
         "allocate",
         "batch",
-        "changes",
         "daemons",
         "doctor",
         "drawing",
@@ -153,7 +150,6 @@ MAY_IMPORT["sim"] = BASE | {
 MAY_ASK: dict[str, set[str]] = {
     "daemons from cli": {
         "asking",
-        "changes",
         "mdsd.health",
         "ossd.service",
         "slurm",
@@ -168,7 +164,6 @@ MAY_ASK: dict[str, set[str]] = {
 }
 """Of a room that runs by itself or prints: the rooms and modules of it that others may import."""
 MAY_IMPORT_DAEMONS: dict[str, set[str]] = {
-    "changes": set(),
     "clientd": set(),
     "mdsd": set(),
     "ossd": set(),
@@ -176,7 +171,7 @@ MAY_IMPORT_DAEMONS: dict[str, set[str]] = {
     "slurm": set(),
 }
 """Room of a daemon, or the module that runs them all → other rooms of daemons that it may import. What lies beside the
-rooms each may import; that imports none of them. `changes` is of who changes a system.
+rooms each may import; that imports none of them.
 """
 
 

@@ -17,7 +17,6 @@ ANSWERS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
 EVERY_USE = r"""
 import sys
 from pathlib import Path
-from tarazu.daemons.noted import Noted
 from tarazu.daemons.service import claim
 from tarazu.errors import TarazuError
 from tarazu.run.leftovers import Lease, is_left
@@ -30,8 +29,6 @@ def refused(do):
     except TarazuError as error:
         print(error)
 refused(lambda: claim(here / "page", "another one"))
-refused(lambda: Noted(here / "changes").claim())
-refused(lambda: Noted(here / "changes").locked().__enter__())
 with _alone(here):
     pass
 lease = Lease()
@@ -62,7 +59,7 @@ def test_nobody_is_said_to_hold_a_lock_where_there_are_none(
     command = [sys.executable, "-c", EVERY_USE, str(tmp_path)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     *refusals, lease = done.stdout.splitlines()
-    assert len(refusals) == 3 and lease == "in use"
+    assert len(refusals) == 1 and lease == "in use"
     assert all(line.endswith(f"{locks.EXPECTED}, found {os.strerror(number)!r}") for line in refusals)
 
 

@@ -129,19 +129,14 @@ static int withdraw(struct tz_create *c, int fd, int error)
 /* Puts `better` where `fd` is, so that the program sees the number that it would have seen. */
 static int replace(const struct tz_call *call, int fd, int better)
 {
-    int again = fd;
-
-    if (REAL(dup3)(better, fd, call->flags & O_CLOEXEC) < 0) { /* denied: an open finds the number when it is free */
+    if (REAL(dup3)(better, fd, call->flags & O_CLOEXEC) < 0) {
         REAL(close)(fd);
-        again = open_again(call, better);
-        if (again < 0)
-            again = better;
         if (!(call->flags & O_CLOEXEC))
-            syscall(SYS_fcntl, again, F_SETFD, 0);
+            syscall(SYS_fcntl, better, F_SETFD, 0);
+        return better;
     }
-    if (again != better)
-        REAL(close)(better);
-    return again;
+    REAL(close)(better);
+    return fd;
 }
 
 int tz_writable(struct tz_create *c, int fd)

@@ -65,25 +65,6 @@ COMMANDS = {
     "init": ("tarazu.cli.init", "set this node up: settings, keys, the way to mdsd, and what is missing"),
     "config": ("tarazu.cli.config", "the settings in force, a file to start from, mistakes in one; keys"),
     "config keys": ("tarazu.cli.keys", "create, list and revoke the keys that authenticate the daemons"),
-    "change": (
-        "tarazu.cli.change",
-        "what tarazu changes on a system: see, judge, approve, take back",
-    ),
-    "change list": (
-        "tarazu.cli.change.list_",
-        "all levers of this node: what is set, proposed, refused, left to others",
-    ),
-    "change show": ("tarazu.cli.change.show", "one change: parts, commands, why, scores, what came of it"),
-    "change score": ("tarazu.cli.change.score", "what changes promise, and what they gave"),
-    "change approve": ("tarazu.cli.change.approve", "approve a change that waits for it"),
-    "change apply": (
-        "tarazu.cli.change.apply",
-        "make a change now, or let daemons go on after undo and stop",
-    ),
-    "change undo": ("tarazu.cli.change.undo", "take back what is set on this node: `--all` takes back all"),
-    "change log": ("tarazu.cli.change.log", "what happened to changes on this node"),
-    "change stop": ("tarazu.cli.change.stop", "make nothing new on this node; what is set stays"),
-    "change drain": ("tarazu.cli.drain", "keep new files off hot and sick OSTs with Lustre's own parameters"),
     "disable": ("tarazu.cli.disable", "switch tarazu off: one job, all of yours, or the whole site"),
     "enable": ("tarazu.cli.enable", "undo `disable`"),
     "demo": (
@@ -108,7 +89,7 @@ PAPER_VIEW = "tarazu.sim.cli.paper_view"
 GROUPS = {
     "your jobs": ("run", "job", "history"),
     "the system": ("status", "top", "doctor", "init", "config"),
-    "what can be changed": ("change", "disable", "enable"),
+    "what can be changed": ("disable", "enable"),
     "studies": ("demo", "sim"),
 }
 """Heading of `--help` → commands below it, without those of parts."""

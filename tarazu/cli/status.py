@@ -1,4 +1,4 @@
-"""What is stopped, what tarazu has set here, and how clientd and mdsd are: servers, targets, promises, answers.
+"""What is stopped, what parts do here, and how clientd and mdsd are: servers, targets, promises, answers.
 
 The speed of an OST is bytes per second of I/O time, not bandwidth; `of peers` compares it with OSTs of its pools and
 kind that were measured alike. `-`: nothing reliable was seen.
@@ -7,7 +7,6 @@ kind that were measured alike. `-`: nothing reliable was seen.
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,24 +14,10 @@ from tarazu import config
 from tarazu.cli import disable
 from tarazu.cli.output import print_json, print_table, say
 from tarazu.daemons.asking import status_of
-from tarazu.daemons.changes import here
 from tarazu.part import installed
 from tarazu.store.stop import site_stop
 from tarazu.units import counted, human_bytes, human_rate, human_speed, human_time
 from tarazu.wire.overview import PartTarget, Target, overview
-
-
-def change_lines(settings: config.Settings) -> list[str]:
-    """What is not as it was on this node, of all levers; nothing of agents whose notes this user may not read."""
-    lines = []
-    for each in here.listed(settings):
-        counts = Counter(one.state for one in each.changes)
-        words = [f"{count} {state}" for state, count in sorted(counts.items())]
-        words += [f"nothing is set here: {each.held}"] if each.held else []
-        words += [f"incomplete: {each.problem}"] if each.problem else []
-        if words and not each.is_others:
-            lines.append(f"changes here, {each.name}: {', '.join(words)} (tarazu change list)")
-    return lines
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,8 +31,6 @@ def execute(options: argparse.Namespace) -> int:
     of_parts = {name: of for name, part in installed().items() if (of := part.here(settings))}
     if not options.json:
         _print_stops(str(site) if site else "", jobs)
-        for line in change_lines(settings):
-            say(line)
         for name, of in of_parts.items():
             for line in installed()[name].lines_here(of):
                 say(line)

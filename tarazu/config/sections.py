@@ -60,7 +60,7 @@ class Keys:
 class State:
     directory: str = setting(
         "/var/lib",
-        "where daemons keep their state, each in its folder: tarazu/mdsd, tarazu-drain, and those of parts",
+        "where daemons keep their state, each in its folder: tarazu/mdsd, and those of parts",
         ABSOLUTE,
     )
 
@@ -68,16 +68,6 @@ class State:
     def mdsd(self) -> str:
         """How the system was, and how full OSTs were."""
         return f"{self.directory}/tarazu/mdsd"
-
-    @property
-    def drain(self) -> str:
-        """What `tarazu change drain` notes of OSTs, before it keeps new files off them."""
-        return f"{self.directory}/tarazu-drain"
-
-    @property
-    def changes(self) -> str:
-        """The trail of what root's agents changed on this node."""
-        return f"{self.directory}/tarazu-changes"
 
 
 @section(frozen=True)
@@ -273,23 +263,6 @@ class RunSettings:
 
 
 @section(frozen=True)
-class Changes:
-    at_once: int = setting(100, "targets that an agent may have changed at a time", NOT_NEGATIVE)
-    per_minute: int = setting(60, "changes that an agent makes a minute, at most", NOT_NEGATIVE)
-    per_hour: int = setting(600, "changes that an agent makes an hour, at most", NOT_NEGATIVE)
-    second_person: bool = setting(False, "in mode advise: an approval takes two people")
-    goals: tuple[str, ...] = setting(
-        ("time", "evenness", "changes"),
-        "what a change is judged by: the first goal that differs decides. Dead targets, exclusions, "
-        "pools, quota and space come before, and may never get worse",
-        Check(
-            "time, evenness and changes, each once, in any order",
-            lambda v: sorted(v) == ["changes", "evenness", "time"],
-        ),
-    )
-
-
-@section(frozen=True)
 class Settings:
     keys: Keys = made_by(Keys)
     state: State = made_by(State)
@@ -300,7 +273,6 @@ class Settings:
     layout: LayoutSettings = made_by(LayoutSettings)
     predict: Predict = made_by(Predict)
     run: RunSettings = made_by(RunSettings)
-    changes: Changes = made_by(Changes)
     part: PartTables = made_by(PartTables)
 
     def statistics(self) -> tuple[str, ...]:
@@ -322,7 +294,6 @@ SECTIONS: dict[str, type] = {
     "layout": LayoutSettings,
     "predict": Predict,
     "run": RunSettings,
-    "changes": Changes,
 }
 
 RELOADED = {
@@ -338,7 +309,6 @@ RELOADED = {
     "allocate": set(items(Allocate)),
     "layout": set(items(LayoutSettings)) - {"lists"},
     "predict": {"horizon_s"},
-    "changes": set(items(Changes)),
 }
 """Settings that a running daemon takes over on SIGHUP; those of others need its restart."""
 READ_EACH_STEP = {

@@ -16,10 +16,10 @@ import msgspec
 from tests.chaos.applications import Jobs
 from tests.chaos.faults import FAULTS, kill, without
 from tests.chaos.invariants import Check, Watch
-from tests.chaos.levers import Beside
 from tests.chaos.load import Client
 from tests.chaos.prober import Prober
 from tests.chaos.site import SECOND, Site
+from tests.of_parts import brought
 
 READY_S = 60.0
 MOST_LINES = 20
@@ -94,7 +94,7 @@ def _run(site: Site, plan: Plan, say: Callable[[str], None], begin: float) -> Ou
     done = 0
     chance = random.Random(plan.seed)
     killer = Killer(site, chance)
-    levers = Beside(plan.seed)
+    besides = [of(plan.seed) for of in brought("chaos", "Beside")]
     try:
         site.start()
         if not watch.ready(READY_S):
@@ -134,9 +134,11 @@ def _run(site: Site, plan: Plan, say: Callable[[str], None], begin: float) -> Ou
             if each.ident:
                 each.join(30)
         watch.close()
-        changed, wrong_there = levers.end()
-    wrong += wrong_there
-    counts = changed + sum((each.counts for each in (*clients, *jobs, check)), Counter())
+        ended = [beside.end() for beside in besides]
+    wrong += [one for _, wrong_there in ended for one in wrong_there]
+    counts = sum((changed for changed, _ in ended), Counter[str]()) + sum(
+        (each.counts for each in (*clients, *jobs, check)), Counter()
+    )
     return Outcome(
         dict(kills),
         dict(faults),

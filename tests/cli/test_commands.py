@@ -37,7 +37,7 @@ def test_options_of_all_commands_may_stand_before_a_verb(capsys: pytest.CaptureF
     assert capsys.readouterr().out.startswith("0 mistakes\n{")
 
 
-@pytest.mark.parametrize("words", [["stutas"], ["job"], ["change", "drian"]])
+@pytest.mark.parametrize("words", [["stutas"], ["job"], ["history", "lsit"]])
 def test_what_is_no_command_is_status_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     try:
         status = main(words)

@@ -11,10 +11,9 @@ from tarazu.cli import main
 
 @pytest.mark.parametrize(("words", "said"), [
     ("stutas", "found 'stutas'; did you mean `tarazu status`?"),
-    ("list", "found 'list'; did you mean `tarazu history list` or `tarazu change list`?"),
+    ("predict", "found 'predict'; did you mean `tarazu history predict`?"),
     ("history lst", "found 'lst'; did you mean `tarazu history list`?"),
     ("history status", "found 'status'; did you mean `tarazu status`?"),
-    ("change drian", "found 'drian'; did you mean `tarazu change drain`?"),
     ("run --mode plce -- true", "invalid choice: 'plce' (choose from 'observe', 'advise', 'place'); "
      "did you mean 'place'?"),
     ("top --sort Verdict", "did you mean 'verdict'?"),
@@ -24,7 +23,6 @@ from tarazu.cli import main
     ("history export --formt csv", "did you mean '--format'?"),
     ("job map", "expected one of show (see `tarazu job map --help`)"),
     ("job map /nope", "expected one of show; found '/nope'"),
-    ("change undo", "tarazu change undo: expected IDs, or --lever NAME, or --all"),
     ("zzzz", "found 'zzzz'"),
     ("run", "tarazu run: command line: expected a program to run, found none"),
 ])  # fmt: skip

@@ -159,6 +159,7 @@ def test_the_whole_site_is_switched_off_and_on_again(steady: Loop, mode: str) ->
             if mode == "place":
                 job.make_until(False)
             assert text in steady.tarazu("status").stdout
+            assert "stopped by" in steady.tarazu("top", "--once").stdout
             status = steady.json("status")
             assert status["site_stop"]["reason"] == "OST0003 is being replaced"
             for _ in range(10):

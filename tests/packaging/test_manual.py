@@ -130,7 +130,7 @@ def test_bash_offers_commands_verbs_options_choices_files_and_names(share: Path,
         offered = complete(script, tmp_path, *words)
         assert set(wanted) <= set(offered) if words[-1] == "bas" else offered == wanted, words
     assert complete(script, tmp_path, "") == sorted(below(""))
-    assert "--undo" in complete(script, tmp_path, "change", "drain", "--")
+    assert "--site" in complete(script, tmp_path, "disable", "--")
 
 
 def test_a_tab_runs_nothing_that_somebody_named_a_directory(share: Path, tmp_path: Path) -> None:

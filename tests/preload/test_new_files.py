@@ -216,27 +216,6 @@ print(oct(os.fstat(fd).st_mode), os.fstat(fd).st_size, len(os.listdir("/proc/sel
 
 
 @both_layouts
-@pytest.mark.parametrize("denied", ["dup3", "dup3 reopen"])
-@pytest.mark.parametrize("error", ["EPERM", "ENOSYS"])
-def test_a_descriptor_that_cannot_be_moved_has_the_number_all_the_same(
-    between: Placed, parts: bool, denied: str, error: str
-) -> None:
-    put(between, "f", "g", parts=parts)
-    source = """
-import fcntl, os
-for name, flags in (("f", os.O_WRONLY | os.O_EXCL), ("g", os.O_RDWR | os.O_NOFOLLOW)):
-    fd = os.open(name, os.O_CREAT | flags, 0o640)
-    print(fd, fcntl.fcntl(fd, fcntl.F_GETFL), os.get_inheritable(fd), os.pwrite(fd, b"x", 9 << 20))
-    print(os.fstat(fd).st_size, len(os.listdir("/proc/self/fd")))
-"""
-    bare = between.bare(["python3", "-c", source])
-    empty(between.mount)
-    done = between(["python3", "-c", source], BETWEEN_DENIED=denied, BETWEEN_ERRNO=str(getattr(errno, error)))
-    assert (done.stdout, done.stderr) == (bare.stdout, bare.stderr) and done.returncode == 0
-    assert between.osts("f") == between.osts("g") == wanted(between, parts)
-
-
-@both_layouts
 def test_without_proc_the_file_is_opened_by_its_name(between: Placed, parts: bool) -> None:
     put(between, "f", "g", parts=parts)
     source = """

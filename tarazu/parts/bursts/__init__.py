@@ -33,7 +33,7 @@ DAEMON = "tarazu-burstd"
 
 class BurstsPart(Part):
     name, settings = "bursts", Bursts
-    needs = ("routers",)
+    needs = ("changes", "routers")
     commands: ClassVar = {
         "change bursts": (
             COMMANDS,

@@ -30,6 +30,7 @@ from tarazu.parts.council.settings import ANNOUNCER, Council, options_of
 
 class CouncilPart(Part):
     name, settings, extra = "council", Council, "sim"
+    needs = ("changes", "drain")
     commands: ClassVar = {
         "change tune": (
             "tarazu.parts.council.commands",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tarazu import config
-from tarazu.changes.lever import Lever
-from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.lctl import Lctl
-from tarazu.daemons.changes.store import Store
 from tarazu.errors import BadInput
+from tarazu.parts.changes.agent import Agent
+from tarazu.parts.changes.lctl import Lctl
+from tarazu.parts.changes.model.lever import Lever
+from tarazu.parts.changes.store import Store
 from tarazu.parts.council.levers.client import ClientLever
 from tarazu.parts.council.levers.listed import ListedLever
 from tarazu.parts.council.levers.nrs import NrsLever

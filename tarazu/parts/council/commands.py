@@ -22,11 +22,11 @@ from itertools import groupby
 from typing import Any
 
 from tarazu import config
-from tarazu.cli.change import rows, undo
-from tarazu.cli.change.person import login
 from tarazu.cli.output import action_options, print_json, print_table, say
-from tarazu.daemons.changes import by_hand, here
 from tarazu.errors import BadInput, TarazuError, Unavailable
+from tarazu.parts.changes import by_hand, here
+from tarazu.parts.changes.commands import rows, undo
+from tarazu.parts.changes.commands.person import login
 from tarazu.parts.council.settings import announcer_of, council_of, options_of
 from tarazu.units import counted
 

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 from tarazu import durable
-from tarazu.daemons import ordered
 from tarazu.errors import StoreError
+from tarazu.parts.changes import ordered
 from tarazu.parts.council.exchange import Mode
 
 MAX_BYTES = 64 << 20

@@ -23,6 +23,7 @@ DIRECTORY = "tarazu-mdt"
 
 class MdtPart(Part):
     name = "mdt"
+    needs = ("changes",)
     commands: ClassVar = {
         "change mdt": (
             "tarazu.parts.mdt.commands",

@@ -10,11 +10,11 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from tarazu import config
-from tarazu.changes.change import ALL, Change
-from tarazu.changes.outcome import DAY, HOUR_S, LEAST, Hours
-from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.store import Store
 from tarazu.errors import Unavailable
+from tarazu.parts.changes.agent import Agent
+from tarazu.parts.changes.model.change import ALL, Change
+from tarazu.parts.changes.model.outcome import DAY, HOUR_S, LEAST, Hours
+from tarazu.parts.changes.store import Store
 from tarazu.parts.mdt import DIRECTORY, lmv
 from tarazu.parts.mdt.choosing import IDLE_S, UNEVEN, MdtChoice, MdtDirectory, MdtTimes
 from tarazu.parts.mdt.lever import MdtLever, MkdirLever

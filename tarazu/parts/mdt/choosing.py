@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from tarazu.changes.change import Score
 from tarazu.ost_state import NEARLY_FULL
+from tarazu.parts.changes.model.change import Score
 from tarazu.parts.mdt.lmv import ANY_MDT, UNKNOWN, DefaultLmv
 from tarazu.parts.mdt.model import Mdt
 

@@ -24,16 +24,16 @@ from pathlib import Path
 import msgspec
 
 from tarazu import config
-from tarazu.changes.goals import CannotMend
-from tarazu.cli.change import rows, undo
-from tarazu.cli.change.apply import say_done
 from tarazu.cli.history.chosen import home_of, user_named
 from tarazu.cli.output import action_options, number, print_json, print_table, say
 from tarazu.cli.stopped import refuse_while_stopped
-from tarazu.daemons.changes import here, now
-from tarazu.daemons.changes.agent import Agent, Plan
 from tarazu.errors import BadInput
 from tarazu.names import quoted, shown
+from tarazu.parts.changes import here, now
+from tarazu.parts.changes.agent import Agent, Plan
+from tarazu.parts.changes.commands import rows, undo
+from tarazu.parts.changes.commands.apply import say_done
+from tarazu.parts.changes.model.goals import CannotMend
 from tarazu.parts.mdt import agent as agents
 from tarazu.parts.mdt.asking import mdts_in, mdts_of
 from tarazu.parts.mdt.choosing import MdtChoice, MdtDirectory, MdtTimes, choose, choose_new, times_of

@@ -17,11 +17,11 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 
-from tarazu.changes.change import Part
-from tarazu.changes.held import Held
-from tarazu.changes.lever import Lever
 from tarazu.errors import BadInput, LayoutError, Unavailable
 from tarazu.lustre import own_default_lmv
+from tarazu.parts.changes.model.change import Part
+from tarazu.parts.changes.model.held import Held
+from tarazu.parts.changes.model.lever import Lever
 from tarazu.parts.mdt import lmv
 from tarazu.program import Program
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 class PagePart(Part):
     name, settings = "page", PageSettings
+    needs = ("changes",)
 
     def examine(self, node: Node) -> Iterator[Finding]:
         from tarazu.doctor.capacity import space

@@ -14,8 +14,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-from tarazu.daemons.changes.here import Listed
 from tarazu.errors import TarazuError
+from tarazu.parts.changes.here import Listed
 from tarazu.parts.page.charts import charts
 from tarazu.parts.page.history import History
 from tarazu.parts.page.problems import mend, opening, problems

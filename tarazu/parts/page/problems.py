@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from tarazu.daemons.changes.here import Listed
 from tarazu.names import quoted
 from tarazu.ost_state import Verdict
 from tarazu.part import installed
+from tarazu.parts.changes.here import Listed
 from tarazu.parts.page.seen import SystemState
 from tarazu.parts.page.words import count, span
 from tarazu.wire.overview import Overview, Target

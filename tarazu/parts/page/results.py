@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from tarazu.daemons.changes.here import Listed
 from tarazu.malformed import MALFORMED, described
+from tarazu.parts.changes.here import Listed
 
 BYTES = 16 << 20
 FILES = 50

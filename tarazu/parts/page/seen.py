@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from tarazu.config import MdsdSettings
-from tarazu.daemons.changes.here import ListedAgent
+from tarazu.parts.changes.here import ListedAgent
 from tarazu.wire.overview import Overview
 
 

@@ -21,9 +21,9 @@ import msgspec
 from tarazu import config
 from tarazu.config.check import listening
 from tarazu.daemons.asking import status_of
-from tarazu.daemons.changes import here
 from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
 from tarazu.errors import TarazuError, Unavailable
+from tarazu.parts.changes import here
 from tarazu.parts.page.charts import charts
 from tarazu.parts.page.history import History
 from tarazu.parts.page.pages import Pages

@@ -11,9 +11,9 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup
 
-from tarazu.daemons.changes import words as changed
 from tarazu.names import one_line
 from tarazu.ost_state import LETTER
+from tarazu.parts.changes import words as changed
 from tarazu.units import figure, human_bytes, human_rate
 from tarazu.wire.overview import Target
 

@@ -16,7 +16,7 @@ from tarazu.part import Part
 
 class PflPart(Part):
     name, extra = "pfl", "sim"
-    needs = ("mdt",)
+    needs = ("changes", "mdt")
     commands: ClassVar = {
         "change layouts": (
             "tarazu.parts.pfl.commands",

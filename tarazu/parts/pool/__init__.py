@@ -18,6 +18,7 @@ from tarazu.parts.pool.settings import NAME, Pool
 
 class PoolPart(Part):
     name, settings = "pool", Pool
+    needs = ("changes",)
     commands: ClassVar = {
         "change pool": (
             "tarazu.parts.pool.commands",

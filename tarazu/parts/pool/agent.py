@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tarazu import config
-from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.recovery import recovering
-from tarazu.daemons.changes.store import Store
+from tarazu.parts.changes.agent import Agent
+from tarazu.parts.changes.recovery import recovering
+from tarazu.parts.changes.store import Store
 from tarazu.parts.pool.lctl_pool import LctlPool
 from tarazu.parts.pool.lever import PoolLever
 from tarazu.parts.pool.settings import NAME

@@ -17,10 +17,10 @@ import argparse
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.cli.change import rows, undo
 from tarazu.cli.output import action_options, print_json, print_table
 from tarazu.daemons.asking import whole_of
-from tarazu.daemons.changes import here
+from tarazu.parts.changes import here
+from tarazu.parts.changes.commands import rows, undo
 from tarazu.store.stop import site_stop
 from tarazu.units import counted
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from tarazu.changes.change import Part
-from tarazu.changes.held import Held
-from tarazu.changes.lever import Lever
 from tarazu.errors import BadInput, Unavailable
+from tarazu.parts.changes.model.change import Part
+from tarazu.parts.changes.model.held import Held
+from tarazu.parts.changes.model.lever import Lever
 from tarazu.parts.pool.calls import calls, shown
 from tarazu.parts.pool.lctl_pool import LctlPool
 from tarazu.parts.pool.members import EXISTS, IN, NONE, OUT, POOL, osts_in, parts_of, values_of, without_us

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tarazu.changes.change import Part
-from tarazu.changes.held import Held
+from tarazu.parts.changes.model.change import Part
+from tarazu.parts.changes.model.held import Held
 
 POOL, EXISTS, NONE = "pool", "exists", "none"
 IN, OUT = "in", "out"

@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from tarazu import config
-from tarazu.changes.change import Change
-from tarazu.changes.goals import CannotMend
-from tarazu.changes.ours import sort
 from tarazu.daemons.asking import Whole
-from tarazu.daemons.changes.agent import Agent, Plan
-from tarazu.daemons.changes.done import Done
-from tarazu.daemons.noted import LOCK_S
 from tarazu.errors import StoreError, Unavailable
 from tarazu.model import Ost
+from tarazu.parts.changes.agent import Agent, Plan
+from tarazu.parts.changes.done import Done
+from tarazu.parts.changes.model.change import Change
+from tarazu.parts.changes.model.goals import CannotMend
+from tarazu.parts.changes.model.ours import sort
+from tarazu.parts.changes.noted import LOCK_S
 from tarazu.parts.pool import choosing, planning
 from tarazu.parts.pool.calls import calls, shown
 from tarazu.parts.pool.choosing import Memory, Round

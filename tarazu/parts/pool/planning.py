@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from tarazu.changes.change import Change, Score
-from tarazu.changes.goals import CannotMend
-from tarazu.changes.held import Held
 from tarazu.model import Ost
 from tarazu.ost_state import NEARLY_FULL, SICK, UNKNOWN, Verdict
+from tarazu.parts.changes.model.change import Change, Score
+from tarazu.parts.changes.model.goals import CannotMend
+from tarazu.parts.changes.model.held import Held
 from tarazu.parts.pool import choosing
 from tarazu.parts.pool.choosing import LEAVE_S, Memory, Round, choose
 from tarazu.parts.pool.members import EXISTS, IN, OUT, POOL, osts_in, parts_of, values_of

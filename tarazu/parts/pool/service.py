@@ -2,7 +2,7 @@
 
 Publishes: nothing. Follows: what mdsd says of each OST, once in `ossd.interval_s`; without its word nothing changes,
 but when the site is stopped. Changes the pool only with `part.pool.mode` apply, or as people approved, by the agent of
-pools (`tarazu.daemons.changes`); nothing while it is held (`tarazu change pool --undo`). Of two on one node the second
+pools (`tarazu.parts.changes`); nothing while it is held (`tarazu change pool --undo`). Of two on one node the second
 one waits. When it ends, the pool stays: directories name it.
 """
 

@@ -16,6 +16,7 @@ from tarazu.part import Part
 
 class RebalancePart(Part):
     name, extra = "rebalance", "sim"
+    needs = ("changes",)
     commands: ClassVar = {
         "change rebalance": (
             "tarazu.parts.rebalance.commands",

@@ -37,7 +37,7 @@ UNIT = "tarazu-ossd-routers"
 
 class RoutersPart(Part):
     name, settings = "routers", Routers
-    needs = ("forwarding",)
+    needs = ("changes", "forwarding")
     commands: ClassVar = {
         "change routers": (
             "tarazu.parts.routers.commands",

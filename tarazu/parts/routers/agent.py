@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tarazu import config
-from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.store import Store
+from tarazu.parts.changes.agent import Agent
+from tarazu.parts.changes.store import Store
 from tarazu.parts.routers.lever import RoutersLever
 from tarazu.parts.routers.lnetctl import Lnetctl
 from tarazu.parts.routers.settings import DIRECTORY

@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from tarazu import config
-from tarazu.cli.change import apply, rows, undo
-from tarazu.cli.change.person import login
 from tarazu.cli.output import action_options, print_json, print_table, say
 from tarazu.daemons.asking import status_of
-from tarazu.daemons.changes import here
 from tarazu.errors import BadInput, TarazuError, Unavailable
+from tarazu.parts.changes import here
+from tarazu.parts.changes.commands import apply, rows, undo
+from tarazu.parts.changes.commands.person import login
 from tarazu.parts.routers.settings import Routers
 from tarazu.units import counted, figure
 

@@ -24,12 +24,12 @@ from typing import Literal
 import msgspec
 
 from tarazu import config, nids
-from tarazu.changes.change import Change
-from tarazu.changes.goals import CannotMend
-from tarazu.daemons.changes.agent import Plan
 from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import BadInput, TarazuError, WireError
 from tarazu.malformed import MALFORMED
+from tarazu.parts.changes.agent import Plan
+from tarazu.parts.changes.model.change import Change
+from tarazu.parts.changes.model.goals import CannotMend
 from tarazu.parts.routers import udsp
 from tarazu.parts.routers.agent import agent_of
 from tarazu.parts.routers.lever import SET, RoutersLever

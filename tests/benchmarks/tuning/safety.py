@@ -16,12 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tarazu import config
-from tarazu.daemons.changes.agent import Plan
+from tarazu.parts.changes.agent import Plan
 from tarazu.parts.council.agent import agent_of, in_force
 from tarazu.sim.testbed import tunables
 from tests.benchmarks.figure import Figure
-from tests.daemons.changes.case import Case
-from tests.daemons.changes.histories import MEMORY, drawn, run
+from tests.parts.changes.case import Case
+from tests.parts.changes.histories import MEMORY, drawn, run
 from tests.parts.council.client_case import ClientCase
 from tests.parts.council.nrs_case import NrsCase
 

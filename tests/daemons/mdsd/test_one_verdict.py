@@ -1,4 +1,4 @@
-"""mdsd makes one verdict on each OST: top, status, drain, doctor say the same word."""
+"""mdsd makes one verdict on each OST: top, status, doctor say the same word."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tarazu.daemons.mdsd.system import System
 from tarazu.doctor import peers
 from tarazu.model import SystemView
 from tarazu.ost_state import OstState, Verdict
-from tarazu.stats import drain, osp
+from tarazu.stats import osp
 from tarazu.stats.estimate import SpeedEstimate
 from tarazu.units import GIB
 from tarazu.wire import messages
@@ -188,12 +188,6 @@ def test_top_status_and_doctor_show_it(seen: Overview, mdsd: Mdsd) -> None:
     for index in (5, 13, 14, 12, 15, 4, 11, 6):  # the gravest eight
         assert f"{FS}-OST{index:04x} {EXPECTED[index]}" in finding.found
     assert finding.verdict == "warn" and finding.found.startswith("15 of 16 have a problem")
-
-
-def test_drain_takes_what_is_sick_of_those_that_still_take_files(view: SystemView) -> None:
-    found = drain.candidates(view, 1.0)
-    # 10 is degraded already: Lustre's own allocator leaves it out.
-    assert [(c.ost, c.why.partition(":")[0]) for c in found] == [(1, EXPECTED[1])]
 
 
 def test_of_several_file_systems_each_is_asked_for(view: SystemView) -> None:

@@ -150,7 +150,7 @@ def test_a_servers_commands_ask_mdsd_with_the_key_that_is_there(
             shutil.copy(site.keys / name, node)
         text = site.config.read_text().replace(str(site.keys), str(node))
         file.write_text(f"{text}[clientd]\nsocket = '/nonexistent'\n")
-        for words in (("change", "drain", "--advise", "--ost", "0"), ("status",), ("top",)):
+        for words in (("job", "explain", "--costs"), ("status",), ("top",)):
             assert patiently(lambda: main([*words, "--json", "--config", str(file)]) == 0)  # noqa: B023
         settings = config.load(file)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 
-from tests.hostile.cases import changes, mdsd, settings, steps, traces
+from tests.hostile.cases import mdsd, settings, steps, traces
 from tests.hostile.cases.case import Case
 from tests.of_parts import brought
 
 CASES: tuple[Case, ...] = (
     *settings.CASES,
-    *changes.CASES,
     *mdsd.CASES,
     *steps.CASES,
     *traces.CASES,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tarazu.changes.change import Change
+from tarazu.parts.changes.model.change import Change
 from tarazu.sim.testbed import tunables
-from tests.daemons.changes.parameters import wish
+from tests.parts.changes.parameters import wish
 from tests.parts.council.learning_case import LearningCase
 
 PLACES = ("sys/fs/lustre/osc", "sys/fs/lustre/llite")

@@ -8,9 +8,9 @@ from pathlib import Path
 from subprocess import Popen
 
 from tarazu import config
-from tarazu.daemons.changes.store import Store
 from tarazu.doctor import left_behind
 from tarazu.doctor.node import Node
+from tarazu.parts.changes.store import Store
 from tarazu.parts.council import exchange
 from tarazu.parts.council import here as council_here
 from tarazu.parts.council.councils import Councils

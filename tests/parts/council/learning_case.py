@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from tarazu import config
 from tarazu.parts.council.agent import agent_of
-from tests.daemons.changes.parameters import ParametersCase
+from tests.parts.changes.parameters import ParametersCase
 
 
 class LearningCase(ParametersCase):

@@ -1,4 +1,4 @@
-"""The part's levers, of which the contract is tried (`tests/daemons/changes`)."""
+"""The part's levers, of which the contract is tried (`tests/parts/changes`)."""
 
 from tests.parts.council.client_case import ClientCase, ClientPairCase
 from tests.parts.council.nrs_case import NrsCase, TbfCase

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tarazu.changes.change import Change
+from tarazu.parts.changes.model.change import Change
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed import tunables
-from tests.daemons.changes.parameters import wish
+from tests.parts.changes.parameters import wish
 from tests.parts.council.learning_case import LearningCase
 
 IO = "ost.OSS.ost_io"

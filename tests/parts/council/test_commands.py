@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from tarazu import config
-from tarazu.changes.change import ALL, Change
 from tarazu.cli import main
-from tarazu.daemons.changes.agent import Plan
 from tarazu.errors import BadInput
+from tarazu.parts.changes.agent import Plan
+from tarazu.parts.changes.model.change import ALL, Change
 from tarazu.parts.council import here
 from tarazu.parts.council.agent import agent_of
 from tarazu.parts.council.council import Council

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tarazu import config
-from tarazu.daemons.changes.store import Store
+from tarazu.parts.changes.store import Store
 from tarazu.parts.council.settings import announcer_of
 from tests.doctor.conftest import Tree
 

@@ -9,14 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tarazu.changes.change import Score
-from tarazu.changes.outcome import Hours
-from tarazu.changes.trail import Event
-from tarazu.daemons.changes import agent as agents
-from tarazu.daemons.changes import engine
-from tarazu.daemons.changes.agent import Agent, Plan
-from tarazu.daemons.changes.trail import read
-from tests.daemons.changes.case import Case
+from tarazu.parts.changes import agent as agents
+from tarazu.parts.changes import engine
+from tarazu.parts.changes.agent import Agent, Plan
+from tarazu.parts.changes.model.change import Score
+from tarazu.parts.changes.model.outcome import Hours
+from tarazu.parts.changes.model.trail import Event
+from tarazu.parts.changes.settings import directory_of
+from tarazu.parts.changes.trail import read
+from tests.parts.changes.case import Case
 from tests.parts.council.client_case import ClientCase
 
 HOUR_S, DAY = 3600.0, 24
@@ -44,7 +45,7 @@ class Site:
             self.agent.saw(self.lever, {"time": time})
 
     def events(self) -> list[Event]:
-        return list(read(Path(self.case.settings.state.changes) / "trail.jsonl", 1000))
+        return list(read(Path(directory_of(self.case.settings)) / "trail.jsonl", 1000))
 
 
 @pytest.fixture

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from tarazu import config
-from tarazu.daemons.changes import engine
-from tarazu.daemons.changes.agent import Agent, Plan
-from tarazu.daemons.changes.done import Done
 from tarazu.errors import Unavailable
+from tarazu.parts.changes import engine
+from tarazu.parts.changes.agent import Agent, Plan
+from tarazu.parts.changes.done import Done
 from tarazu.parts.council.agent import agent_of, in_force
 from tarazu.parts.council.values.client import HYBRID
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed import tunables
-from tests.daemons.changes.case import Here
-from tests.daemons.changes.parameters import wish
+from tests.parts.changes.case import Here
+from tests.parts.changes.parameters import wish
 
 IO = "ost.OSS.ost_io"
 RPCS, PAGES, AHEAD = "max_rpcs_in_flight", "max_pages_per_rpc", "max_read_ahead_mb"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tarazu import config
-from tarazu.changes.change import Change, Score
-from tarazu.daemons.changes.agent import Plan
-from tarazu.daemons.changes.figures import of_agents
-from tarazu.daemons.changes.store import EVERY, Decisions, Veto
+from tarazu.parts.changes.agent import Plan
+from tarazu.parts.changes.figures import of_agents
+from tarazu.parts.changes.model.change import Change, Score
+from tarazu.parts.changes.store import EVERY, Decisions, Veto
 from tarazu.parts.council.agent import agent_of
 from tarazu.sim.testbed import tunables
 from tarazu.sim.testbed.daemons import lctl_command, stand_ins

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tarazu.changes.change import ALL, Change
-from tarazu.daemons.changes.agent import Agent
+from tarazu.parts.changes.agent import Agent
+from tarazu.parts.changes.model.change import ALL, Change
 from tarazu.parts.mdt import agent as directories
 from tarazu.parts.mdt import lmv
 from tarazu.sim.testbed.daemons import stand_ins
-from tests.daemons.changes.case import Case, Here
+from tests.parts.changes.case import Case, Here
 from tests.parts.mdt import lfs as lfs_mdt
 
 SPREAD = "-c 1 -i -1 --max-inherit-rr 3"

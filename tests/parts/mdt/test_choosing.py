@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.changes.change import Change
-from tarazu.changes.goals import refusal
+from tarazu.parts.changes.model.change import Change
+from tarazu.parts.changes.model.goals import refusal
 from tarazu.parts.mdt.choosing import (
     LEAST_GAIN,
     SPREAD,

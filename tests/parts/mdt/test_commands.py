@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tarazu.changes.outcome import HOUR_S, Hours
 from tarazu.cli import main
 from tarazu.model import JobStep
+from tarazu.parts.changes.model.outcome import HOUR_S, Hours
 from tarazu.parts.mdt import lever as levers
 from tarazu.parts.mdt import lmv
 from tarazu.parts.mdt.model import Mdt

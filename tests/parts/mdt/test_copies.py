@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.changes import engine
-from tarazu.daemons.changes.agent import Plan
+from tarazu.parts.changes import engine
+from tarazu.parts.changes.agent import Plan
 from tests.parts.mdt.lever_case import MdtCase
 
 

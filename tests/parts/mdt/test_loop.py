@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tarazu.changes.outcome import HOUR_S, Hours
 from tarazu.model import JobStep
+from tarazu.parts.changes.model.outcome import HOUR_S, Hours
 from tarazu.parts.mdt.model import Mdt
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.trace.history import History

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tarazu import config
-from tarazu.changes.change import Change
 from tarazu.cli import main
-from tarazu.daemons.changes.agent import Plan
-from tarazu.daemons.changes.agents import drains
+from tarazu.parts.changes.agent import Plan
+from tarazu.parts.changes.model.change import Change
+from tarazu.parts.drain import agent as drains
 
 OST = "obdfilter.lustre-OST0000.degraded"
 

@@ -11,8 +11,8 @@ from urllib.request import urlopen
 import msgspec
 import pytest
 
-from tarazu.daemons.changes.here import Listed
 from tarazu.ost_state import Verdict
+from tarazu.parts.changes.here import Listed
 from tests.parts.page import sample
 from tests.parts.page.test_results import put
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from tarazu.cli import command
-from tarazu.daemons.changes.here import Listed
 from tarazu.ost_state import Verdict
+from tarazu.parts.changes.here import Listed
 from tarazu.parts.page.problems import mend, opening, problems
 from tarazu.parts.page.seen import SystemState
 from tests.parts.page import sample

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tarazu.changes.outcome import Gave
-from tarazu.daemons.changes.here import Listed
+from tarazu.parts.changes.here import Listed
+from tarazu.parts.changes.model.outcome import Gave
 from tarazu.parts.page import results as shown
 from tarazu.parts.page.results import Results
 from tarazu.parts.page.seen import SystemState

@@ -8,21 +8,22 @@ from pathlib import Path
 
 from tarazu import config
 from tarazu.daemons.asking import Whole
-from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.by_hand import Undone, undo_agent
-from tarazu.daemons.changes.done import Done
-from tarazu.daemons.changes.here import NodeAgent
-from tarazu.daemons.changes.store import CHANGES
-from tarazu.daemons.changes.trail import NAME as TRAIL
 from tarazu.model import Ost, SystemView
 from tarazu.ost_state import OstState, Verdict
+from tarazu.parts.changes.agent import Agent
+from tarazu.parts.changes.by_hand import Undone, undo_agent
+from tarazu.parts.changes.done import Done
+from tarazu.parts.changes.here import NodeAgent
+from tarazu.parts.changes.settings import directory_of
+from tarazu.parts.changes.store import CHANGES
+from tarazu.parts.changes.trail import NAME as TRAIL
 from tarazu.parts.pool.agent import agent_of
 from tarazu.parts.pool.lctl_pool import LctlPool
 from tarazu.parts.pool.planner import Look, Planner
 from tarazu.parts.pool.settings import NAME
 from tarazu.sim.testbed import Testbed, lctl_pools
 from tarazu.sim.testbed.library import library_directory
-from tests.daemons.changes.case import Here
+from tests.parts.changes.case import Here
 
 LIBRARY = str(library_directory() / "libtestbed.so")
 
@@ -40,14 +41,17 @@ class Site:
         self.bed, self.now_s, self.stopped, self.trouble = bed, 1e9, "", ""
         self.settings = config.Settings(
             state=config.State(str(directory)),
-            changes=config.Changes(per_hour=10_000),
-            part=config.PartTables({"pool": {"mode": "apply"}}),
+            part=self._tables({"mode": "apply"}),
         )
+
+    @staticmethod
+    def _tables(pool: dict[str, object]) -> config.PartTables:
+        return config.PartTables({"changes": {"per_hour": 10_000}, "pool": pool})
 
     def keeper(self, lctl: str = "", **options: object) -> Keeper:
         """As a process has it that starts now. `lctl`: another program than the stand-in, which runs in this one."""
         table = {"mode": "apply", **options}
-        settings = config.Settings(**{**vars(self.settings), "part": config.PartTables({"pool": table})})
+        settings = config.Settings(**{**vars(self.settings), "part": self._tables(table)})
         agent = agent_of(settings, stopped=lambda: self.stopped, trouble=lambda: self.trouble)
         return Keeper(settings, agent, lctl or self.bed, lambda: self.now_s)
 
@@ -65,7 +69,7 @@ class Site:
 
     def trail(self) -> list[dict[str, object]]:
         return [
-            json.loads(line) for line in (Path(self.settings.state.changes) / TRAIL).read_text().splitlines()
+            json.loads(line) for line in (Path(directory_of(self.settings)) / TRAIL).read_text().splitlines()
         ]
 
 

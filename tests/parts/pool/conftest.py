@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.changes import engine
+from tarazu.parts.changes import engine
 from tarazu.sim.testbed import Testbed
 from tests.testbed.conftest import bed, memory_directory, shared_bed  # noqa: F401
 

@@ -8,14 +8,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tarazu.changes.change import Change
-from tarazu.daemons.changes.agent import Agent
+from tarazu.parts.changes.agent import Agent
+from tarazu.parts.changes.model.change import Change
 from tarazu.parts.pool import agent as pools
 from tarazu.parts.pool.members import EXISTS, IN, OUT, POOL
 from tarazu.sim.testbed import lctl_pools
 from tarazu.sim.testbed.daemons import stand_ins
 from tarazu.sim.testbed.library import Mds, library_directory
-from tests.daemons.changes.case import Case, Here
+from tests.parts.changes.case import Case, Here
 
 LIBRARY = str(library_directory() / "libtestbed.so")
 OSTS, SITES = 8, (0, 1, 2, 3)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.changes.goals import SOFT, refusal
-from tarazu.changes.held import Held
 from tarazu.model import Ost
 from tarazu.ost_state import AVOIDED, OstState, Verdict
+from tarazu.parts.changes.model.goals import SOFT, refusal
+from tarazu.parts.changes.model.held import Held
 from tarazu.parts.pool import choosing, planning
 from tarazu.parts.pool.choosing import Memory, Round, changed
 from tarazu.parts.pool.members import IN, osts_in, parts_of

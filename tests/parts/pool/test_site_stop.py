@@ -40,14 +40,11 @@ def test_every_lever_at_once_obeys_the_site_s_stop(steady: Loop, tmp_path: Path)
             with subprocess.Popen(keep, env=environ, stderr=subprocess.PIPE, text=True) as keeper:
                 try:
                     job.make_until(False)
-                    done = steady.tarazu("change", "drain", "--apply", "--root", bed.mds_root, env=lever)
-                    assert done.returncode == 1 and "the whole site is stopped by" in done.stderr, done
                     assert "stopped by" in steady.tarazu("change", "pool", "--apply", env=lever).stdout
                     assert "stopped by" in steady.tarazu("top", "--once").stdout
                     bed.refresh()
                     assert "stopped by" in json.dumps(steady.json("status")["mdsd"]["gate"])
                     assert keeper.poll() is None and "good" not in bed.pools
-                    assert not (tmp_path / "tarazu-drain/changes.json").exists()
                     assert steady.tarazu("enable", "--site").returncode == 0
                     job.make_until(True)
                     until(lambda: len(bed.pools.get("good", ())) == len(bed.oss_of_ost))

@@ -6,14 +6,14 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tarazu.changes.change import Change
-from tarazu.daemons.changes.agent import Agent
+from tarazu.parts.changes.agent import Agent
+from tarazu.parts.changes.model.change import Change
 from tarazu.parts.routers import agent as routers
 from tarazu.sim.testbed import lnetctl as stand_in
 from tarazu.sim.testbed.daemons import lnetctl_command, stand_ins
 from tarazu.sim.testbed.routers import rules_of
 from tarazu.sim.testbed.statfiles import lnet_routes
-from tests.daemons.changes.case import Case, Here
+from tests.parts.changes.case import Case, Here
 
 GATEWAY = "10.77.0.11@tcp"
 RULES = [f"--dst 10.77.64.{n}@tcp1 --rte {GATEWAY}" for n in range(1, 4)]

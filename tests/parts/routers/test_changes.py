@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tarazu import config
-from tarazu.changes.change import Change
 from tarazu.cli import main
-from tarazu.daemons.changes.agent import Plan
+from tarazu.parts.changes.agent import Plan
+from tarazu.parts.changes.model.change import Change
 from tarazu.parts.routers.agent import agent_of
 
 

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from tarazu import config
-from tarazu.daemons.changes import engine
 from tarazu.daemons.service import Wakeup
+from tarazu.parts.changes import engine
 from tarazu.parts.routers import ossd as module
 from tarazu.parts.routers import udsp
 from tarazu.parts.routers.lnetctl import Lnetctl

@@ -17,10 +17,6 @@ import msgspec
 from tarazu import config
 from tarazu.batch.jobs import Waiting
 from tarazu.batch.slurm import Slurm, View
-from tarazu.changes.change import Change
-from tarazu.changes.held import Held
-from tarazu.changes.trail import event
-from tarazu.daemons.changes.agent import Plan, words_of_veto
 from tarazu.errors import StoreError
 from tarazu.parts.bursts.burstd.wishes import (
     GONE_S,
@@ -33,6 +29,10 @@ from tarazu.parts.bursts.burstd.wishes import (
 )
 from tarazu.parts.bursts.nodes.agent import MOST, agent_of
 from tarazu.parts.bursts.nodes.lever import NODES, NodesLever
+from tarazu.parts.changes.agent import Plan, words_of_veto
+from tarazu.parts.changes.model.change import Change
+from tarazu.parts.changes.model.held import Held
+from tarazu.parts.changes.model.trail import event
 from tarazu.past import no_later
 
 NOT_STARTED = ("PENDING", "CONFIGURING", "CANCELLED", "DEADLINE")

@@ -24,8 +24,6 @@ from tarazu.batch.jobs import ApplicationKey, Job, Waiting
 from tarazu.batch.slurm import NONE, Slurm
 from tarazu.config import users
 from tarazu.config.taking_part import Who, why_not
-from tarazu.daemons import ordered
-from tarazu.daemons.ordered import Mode
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.parts.bursts.burstd import deciding
 from tarazu.parts.bursts.burstd.answering import Answering
@@ -37,6 +35,8 @@ from tarazu.parts.bursts.nodes.selection import Wish, choose
 from tarazu.parts.bursts.settings import directory_of, options_of
 from tarazu.parts.bursts.traffic import machine_file
 from tarazu.parts.bursts.traffic.machine import Machine
+from tarazu.parts.changes import ordered
+from tarazu.parts.changes.ordered import Mode
 from tarazu.store.stop import SiteWatch
 from tarazu.wire.said import SaidOnce
 

@@ -22,7 +22,6 @@ import msgspec
 
 from tarazu import config
 from tarazu.batch.jobs import ApplicationKey
-from tarazu.daemons.changes.figures import of_agents
 from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
 from tarazu.daemons.writer import Writer
 from tarazu.errors import BadInput, TarazuError
@@ -40,6 +39,7 @@ from tarazu.parts.bursts.measures.characteristics import Thresholds
 from tarazu.parts.bursts.messages import NodeReport
 from tarazu.parts.bursts.settings import directory_of, options_of
 from tarazu.parts.bursts.traffic.machine import Machine, regular
+from tarazu.parts.changes.figures import of_agents
 from tarazu.parts.routers.settings import Routers
 from tarazu.units import counted
 from tarazu.wire.messages import PartReport, Report

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from tarazu.batch.jobs import Waiting
 from tarazu.batch.node_set import fold, names_in, unfold
 from tarazu.batch.slurm import View
-from tarazu.changes.change import Change, Part
-from tarazu.changes.held import Held
 from tarazu.durable import boot_id
 from tarazu.parts.bursts.nodes.lever import NODES, PREFER, NodesLever
+from tarazu.parts.changes.model.change import Change, Part
+from tarazu.parts.changes.model.held import Held
 
 SUBMITTED_S = 20.0
 """So long after it was asked about a job is in the queue at the latest: a wrapper asks before it submits."""

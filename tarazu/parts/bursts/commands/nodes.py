@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from tarazu import config
-from tarazu.cli.change import undo
 from tarazu.cli.output import action_options, print_json, print_table, say
-from tarazu.daemons.changes import here
-from tarazu.daemons.changes.by_hand import Undone
 from tarazu.errors import BadInput
 from tarazu.parts.bursts.settings import directory_of, options_of
+from tarazu.parts.changes import here
+from tarazu.parts.changes.by_hand import Undone
+from tarazu.parts.changes.commands import undo
 
 MODES = ("observe", "advise", "apply")
 ANSWER_S = 5.0

@@ -26,12 +26,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.changes.change import Score
-from tarazu.cli.change import undo
 from tarazu.cli.output import action_options, number, print_json, print_table, say, whole
 from tarazu.cli.stopped import refuse_while_stopped
-from tarazu.daemons.changes import here
-from tarazu.daemons.changes.agent import Plan
 from tarazu.errors import BadInput, InfeasibleRequest, Unavailable
 from tarazu.parts.bursts.commands import remap_follow
 from tarazu.parts.bursts.commands.remap_input import (
@@ -44,6 +40,10 @@ from tarazu.parts.bursts.commands.remap_input import (
     traffic,
 )
 from tarazu.parts.bursts.mapping import agent as mapping
+from tarazu.parts.changes import here
+from tarazu.parts.changes.agent import Plan
+from tarazu.parts.changes.commands import undo
+from tarazu.parts.changes.model.change import Score
 from tarazu.parts.routers import mapping_file, udsp
 from tarazu.units import counted, figure, percent
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.cli.output import print_json, print_table, say
-from tarazu.daemons.changes.agent import Plan
 from tarazu.errors import BadInput, StoreError, Unavailable
 from tarazu.parts.bursts.commands.remap_input import (
     Period,
@@ -22,16 +21,17 @@ from tarazu.parts.bursts.commands.remap_input import (
 )
 from tarazu.parts.bursts.mapping import agent as mapping
 from tarazu.parts.bursts.mapping.lever import MappingLever
+from tarazu.parts.changes.agent import Plan
 from tarazu.parts.routers import mapping_file, udsp
 from tarazu.past import no_later
 from tarazu.units import counted, percent
 
 if TYPE_CHECKING:
-    from tarazu.changes.change import Change, Score
-    from tarazu.daemons.changes.agent import Agent
     from tarazu.parts.bursts.mapping.follow import OnWindows
     from tarazu.parts.bursts.mapping.offers import Site
     from tarazu.parts.bursts.traffic.traffic import Numbers
+    from tarazu.parts.changes.agent import Agent
+    from tarazu.parts.changes.model.change import Change, Score
     from tarazu.parts.routers.udsp import Rule
 
 WINDOW_S = 3_600.0

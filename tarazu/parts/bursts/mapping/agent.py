@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tarazu import config
-from tarazu.changes.change import Change, Score
-from tarazu.changes.goals import CannotMend
-from tarazu.daemons.changes.agent import Agent, Plan
-from tarazu.daemons.changes.store import Store
 from tarazu.errors import TarazuError
 from tarazu.parts.bursts.mapping.lever import MappingLever
+from tarazu.parts.changes.agent import Agent, Plan
+from tarazu.parts.changes.model.change import Change, Score
+from tarazu.parts.changes.model.goals import CannotMend
+from tarazu.parts.changes.store import Store
 from tarazu.parts.routers import mapping_file
 from tarazu.parts.routers.udsp import Rule
 

@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from tarazu.changes.change import Part
-from tarazu.changes.lever import Lever
 from tarazu.errors import StoreError, Unavailable
+from tarazu.parts.changes.model.change import Part
+from tarazu.parts.changes.model.lever import Lever
 from tarazu.parts.routers import mapping_file
 
 NONE_OF_OURS = "no mapping: "

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from tarazu import config
 from tarazu.batch.slurm import Slurm
-from tarazu.changes.limits import Limits
-from tarazu.daemons.changes.agent import Agent
-from tarazu.daemons.changes.store import Store
 from tarazu.parts.bursts.nodes.lever import NodesLever
 from tarazu.parts.bursts.settings import directory_of
+from tarazu.parts.changes.agent import Agent
+from tarazu.parts.changes.model.limits import Limits
+from tarazu.parts.changes.store import Store
 from tarazu.store import stop
 
 MOST = 1000

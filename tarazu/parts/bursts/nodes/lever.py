@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tarazu.batch.node_set import is_same
 from tarazu.batch.slurm import Slurm
-from tarazu.changes.change import Part
-from tarazu.changes.lever import Lever
 from tarazu.errors import BadInput, Unavailable
+from tarazu.parts.changes.model.change import Part
+from tarazu.parts.changes.model.lever import Lever
 
 NODES, PREFER = "ReqNodeList", "Prefer"
 _ID = re.compile(r"#(\d+)$")

@@ -22,16 +22,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.changes.change import ALL, Change
-from tarazu.daemons.changes.agent import Agent, Plan
-from tarazu.daemons.changes.agents import drains
-from tarazu.daemons.changes.done import Done
-from tarazu.daemons.changes.engine import LOOK_S as SHOWN_S
-from tarazu.daemons.changes.figures import of_agents
-from tarazu.daemons.changes.levers.drain import DrainLever
 from tarazu.daemons.service import Service, Wakeup
 from tarazu.errors import ConfigError, TarazuError, Unavailable
 from tarazu.figures import Family, Histogram, counter, gauge, histogram
+from tarazu.parts.changes.agent import Agent, Plan
+from tarazu.parts.changes.done import Done
+from tarazu.parts.changes.engine import LOOK_S as SHOWN_S
+from tarazu.parts.changes.figures import of_agents
+from tarazu.parts.changes.model.change import ALL, Change
 from tarazu.parts.council import exchange
 from tarazu.parts.council.agent import agent_of, in_force
 from tarazu.parts.council.announcer.following import Following, least
@@ -40,6 +38,8 @@ from tarazu.parts.council.exchange import MODES, AnnouncerEnd, Decided, Kind, Mo
 from tarazu.parts.council.observation import Observation
 from tarazu.parts.council.settings import options_of
 from tarazu.parts.council.values import levers_of
+from tarazu.parts.drain import agent as drains
+from tarazu.parts.drain.lever import DrainLever
 from tarazu.stats import reading, routing
 from tarazu.stats.params import find
 from tarazu.store.stop import SiteWatch

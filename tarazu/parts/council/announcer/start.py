@@ -12,9 +12,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from tarazu import config
-from tarazu.daemons.noted import LOCK_S
 from tarazu.daemons.service import Wakeup, parser, serve
 from tarazu.errors import TarazuError
+from tarazu.parts.changes.noted import LOCK_S
 from tarazu.parts.council.agent import agent_of
 
 if TYPE_CHECKING:

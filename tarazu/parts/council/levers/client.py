@@ -13,10 +13,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from tarazu.changes.change import Part
-from tarazu.daemons.changes import files
-from tarazu.daemons.changes.lctl import Lctl, commands_of
 from tarazu.errors import BadInput, Unavailable
+from tarazu.parts.changes import files
+from tarazu.parts.changes.lctl import Lctl, commands_of
+from tarazu.parts.changes.model.change import Part
 from tarazu.parts.council.levers.listed import ListedLever
 from tarazu.parts.council.values.client import HYBRID, PAGES, PAIR, RPCS, ClientParameter
 from tarazu.stats import reading

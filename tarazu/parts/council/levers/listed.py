@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from tarazu.changes.change import Part
-from tarazu.changes.lever import Lever
-from tarazu.daemons.changes.lctl import Lctl
 from tarazu.errors import BadInput
+from tarazu.parts.changes.lctl import Lctl
+from tarazu.parts.changes.model.change import Part
+from tarazu.parts.changes.model.lever import Lever
 
 
 class ListedLever(Lever):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tarazu.changes.change import Part
-from tarazu.daemons.changes import files
-from tarazu.daemons.changes.lctl import commands_of
 from tarazu.errors import BadInput, Unavailable
+from tarazu.parts.changes import files
+from tarazu.parts.changes.lctl import commands_of
+from tarazu.parts.changes.model.change import Part
 from tarazu.parts.council.levers.listed import ListedLever
 from tarazu.parts.council.values import nrs, tbf
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from tarazu import config
-from tarazu.daemons import ordered
-from tarazu.daemons.changes import by_hand
 from tarazu.errors import StoreError
 from tarazu.parts.bursts.burstd.asked import AboutJob
 from tarazu.parts.bursts.burstd.node_part import NodeSelection, set_mode
+from tarazu.parts.changes import by_hand, ordered
 
 
 @pytest.fixture(autouse=True)

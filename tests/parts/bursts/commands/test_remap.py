@@ -13,12 +13,12 @@ import msgspec
 import pytest
 
 from tarazu import config
-from tarazu.changes.held import Held
-from tarazu.changes.outcome import Gave, Hours
 from tarazu.cli import main
 from tarazu.parts.bursts.mapping import agent as mapping
 from tarazu.parts.bursts.traffic import days
 from tarazu.parts.bursts.traffic.machine import regular
+from tarazu.parts.changes.model.held import Held
+from tarazu.parts.changes.model.outcome import Gave, Hours
 from tarazu.parts.routers import mapping_file, udsp
 from tests.parts.bursts.mapping.traffic import traffic
 

@@ -19,7 +19,6 @@ import numpy as np
 from tarazu import config
 from tarazu.batch.jobs import Job
 from tarazu.batch.node_set import unfold
-from tarazu.daemons.ordered import Mode
 from tarazu.errors import TarazuError
 from tarazu.parts.bursts.burstd import node_part
 from tarazu.parts.bursts.burstd.asked import VERSION, AboutAll, AboutJob, JobAnswer, Told
@@ -30,6 +29,7 @@ from tarazu.parts.bursts.burstd.node_part import set_mode
 from tarazu.parts.bursts.measures.characteristics import JobBytes
 from tarazu.parts.bursts.settings import options_of
 from tarazu.parts.bursts.slurm import Kind, plugin
+from tarazu.parts.changes.ordered import Mode
 from tarazu.units import GIB
 from tests.loop.slurm import Slurm
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tarazu.changes.change import Change
-from tarazu.daemons.changes.agent import Agent
 from tarazu.parts.bursts.mapping import agent as mapping
+from tarazu.parts.changes.agent import Agent
+from tarazu.parts.changes.model.change import Change
 from tarazu.parts.routers import mapping_file, udsp
-from tests.daemons.changes.case import Case
+from tests.parts.changes.case import Case
 
 
 def mapped(nodes: int) -> tuple[udsp.Rule, ...]:

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tarazu.batch.slurm import Slurm
-from tarazu.changes.change import Change
-from tarazu.daemons.changes.agent import Agent
 from tarazu.parts.bursts.nodes import agent as nodes
+from tarazu.parts.changes.agent import Agent
+from tarazu.parts.changes.model.change import Change
 from tarazu.sim.testbed.daemons import stand_ins
-from tests.daemons.changes.case import Case, Here
 from tests.parts.bursts import scontrol
+from tests.parts.changes.case import Case, Here
 
 
 class NodesCase(Case):

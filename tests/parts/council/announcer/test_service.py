@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from tarazu import config
-from tarazu.changes.change import ALL, Change
-from tarazu.changes.outcome import Gave
-from tarazu.daemons.changes import here as node
-from tarazu.daemons.changes.agent import Plan
-from tarazu.daemons.changes.by_hand import undo_agent
 from tarazu.daemons.service import Wakeup
+from tarazu.parts.changes import here as node
+from tarazu.parts.changes.agent import Plan
+from tarazu.parts.changes.by_hand import undo_agent
+from tarazu.parts.changes.model.change import ALL, Change
+from tarazu.parts.changes.model.outcome import Gave
 from tarazu.parts.council import exchange, here
 from tarazu.parts.council import service as council_service
 from tarazu.parts.council.agent import agent_of

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from tarazu import config
-from tarazu.changes.change import Change, Score
-from tarazu.changes.goals import CannotMend
 from tarazu.cli import main
-from tarazu.daemons.changes import files
-from tarazu.daemons.changes.agent import Agent, Plan
+from tarazu.parts.changes import files
+from tarazu.parts.changes.agent import Agent, Plan
+from tarazu.parts.changes.model.change import Change, Score
+from tarazu.parts.changes.model.goals import CannotMend
 from tarazu.parts.council.agent import agent_of
 from tarazu.sim.testbed import tunables
 from tarazu.sim.testbed.daemons import lctl_command, stand_ins

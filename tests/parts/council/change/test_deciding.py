@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tarazu.changes.change import Change
-from tarazu.daemons.changes import engine
-from tarazu.daemons.changes.agents import drains
+from tarazu.parts.changes import engine
+from tarazu.parts.changes.model.change import Change
+from tarazu.parts.drain import agent as drains
 
 from .node import READ_AHEAD, RPCS, ClientNode
 
@@ -27,7 +27,7 @@ def test_what_is_approved_is_made_in_the_next_round(node: ClientNode) -> None:
 def test_two_different_people_have_to_approve_where_the_site_says_so(
     node: ClientNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    node.configure("[changes]\nsecond_person = true")
+    node.configure("[part.changes]\nsecond_person = true")
     node.follow("advise")
     for _ in range(2):
         assert "a second person is needed" in node("approve", RPCS.id, "--reason", "x")[1]
@@ -75,7 +75,7 @@ def test_what_is_left_to_somebody_else_is_taken_over_by_hand(
 
 
 def test_a_limit_holds_for_people_too(node: ClientNode) -> None:
-    node.configure("[changes]\nat_once = 0")
+    node.configure("[part.changes]\nat_once = 0")
     node.follow("advise")
     status, out, _ = node("apply", RPCS.id)
     assert status == 1 and "changes.at_once" in out and node.now() == "8"

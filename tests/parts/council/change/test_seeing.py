@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from tarazu.cli import main
-from tarazu.daemons.changes import engine, now
+from tarazu.parts.changes import engine, now
 from tarazu.parts.council.levers import client
 
 from .node import OSC, READ_AHEAD, RPCS, ClientNode

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.daemons.changes import by_hand
+from tarazu.parts.changes import by_hand
 from tests.within_reach import interpreter, path_of_tarazu
 
 from .node import OSC, RPCS, ClientNode
@@ -87,7 +87,7 @@ def test_a_silent_lctl_leaves_it_set_and_says_so(node: ClientNode, monkeypatch: 
 
 
 def _impatient(*, turn: object) -> object:
-    from tarazu.daemons.changes.lctl import Lctl
+    from tarazu.parts.changes.lctl import Lctl
 
     return Lctl(timeout_s=0.3)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.daemons.changes import files
 from tarazu.errors import BadInput
+from tarazu.parts.changes import files
 from tarazu.parts.council.values import NAMES, USUAL, client, levers_of, nrs, tbf
 from tarazu.parts.council.values.nrs import MAX_QUANTUM, OFFSETS, SUPPORTED, read_by_queue, read_policies
 from tarazu.parts.council.values.tbf import NONE, read_rules
