@@ -4,6 +4,7 @@ five tell it.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -15,8 +16,9 @@ from tarazu import left, native
 from tarazu.layout.setstripe import parse_layout
 from tarazu.sim.testbed import processes
 from tarazu.sim.testbed.daemons import wait_until_ready
+from tarazu.stats import mds as mds_state
 from tarazu.units import MIB
-from tests.loop.reasons import Counted, everybody_says, last_line, site_of
+from tests.loop.reasons import Counted, everybody_says, last_line, site_of, until
 
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
@@ -82,11 +84,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         mds.set_spill("flash", "disk", FULL_PCT)
         for ost in pools["flash"]:
             mds.set("base", mds.get("total", ost) * (FULL_PCT + 10) // 100, ost)
+        until(functools.partial(spills_over, loop))
         # mdsd looks at pools when it starts, and now and then.
         processes.kill(loop.testbed.directory, "tarazu-mdsd")
         loop.testbed.start_daemons()
         wait_until_ready(loop.testbed)
         yield loop, counted
+
+
+def spills_over(loop: Loop) -> bool:
+    """The MDS shows it some time after the OSTs have filled."""
+    return any(spill.active for spill in mds_state.read(loop.testbed.mds_root).spills.values())
 
 
 def run(loop: Loop, app: str, *files: str) -> None:
