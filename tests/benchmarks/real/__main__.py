@@ -36,6 +36,8 @@ HISTORY = 3
 OSSS, OSTS_PER_OSS = 4, 4
 BYTES_PER_S, REQUEST_S = 10.0 * MIB, 0.002
 """Of each OST's disk on the testbed."""
+PIECE_BYTES = 1 * MIB
+"""That the job writes at once, and so what one I/O of a disk is."""
 FULL, SLOW = 0.62, 10
 CONDITIONS = ("healthy", "unequal", "slow")
 SEEN_S = 120.0
@@ -98,6 +100,7 @@ def site(condition: str) -> Iterator[Site]:
             for index in range(len(fill)):
                 testbed.set_ost(index, speed=BYTES_PER_S)
             testbed.disks_take_time(REQUEST_S)
+            testbed.set_job(0, "bench-real", PIECE_BYTES)
             configure(testbed, {"layout": {"min_size": 0}, "allocate": {"least_gain": -1.0}})
             testbed.start_daemons()
             wait_until_ready(testbed)
