@@ -97,7 +97,9 @@ class _Peak(threading.Thread):
 
 
 def _children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Of all its threads."""
+    files = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(word) for path in files for word in path.read_text().split()]
 
 
 def start(site: Site) -> tuple[Path, tuple[int, ...], subprocess.Popen[str]]:

@@ -85,7 +85,7 @@ def test_a_job_has_the_router_that_its_curve_says_while_it_runs(
     assert said("change", "routers", "--undo").startswith(f"restored: routers --dst {dst} --rte {rte} [")
     assert rules(loop) == []
     assert "routers: nothing new is set: held by tarazu change routers --undo" in said("change", "routers")
-    assert "routers goes on" in said("change", "routers", "--apply")
+    assert "routers: goes on" in said("change", "routers", "--apply")
     assert patiently(lambda: rules(loop)) == [(dst, rte)]
     until.touch()
     running.join()

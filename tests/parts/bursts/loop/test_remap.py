@@ -40,7 +40,9 @@ def rules(loop: Loop) -> dict[str, str]:
 
 
 def remap(loop: Loop, *words: str) -> str:
-    done = loop.tarazu("change", "bursts", "remap", *words)
+    """On mdsd's node."""
+    state = {"TARAZU_STATE_DIRECTORY": str(loop.testbed.directory / "var")}
+    done = loop.tarazu("change", "bursts", "remap", *words, env=state)
     assert done.returncode == 0, done.stderr
     return str(done.stdout)
 
