@@ -20,6 +20,7 @@ from tarazu.parts.mdt.model import Mdt
 from tarazu.sim.testbed import Testbed, down, up
 from tarazu.trace.history import History
 from tarazu.trace.records import FileRecord, RunRecord
+from tests.preload.conftest import LIBRARIES
 from tests.testbed.conftest import memory_directory  # noqa: F401
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root sets defaults")
@@ -28,6 +29,7 @@ USER: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []}
 
 @pytest.fixture(scope="module")
 def bed(memory_directory: Path) -> Iterator[Testbed]:  # noqa: F811
+    os.environ["TESTBED_LIB_DIR"] = str(LIBRARIES)  # the checkout may be nobody else's to read
     made = up(memory_directory / "mdt-defaults", osss=1, osts_per_oss=2, clients=1, mdts=3, interval_s=0.5)
     yield made
     down(made.directory)
