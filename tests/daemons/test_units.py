@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ import pytest
 
 from tarazu.wire import local
 from tarazu.wire.channel import connect
+from tests.daemons import unit_file
 from tests.daemons.conftest import Site, allocation, ask
 from tests.daemons.listening import until
 
@@ -23,10 +23,7 @@ UNITS = sorted((ROOT / "tarazu/daemons/systemd").glob("*.service"))
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
 def test_a_unit_starts_a_program_of_the_package(unit: Path) -> None:
-    parsed = configparser.ConfigParser(interpolation=None, strict=False)
-    parsed.optionxform = str  # type: ignore[assignment]
-    parsed.read(unit)
-    service = parsed["Service"]
+    service = unit_file.service(unit)
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     program, *options = service["ExecStart"].split()
     assert program in scripts and unit.stem == program and not options
@@ -46,13 +43,7 @@ def test_all_daemons_have_one() -> None:
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
 def test_systemd_itself_understands_a_unit_and_calls_it_little_exposed(unit: Path) -> None:
-    checked = subprocess.run(
-        ["systemd-analyze", "security", "--offline=yes", "--threshold=20", unit],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    unit_file.check_exposure(unit, 20)
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 
 from tarazu.parts.bursts import PART
 from tarazu.parts.bursts.burstd.kept import BurstsDirectory
+from tests.daemons import unit_file
 from tests.daemons.conftest import Site
 from tests.daemons.listening import until
 from tests.parts.bursts import programs
@@ -22,10 +22,7 @@ UNIT = PART.folder / "tarazu-burstd.service"
 
 
 def test_it_starts_the_daemon_as_a_user_that_is_everywhere() -> None:
-    parsed = configparser.ConfigParser(interpolation=None, strict=False)
-    parsed.optionxform = str  # type: ignore[assignment]
-    parsed.read(UNIT)
-    service = parsed["Service"]
+    service = unit_file.service(UNIT)
     assert service["ExecStart"] == "tarazu-burstd"
     assert service["NoNewPrivileges"] == "yes" and service["ProtectSystem"] == "strict"
     # Else it ends with 217/USER where there is no user slurm.
@@ -35,13 +32,7 @@ def test_it_starts_the_daemon_as_a_user_that_is_everywhere() -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 def test_systemd_calls_it_little_exposed() -> None:
-    checked = subprocess.run(
-        ["systemd-analyze", "security", "--offline=yes", "--threshold=20", UNIT],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    unit_file.check_exposure(UNIT, 20)
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")

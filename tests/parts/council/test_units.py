@@ -15,6 +15,7 @@ import pytest
 from tarazu import config
 from tarazu.parts.council import PART, here
 from tarazu.sim.testbed.processes import free_port
+from tests.daemons import unit_file
 from tests.daemons.conftest import Site
 from tests.waiting import until
 
@@ -56,9 +57,7 @@ def test_it_starts_its_daemon_with_the_rights_that_it_needs(unit: Path) -> None:
 @pytest.mark.parametrize(("unit", "most"), [(COUNCIL, 20), (ANNOUNCER, 30)], ids=["council", "announcer"])
 def test_systemd_calls_it_little_exposed(unit: Path, most: int) -> None:
     """Of ten, in tenths. What changes Lustre's parameters must be root."""
-    command = ["systemd-analyze", "security", "--offline=yes", f"--threshold={most}", unit]
-    checked = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    unit_file.check_exposure(unit, most)
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ import pytest
 
 from tarazu.parts.page import PART
 from tarazu.sim.testbed.processes import free_port
+from tests.daemons import unit_file
 from tests.daemons.conftest import Site, patiently
 
 ROOT = Path(__file__).parents[3]
@@ -21,10 +21,7 @@ UNIT = PART.folder / "tarazu-page.service"
 
 
 def test_it_has_a_user_of_its_own_and_no_rights() -> None:
-    parsed = configparser.ConfigParser(interpolation=None, strict=False)
-    parsed.optionxform = str  # type: ignore[assignment]
-    parsed.read(UNIT)
-    service = parsed["Service"]
+    service = unit_file.service(UNIT)
     assert service["ExecStart"] == "tarazu-page" and service["CapabilityBoundingSet"] == ""
     assert service["NoNewPrivileges"] == "yes" and service["ProtectSystem"] == "strict"
     # Else it ends with 217/USER.
@@ -34,13 +31,7 @@ def test_it_has_a_user_of_its_own_and_no_rights() -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 def test_systemd_calls_it_little_exposed() -> None:
-    checked = subprocess.run(
-        ["systemd-analyze", "security", "--offline=yes", "--threshold=20", UNIT],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    unit_file.check_exposure(UNIT, 20)
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")

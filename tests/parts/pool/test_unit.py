@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tarazu.parts.pool import PART
+from tests.daemons import unit_file
 from tests.daemons.conftest import Site
 from tests.waiting import until
 
@@ -28,10 +28,7 @@ def daemons(tmp_path: Path) -> Iterator[Site]:
 
 
 def test_it_has_the_rights_that_it_needs() -> None:
-    parsed = configparser.ConfigParser(interpolation=None, strict=False)
-    parsed.optionxform = str  # type: ignore[assignment]
-    parsed.read(UNIT)
-    service = parsed["Service"]
+    service = unit_file.service(UNIT)
     assert service["ExecStart"] == "tarazu-pool"
     assert service["NoNewPrivileges"] == "yes" and service["ProtectSystem"] == "strict"
     # Who may change the MGS's pools: see the unit.
@@ -42,13 +39,7 @@ def test_it_has_the_rights_that_it_needs() -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 def test_systemd_calls_it_little_exposed() -> None:
-    checked = subprocess.run(
-        ["systemd-analyze", "security", "--offline=yes", "--threshold=30", UNIT],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    unit_file.check_exposure(UNIT, 30)
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tarazu.parts.routers import PART
+from tests.daemons import unit_file
 from tests.daemons.conftest import Site
 
 ROOT = Path(__file__).parents[3]
@@ -19,10 +19,7 @@ UNIT = PART.folder / "tarazu-ossd-routers.service"
 
 
 def test_it_starts_its_half_of_ossd_with_the_rights_that_it_needs() -> None:
-    parsed = configparser.ConfigParser(interpolation=None, strict=False)
-    parsed.optionxform = str  # type: ignore[assignment]
-    parsed.read(UNIT)
-    service = parsed["Service"]
+    service = unit_file.service(UNIT)
     assert service["ExecStart"].split() == ["tarazu-ossd", "--routers"]
     assert service["NoNewPrivileges"] == "yes" and service["ProtectSystem"] == "strict"
     assert "ProcSubset" not in service  # it would hide /proc/fs/lustre
@@ -34,13 +31,7 @@ def test_it_starts_its_half_of_ossd_with_the_rights_that_it_needs() -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
 def test_systemd_calls_it_little_exposed() -> None:
-    checked = subprocess.run(
-        ["systemd-analyze", "security", "--offline=yes", "--threshold=30", UNIT],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    unit_file.check_exposure(UNIT, 30)
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")
