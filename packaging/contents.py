@@ -88,10 +88,10 @@ ANALYSIS = {
     "parts/forwarding/commands": "allocate benchmarks study",
     "parts/bursts/burstd": "answering batch deciding gathering here history jobs keeping names "
     "node_part reports service wishes",
-    "parts/bursts/commands": "import_ nodes remap remap_follow remap_input report report_files report_text",
+    "parts/bursts/commands": "nodes remap remap_follow remap_input report report_files report_text",
     "parts/bursts/mapping": "folded follow history hops judge module_options offers rules simple together",
     "parts/bursts/nodes": "grouping selection slurm_fit",
-    "parts/bursts/traffic": "day_file days imports machine_file merging",
+    "parts/bursts/traffic": "day_file days machine_file merging",
     "report": "picture",
     "trace": "darshan darshan_runs",
     "trace/phases": "calls darshan heat",

@@ -157,20 +157,26 @@ def _more_daemons(env: dict[str, str]) -> None:
     there = client(env)
     for directory in ("/run/tarazu-burstd", "/var/lib/tarazu-council", "/var/lib/tarazu-announcer"):
         Path(directory).mkdir(exist_ok=True)
-    earlier = WORK / "earlier.csv"
-    rows = (
-        f"{int(YESTERDAY.timestamp()) - 5 * 86400 + s},{node},0,{s * 100}"
-        for s in range(0, 600, 60)
-        for node in NODES
-    )
-    earlier.write_text("time,node,read,written\n" + "\n".join(rows) + "\n")
-    columns = ("--time", "time", "--node", "node", "--read", "read", "--written", "written")
-    call(_bin("tarazu"), "change", "bursts", "import", str(earlier), *columns, env=there)
+    _traffic(Path("/var/lib/tarazu-burstd/traffic"))
     for daemon in (("tarazu-council",), ("tarazu-announcer", "--kind", "client"), ("tarazu-burstd",)):
         with (SITE / "log" / daemon[0]).open("w") as log:
             subprocess.Popen(
                 [_bin(daemon[0]), *daemon[1:]], env=there, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
+
+
+def _traffic(directory: Path) -> None:
+    """What nodes moved some days ago."""
+    import numpy as np
+
+    from tarazu.parts.bursts.traffic import days
+    from tarazu.parts.bursts.traffic.traffic import Traffic
+
+    rows = [(s, node) for s in range(0, 600, 60) for node in range(len(NODES))]
+    time_s, node = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    moved = np.full(len(rows), 6000, np.int64)
+    time_s += int(YESTERDAY.timestamp()) - 5 * 86400
+    days.append(directory, Traffic(NODES, 60.0, time_s, node.astype(np.int32), 0 * moved, moved))
 
 
 def _stand_for_the_readers(env: dict[str, str]) -> None:

@@ -56,10 +56,6 @@ class BurstsPart(Part):
             f"{COMMANDS}.sbatch",
             "sbatch, with the nodes that tarazu-burstd would ask for",
         ),
-        "change bursts import": (
-            f"{COMMANDS}.import_",
-            "take over traffic out of CSV files (Zabbix, Prometheus), and jobs out of Slurm's lists",
-        ),
         "sim bursts": ("tarazu.parts.bursts.study.command", "spatial bursts on generated machines"),
     }
     extra = "sim,bursts"

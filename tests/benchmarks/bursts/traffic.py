@@ -1,7 +1,7 @@
 """What tarazu-burstd costs on 11,392 nodes at 10 s, every node in every interval: reports, files, sums of jobs, memory.
 
 A process of its own does what the daemon does of an hour: 40 OSSs report each 10 s, a minute's traffic is written and
-added up to its jobs, hours are put together. Then a CSV file of as many rows is imported.
+added up to its jobs, hours are put together.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tarazu.parts.bursts.burstd.jobs import Jobs
 from tarazu.parts.bursts.burstd.names import Names
 from tarazu.parts.bursts.burstd.reports import Reports
 from tarazu.parts.bursts.measures.characteristics import Thresholds
-from tarazu.parts.bursts.traffic import days, imports
+from tarazu.parts.bursts.traffic import days
 from tarazu.wire.reports import ClientRate, OssReport
 from tests.benchmarks.figure import Figure
 
@@ -37,7 +37,6 @@ JOBS = 178
 SEED = 5
 MOST_SHARE, MOST_MEMORY_MB = 0.5, 1500.0
 """Of a core, and half of what its unit allows."""
-LEAST_ROWS_PER_S = 100_000.0
 
 
 def measure(short: bool) -> list[Figure]:
@@ -59,7 +58,6 @@ def measure(short: bool) -> list[Figure]:
         Figure("file: bytes a row", found["bytes"] / found["rows"], "B"),
         Figure("most memory", found["memory"] / 1e6, "MB", most=MOST_MEMORY_MB),
         Figure("bytes that jobs are missing", found["missing"], "B", most=0.0),
-        Figure("import of CSV: rows a second", found["import"], "", least=LEAST_ROWS_PER_S),
     ]
 
 
@@ -90,7 +88,6 @@ def child(minutes: int) -> dict[str, float]:
             limits=Thresholds(),
             limit_bytes=1 << 40,
         )
-        history._jobs.fill(0, 4e9)
         history.until_s = float(BEGIN)
         history._tidy_at = float("inf")
         jobs = [
@@ -127,14 +124,12 @@ def child(minutes: int) -> dict[str, float]:
             days.tidy(folder / "traffic", BEGIN + 3 * days.DAY_S)
         rows = sum(map(len, days.read(folder / "traffic", 0, 1e12)))
         size = days.size(folder / "traffic")
-        rate = imported(folder, names, min(180, 6 * minutes))
     return {
         **spent,
         "rows": rows,
         "bytes": size,
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "missing": float(total - got),
-        "import": rate,
     }
 
 
@@ -144,22 +139,6 @@ def added_up(path: Path) -> int:
     with contextlib.closing(Jobs(path, read_only=True)) as jobs:
         found = jobs._db.execute("SELECT moved FROM job").fetchall()
         return sum(int(np.frombuffer(row[0], "<i8").sum()) for row in found)
-
-
-def imported(folder: Path, names: list[str], ticks: int) -> float:
-    """Rows a second of a CSV file of counters."""
-
-    with open(folder / "history.csv", "w") as file:
-        file.write("host,clock,value\n")
-        for tick in range(ticks):
-            clock = BEGIN + tick * INTERVAL_S
-            file.writelines(f"{node},{clock},{tick * 1_000_003}\n" for node in names)
-    begin = time.perf_counter()
-    told = imports.read(
-        [folder / "history.csv"], folder / "imported", imports.Columns(read="value"), imports.Rules()
-    )
-    assert told.bytes["read"] == (ticks - 1) * 1_000_003 * NODES
-    return told.rows / (time.perf_counter() - begin)
 
 
 if __name__ == "__main__":

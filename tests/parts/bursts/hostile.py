@@ -11,7 +11,7 @@ from tarazu.batch.jobs import Job
 from tarazu.parts.bursts.burstd.batch import Batch
 from tarazu.parts.bursts.burstd.jobs import Jobs
 from tarazu.parts.bursts.burstd.kept import BurstsDirectory
-from tarazu.parts.bursts.traffic import days, imports, machine_file
+from tarazu.parts.bursts.traffic import days, machine_file
 from tests.hostile.cases.case import Case, text
 
 
@@ -52,12 +52,6 @@ def _traffic(directory: Path) -> Path:
     return path
 
 
-def _imported(path: Path) -> None:
-    imports.read(
-        [path], path.parent / "out", imports.Columns(read="read", written="written"), imports.Rules()
-    )
-
-
 def _ended(directory: Path) -> Path:
     path = directory / "list"
     path.write_text("10|10|wrf|ann|n[001-003]|1795358000|1795358860|1795359000|COMPLETED|long\n")
@@ -88,13 +82,6 @@ CASES = (
         _traffic,
         lambda p: list(days.read(p.parents[1], 0, 1e12)),
         150,
-    ),
-    Case(
-        "traffic in CSV",
-        ("tarazu.parts.bursts.traffic.imports:csv_blocks",),
-        text("t.csv", "time,host,read,written\n1700000000,n1,1,2\n1700000010,n2,3,4\n"),
-        _imported,
-        60,
     ),
     Case("machine", (), text("machine", "n[1-2] cabinet=c1 io_node=r1\nn3 io_node=r2\n"), machine_file.read),
     Case(

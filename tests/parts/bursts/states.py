@@ -6,6 +6,5 @@ ARGUMENTS = {
     "change bursts plugin": "library",
     "change bursts remap": "",
     "change bursts sbatch": "job.sh",
-    "change bursts import": "",
 }
 STUDIES = {"sim bursts": "--only none"}

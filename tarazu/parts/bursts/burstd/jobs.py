@@ -221,17 +221,6 @@ class Jobs:
         with self._errors():
             self._db.execute("INSERT INTO gap VALUES (?, ?)", (start_s, end_s))
 
-    def fill(self, start_s: float, end_s: float) -> None:
-        """Traffic of this time came after all."""
-        with self._errors(), self._transaction():
-            rows = self._db.execute(
-                "DELETE FROM gap WHERE start_s < ? AND end_s > ? RETURNING start_s, end_s", (end_s, start_s)
-            ).fetchall()
-            left = [piece for a, b in rows for piece in ((a, min(b, start_s)), (max(a, end_s), b))]
-            self._db.executemany(
-                "INSERT INTO gap VALUES (?, ?)", [piece for piece in left if piece[0] < piece[1]]
-            )
-
     def gaps(self) -> list[tuple[float, float]]:
         with self._errors():
             return self._db.execute("SELECT start_s, end_s FROM gap ORDER BY start_s").fetchall()

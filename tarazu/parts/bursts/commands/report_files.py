@@ -55,7 +55,7 @@ def measured(settings: config.Settings, wanted: ReportOptions) -> Period:
     traffic = wanted.traffic or here.traffic(settings)
     span = days.span(traffic)
     if span is None:
-        expected = "expected traffic, which tarazu-burstd or `tarazu change bursts import` puts there"
+        expected = "expected traffic, which tarazu-burstd puts there"
         raise Unavailable(f"{traffic}: {expected}; found none")
     start_s, end_s = _period(wanted, span)
     chunks = days.read(traffic, start_s, end_s)

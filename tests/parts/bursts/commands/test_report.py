@@ -194,7 +194,7 @@ def test_all_of_it_by_the_settings(site: Path, capsys: pytest.CaptureFixture[str
     [
         (
             ["--traffic", "nowhere"],
-            "expected traffic, which tarazu-burstd or `tarazu change bursts import` puts there",
+            "expected traffic, which tarazu-burstd puts there",
         ),
         (["--from", "2024-01-01"], "expected days from 2023-11-15 00:00 to 2023-11-16 01:00 UTC"),
         (["--from", "2023-11-16", "--to", "2023-11-15"], "found '2023-11-16 00:00 to 2023-11-16 00:00'"),
