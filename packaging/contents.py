@@ -88,10 +88,10 @@ ANALYSIS = {
     "parts/forwarding/commands": "allocate benchmarks study",
     "parts/bursts/burstd": "answering batch deciding gathering here history jobs keeping names "
     "node_part reports service wishes",
-    "parts/bursts/commands": "nodes remap remap_follow remap_input report report_files report_text",
-    "parts/bursts/mapping": "folded follow history hops judge module_options offers rules simple together",
+    "parts/bursts/commands": "nodes remap report report_text",
+    "parts/bursts/mapping": "mappings offers rules",
     "parts/bursts/nodes": "grouping selection slurm_fit",
-    "parts/bursts/traffic": "day_file days machine_file merging",
+    "parts/bursts/traffic": "days machine traffic",
     "report": "picture",
     "trace": "darshan darshan_runs",
     "trace/phases": "calls darshan heat",

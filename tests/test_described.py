@@ -19,7 +19,6 @@ from tarazu.trace.runfile import encode_run
 PRODUCT = Path(__file__).parents[1] / "tarazu"
 ONE_THREAD = {
     "cli/db.py",
-    "parts/bursts/burstd/asking.py",
     "parts/changes/noted.py",
     "table.py",
     "parts/council/learning/memory.py",

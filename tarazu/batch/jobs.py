@@ -29,8 +29,6 @@ SQUEUE = ("%A", "%u", "%U", "%N", "%V", "%S", "%e", "%T", "%P", "%j")
 """The same as squeue has them."""
 QUEUED = ("%i", "%u", "%D", "%P", "%T", "%V", "%r", "%n", "%x", "%f", "%v", "%j")
 """Of `Waiting`."""
-TOLD = tuple(name for name in COLUMNS if name != "UID")
-"""Of a line of `job_end.sh`, which a site has Slurm call."""
 MAX_CHARACTERS = 256
 """Of a name."""
 MAX_LINE = 1 << 20

@@ -6,10 +6,9 @@ Slurm is asked for nothing while it asks us: its locks are held then. Who answer
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tarazu.batch import jobs, nodes
@@ -22,9 +21,6 @@ PROGRAMS = ("sinfo", "squeue", "scontrol", "sacct", "sacctmgr")
 MAX_BYTES = 32 << 20
 MAX_BYTES_OF_JOBS = 1 << 30
 """All of a week."""
-SBATCH_S = 10.0
-
-_OPTION = re.compile(r"sbatch: ([\w-]+)\s*: (.*)")
 
 
 class View(NamedTuple):
@@ -121,17 +117,6 @@ class Slurm:
         if len(answer.out) > most_bytes:
             raise BadInput(name, f"at most {most_bytes} bytes", f"{len(answer.out)}")
         return answer.out
-
-
-def sbatch_options(words: Sequence[str]) -> dict[str, str]:
-    """Options as sbatch reads them of its words, the script and the environment; none of a job of several parts. Raises
-    Unavailable.
-    """
-    sbatch = Program("sbatch", "sbatch", SBATCH_S, _path(), errors="surrogateescape")
-    said = sbatch.call(("-v", "--test-only", *words)).err
-    if said.count("sbatch: defined options") != 1:
-        return {}
-    return {matched[1]: matched[2] for line in said.splitlines() if (matched := _OPTION.fullmatch(line))}
 
 
 def _path() -> dict[str, str]:

@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import pwd
 import threading
-import time
 from collections.abc import Callable, Iterable
 
 WAIT_S = 1.0
 """A directory that answers at all does so in less."""
 
-AT_ONCE_S = 0.02
-KNOWN_S, MOST_KNOWN = 600.0, 10_000
-_known: dict[int, tuple[str, float]] = {}
-"""Uid → (name, when that was said), by CLOCK_MONOTONIC."""
 _asked: dict[tuple[str, str | int], _Question] = {}
 _lock = threading.Lock()
 
@@ -66,29 +61,6 @@ def name_of(uid: int) -> str | None:
     """Empty where the user has none (in a container, say); None: that is not known in time."""
     answer = _answer(("name", uid), lambda: pwd.getpwuid(uid).pw_name, WAIT_S)
     return str(answer[0] or "") if answer else None
-
-
-def name_at_once(uid: int) -> str | None:
-    """As `name_of`, for who can wait for nobody: what was said counts for KNOWN_S, and a directory that is slow has
-    answered when the same is asked again.
-    """
-    now = time.monotonic()
-    known = _known.get(uid)
-    if known is None or now > known[1] + KNOWN_S:
-
-        def look_up() -> str:
-            try:
-                name = pwd.getpwuid(uid).pw_name
-            except KeyError:
-                name = ""
-            if len(_known) >= MOST_KNOWN:
-                _known.clear()
-            _known[uid] = name, time.monotonic()
-            return name
-
-        _answer(("known", uid), look_up, AT_ONCE_S if known is None else 0.0)
-        known = _known.get(uid)
-    return known[0] if known else None
 
 
 def uid_of(name: str, wait_s: float) -> int | None:

@@ -16,16 +16,13 @@ study      generated machines on which that was studied: `tarazu sim bursts`
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from tarazu.config import Settings
 from tarazu.config.check import addresses
 from tarazu.errors import ConfigError
 from tarazu.part import Part, SettingAgent
 from tarazu.parts.bursts.settings import DIRECTORY, Bursts, options_of
-
-if TYPE_CHECKING:
-    from tarazu.doctor.node import Finding, Node
 
 COMMANDS = "tarazu.parts.bursts.commands"
 DAEMON = "tarazu-burstd"
@@ -52,10 +49,6 @@ class BurstsPart(Part):
             f"{COMMANDS}.remap",
             "which router serves which compute nodes: what other mappings give, and set one",
         ),
-        "change bursts sbatch": (
-            f"{COMMANDS}.sbatch",
-            "sbatch, with the nodes that tarazu-burstd would ask for",
-        ),
         "sim bursts": ("tarazu.parts.bursts.study.command", "spatial bursts on generated machines"),
     }
     extra = "sim,bursts"
@@ -73,15 +66,14 @@ class BurstsPart(Part):
         for name in ("statistics", "requests"):
             if own.statistics in addresses(getattr(settings.mdsd, name)):
                 yield ConfigError(where, f"another address than that of mdsd.{name}", own.statistics)
-        if not (settings.ossd.exports or own.job_ids):
-            expected = (
-                "ossd.exports = true or part.bursts.job_ids: without them no OSS reports to tarazu-burstd"
+        if not settings.ossd.exports:
+            yield ConfigError(
+                where, "ossd.exports = true: without it no OSS reports to tarazu-burstd", "false"
             )
-            yield ConfigError(where, expected, "neither")
 
     def hears(self, settings: Settings) -> Mapping[str, str]:
         own = options_of(settings)
-        reported = own.statistics and (settings.ossd.exports or own.job_ids)
+        reported = own.statistics and settings.ossd.exports
         return {own.statistics: DAEMON.removeprefix("tarazu-")} if reported else {}
 
     def in_ossd(self, option: str) -> Any:
@@ -98,11 +90,6 @@ class BurstsPart(Part):
         from tarazu.parts.bursts.status import lines
 
         return lines(here)
-
-    def examine(self, node: Node) -> Iterator[Finding]:
-        from tarazu.parts.bursts.status import look
-
-        yield from look(node)
 
 
 PART = BurstsPart()

@@ -47,12 +47,6 @@ class Bursts:
         "file of lines `HOSTS cabinet=NAME io_node=NAME`: cabinets and I/O nodes; empty: Slurm's topology",
         ABSOLUTE_OR_NOTHING,
     )
-    job_ids: str = setting(
-        "",
-        "Lustre's jobid_name if it names the node, such as %j.%h: traffic then comes from OSSs' "
-        "job_stats, not their exports",
-        Check("a text with %h or %H, or nothing", lambda v: v == "" or "%h" in v or "%H" in v),
-    )
     jobs: str = setting(
         "slurm",
         "where the nodes of past jobs come from: slurm (sacct, squeue), or a file as sacct prints it",

@@ -1,16 +1,14 @@
-"""What `tarazu status` and `tarazu doctor` say of spatial bursts on this node."""
+"""What `tarazu status` says of spatial bursts on this node."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tarazu.config import Settings
-from tarazu.doctor.lustre import job_id_text
-from tarazu.doctor.node import Finding, Node, fail
 from tarazu.parts.bursts.burstd.kept import BurstsDirectory
-from tarazu.parts.bursts.settings import directory_of, options_of
+from tarazu.parts.bursts.settings import directory_of
 from tarazu.units import counted, human_bytes
 
 OLD_S = 30.0
@@ -45,12 +43,3 @@ def lines(status: Mapping[str, Any], now_s: float | None = None) -> list[str]:
     if history["lost_rows"]:
         lines.append(f"  {counted(history['lost_rows'], 'row')} of traffic lost: what could not be written")
     return lines
-
-
-def look(node: Node) -> Iterator[Finding]:
-    """Do job ids name the node, where traffic comes from them?"""
-    wanted = options_of(node.settings).job_ids if node.roles & {"client", "launch"} else ""
-    name = job_id_text(node, "jobid_name")
-    if wanted and name and name != wanted:
-        mend = f"lctl set_param -P jobid_name='{wanted}', or part.bursts.job_ids = '{name}'"
-        yield fail("jobid_name", f"{name!r}, but part.bursts.job_ids is {wanted!r}", mend)

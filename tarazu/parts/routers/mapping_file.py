@@ -23,8 +23,6 @@ DIRECTORY = "tarazu-mapping"
 """Below `state.directory`: the file, and what `tarazu change bursts remap` notes of it."""
 FORMAT = 1
 WHAT = "a mapping that `tarazu change bursts remap --apply` has written"
-FOLLOW = "follow"
-"""Name of the one that is made anew each hour."""
 MAX_BYTES = 4 << 20
 MAX_RULES = 4_096
 MAX_NODES = 200_000
@@ -32,7 +30,7 @@ MAX_NODES = 200_000
 
 class InForce(msgspec.Struct, frozen=True):
     how: str
-    """Name of the mapping: `together`."""
+    """Name of the mapping: `folded`."""
     made: str
     """When, in UTC."""
     uid: int

@@ -5,6 +5,7 @@ Once with every node in every interval, which no more rows can be; once as dense
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -13,17 +14,17 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
-from tarazu.batch.node_set import fold
+from tarazu.batch.jobs import Job
+from tarazu.parts.bursts.burstd.jobs import Jobs
 from tarazu.parts.bursts.measures.published import HARDWARE
+from tarazu.parts.bursts.study import traffic as generated
 from tarazu.parts.bursts.study.generator import queue
 from tarazu.parts.bursts.study.replay import replay
-from tarazu.parts.bursts.study.traffic import traffic
-from tarazu.parts.bursts.traffic.day_file import write
+from tarazu.parts.bursts.traffic import days
 from tarazu.parts.bursts.traffic.machine import Machine, regular
 from tarazu.parts.bursts.traffic.traffic import Traffic
 from tests.benchmarks.figure import Figure
@@ -34,7 +35,6 @@ DAY = 1_700_006_400
 JOBS = 12_000
 """Of the generated queue: enough for two days and more."""
 MOST_S, MOST_BYTES = 60.0, 2e9
-PICTURES = 6
 
 
 def measure(short: bool) -> list[Figure]:
@@ -43,12 +43,10 @@ def measure(short: bool) -> list[Figure]:
     found = _of(
         "every node in every interval", machine, _every(machine, length), _jobs(machine, length), length
     )
-    return found + _of("as published of CS19, drawn", *_generated(length), length, drawn=True)
+    return found + _of("as published of CS19", *_generated(length), length)
 
 
-def _of(
-    what: str, machine: Machine, chunks: Iterator[Traffic], jobs: list[str], length: int, drawn: bool = False
-) -> list[Figure]:
+def _of(what: str, machine: Machine, chunks: Iterator[Traffic], jobs: list[Job], length: int) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="bursts-day-") as name:
         folder = Path(name)
         rows = 0
@@ -59,19 +57,20 @@ def _of(
                 rows += len(chunk)
                 yield chunk
 
-        (folder / "traffic").mkdir()
-        path = folder / "traffic" / f"{datetime.fromtimestamp(DAY, UTC):%Y-%m-%d}-{INTERVAL_S}s.parquet"
-        size = write(path, counted())
+        traffic = folder / "tarazu-burstd" / "traffic"
+        for chunk in counted():
+            days.append(traffic, chunk)
+        days.tidy(traffic, DAY + 3 * DAY_S)
+        size = days.size(traffic)
         at = [
             f"cabinet={machine.cabinets[cabinet]} io_node={machine.io_nodes[io_node]}"
             for cabinet, io_node in zip(machine.cabinet, machine.served_by, strict=True)
         ]
         lines = (f"{node} {where}\n" for node, where in zip(machine.nodes, at, strict=True))
         (folder / "machine").write_text("".join(lines))
-        header = "JobIDRaw|User|JobName|NodeList|Submit|Start|End|State"
-        (folder / "jobs").write_text("\n".join([header, *jobs, ""]))
-        seconds, cpu_s, memory, said = report(folder, drawn)
-        assert len(list(folder.glob("page/*.png"))) == (PICTURES if drawn else 0)
+        with contextlib.closing(Jobs(folder / "tarazu-burstd" / "jobs.db")) as kept:
+            kept.put(jobs)
+        seconds, cpu_s, memory, said = report(folder)
     assert 0 < said["intervals"] <= length // INTERVAL_S and said["nodes"] == NODES
     assert said["jobs"]["jobs"] + said["partly"] > 0
     return [
@@ -84,12 +83,13 @@ def _of(
     ]
 
 
-def report(folder: Path, drawn: bool) -> tuple[float, float, int, dict]:  # type: ignore[type-arg]
+def report(folder: Path) -> tuple[float, float, int, dict]:  # type: ignore[type-arg]
     """Seconds, those of processors, most bytes of memory, and what is said of the files in a folder."""
+    (folder / "tarazu.toml").write_text(
+        f"[state]\ndirectory = '{folder}'\n[part.bursts]\nmachine = '{folder}/machine'\n"
+    )
     command = [sys.executable, "-m", "tarazu", "change", "bursts", "report", "--json"]
-    for option in ("traffic", "jobs", "machine"):
-        command += [f"--{option}", str(folder / option)]
-    command += ["--out", str(folder / "page")] if drawn else []
+    command += ["--config", str(folder / "tarazu.toml")]
     with open(folder / "out", "w+b") as out:
         begin = time.monotonic()
         process = subprocess.Popen(command, stdout=out)
@@ -117,34 +117,35 @@ def _every(machine: Machine, length: int) -> Iterator[Traffic]:
         )
 
 
-def _jobs(machine: Machine, length: int) -> list[str]:
-    """Lines as sacct prints them: each run of neighbouring nodes has one job after another."""
+def _jobs(machine: Machine, length: int) -> list[Job]:
+    """Each run of neighbouring nodes has one job after another."""
     random = np.random.default_rng(2)
-    lines: list[str] = []
+    jobs: list[Job] = []
     at = 0
     while at < NODES:
         size = min(int(2 ** random.uniform(0, 10)), NODES - at)
-        hosts = fold(machine.nodes[at : at + size])
+        hosts = machine.nodes[at : at + size]
         begin = 0.0
         while (end := begin + random.exponential(3600) + 60) < length:
-            number = len(lines)
-            times = "|".join(str(int(DAY + when)) for when in (begin, begin, end))
-            lines.append(f"{number}|user{number % 37}|model{size % 11}|{hosts}|{times}|COMPLETED")
+            number = len(jobs)
+            who = f"user{number % 37}", f"model{size % 11}"
+            jobs.append(Job(str(number), *who, hosts, DAY + begin, DAY + end, DAY + begin, "COMPLETED"))
             begin = end + 5
         at += size
-    return lines
+    return jobs
 
 
-def _generated(length: int) -> tuple[Machine, Iterator[Traffic], list[str]]:
+def _generated(length: int) -> tuple[Machine, Iterator[Traffic], list[Job]]:
     """The second day of a generated queue, placed as Slurm would."""
     machine = HARDWARE["cs19"].machine()
     jobs = queue("cs19", JOBS, 1)
     placed = replay(machine, jobs)
-    chunks = traffic("cs19", jobs, machine, placed.start_s, placed.end_s, placed.nodes, DAY_S, DAY_S + length)
-    lines = []
+    chunks = generated.traffic(
+        "cs19", jobs, machine, placed.start_s, placed.end_s, placed.nodes, DAY_S, DAY_S + length
+    )
+    ran = []
+    shift = DAY - DAY_S
     for job in range(len(jobs)):
-        hosts = fold([machine.nodes[node] for node in placed.nodes[job]])
-        one = jobs.batch_job(job, (), placed.start_s[job], placed.end_s[job])
-        times = "|".join(str(round(DAY - DAY_S + when)) for when in (one.submit_s, one.start_s, one.end_s))
-        lines.append(f"{one.id}|{one.user}|{one.name}|{hosts}|{times}|COMPLETED")
-    return machine, (replace(chunk, time_s=chunk.time_s + DAY - DAY_S) for chunk in chunks), lines
+        hosts = tuple(machine.nodes[node] for node in placed.nodes[job])
+        ran.append(jobs.batch_job(job, hosts, placed.start_s[job] + shift, placed.end_s[job] + shift))
+    return machine, (replace(chunk, time_s=chunk.time_s + shift) for chunk in chunks), ran

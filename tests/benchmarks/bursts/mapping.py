@@ -1,39 +1,27 @@
-"""Mappings of 11,392 nodes to 89 routers: seconds, memory, rules, hops, and when learning helps.
+"""Mappings of 11,392 nodes to 89 routers: seconds, memory, rules.
 
-The command is `tarazu change bursts remap --advise`, on three days of files: two to learn from, one to judge on. What
-generated systems gain by mappings that stay is another benchmark's (`remap`), by one that follows the jobs this one's.
+The command is `tarazu change bursts remap --advise`, on three days of files.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tarazu.nids import Nid
-from tarazu.parts.bursts.mapping import follow
-from tarazu.parts.bursts.mapping.folded import folded, units_in
-from tarazu.parts.bursts.mapping.history import TrafficHistory
-from tarazu.parts.bursts.mapping.hops import grid, mean
+from tarazu.parts.bursts.mapping.mappings import folded, round_robin, units_in
 from tarazu.parts.bursts.mapping.rules import addresses, rules
-from tarazu.parts.bursts.mapping.simple import contiguous, round_robin
-from tarazu.parts.bursts.measures.published import HARDWARE, Name
-from tarazu.parts.bursts.study.generator import queue
-from tarazu.parts.bursts.study.replay import replay
-from tarazu.parts.bursts.study.traffic import traffic
 from tarazu.parts.bursts.traffic import days
 from tarazu.parts.bursts.traffic.machine import Machine, regular
-from tarazu.parts.bursts.traffic.traffic import Numbers, Traffic
+from tarazu.parts.bursts.traffic.traffic import Traffic
 from tarazu.parts.routers.mapped import rules_of
 from tarazu.parts.routers.mapping_file import InForce
 from tarazu.parts.routers.present import Present, usable
@@ -43,46 +31,24 @@ from tests.benchmarks.figure import Figure
 NODES, PER_CABINET, ROUTERS, DAY_S = 11_392, 128, 89, 86_400
 DAY = 1_700_006_400
 RULES = 200
-"""`udsp.MOST_RULES`."""
-FOLLOW_RULES, HOUR_S = 600, 3_600
-LEAST_GAIN: dict[Name, float] = {"tianhe-1a": 0.9, "cs19": 1.0}
-"""Share of the busiest routers by the mapping that follows, over that by i % n."""
-PAPER_HOPS = 3.655, 3.634
-"""By the mapping of neighbours and by i % n, on CS19 (spatially-bursty-io, 5.2)."""
+"""Of `folded`: two groups of subnets."""
 
 
 def measure(short: bool) -> list[Figure]:
     machine = regular(NODES, PER_CABINET)
     jobs, intervals = (60, 864) if short else (400, 8_640)
-    figures = []
-    for what, service in (("jobs alone", 0), ("jobs, and a service on 40 nodes", 40)):
-        with tempfile.TemporaryDirectory(prefix="bursts-mapping-") as folder:
-            for day in range(3):
-                days.append(Path(folder) / "traffic", _day(machine, day, jobs, intervals, service))
-            seconds, memory, found = advised(Path(folder), machine)
-        shares = {offer["name"]: offer["judged"]["busiest_share"] for offer in found["offers"]}
-        figures += [
-            Figure(f"{what}: advised in", seconds, "s CPU", most=60.0),
-            Figure(f"{what}: most memory", memory / 1e6, "MB", most=2e3),
-            *(Figure(f"{what}: busiest 10 %, {name}", 100 * share, "%") for name, share in shares.items()),
-            # What learning is for, and that it harms nothing where there is nothing, or too little, to learn from.
-            Figure(
-                f"{what}: together over round-robin",
-                shares["together"] / shares["round-robin"],
-                "times",
-                most=0.95 if service and not short else 1.005,
-            ),
-            Figure(
-                f"{what}: folded over round-robin",
-                shares["folded"] / shares["round-robin"],
-                "times",
-                most=1.03,
-            ),
-        ]
-    figures += _of_rules(machine) + _of_hops()
-    for name in LEAST_GAIN:
-        figures += _following(name, short)
-    return figures
+    with tempfile.TemporaryDirectory(prefix="bursts-mapping-") as folder:
+        for day in range(3):
+            days.append(Path(folder) / "tarazu-burstd" / "traffic", _day(machine, day, jobs, intervals))
+        seconds, memory, found = advised(Path(folder), machine)
+    shares = {offer["name"]: offer["judged"]["busiest_share"] for offer in found["offers"]}
+    return [
+        Figure("advised in", seconds, "s CPU", most=60.0),
+        Figure("most memory", memory / 1e6, "MB", most=2e3),
+        *(Figure(f"busiest 10 %, {name}", 100 * share, "%") for name, share in shares.items()),
+        Figure("folded over round-robin", shares["folded"] / shares["round-robin"], "times", most=1.03),
+        *_of_rules(machine),
+    ]
 
 
 def advised(folder: Path, machine: Machine) -> tuple[float, int, Any]:
@@ -97,10 +63,10 @@ def advised(folder: Path, machine: Machine) -> tuple[float, int, Any]:
     (folder / "nids").write_text("".join(nids))
     (folder / "tarazu.toml").write_text(
         f"[state]\ndirectory = '{folder}'\n[part.routers]\nnids = '{folder}/nids'\n"
+        f"[part.bursts]\nmachine = '{folder}/machine'\n"
     )
     command = [sys.executable, "-m", "tarazu", "change", "bursts", "remap", "--advise", "--json"]
     command += ["--config", f"{folder}/tarazu.toml"]
-    command += ["--traffic", f"{folder}/traffic", "--machine", f"{folder}/machine"]
     with open(folder / "out", "w+b") as out:
         process = subprocess.Popen(command, stdout=out)
         _, status, usage = os.wait4(process.pid, 0)
@@ -110,10 +76,8 @@ def advised(folder: Path, machine: Machine) -> tuple[float, int, Any]:
         return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, json.load(out)
 
 
-def _day(machine: Machine, day: int, jobs: int, intervals: int, service: int) -> Traffic:
-    """Jobs on neighbours, anywhere, each bursting at its own rhythm; a quarter by its first node alone. The service's
-    nodes, 89 from one another, burst together each hundredth interval.
-    """
+def _day(machine: Machine, day: int, jobs: int, intervals: int) -> Traffic:
+    """Jobs on neighbours, anywhere, each bursting at its own rhythm; a quarter by its first node alone."""
     random = np.random.default_rng(day)
     times, nodes, moved = [], [], []
     for _ in range(jobs):
@@ -128,10 +92,6 @@ def _day(machine: Machine, day: int, jobs: int, intervals: int, service: int) ->
             times.append(np.full(len(shares), when))
             nodes.append((first + np.arange(len(shares))) % NODES)
             moved.append(shares)
-    for when in range(0, intervals if service else 0, 20):
-        times.append(np.full(service, when))
-        nodes.append(ROUTERS * np.arange(service))
-        moved.append(np.full(service, 5e7))
     time_s = DAY + DAY_S * day + 10 * np.concatenate(times).astype(np.int64)
     read = np.concatenate(moved).astype(np.int64)
     return Traffic(
@@ -167,88 +127,6 @@ def _of_rules(machine: Machine) -> list[Figure]:
         Figure("folded: most nodes of a router over the mean", most / (NODES / ROUTERS), "times", most=1.1),
         Figure("folded: mdsd's plan beside 60 jobs with rules", min(planned), "s", most=1.0),
         Figure("folded: an OSS checks them in", min(checked), "s", most=1.0),
-    ]
-
-
-def _following(name: Name, short: bool) -> list[Figure]:
-    """On a generated system: an hour learned from, the next one judged, in the middle of the queue's days."""
-    machine, queued = HARDWARE[name].machine(), queue(name)
-    done = replay(machine, queued)
-    count = len(machine.io_nodes)
-    known = {node: (_nid(i),) for i, node in enumerate(machine.nodes)}
-    found = addresses(machine, known | {io: (_router(i),) for i, io in enumerate(machine.io_nodes)})
-    base = folded(units_in(found, count, FOLLOW_RULES // 2), count)
-    begin = int(np.nanmax(done.end_s) / 2) // HOUR_S * HOUR_S
-
-    def read(begin_s: float, end_s: float) -> Iterator[Traffic]:
-        placed = done.start_s, done.end_s, done.nodes
-        return traffic(name, queued, machine, *placed, int(begin_s), int(end_s))
-
-    def change(learned: TrafficHistory, now: Numbers) -> Numbers:
-        return follow.within(learned, machine, base, now, found, FOLLOW_RULES)
-
-    on = follow.judged(
-        read,
-        machine,
-        base,
-        {"neighbours": machine.served_by, "i % n": round_robin(len(machine.nodes), count), "folded": base},
-        (begin, begin + (2 if short else 9) * HOUR_S),
-        HOUR_S,
-        1 if short else 8,
-        change,
-        found,
-    )
-    shares = {each: its.busiest_share for each, its in on.judged.items()}
-    return [
-        *(Figure(f"{name}: busiest 10 %, {each}", 100 * share, "%") for each, share in shares.items()),
-        Figure(
-            f"{name}: follow over i % n",
-            shares[follow.FOLLOW] / shares["i % n"],
-            "times",
-            most=LEAST_GAIN[name],
-        ),
-        Figure(f"{name}: follow's nodes off folded", on.off, "nodes", most=follow.MOVES),
-        Figure(f"{name}: nodes changed from hour to hour", on.changed, "nodes"),
-        Figure(f"{name}: follow's rules", on.rules, "", most=FOLLOW_RULES),
-    ]
-
-
-def _of_hops() -> list[Figure]:
-    """On grids of 178 frames with six boards of routers in a row. The paper prints neither the grid nor the boards'
-    places: the nearest grid is shown, and how little remapping changes on all of them.
-    """
-    plain = regular(NODES, 64)
-    machine = Machine(
-        plain.nodes, plain.cabinets, tuple(map(str, range(ROUTERS))), plain.cabinet, np.zeros(NODES, np.int32)
-    )
-    mappings = contiguous(NODES, ROUTERS), round_robin(NODES, ROUTERS)
-    found = []
-    for columns in range(6, 41):
-        rows = -(-len(plain.cabinets) // columns)
-        boards = [(n // columns, n % columns) for n in range(len(plain.cabinets))]
-        for row, column, block in product({0, rows // 2}, {0, (columns - 6) // 2}, (True, False)):
-            at = [(row, column + (k * 6 // ROUTERS if block else k % 6)) for k in range(ROUTERS)]
-            hops = grid(boards, at)
-            found.append(tuple(mean(mapping, machine, hops) for mapping in mappings))
-    best = min(found, key=lambda pair: sum(abs(a - b) for a, b in zip(pair, PAPER_HOPS, strict=True)))
-    return [
-        *(
-            Figure(
-                f"CS19, hops by {name} (the paper: {paper})",
-                hops,
-                "hops",
-                most=paper + 0.005,
-                least=paper - 0.005,
-            )
-            for name, hops, paper in zip(("neighbours", "i % n"), best, PAPER_HOPS, strict=True)
-        ),
-        Figure(
-            "all grids: hops that i % n adds, median",
-            statistics.median(b - a for a, b in found),
-            "hops",
-            most=0.05,
-        ),
-        Figure("all grids: the most that it adds", max(b - a for a, b in found), "hops"),
     ]
 
 

@@ -14,12 +14,19 @@ import numpy as np
 
 from tarazu.cli.output import Progress, table_lines
 from tarazu.parts.bursts.measures.published import HARDWARE, NAMES
-from tarazu.parts.bursts.nodes.selection import NodeChoice, SelectionOptions, Wish, choose, loads
-from tarazu.parts.bursts.study import selection_tables
+from tarazu.parts.bursts.nodes.selection import NodeChoice, SelectionOptions, Wish, choose
 from tarazu.parts.bursts.study.generator import JOBS, queue
 from tarazu.parts.bursts.study.io_time import NODES
 from tarazu.parts.bursts.study.replay import replay
-from tarazu.parts.bursts.study.selection_study import SelectionOutcome, SelectionStudy, study
+from tarazu.parts.bursts.study.selection_study import (
+    HEADERS,
+    LEGEND,
+    SelectionOutcome,
+    SelectionStudy,
+    mean,
+    rows,
+    study,
+)
 from tarazu.parts.bursts.study.selectors import OWN, POLICIES, RECOMMENDED, SelectorPolicy
 from tarazu.parts.bursts.traffic.machine import regular
 from tests.benchmarks.figure import Figure
@@ -34,10 +41,10 @@ LARGEST = 2048
 def measure(short: bool) -> list[Figure]:
     seeds, jobs = (SEEDS[:1], 2_500) if short else (SEEDS, JOBS)
     policies = (OWN, *(p for p in POLICIES if p.name in JUDGED))
-    figures = [*_choosing(), *_uneven(), *_replaying(jobs)]
+    figures = [*_choosing(), *_replaying(jobs)]
     for name in NAMES:
         studies = [study(name, jobs, seed, policies) for seed in seeds]
-        own, *others = selection_tables.mean(studies)
+        own, *others = mean(studies)
         for found in others:
             figures += _figures(studies[0].system, own, found, short)
     return figures
@@ -56,24 +63,6 @@ def _choosing() -> list[Figure]:
             times.append((time.process_time() - began) * 1e3)
         what = f"nodes of a job of {nodes:,} chosen of 11,392 (median of 30)"
         figures.append(Figure(what, statistics.median(times), "ms", most=5))
-    return figures
-
-
-def _uneven() -> list[Figure]:
-    """Traffic that grows with the rank from 1/n to 1, as in figure 13c: what the busiest I/O node carries, over the
-    mean of those that the job has."""
-    machine, nodes = regular(11_392, 128), 256
-    wish = Wish(nodes, tuple((rank + 1) / nodes for rank in range(nodes)))
-    figures = []
-    for name, options, most in (
-        ("even node", SelectionOptions(span=False, strategy="node"), None),
-        ("even traffic, in the order of ranks", SelectionOptions(span=False), 1.15),
-        ("even traffic, free", SelectionOptions(span=False, free=True), 1.01),
-    ):
-        choice = choose(machine, np.ones(11_392, dtype=np.bool_), wish, options)
-        assert isinstance(choice, NodeChoice)
-        busiest = float(loads(machine, choice.nodes, wish.shares).max()) * choice.io_nodes
-        figures.append(Figure(f"busiest of {choice.io_nodes} I/O nodes, {name}", busiest, "x", most=most))
     return figures
 
 
@@ -103,15 +92,12 @@ def _figures(system: str, own: SelectionOutcome, found: SelectionOutcome, short:
     return [
         *figures,
         Figure(f"{what}their I/O nodes", found.io_nodes / found.own_io_nodes, "x", least=held(1.2)),
-        Figure(f"{what}their I/O, alone", found.alone_hours / found.own_alone_hours, "x", most=held(1.02)),
         Figure(
             f"{what}their I/O, in the replay",
             of_placed,
             "x",
             most=None if found.policy != OURS else held(1.1),
         ),
-        Figure(f"{what}their links", found.hops / found.own_hops, "x", most=held(2)),
-        Figure(f"{what}busiest 10 %", (found.busiest - own.busiest) * 100, "points", most=held(1)),
         Figure(f"{what}I/O of all", found.io_hours / own.io_hours, "x", most=held(1.1)),
         Figure(f"{what}waiting", found.wait_s / own.wait_s, "x", most=held(1.25)),
         Figure(f"{what}others on fewest cabinets", others, "points", least=held(-8)),
@@ -128,9 +114,8 @@ def tables(seeds: int, jobs: int, carries: list[float], policies: tuple[Selector
 
                 studies = [study(name, jobs, seed, policies, nodes, hear) for seed in range(1, seeds + 1)]
             print(_heading(studies[0], nodes, seeds))
-            rows = selection_tables.rows(selection_tables.mean(studies))
-            print("\n".join(table_lines(selection_tables.HEADERS, rows)), flush=True)
-    print("\n" + "\n".join(selection_tables.LEGEND))
+            print("\n".join(table_lines(HEADERS, rows(mean(studies)))), flush=True)
+    print("\n" + "\n".join(LEGEND))
 
 
 def _heading(first: SelectionStudy, nodes: float, seeds: int) -> str:

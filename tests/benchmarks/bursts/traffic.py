@@ -80,7 +80,7 @@ def child(minutes: int) -> dict[str, float]:
         (folder / "nids").write_text("".join(f"{n} {nid}\n" for n, nid in zip(names, nids, strict=True)))
         known = Names(str(folder / "nids"))
         known.look([])
-        reports = Reports(Gathering(INTERVAL_S), known, "")
+        reports = Reports(Gathering(INTERVAL_S), known)
         history = BurstHistory(
             folder / "traffic",
             folder / "jobs.db",

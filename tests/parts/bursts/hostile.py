@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 
 from tarazu.batch.jobs import Job
-from tarazu.parts.bursts.burstd.batch import Batch
 from tarazu.parts.bursts.burstd.jobs import Jobs
 from tarazu.parts.bursts.burstd.kept import BurstsDirectory
-from tarazu.parts.bursts.traffic import days, machine_file
+from tarazu.parts.bursts.traffic import days
+from tarazu.parts.bursts.traffic import machine as machines
 from tests.hostile.cases.case import Case, text
 
 
@@ -52,38 +51,21 @@ def _traffic(directory: Path) -> Path:
     return path
 
 
-def _ended(directory: Path) -> Path:
-    path = directory / "list"
-    path.write_text("10|10|wrf|ann|n[001-003]|1795358000|1795358860|1795359000|COMPLETED|long\n")
-    return path
-
-
-def _take_ends(path: Path) -> None:
-    path = Path(shutil.copy(path, path.with_suffix(".taken")))
-    Batch("slurm", path.parent, lambda _: None)._take_ends(path)
-
-
 LEFT = {
     "tarazu.parts.bursts.burstd.asked:read": "a message",
-    "tarazu.parts.bursts.burstd.asking:ask": "a message",
     "tarazu.parts.bursts.burstd.service:BurstService._of_node": "a message",
     "tarazu.parts.bursts.slurm:plugin": "comes with the package",
-    "tarazu.parts.bursts.traffic.day_file:write": "nothing is parsed",
 }
 CASES = (
     Case("jobs of burstd", ("tarazu.parts.bursts.burstd.jobs:Jobs._open",), _jobs, _use_jobs, 100),
-    Case("jobs that have ended", ("tarazu.parts.bursts.burstd.batch:Batch._take_ends",), _ended, _take_ends),
     Case(
         "traffic of a day",
-        (
-            "tarazu.parts.bursts.traffic.day_file:DayFile.__init__",
-            "tarazu.parts.bursts.traffic.day_file:_about",
-        ),
+        ("tarazu.parts.bursts.traffic.days:_table",),
         _traffic,
         lambda p: list(days.read(p.parents[1], 0, 1e12)),
         150,
     ),
-    Case("machine", (), text("machine", "n[1-2] cabinet=c1 io_node=r1\nn3 io_node=r2\n"), machine_file.read),
+    Case("machine", (), text("machine", "n[1-2] cabinet=c1 io_node=r1\nn3 io_node=r2\n"), machines.read),
     Case(
         "status of burstd",
         (

@@ -5,6 +5,5 @@ ARGUMENTS = {
     "change bursts nodes": "",
     "change bursts plugin": "library",
     "change bursts remap": "",
-    "change bursts sbatch": "job.sh",
 }
 STUDIES = {"sim bursts": "--only none"}

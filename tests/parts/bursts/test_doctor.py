@@ -9,7 +9,6 @@ import pytest
 from tarazu import config
 from tarazu.cli.config_check import problems
 from tarazu.doctor import peers
-from tarazu.parts.bursts import PART
 from tarazu.sim.testbed.processes import free_port
 from tests.doctor.conftest import Tree
 
@@ -17,16 +16,6 @@ from tests.doctor.conftest import Tree
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
     return Tree(tmp_path)
-
-
-def test_job_ids_that_do_not_name_the_node(tree: Tree) -> None:
-    tree.write("sys/fs/lustre/jobid_name", "%e.%u\n")
-    tree.put("part.bursts", job_ids="%j.%h")
-    [found] = PART.examine(tree.node("client"))
-    assert (found.check, found.verdict) == ("jobid_name", "fail")
-    assert not [*PART.examine(tree.node("oss"))]
-    tree.write("sys/fs/lustre/jobid_name", "%j.%h\n")
-    assert not [*PART.examine(tree.node("client"))]
 
 
 def test_nobody_where_osss_report(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +30,7 @@ def test_nobody_where_osss_report(tree: Tree, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[part.bursts]\nstatistics = 'tcp://m:1'\n", "expected ossd.exports = true or part.bursts.job_ids"),
+        ("[part.bursts]\nstatistics = 'tcp://m:1'\n", "expected ossd.exports = true"),
         (
             "[ossd]\nexports = true\n[part.bursts]\nstatistics = 'tcp://127.0.0.1:5771'\n",
             "expected another address than that of mdsd.requests",

@@ -1,7 +1,6 @@
 """The Unix socket of tarazu-burstd, in a thread of its own: whoever submits a job waits for the answer.
 
-Who asks is known from the kernel (SO_PEERCRED). A connection that is slow, or one too many, is closed; that costs its
-owner the answer, and nobody else.
+Only Slurm and root are answered; who asks is known from the kernel (SO_PEERCRED).
 """
 
 from __future__ import annotations
@@ -13,39 +12,26 @@ import selectors
 import socket
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tarazu.errors import BadInput, ConfigError, TarazuError
+import msgspec
+
+from tarazu.errors import ConfigError, TarazuError
 from tarazu.figures import Histogram
-from tarazu.parts.bursts.burstd.asked import MAX_QUESTION, Question, read
+from tarazu.parts.bursts.burstd.asked import MAX_QUESTION, AboutJob, JobAnswer, read
 from tarazu.wire.channel import peer_uid
 from tarazu.wire.said import SaidOnce
 
 log = logging.getLogger("tarazu.bursts")
 
 BACKLOG = 256
-MOST = 128
-"""Connections at once, but Slurm's own."""
-MOST_OF_USER = 8
-"""Of those, one user's."""
 SLOW_S = 1.0
 """For the question to come, and for the answer to be taken."""
 SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 
-AnswerTo = Callable[[Question, int], bytes]
-"""A question, and the uid of who asks → the line to send. Raises TarazuError to close without one."""
-
-
-class _Connection:
-    def __init__(self, sock: socket.socket, uid: int, until: float, slurms: bool) -> None:
-        self.sock = sock
-        self.uid = uid
-        self.slurms = slurms
-        self.until = until
-        self.heard = b""
-        self.unsaid = b""
+AnswerTo = Callable[[AboutJob], JobAnswer]
+"""Raises TarazuError to close without one."""
 
 
 class Answering:
@@ -54,12 +40,13 @@ class Answering:
         self.path = Path(path)
         self.took = Histogram(SECONDS)
         """From the whole question to the answer."""
-        self.refused: Counter[str] = Counter()
+        self.refused = 0
         self._answer, self._privileged = answer, privileged
         self._said = SaidOnce(log)
         self._listening = self._listen()
         self._inode = os.stat(self.path).st_ino
-        self._open: dict[int, _Connection] = {}
+        self._open: dict[socket.socket, tuple[float, bytes]] = {}
+        """Connection → until when its question is waited for, and what is there of it."""
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listening, selectors.EVENT_READ)
         self._over, self._end = os.pipe()
@@ -74,7 +61,7 @@ class Answering:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             beside.unlink(missing_ok=True)
             listening.bind(str(beside))
-            beside.chmod(0o666)  # who may ask what is looked at for each
+            beside.chmod(0o666)  # who asks is looked at
             listening.listen(BACKLOG)
             listening.setblocking(False)
             beside.rename(self.path)
@@ -89,102 +76,80 @@ class Answering:
 
     def _serve(self) -> None:
         while True:
-            timeout_s = SLOW_S if self._open else None
-            ready = [key.fd for key, _ in self._selector.select(timeout_s)]
-            if self._over in ready:
-                return
-            if self._listening.fileno() in ready:
-                self._accept()
-            # Of users' questions one at a time, so that Slurm's wait for one answer at most.
-            heard = [self._open[fd] for fd in ready if fd in self._open]
-            for connection in [c for c in heard if c.slurms] + [c for c in heard if not c.slurms][:1]:
-                self._go_on(connection)
+            for key, _ in self._selector.select(SLOW_S if self._open else None):
+                if key.fileobj == self._over:
+                    return
+                if key.fileobj is self._listening:
+                    self._accept()
+                else:
+                    self._hear(key.fileobj)  # type: ignore[arg-type]
             now = time.monotonic()
-            for connection in [c for c in self._open.values() if c.until < now]:
-                self._refuse(connection, "slow")
+            for connection in [each for each, (until, _) in self._open.items() if until < now]:
+                self._refuse(connection)
 
     def _accept(self) -> None:
-        for _ in range(MOST):
-            try:
-                sock, _ = self._listening.accept()
-            except (BlockingIOError, InterruptedError):
-                return
-            except OSError as error:
-                self._said.warning(f"{self.path}: {error.strerror}")
-                return
-            sock.setblocking(False)
-            uid = peer_uid(sock)
-            connection = _Connection(sock, uid, time.monotonic() + SLOW_S, self._privileged(uid))
-            of_user = sum(c.uid == uid for c in self._open.values())
-            if not connection.slurms and (len(self._open) >= MOST or of_user >= MOST_OF_USER):
-                self.refused["too many"] += 1
-                sock.close()
-                continue
-            self._open[sock.fileno()] = connection
-            self._selector.register(sock, selectors.EVENT_READ)
-            if connection.slurms:
-                self._go_on(connection)  # mostly the question is there
-
-    def _go_on(self, connection: _Connection) -> None:
         try:
-            if connection.unsaid:
-                self._say(connection)
-                return
-            connection.heard += connection.sock.recv(MAX_QUESTION + 1 - len(connection.heard)) or b"\n\n"
+            connection, _ = self._listening.accept()
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._said.warning(f"{self.path}: {error.strerror}")
+            return
+        if not self._privileged(peer_uid(connection)):
+            self.refused += 1
+            connection.close()
+            return
+        connection.setblocking(False)
+        self._open[connection] = time.monotonic() + SLOW_S, b""
+        self._selector.register(connection, selectors.EVENT_READ)
+
+    def _hear(self, connection: socket.socket) -> None:
+        until, heard = self._open[connection]
+        try:
+            more = connection.recv(MAX_QUESTION + 1 - len(heard))
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
-            self._close(connection)
-            return
-        line, newline, _ = connection.heard.partition(b"\n")
+            more = b""
+        heard += more
+        self._open[connection] = until, heard
+        line, newline, _ = heard.partition(b"\n")
         if newline:
-            self._hear(connection, line)
-        elif len(connection.heard) > MAX_QUESTION:
-            self._refuse(connection, "too long")
+            self._say(connection, line)
+        elif not more or len(heard) > MAX_QUESTION:
+            self._refuse(connection)
 
-    def _hear(self, connection: _Connection, line: bytes) -> None:
+    def _say(self, connection: socket.socket, line: bytes) -> None:
         begin = time.perf_counter()
         try:
-            connection.unsaid = self._answer(read(line), connection.uid)
+            answer = msgspec.json.encode(self._answer(read(line))) + b"\n"
         except TarazuError as error:
-            self._said.warning(f"asked by uid {connection.uid}: {error}", f"{connection.uid}")
-            self._refuse(connection, "no question" if isinstance(error, BadInput) else "not answered")
+            self._said.warning(f"not answered: {error}")
+            self._refuse(connection)
             return
         except Exception:
-            log.exception("asked by uid %d: not answered", connection.uid)
-            self._refuse(connection, "not answered")
+            log.exception("not answered")
+            self._refuse(connection)
             return
         self.took.observe(time.perf_counter() - begin)
         with contextlib.suppress(OSError):
-            self._say(connection)
-
-    def _say(self, connection: _Connection) -> None:
-        try:
-            sent = connection.sock.send(connection.unsaid)
-        except (BlockingIOError, InterruptedError):
-            sent = 0
-        except OSError:
-            self._close(connection)
-            return
-        connection.unsaid = connection.unsaid[sent:]
-        if not connection.unsaid:
-            self._close(connection)
-        else:
-            self._selector.modify(connection.sock, selectors.EVENT_WRITE)
-
-    def _refuse(self, connection: _Connection, why: str) -> None:
-        self.refused[why] += 1
+            connection.settimeout(SLOW_S)
+            connection.sendall(answer)
         self._close(connection)
 
-    def _close(self, connection: _Connection) -> None:
-        if self._open.pop(connection.sock.fileno(), None) is not None:
-            self._selector.unregister(connection.sock)
-        connection.sock.close()
+    def _refuse(self, connection: socket.socket) -> None:
+        self.refused += 1
+        self._close(connection)
+
+    def _close(self, connection: socket.socket) -> None:
+        del self._open[connection]
+        self._selector.unregister(connection)
+        connection.close()
 
     def close(self) -> None:
         os.write(self._end, b"\0")
         self._thread.join(2.0)
-        for connection in list(self._open.values()):
+        for connection in list(self._open):
             self._close(connection)
         self._selector.close()
         self._listening.close()

@@ -1,12 +1,8 @@
-"""What `tarazu-burstd` is asked at its Unix socket, and what it answers: one line of JSON each, then the end.
-
-Slurm's plugin asks for a job that is just being submitted; it runs as Slurm's user, or root. Users ask the same for
-their own jobs (`tarazu change bursts sbatch`), and how things are (`tarazu change bursts nodes`).
+"""What Slurm's plugin asks `tarazu-burstd` at its Unix socket, for a job that is just being submitted, and what is
+answered: one line of JSON each, then the end.
 """
 
 from __future__ import annotations
-
-from typing import Any, Literal
 
 import msgspec
 
@@ -15,12 +11,9 @@ from tarazu.malformed import MALFORMED, described
 
 VERSION = 1
 MAX_QUESTION = 8192
-MAX_ANSWER = 1 << 20
 MAX_CHARACTERS = 1024
 """Of a name."""
 MAX_NODES = 100_000
-
-Mode = Literal["observe", "advise", "apply"]
 
 
 class AboutJob(msgspec.Struct, frozen=True, tag="job", tag_field="ask"):
@@ -29,9 +22,8 @@ class AboutJob(msgspec.Struct, frozen=True, tag="job", tag_field="ask"):
     v: int
     name: str
     nodes: int
-    uid: int | None = None
-    """None: that of who asks."""
-    user: str = ""
+    uid: int
+    user: str
     """The name of `uid`."""
     partition: str = ""
     """Empty: the default one."""
@@ -39,17 +31,8 @@ class AboutJob(msgspec.Struct, frozen=True, tag="job", tag_field="ask"):
     """It will not start at once: held, to begin later, after another."""
 
 
-class AboutAll(msgspec.Struct, frozen=True, tag="status", tag_field="ask"):
-    """How it is, and what it would do or did."""
-
-    v: int
-
-
-Question = AboutJob | AboutAll
-
-
 class JobAnswer(msgspec.Struct, frozen=True):
-    """Of a job. The plugin knows these members in this order only."""
+    """The plugin knows these members in this order only."""
 
     v: int
     nodes: str
@@ -58,27 +41,32 @@ class JobAnswer(msgspec.Struct, frozen=True):
     """To the user; empty: nothing."""
 
 
-class Told(msgspec.Struct, frozen=True):
-    """Of all."""
-
-    v: int
-    status: dict[str, Any]
-
-
-def read(line: bytes) -> Question:
+def read(line: bytes) -> AboutJob:
     """Raises BadInput."""
     try:
-        question: Question = msgspec.json.decode(line, type=Question)
+        question = msgspec.json.decode(line, type=AboutJob)
     except MALFORMED as error:
-        raise BadInput("question", "a line of JSON that asks `job` or `status`", str(error)) from None
+        raise BadInput("question", "a line of JSON that asks about a job", str(error)) from None
     if question.v != VERSION:
         raise BadInput("question: v", str(VERSION), question.v)
-    if isinstance(question, AboutJob):
-        if not 0 < question.nodes <= MAX_NODES or not 0 <= (question.uid or 0) < 1 << 32:
-            raise BadInput("question", "possible numbers", f"nodes {question.nodes}, uid {question.uid}")
-        if max(map(len, (question.user, question.name, question.partition))) > MAX_CHARACTERS:
-            raise BadInput("question", f"names of at most {MAX_CHARACTERS} characters", "longer ones")
-    return question
+    if not 0 < question.nodes <= MAX_NODES or not 0 <= question.uid < 1 << 32:
+        raise BadInput("question", "possible numbers", f"nodes {question.nodes}, uid {question.uid}")
+    if max(map(len, (question.user, question.name, question.partition))) > MAX_CHARACTERS:
+        raise BadInput("question", f"names of at most {MAX_CHARACTERS} characters", "longer ones")
+    return msgspec.structs.replace(
+        question,
+        user=_decoded(question.user),
+        name=_decoded(question.name),
+        partition=_decoded(question.partition),
+    )
+
+
+def _decoded(text: str) -> str:
+    """The plugin writes each byte of a name as a character of its own."""
+    try:
+        return text.encode("latin-1").decode(errors="replace")
+    except UnicodeEncodeError:
+        return text
 
 
 def plain(text: str) -> str:
@@ -86,4 +74,4 @@ def plain(text: str) -> str:
     return "".join(c if c.isascii() and c.isprintable() and c not in '"\\' else "?" for c in text)[:500]
 
 
-described(Question)
+described(AboutJob)

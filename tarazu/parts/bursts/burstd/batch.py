@@ -1,17 +1,15 @@
 """What Slurm says of jobs, or a file as sacct prints it; asked by a thread, so that a slow one holds up nothing.
 
 squeue tells which jobs run, and for some minutes which have ended; sacct, where there is accounting, also what was
-missed, and else a script that Slurm starts when a job ends. Any other file in `ended/` makes us ask at once.
+missed.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +17,7 @@ from tarazu.batch import jobs
 from tarazu.batch.jobs import Listed
 from tarazu.batch.slurm import Slurm
 from tarazu.errors import BadInput, TarazuError
-from tarazu.parts.bursts.traffic import machine_file
+from tarazu.parts.bursts.traffic import machine as machines
 from tarazu.parts.bursts.traffic.machine import Machine
 from tarazu.past import no_later
 from tarazu.wire.said import SaidOnce
@@ -34,8 +32,6 @@ FIRST_S = 7 * 86400.0
 """So far back it is asked first."""
 WITHOUT_S = 3600.0
 """Until sacct is asked again that could not answer: a site may have no accounting."""
-TAKEN = "list.taken"
-"""Lines of `slurm/job_end.sh` that are about to be read."""
 
 
 class SlurmAnswer(NamedTuple):
@@ -52,7 +48,6 @@ class Batch:
     def __init__(
         self,
         source: str,
-        ended: Path,
         take: Callable[[SlurmAnswer], None],
         *,
         each: Callable[[], None] = lambda: None,
@@ -67,7 +62,6 @@ class Batch:
         self.since_s = time.time() - FIRST_S
         """Up to then sacct has answered."""
         self._slurm = Slurm(ANSWER_S)
-        self._ended = ended
         self._take, self._each = take, each
         self._every_s = every_s
         self._sacct_at = 0.0
@@ -92,33 +86,7 @@ class Batch:
                 self.problem = str(error) or type(error).__name__
                 self._said.warning(f"jobs: {self.problem}")
             took_s = time.monotonic() - began
-            until = time.monotonic() + max(self._every_s, 5 * took_s)
-            while time.monotonic() < until and not self._over.wait(1.0) and not self._told():
-                pass
-
-    def _told(self) -> bool:
-        """Whether to ask at once: a file was put there. Ends that Slurm's own script has written are taken (`list`)."""
-        try:
-            names = os.listdir(self._ended)
-            if TAKEN in names:
-                self._take_ends(self._ended / TAKEN)
-            elif "list" in names:
-                # Who has it open still appends; it is read the next time.
-                os.rename(self._ended / "list", self._ended / TAKEN)
-            notes = [name for name in names if name not in ("list", TAKEN)]
-            for name in notes:
-                os.unlink(self._ended / name)
-        except OSError as error:
-            self._said.warning(f"{self._ended}: {error.strerror}", "ended")
-            return False
-        return bool(notes)
-
-    def _take_ends(self, path: Path) -> None:
-        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
-            listed = jobs.parse(chain(["|".join(jobs.TOLD)], file), str(path))
-        # It says nothing of jobs that run.
-        self._tell(SlurmAnswer(0.0, listed, False))
-        os.unlink(path)
+            self._over.wait(max(self._every_s, 5 * took_s))
 
     def look(self) -> None:
         """Ask once."""
@@ -174,9 +142,9 @@ def machine_of(setting: str) -> Machine | None:
     BadInput for a file that cannot be read.
     """
     if setting:
-        return machine_file.read(Path(setting))
+        return machines.read(Path(setting))
     try:
-        return machine_file.parse(Slurm(ANSWER_S).topology(), "scontrol show topology")
+        return machines.parse(Slurm(ANSWER_S).topology(), "scontrol show topology")
     except TarazuError as error:
         log.info("no cabinets are known: %s", error)
         return None

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
-from tarazu.parts.bursts.traffic.traffic import UNKNOWN, Bytes, Traffic
+from tarazu.parts.bursts.traffic.traffic import UNKNOWN, Traffic
 
 MAX_NODES = 200_000
-"""Distinct names; the bytes of further ones count for `OTHERS`."""
+"""Distinct names in an interval; the bytes of further ones count for `OTHERS`."""
 SLACK = 2
 """Intervals after this one may begin: clocks of senders differ a little."""
-KEPT_NAMES = MAX_NODES // 2
-"""With more of them, those that have not reported for a while are dropped."""
 OTHERS = "(others)"
 MAX_OPEN = 1024
 """Intervals that are not complete: a report's bytes of before are in the first of them."""
+MAX_BYTES = 1 << 60
+"""Of a node in an interval, whatever senders say."""
 
-
-class _Interval:
-    """One that may still grow: (nodes,) each."""
-
-    def __init__(self, room: int) -> None:
-        self.read = np.zeros(room, np.int64)
-        self.written = np.zeros(room, np.int64)
-        self.network = np.full(room, UNKNOWN, np.int64)
-
-    def grow(self, room: int) -> None:
-        more = room - len(self.read)
-        if more > 0:
-            self.read = np.append(self.read, np.zeros(more, np.int64))
-            self.written = np.append(self.written, np.zeros(more, np.int64))
-            self.network = np.append(self.network, np.full(more, UNKNOWN, np.int64))
+Moved = tuple[str, int, int, int]
+"""A node, bytes read, written, and besides Lustre's on the network (`UNKNOWN`: nobody counted them)."""
+Interval = dict[str, list[int]]
+"""One that may still grow: node → its bytes."""
 
 
 class Gathering:
@@ -43,9 +32,9 @@ class Gathering:
         self.interval_s = max(1, round(interval_s))
         self.late_bytes = 0
         """Of intervals that were closed already: they are in the first one that was not."""
-        self._names: list[str] = []
-        self._index: dict[str, int] = {}
-        self._open: dict[int, _Interval] = {}
+        self._closed = 0
+        """Nodes in the intervals that were closed last."""
+        self._open: dict[int, Interval] = {}
         self._first = 0
         """Intervals before this one are closed."""
 
@@ -55,128 +44,85 @@ class Gathering:
 
     @property
     def nodes(self) -> int:
-        return len(self._names)
+        """That moved anything lately."""
+        return max(map(len, self._open.values()), default=self._closed)
 
-    def add(
-        self,
-        names: Sequence[str],
-        read: Bytes,
-        written: Bytes,
-        span: tuple[float, float],
-        network: Bytes | None = None,
-    ) -> None:
-        """(names,) bytes that were moved in this time, none negative. A name may come twice."""
-        if not names:
-            return
-        at = np.fromiter((self._at(name) for name in names), np.int64, len(names))
-        begin_s, end_s = span
+    def add(self, moved: Iterable[Moved], span: tuple[float, float]) -> None:
+        """What was moved in this time; nothing is negative. A name may come twice."""
+        pieces = self._pieces(*span)
+        for name, *values in moved:
+            before = (0, 0, 0)
+            for number, interval, share in pieces:
+                # Rounded so that all parts together are the whole.
+                read, written, network = values if share == 1.0 else (int(value * share) for value in values)
+                bytes_ = _bytes_of(interval, name)
+                bytes_[0] += read - before[0]
+                bytes_[1] += written - before[1]
+                if values[2] != UNKNOWN:
+                    bytes_[2] = max(bytes_[2], 0) + network - before[2]
+                if number < self._first:
+                    self.late_bytes += read + written - before[0] - before[1]
+                before = read, written, network
+
+    def _pieces(self, begin_s: float, end_s: float) -> list[tuple[int, Interval, float]]:
+        """Numbers of the intervals, where bytes of each go, and the part of all that came by its end."""
         step = self.interval_s
         last = max(self._first, math.ceil(end_s / step) - 1)
         first = max(math.floor(min(begin_s, end_s) / step), last - MAX_OPEN + 1)
-        wanted = range(first, last + 1)
-        before = [np.zeros(len(names), np.int64) for _ in range(3)]
-        for number in wanted:
+        pieces = []
+        for number in range(first, last + 1):
             upto = (number + 1) * step
-            share = (upto - begin_s) / (end_s - begin_s) if upto < end_s and number < last else 1.0
-            parts: list[Bytes] = []
-            for i, whole in enumerate((read, written, network)):
-                if whole is None:
-                    continue
-                # Rounded so that all parts together are the whole.
-                so_far = whole if share == 1.0 else (whole * max(0.0, share)).astype(np.int64)
-                parts.append(so_far - before[i])
-                before[i] = so_far
-            self._put(number, at, parts)
-
-    def _put(self, number: int, at: Bytes, parts: Sequence[Bytes]) -> None:
-        if number < self._first:
-            self.late_bytes += int(parts[0].sum() + parts[1].sum())
-            number = self._first
-        interval = self._open.get(number)
-        if interval is None:
-            interval = self._open[number] = _Interval(self._room())
-        interval.grow(self._room())
-        np.add.at(interval.read, at, parts[0])
-        np.add.at(interval.written, at, parts[1])
-        if len(parts) > 2:
-            interval.network[at] = np.maximum(interval.network[at], 0)
-            np.add.at(interval.network, at, parts[2])
-
-    def _room(self) -> int:
-        return 1 << max(8, len(self._names).bit_length())
-
-    def _at(self, name: str) -> int:
-        index = self._index.get(name)
-        if index is not None:
-            return index
-        if len(self._names) >= MAX_NODES:
-            name = OTHERS
-            if name in self._index:
-                return self._index[name]
-        self._index[name] = len(self._names)
-        self._names.append(name)
-        return self._index[name]
+            within = upto < end_s and number < last
+            share = max(0.0, (upto - begin_s) / (end_s - begin_s)) if within else 1.0
+            pieces.append((number, self._open.setdefault(max(number, self._first), {}), share))
+        return pieces
 
     def no_later(self, now_s: float) -> None:
         """Nothing is after this: what a clock that was ahead put there was moved now."""
         last = math.floor(now_s / self.interval_s) + SLACK
         self._first = min(self._first, last)
-        for number in sorted(number for number in self._open if number > last):
-            ahead = self._open.pop(number)
-            interval = self._open.setdefault(last, _Interval(self._room()))
-            interval.grow(self._room())
-            ahead.grow(self._room())
-            interval.read += ahead.read
-            interval.written += ahead.written
-            known = ahead.network != UNKNOWN
-            interval.network[known] = np.maximum(interval.network[known], 0) + ahead.network[known]
+        for number in [number for number in self._open if number > last]:
+            interval = self._open.setdefault(last, {})
+            for name, ahead in self._open.pop(number).items():
+                bytes_ = _bytes_of(interval, name)
+                bytes_[0] += ahead[0]
+                bytes_[1] += ahead[1]
+                if ahead[2] != UNKNOWN:
+                    bytes_[2] = max(bytes_[2], 0) + ahead[2]
 
     def close(self, before_s: float) -> Traffic | None:
         """Rows of the intervals that ended by then, which are closed now; None where nothing was moved in them."""
-        until = math.floor(before_s / self.interval_s)
-        self._first = max(self._first, until)
-        numbers = sorted(number for number in self._open if number < self._first)
-        times, nodes, reads, writes, networks = [], [], [], [], []
-        for number in numbers:
-            interval = self._open.pop(number)
-            some = np.flatnonzero((interval.read > 0) | (interval.written > 0) | (interval.network > 0))
-            times.append(np.full(len(some), number * self.interval_s, np.int64))
-            nodes.append(some.astype(np.int32))
-            reads.append(interval.read[some])
-            writes.append(interval.written[some])
-            networks.append(interval.network[some])
-        if not sum(map(len, times)):
-            self._forget()
+        self._first = max(self._first, math.floor(before_s / self.interval_s))
+        index: dict[str, int] = {}
+        rows = [
+            (
+                number * self.interval_s,
+                index.setdefault(name, len(index)),
+                *(min(each, MAX_BYTES) for each in bytes_),
+            )
+            for number in sorted(number for number in self._open if number < self._first)
+            for name, bytes_ in self._open.pop(number).items()
+            if max(bytes_) > 0
+        ]
+        if not rows:
             return None
-        network = np.concatenate(networks)
-        closed = Traffic(
-            tuple(self._names),
+        self._closed = len(index)
+        time_s, node, read, written, network = np.array(rows, np.int64).T
+        return Traffic(
+            tuple(index),
             float(self.interval_s),
-            np.concatenate(times),
-            np.concatenate(nodes),
-            np.concatenate(reads),
-            np.concatenate(writes),
+            time_s,
+            node.astype(np.int32),
+            read,
+            written,
             None if (network == UNKNOWN).all() else network,
         )
-        self._forget()
-        return closed
 
-    def _forget(self) -> None:
-        """Of many names those of which nothing is open: whoever makes names up takes nobody's place for good."""
-        if len(self._names) <= KEPT_NAMES:
-            return
-        used = np.zeros(len(self._names), np.bool_)
-        for interval in self._open.values():
-            known = (interval.read > 0) | (interval.written > 0) | (interval.network > UNKNOWN)
-            used |= (
-                known[: len(used)] if len(known) >= len(used) else np.pad(known, (0, len(used) - len(known)))
-            )
-        kept = np.flatnonzero(used)
-        self._names = [self._names[at] for at in kept.tolist()]
-        self._index = {name: at for at, name in enumerate(self._names)}
-        room = self._room()
-        for number, interval in self._open.items():
-            interval.grow(len(used))
-            smaller = self._open[number] = _Interval(room)
-            for name in ("read", "written", "network"):
-                getattr(smaller, name)[: len(kept)] = getattr(interval, name)[kept]
+
+def _bytes_of(interval: Interval, name: str) -> list[int]:
+    bytes_ = interval.get(name)
+    if bytes_ is None:
+        if len(interval) >= MAX_NODES:
+            name = OTHERS
+        bytes_ = interval.setdefault(name, [0, 0, UNKNOWN])
+    return bytes_

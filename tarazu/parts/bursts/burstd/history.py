@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,8 +44,6 @@ LAST_JOBS = 50
 MAX_ANSWERS = 64
 MAX_WAITING = 100
 """Saves that wait for a disk; then the oldest goes."""
-MOST_PAIRS = 2_000_000
-"""(job, node) whose bytes are added up at a time."""
 
 
 class Saved(NamedTuple):
@@ -209,9 +207,9 @@ class BurstHistory:
         if until_s <= self.until_s:
             return
         late = self._jobs.without_moved(self.until_s)
-        for batch in _batches(late):
-            begin_s = min(job.start_s for job in batch)
-            moved = self._moved(begin_s, self.until_s, {(job.id, job.start_s) for job in batch})
+        if late:
+            begin_s = min(job.start_s for job in late)
+            moved = self._moved(begin_s, self.until_s, {(job.id, job.start_s) for job in late})
             self._jobs.add_moved(moved)
             self._known_s = 0.0
         self._jobs.add_moved(self._moved(self.until_s, until_s), until_s)
@@ -248,13 +246,11 @@ class BurstHistory:
 
     def status(self) -> dict[str, Any]:
         return {
-            "directory": str(self.directory),
             "bytes": self.size,
             "jobs": self.jobs,
             "running": len(self.running),
             "applications": len(self.applications),
             "attributed_s": self.until_s,
-            "waiting": len(self._waiting),
             "lost_rows": self.lost_rows,
             "trouble": self.trouble,
         }
@@ -266,17 +262,3 @@ class BurstHistory:
         if self._thread.is_alive():
             self._thread.join(30.0)
         self._jobs.close()
-
-
-def _batches(jobs: Iterable[Job]) -> Iterable[Sequence[Job]]:
-    """Of so many pairs of a job and a node at most; in order."""
-    batch: list[Job] = []
-    pairs = 0
-    for job in jobs:
-        if batch and pairs + len(job.nodes) > MOST_PAIRS:
-            yield batch
-            batch, pairs = [], 0
-        batch.append(job)
-        pairs += len(job.nodes)
-    if batch:
-        yield batch

@@ -85,10 +85,6 @@ class Keeping:
         held = dict(self.agent.store.held_changes)
         return [*held.values(), *(each for each in self._fresh if each.key not in held)]
 
-    def unseen(self, user: str) -> int:
-        """Notes of his jobs that were not seen yet."""
-        return sum(named(held)[0] == user and not is_known(held) for held in self.all)
-
     @property
     def waited_for(self) -> bool:
         """Whether jobs may wait for nodes that were named."""

@@ -1,7 +1,6 @@
 """What tarazu-burstd has on disk, in tarazu-burstd below `state.directory`.
 
 traffic/      a file a day, and the parts of today's (`tarazu.parts.bursts.traffic.days`)
-ended/        notes of an epilog: a job has ended
 jobs.db       jobs, and what ended ones moved; applications' history
 status.json   how the daemon was a few seconds ago
 daemon        locked by the daemon for as long as it runs: a second one ends
@@ -32,14 +31,10 @@ class BurstsDirectory:
     def jobs(self) -> Path:
         return self.directory / "jobs.db"
 
-    @property
-    def ended(self) -> Path:
-        return self.directory / "ended"
-
     def make(self) -> None:
         """Raises StoreError."""
         try:
-            self.ended.mkdir(parents=True, exist_ok=True)
+            self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None
 

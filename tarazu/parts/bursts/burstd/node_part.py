@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from tarazu import config
@@ -27,13 +26,13 @@ from tarazu.config.taking_part import Who, why_not
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.parts.bursts.burstd import deciding
 from tarazu.parts.bursts.burstd.answering import Answering
-from tarazu.parts.bursts.burstd.asked import VERSION, AboutAll, AboutJob, JobAnswer, Question, Told, plain
+from tarazu.parts.bursts.burstd.asked import VERSION, AboutJob, JobAnswer, plain
 from tarazu.parts.bursts.burstd.deciding import Decision, Knowledge, Site
 from tarazu.parts.bursts.burstd.keeping import Keeping
 from tarazu.parts.bursts.burstd.wishes import job_id
 from tarazu.parts.bursts.nodes.selection import Wish, choose
 from tarazu.parts.bursts.settings import directory_of, options_of
-from tarazu.parts.bursts.traffic import machine_file
+from tarazu.parts.bursts.traffic import machine as machines
 from tarazu.parts.bursts.traffic.machine import Machine
 from tarazu.parts.changes import ordered
 from tarazu.parts.changes.ordered import Mode
@@ -57,8 +56,6 @@ LEAVE_S = 10.0
 MACHINE_S = 600.0
 REMEMBERED = 1000
 """Applications listed in the status."""
-MOST_OF_USER = 20
-"""Notes of jobs that were not seen yet, where the user asks himself."""
 PREFER_AT_ONCE = 20
 WAITING = ("Resources", "Priority")
 """Why a job waits that would start if there were nodes."""
@@ -163,9 +160,6 @@ class NodeSelection:
         self._machine = None
         self._set_mode()
 
-    def status(self) -> dict[str, Any]:
-        return self._status(None)
-
     def close(self) -> None:
         self._over.set()
         self._soon.set()
@@ -178,24 +172,12 @@ class NodeSelection:
     def privileged(self, uid: int) -> bool:
         return uid in (0, os.geteuid(), self._slurm_uid)
 
-    def answer(self, question: Question, uid: int) -> bytes:
-        """In the answering thread. Raises TarazuError."""
-        if isinstance(question, AboutAll):
-            user = None if self.privileged(uid) else _asking(uid)
-            return msgspec.json.encode(Told(VERSION, self._status(user))) + b"\n"
-        question = _as_slurm_has_it(question)
-        if question.uid is None:
-            question = msgspec.structs.replace(question, uid=uid, user=_asking(uid))
-        elif not self.privileged(uid) and (question.uid, question.user) != (uid, _asking(uid)):
-            raise BadInput("question", f"one about jobs of uid {uid}", f"of uid {question.uid}")
-        return msgspec.json.encode(self._about(question, by_slurm=self.privileged(uid))) + b"\n"
-
-    def _about(self, asked: AboutJob, *, by_slurm: bool) -> JobAnswer:
-        """`by_slurm`: the job is just being submitted; else somebody may only have asked."""
+    def answer(self, asked: AboutJob) -> JobAnswer:
+        """Of a job that is just being submitted; in the answering thread."""
         now = time.monotonic()
         self._soon.set()  # nodes will be others' soon
         site = self.site
-        unwanted = why_not(self.run, Who(asked.uid or 0, asked.user, "", asked.partition, asked.name))
+        unwanted = why_not(self.run, Who(asked.uid, asked.user, "", asked.partition, asked.name))
         if unwanted:
             decision = Decision((), unwanted)
         elif site is None:
@@ -206,8 +188,7 @@ class NodeSelection:
             decision = deciding.decide(asked, site, self.knowledge, self.options, self._taken)
             given = bool(decision.nodes) and self.mode == "apply" and self.may_update
             expected = decision.nodes if given else deciding.by_slurm(asked, site, self._taken)
-            if by_slurm:
-                self._taken.update(dict.fromkeys(expected, now))
+            self._taken.update(dict.fromkeys(expected, now))
         record = self._record(ApplicationKey(asked.user, asked.name, asked.nodes))
         record.asked += 1
         record.why, record.at_s = decision.why, time.time()
@@ -224,9 +205,6 @@ class NodeSelection:
             mode, record.why = "observe", why
         if mode == "apply":
             # On disk first: what is asked of Slurm can be taken back, whoever is killed when.
-            if self.keeping.unseen(asked.user) >= MOST_OF_USER and not by_slurm:
-                record.why = "nodes were asked for, for too many jobs of this user"
-                return JobAnswer(VERSION, "", "")
             if not self.keeping.add(asked.user, asked.name, nodes, decision.why):
                 record.why = "nodes were asked for, for too many jobs, or too many of this user"
                 return JobAnswer(VERSION, "", "")
@@ -336,9 +314,9 @@ class NodeSelection:
                 topology = ""  # there is none
             by_topology = "SwitchName=" in topology
             if self.options.machine:
-                machine = machine_file.read(Path(self.options.machine))
+                machine = machines.read(Path(self.options.machine))
             elif by_topology:
-                machine = machine_file.parse(topology, "scontrol show topology")
+                machine = machines.parse(topology, "scontrol show topology")
             else:
                 raise Unavailable(
                     "the place of nodes is unknown: set part.bursts.machine, or use Slurm's topology/tree"
@@ -350,10 +328,10 @@ class NodeSelection:
 
     # How it is
 
-    def _status(self, user: str | None) -> dict[str, Any]:
-        """Plain values; of one user's applications, or of all."""
+    def status(self) -> dict[str, Any]:
+        """Plain values."""
         with self._lock:
-            records = [(a, r) for a, r in self.records.items() if user in (None, a.user)]
+            records = list(self.records.items())
         view = self.site.view if self.site else NONE
         return {
             "mode": self.mode,
@@ -366,10 +344,8 @@ class NodeSelection:
             "noted": len(self.keeping.all),
             "answers": self.answering.took.buckets()[-1][1],
             "answer_s": self.answering.took.sum,
-            "refused": dict(self.answering.refused),
-            "applications": [
-                {"user": a.user, "name": a.name, "size": a.size, **_plain(r)} for a, r in records
-            ],
+            "refused": self.answering.refused,
+            "applications": [{"user": a.user, "name": a.name, "size": a.size, **vars(r)} for a, r in records],
         }
 
 
@@ -384,37 +360,8 @@ def _mode_path(settings: config.Settings) -> Path:
     return Path(directory_of(settings)) / "nodes-mode"
 
 
-def _plain(record: Record) -> dict[str, Any]:
-    return dict(vars(record))
-
-
 def _may_prefer(job: Waiting) -> bool:
     return job.pending and job.plain and not job.asked and not job.own and job.reason in WAITING
-
-
-def _as_slurm_has_it(question: AboutJob) -> AboutJob:
-    """The plugin writes each byte of a name as a character of its own."""
-
-    def decoded(text: str) -> str:
-        try:
-            return text.encode("latin-1").decode(errors="replace")
-        except UnicodeEncodeError:
-            return text
-
-    return msgspec.structs.replace(
-        question,
-        user=decoded(question.user),
-        name=decoded(question.name),
-        partition=decoded(question.partition),
-    )
-
-
-def _asking(uid: int) -> str:
-    """The name of a user who asks; in the thread that also answers Slurm. Raises Unavailable."""
-    name = users.name_at_once(uid)
-    if name is None:
-        raise Unavailable(f"the name of uid {uid} is not known yet: ask again")
-    return name or str(uid)
 
 
 def _is_operator(slurm: Slurm) -> bool:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from typing import NamedTuple
 
-import numpy as np
-
-from tarazu.parts.bursts.burstd.gathering import Gathering
+from tarazu.parts.bursts.burstd.gathering import MAX_BYTES, Gathering
 from tarazu.parts.bursts.burstd.names import Names
 from tarazu.parts.bursts.messages import NodeReport
+from tarazu.parts.bursts.traffic.traffic import UNKNOWN
 from tarazu.past import no_later
 from tarazu.wire.reports import OssReport
 from tarazu.wire.said import SaidOnce
@@ -42,14 +40,11 @@ class _Sender(NamedTuple):
 class Reports:
     """Of one loop. Times are seconds since 1970."""
 
-    def __init__(self, gathering: Gathering, names: Names, job_ids: str, now_s: float | None = None) -> None:
-        """`job_ids`: Lustre's `jobid_name`, where the site's job ids name the node: with `%h` or `%H` in it. `now_s`:
-        from when on OSSs that do not report are taken for none; None: in a while.
-        """
+    def __init__(self, gathering: Gathering, names: Names, now_s: float | None = None) -> None:
+        """`now_s`: from when on OSSs that do not report are taken for none; None: in a while."""
         self.gathering = gathering
         self.names = names
         self.taken = self.again = self.missed = self.refused = 0
-        self._pattern = pattern(job_ids) if job_ids else None
         self._osss_until_s = time.time() + FIRST_S if now_s is None else now_s
         """Until then OSSs are taken to report."""
         self._senders: dict[str, _Sender] = {}
@@ -70,18 +65,9 @@ class Reports:
             return
         age_s = _length(report.age_s)
         end_s = report.sent_s if abs(report.sent_s - now_s + age_s) < AGREE_S else now_s - age_s
-        if self._pattern is None:
-            rates = [(self.names.host(c.nid), c.read_bytes, c.write_bytes) for c in report.clients]
-        else:
-            rates = [
-                (matched["h"], job.read_bytes, job.write_bytes)
-                for job in report.jobs
-                if (matched := self._pattern.fullmatch(job.job_id))
-            ]
-        if not rates:
-            return
-        hosts, read, written = zip(*rates, strict=True)
-        self.gathering.add(hosts, _bytes(read), _bytes(written), (end_s - length_s, end_s))
+        host = self.names.host
+        moved = ((host(c.nid), _bytes(c.read_bytes), _bytes(c.write_bytes), UNKNOWN) for c in report.clients)
+        self.gathering.add(moved, (end_s - length_s, end_s))
 
     def take_node(self, report: NodeReport, now_s: float) -> None:
         """One of a compute node's own. What it says that it read and wrote counts where no OSS reports: programs' bytes
@@ -96,14 +82,11 @@ class Reports:
             return
         end_s = report.sent_s if abs(report.sent_s - now_s) < AGREE_S else now_s
         alone = now_s >= self._osss_until_s
-        network = None if report.network_bytes is None else _bytes((report.network_bytes,))
-        self.gathering.add(
-            (host,),
-            _bytes((report.read_bytes or 0 if alone else 0,)),
-            _bytes((report.write_bytes or 0 if alone else 0,)),
-            (end_s - length_s, end_s),
-            network,
+        read, written = (
+            _bytes(value or 0) if alone else 0 for value in (report.read_bytes, report.write_bytes)
         )
+        network = UNKNOWN if report.network_bytes is None else _bytes(report.network_bytes)
+        self.gathering.add([(host, read, written, network)], (end_s - length_s, end_s))
 
     def _look(self, now_s: float) -> None:
         if now_s < self._now_s:
@@ -142,26 +125,10 @@ class Reports:
         return now_s - longest_s - SLACK_S
 
 
-def pattern(job_ids: str) -> re.Pattern[str]:
-    """Of job ids that `jobid_name` makes: `%h` is the host, other `%` letters are anything."""
-    parts = re.split(r"%(.)", job_ids)
-    text, seen = "", False
-    for i, part in enumerate(parts):
-        if i % 2 == 0:
-            text += re.escape(part)
-        elif part in "hH" and not seen:
-            text, seen = text + r"(?P<h>[\w.-]+)", True
-        elif part == "%":
-            text += "%"
-        else:
-            text += r"\d+" if part in "ugp" else r"[\w+-]+" if part == "j" else ".*"
-    return re.compile(text, re.DOTALL)
-
-
 def _length(told_s: float) -> float:
     """Seconds, of a peer's word for them."""
     return min(told_s, LONGEST_S) if told_s > 0 else 0.0
 
 
-def _bytes(values: tuple[int, ...]) -> np.ndarray:
-    return np.array([min(max(value, 0), 1 << 60) for value in values], np.int64)
+def _bytes(told: int) -> int:
+    return min(max(told, 0), MAX_BYTES)

@@ -16,7 +16,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -64,21 +64,6 @@ SAVE_S = 60.0
 """A kill loses what came since the last write, and intervals that OSSs had not reported yet."""
 
 
-class LoopPart(Protocol):
-    """What shares the loop: it is called often, and returns at once."""
-
-    def look(self, now: float) -> None:
-        """Once a turn; `now` is on the monotonic clock."""
-
-    def take_over(self, settings: config.Settings) -> None:
-        """Settings were read again."""
-
-    def status(self) -> dict[str, Any]:
-        """How it is, as plain values."""
-
-    def close(self) -> None: ...
-
-
 class BurstService(Service):
     """All state of the daemon."""
 
@@ -104,7 +89,7 @@ class BurstService(Service):
         self.claimed = claim(self.kept.directory, "another tarazu-burstd has its files here")
         self.names = Names(settings.part.of("routers", Routers).nids)
         self.gathering = Gathering(own.interval_s)
-        self.reports = Reports(self.gathering, self.names, own.job_ids)
+        self.reports = Reports(self.gathering, self.names)
         self.machine = machine_of(own.machine) if own.machine else None
         """Where nodes stand; None: nobody knows (yet: Slurm is asked beside the loop)."""
         self._topology_at = 0.0
@@ -117,9 +102,9 @@ class BurstService(Service):
             limit_bytes=own.limit,
             machine=self.machine,
         )
-        self.batch = Batch(own.jobs, self.kept.ended, self.history.answer, each=self._look_around)
-        self.parts: dict[str, LoopPart] = {}
-        """In the order of their turns."""
+        self.batch = Batch(own.jobs, self.history.answer, each=self._look_around)
+        self.nodes: NodeSelection | None = None
+        """None: Slurm is not answered (yet)."""
         self.transport = self.connect("server")
         self.subscriber = self.transport.reports(own.statistics) if own.statistics else None
         log.info(
@@ -142,8 +127,8 @@ class BurstService(Service):
     def turn(self, now: float) -> None:
         """What is there now."""
         self._receive(time.time())
-        for part in self.parts.values():
-            part.look(now)
+        if self.nodes:
+            self.nodes.look(now)
 
     def finish(self) -> None:
         """What was gathered is written."""
@@ -204,12 +189,10 @@ class BurstService(Service):
     def start_nodes(self) -> None:
         """Answer Slurm, once there is one. What is wrong with that costs nobody the traffic."""
         own = self.own
-        if not own.socket or own.jobs != "slurm" or "nodes" in self.parts:
+        if own.jobs != "slurm" or self.nodes:
             return
         try:
-            self.parts["nodes"] = NodeSelection(
-                self.settings, self._known, running=lambda: self.history.running
-            )
+            self.nodes = NodeSelection(self.settings, self._known, running=lambda: self.history.running)
         except TarazuError as error:
             self._said.warning(f"Slurm is not answered: {error}", f"nodes {error}")
 
@@ -226,28 +209,15 @@ class BurstService(Service):
             "keys": self.transport.curve is not None,
             "statistics": self.subscriber.counts.summary() if self.subscriber else {},
             "traffic": {
-                "interval_s": self.gathering.interval_s,
                 "nodes": self.gathering.nodes,
                 "unknown_nids": self.names.unknown,
-                "open_intervals": len(self.gathering),
                 "late_bytes": self.gathering.late_bytes,
                 "senders": len(self.reports),
-                "taken": self.reports.taken,
-                "again": self.reports.again,
                 "missed": self.reports.missed,
             },
-            "slurm": {
-                "source": self.batch.source,
-                "answered": self.batch.answered,
-                "problem": self.batch.problem,
-            },
-            "machine": {
-                "nodes": len(self.machine.nodes) if self.machine else 0,
-                "cabinets": len(self.machine.cabinets) if self.machine else 0,
-                "io_nodes": len(self.machine.io_nodes) if self.machine else 0,
-            },
+            "slurm": {"source": self.batch.source, "problem": self.batch.problem},
             "history": self.history.status(),
-            **{name: part.status() for name, part in self.parts.items()},
+            **({"nodes": self.nodes.status()} if self.nodes else {}),
         }
 
     def take_over(self, settings: config.Settings) -> None:
@@ -256,8 +226,8 @@ class BurstService(Service):
             self._take_machine(machine_of(own.machine))
         self.history.limits = Thresholds(intensive=own.intensive)
         self.history.limit_bytes = own.limit
-        for part in self.parts.values():
-            part.take_over(settings)
+        if self.nodes:
+            self.nodes.take_over(settings)
         self.own = own
 
     def _take_machine(self, machine: Machine | None) -> None:
@@ -290,12 +260,12 @@ class BurstService(Service):
         yield gauge("bursts_slurm_answers", "0 while Slurm does not answer.", not self.batch.problem)
         if self.subscriber is not None:
             yield from of_sockets("bursts", {"statistics": self.subscriber.counts})
-        if isinstance(nodes := self.parts.get("nodes"), NodeSelection):
-            yield from of_agents(nodes.keeping.agent)
+        if self.nodes:
+            yield from of_agents(self.nodes.keeping.agent)
 
     def release(self) -> None:
-        for part in self.parts.values():
-            part.close()
+        if self.nodes:
+            self.nodes.close()
         self.batch.close()
         self.history.close()
         self.writer.close()

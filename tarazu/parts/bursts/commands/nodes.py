@@ -1,6 +1,6 @@
 """Which nodes are asked of Slurm for which application's jobs, what became of it, and why.
 
-    tarazu change bursts nodes                 what it would do, or did; users see their own applications
+    tarazu change bursts nodes                 what it would do, or did
     tarazu change bursts nodes --features      features that let Slurm spread waiting jobs, for slurm.conf
     tarazu change bursts nodes --observe       on tarazu-burstd's node, as root: only note what would be asked
     tarazu change bursts nodes --advise        there: also tell the user at submission
@@ -20,14 +20,13 @@ from typing import Any
 
 from tarazu import config
 from tarazu.cli.output import action_options, print_json, print_table, say
-from tarazu.errors import BadInput
-from tarazu.parts.bursts.settings import directory_of, options_of
+from tarazu.errors import BadInput, Unavailable
+from tarazu.parts.bursts.settings import directory_of
 from tarazu.parts.changes import here
 from tarazu.parts.changes.by_hand import Undone
 from tarazu.parts.changes.commands import undo
 
 MODES = ("observe", "advise", "apply")
-ANSWER_S = 5.0
 VERB = "tarazu change bursts nodes"
 
 
@@ -57,10 +56,13 @@ def execute(options: argparse.Namespace) -> int:
 
 
 def _show(settings: config.Settings, *, as_json: bool) -> int:
-    from tarazu.parts.bursts.burstd.asked import VERSION, AboutAll, Told
-    from tarazu.parts.bursts.burstd.asking import ask
+    from tarazu.parts.bursts.burstd.kept import BurstsDirectory
 
-    status = ask(options_of(settings).socket, AboutAll(VERSION), Told, ANSWER_S).status
+    status = BurstsDirectory(directory_of(settings)).told().get("nodes")
+    if status is None:
+        raise Unavailable(
+            f"{directory_of(settings)}: expected what tarazu-burstd says of nodes, found nothing"
+        )
     if as_json:
         print_json(status)
         return 0

@@ -1,7 +1,6 @@
 """Print a plugin of Slurm that asks tarazu-burstd which nodes a job should get.
 
     tarazu change bursts plugin job_submit > /etc/slurm/job_submit.lua     with JobSubmitPlugins=lua in slurm.conf
-    tarazu change bursts plugin cli_filter > /etc/slurm/cli_filter.lua     or, on login nodes: CliFilterPlugins=lua
     tarazu change bursts plugin library > /etc/slurm/tarazu.lua            for a site's own job_submit.lua:
         local tarazu = dofile("/etc/slurm/tarazu.lua")              at its top
         tarazu.submit(job_desc, part_list)                          last in slurm_job_submit

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from statistics import mean
 
 from tarazu.cli.output import table_lines
 from tarazu.parts.bursts.measures.applications import Trait
+from tarazu.parts.bursts.measures.published import STATISTICS
 from tarazu.parts.bursts.measures.report import ApplicationReport, Report
 from tarazu.parts.bursts.measures.statistics import ApplicationStatistics, Share
 from tarazu.units import counted, figure, human_bytes, percent
 
+MOST_APPLICATIONS = 15
 
-def lines(found: Report, applications: int) -> Iterator[str]:
-    """With at most so many of the applications."""
+
+def lines(found: Report) -> Iterator[str]:
     machine = f"{counted(found.cabinets, 'cabinet')}, {counted(found.io_nodes, 'I/O node')}"
     where = f"{counted(found.nodes, 'node')} in {machine}"
     yield f"spatial bursts, {_time(found.start_s)} to {_time(found.end_s)} UTC: {human_bytes(found.bytes)} of {where}"
@@ -32,14 +33,13 @@ def lines(found: Report, applications: int) -> Iterator[str]:
     if found.io_nodes:
         yield ""
         yield from table_lines(
-            ("mapping", "busiest 10 %", "by bytes", "I/O nodes of busiest 1 %", "most over mean", "NUD"),
+            ("mapping", "busiest 10 %", "by bytes", "I/O nodes of busiest 1 %", "NUD"),
             (
                 (
                     name,
                     percent(each.busiest.mean),
                     percent(each.busiest.of_bytes),
                     figure(each.of_busiest, ".1f"),
-                    figure(each.most_over_mean, ".1f"),
                     f"{each.unevenness:.3f}",
                 )
                 for name, each in found.mappings.items()
@@ -51,8 +51,12 @@ def lines(found: Report, applications: int) -> Iterator[str]:
         yield _consistency(found.statistics)
     if found.applications:
         yield ""
-        yield from _applications(found, applications)
+        yield from _applications(found.applications)
     yield ""
+    yield from _remarks(found)
+
+
+def _remarks(found: Report) -> Iterator[str]:
     yield f"{counted(found.intervals, 'interval')} with traffic; mean: of intervals; "
     yield "by bytes: those with more traffic count more"
     for count, what in (
@@ -102,29 +106,15 @@ def _consistency(found: ApplicationStatistics) -> str:
         "all ranks": found.consistency_all_rank,
         "low communication": found.consistency_low_communication,
     }
-    means = (f"{name} {percent(mean(its)) if its else 'unknown'}" for name, its in degrees.items())
+    means = (f"{name} {'unknown' if its is None else percent(its)}" for name, its in degrees.items())
     return f"mean degree of consistency of {counted(found.applications, 'application')}: {', '.join(means)}"
 
 
-def _applications(found: Report, most: int) -> Iterator[str]:
-    yield from table_lines(
-        (
-            "user",
-            "application",
-            "nodes",
-            "jobs",
-            "bytes",
-            "intensive",
-            "all ranks",
-            "low comm.",
-            "divergence",
-            "optimizable",
-        ),
-        map(_application, found.applications[:most]),
-        left=2,
-    )
-    if len(found.applications) > most:
-        yield f"and {len(found.applications) - most} more (--applications)"
+def _applications(found: tuple[ApplicationReport, ...]) -> Iterator[str]:
+    what = "user application nodes jobs bytes intensive all-rank low-comm. divergence optimizable"
+    yield from table_lines(what.split(), map(_application, found[:MOST_APPLICATIONS]), left=2)
+    if len(found) > MOST_APPLICATIONS:
+        yield f"and {len(found) - MOST_APPLICATIONS} more (--json)"
 
 
 def _application(one: ApplicationReport) -> tuple[str, ...]:
@@ -150,8 +140,6 @@ def _published(key: str) -> tuple[str, str]:
     """Of Tianhe-1A and CS19, in percent; a dash where nothing is."""
     if not key:
         return "-", "-"
-    from tarazu.parts.bursts.measures.published import STATISTICS
-
     values = next(each.values for each in STATISTICS if each.key == key)
     return f"{values['tianhe-1a']:.1f} %", f"{values['cs19']:.1f} %"
 

@@ -5,7 +5,7 @@ Bulk data take the router that the *server* chose, so that is where a mapping is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tarazu import nids
@@ -18,6 +18,8 @@ from tarazu.parts.routers.udsp import Rule, pattern_of
 
 Known = Mapping[str, tuple[Nid, ...]]
 """Host → its NIDs."""
+FIRST_NET = 100
+"""Of the networks that `networks` makes."""
 
 
 class Addresses(NamedTuple):
@@ -96,3 +98,54 @@ def _of_io_node(name: str, known: Known) -> tuple[Nid, ...]:
         return (nids.parse(name),)
     except BadInput:
         raise BadInput(f"I/O node {name}", "its NIDs in the file of part.routers.nids", "none") from None
+
+
+def networks(mapping: Numbers, machine: Machine, known: Addresses) -> Iterator[str]:
+    """For sites that set no rules on servers: nodes of one I/O node are a network of their own, which both sides reach
+    by it alone. Lines of /etc/lnet.conf for nodes and routers, then those for servers: an option of a module holds 1024
+    characters, too few for the networks of a large machine. Raises BadInput; also where the nodes' networks have no
+    IPv4 addresses, which `ip2nets` needs.
+    """
+    specs: list[str] = []
+    from_nodes: list[str] = []
+    from_servers: list[str] = []
+    for number, (name, its, servers, gateways) in enumerate(_groups(mapping, machine, known)):
+        for gateway in gateways:
+            if not gateway.net.startswith(nids.IPV4_NETS):
+                raise BadInput(f"network {gateway.net}", "a network of IPv4 addresses, for ip2nets")
+            net = f"{gateway.net.rstrip('0123456789')}{FIRST_NET + number}"
+            at = ".".join(map(str, gateway.address))
+            patterns = nids.fold([gateway, *(nid for nid in its if nid.net == gateway.net)])
+            specs += [f"  - net-spec: {net}  # {name}", "    ip-range:"]
+            specs += [f'        {n}: "{str(p).partition("@")[0]}"' for n, p in enumerate(patterns)]
+            from_nodes += _route(servers, f"{at}@{net}")
+            for router in known.io_nodes[machine.io_nodes.index(name)]:
+                from_servers += _route([net], str(router))
+    yield "# /etc/lnet.conf of nodes and routers, instead of their networks on the nodes' side"
+    yield "ip2nets:"
+    yield from specs
+    yield "# of nodes: of these only the route by a network that the node is on"
+    yield "route:"
+    yield from from_nodes
+    yield "# /etc/lnet.conf of servers"
+    yield "route:"
+    yield from from_servers
+
+
+def _route(nets: Iterable[str], gateway: str) -> list[str]:
+    return [line for net in nets for line in (f"    - net: {net}", f"      gateway: {gateway}")]
+
+
+def _groups(
+    mapping: Numbers, machine: Machine, known: Addresses
+) -> Iterator[tuple[str, list[Nid], list[str], tuple[Nid, ...]]]:
+    """(I/O node, its nodes' NIDs, the servers' networks, its NIDs on the nodes' networks)."""
+    for number, name in enumerate(machine.io_nodes):
+        its = [nid for node in (mapping == number).nonzero()[0].tolist() for nid in known.nodes[node]]
+        if not its:
+            continue
+        nets = {nid.net for nid in its}
+        gateways = tuple(nid for nid in known.at_nodes[number] if nid.net in nets)
+        if not gateways:
+            raise BadInput(f"I/O node {name}", "a NID on its nodes' network (part.routers.nids)", "none")
+        yield name, its, sorted({nid.net for nid in known.io_nodes[number]}), gateways

@@ -11,10 +11,8 @@ from tarazu.parts.bursts.measures.characteristics import Character, Thresholds
 from tarazu.parts.bursts.measures.measures import Floats
 from tarazu.parts.bursts.traffic.traffic import Bytes
 
-BLOCK = 256
-"""Distances are computed between so many jobs and so many others at once."""
 MOST_JOBS = 2_048
-"""Of an application with more, so many, drawn with a fixed seed, stand for all in its divergence."""
+"""Of an application with more, so many, drawn with a fixed seed, stand for all."""
 
 
 class Trait(msgspec.Struct, frozen=True):
@@ -73,18 +71,10 @@ def divergence(distributions: Floats) -> float:
     if jobs < 2:
         return 0.0
     squares = np.einsum("ij,ij->i", distributions, distributions)
-    total = 0.0
-    for low in range(0, jobs, BLOCK):
-        rows = distributions[low : low + BLOCK]
-        for other in range(low, jobs, BLOCK):
-            columns = distributions[other : other + BLOCK]
-            apart = squares[low : low + BLOCK, None] + squares[None, other : other + BLOCK]
-            apart -= 2 * (rows @ columns.T)
-            # Below this, the difference of the two is what rounding left of equal rows.
-            apart[apart < 1e-15] = 0
-            distances = np.sqrt(apart)
-            total += float(np.triu(distances, 1).sum() if other == low else distances.sum())
-    return total / (jobs * (jobs - 1) / 2)
+    apart = squares[:, None] + squares - 2 * (distributions @ distributions.T)
+    # Below this, the difference of the two is what rounding left of equal rows.
+    apart[apart < 1e-15] = 0
+    return float(np.triu(np.sqrt(apart), 1).sum()) / (jobs * (jobs - 1) / 2)
 
 
 def _distributions(moved: Sequence[Bytes], nodes: int) -> Floats:
@@ -105,15 +95,13 @@ def of_jobs(
     limits = limits or Thresholds()
     if len(jobs) <= limits.jobs:
         return None
-    some = [each for each in moved if each.sum() > 0]
-    few = some
-    if len(some) > MOST_JOBS:
-        few = [some[at] for at in np.random.default_rng(1).permutation(len(some))[:MOST_JOBS].tolist()]
+    few = [each for each in moved if each.sum() > 0]
+    if len(few) > MOST_JOBS:
+        few = [few[at] for at in np.random.default_rng(1).permutation(len(few))[:MOST_JOBS].tolist()]
     apart = divergence(_distributions(few, jobs[0].nodes)) if jobs[0].nodes > 1 else 0.0
     mean = None
-    if some and apart <= limits.divergence:
-        blocks = (some[low : low + BLOCK] for low in range(0, len(some), BLOCK))
-        mean = sum(_distributions(block, jobs[0].nodes).sum(axis=0) for block in blocks) / len(some)
+    if few and apart <= limits.divergence:
+        mean = _distributions(few, jobs[0].nodes).mean(axis=0)
     intensive, all_rank = trait(j.intensive for j in jobs), trait(j.all_rank for j in jobs)
     assert intensive and all_rank
     return ApplicationCharacter(

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan
-from typing import Any
 
 import numpy as np
 
 from tarazu.batch.jobs import ApplicationKey, Job
-from tarazu.names import to_text
 from tarazu.parts.bursts.measures import applications, statistics
 from tarazu.parts.bursts.measures.applications import ApplicationCharacter
 from tarazu.parts.bursts.measures.characteristics import Character, JobBytes, Places, Thresholds, character
@@ -23,7 +19,6 @@ from tarazu.parts.bursts.measures.job_bytes import Attribution
 from tarazu.parts.bursts.measures.statistics import ApplicationStatistics, JobStatistics
 from tarazu.parts.bursts.traffic.machine import Machine
 from tarazu.parts.bursts.traffic.traffic import Numbers, Traffic
-from tarazu.table import write_csv
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +67,7 @@ def analyse(
     if mappings is not None:
         more = len(places.machine.nodes) - len(machine.nodes)
         mappings = {name: np.append(at, np.full(more, -1, np.int32)) for name, at in mappings.items()}
-    collector = Collector(places.machine, period, mappings)
+    collector = Collector(places.machine, mappings)
     attribution = Attribution(jobs, places)
     length = max(period[1] - period[0], 1)
     for interval in intervals(chunks, places):
@@ -85,7 +80,7 @@ def analyse(
         m for m in every if not any(m.job.start_s < end and m.job.end_s > start for start, end in outside)
     )
     characters = tuple(character(moved, places, limits) for moved in whole)
-    known = of_applications(whole, characters, limits)
+    known = _of_applications(whole, characters, limits)
     return Period(
         machine=places.machine,
         start_s=period[0],
@@ -101,8 +96,8 @@ def analyse(
     )
 
 
-def of_applications(
-    moved: Sequence[JobBytes], characters: Sequence[Character], limits: Thresholds | None = None
+def _of_applications(
+    moved: Sequence[JobBytes], characters: Sequence[Character], limits: Thresholds | None
 ) -> dict[ApplicationKey, ApplicationCharacter]:
     """Those of which enough jobs are here."""
     together: dict[ApplicationKey, list[int]] = defaultdict(list)
@@ -129,48 +124,3 @@ def with_nodes(machine: Machine, jobs: Iterable[Job]) -> Machine:
         cabinet=np.append(machine.cabinet, nowhere),
         served_by=np.append(machine.served_by, nowhere),
     )
-
-
-CHARACTER = Character.__struct_fields__
-
-
-def intervals_csv(period: Period) -> str:
-    """time_s, bytes, shares of the busiest nodes and cabinets; for each mapping the share of the busiest I/O nodes, and
-    how many I/O nodes serve the busiest nodes. Empty where it is not known.
-    """
-    shares = period.shares
-    header = ["time_s", "bytes", "busiest_nodes", "busiest_cabinets"]
-    columns: list[Iterable[float]] = [shares.time_s, shares.bytes, shares.nodes, shares.cabinets]
-    for name, mapped in shares.mapped.items():
-        header += [f"busiest_io_nodes {name}", f"io_nodes_of_busiest {name}"]
-        columns += [mapped.busiest, mapped.of_busiest]
-    return _csv(header, zip(*(map(_value, column) for column in columns), strict=True))
-
-
-def jobs_csv(period: Period) -> str:
-    """id, user, name, start_s, end_s, and what it was like (`Character`). Empty where it is not known."""
-    rows = (
-        (
-            *map(to_text, (moved.job.id, moved.job.user, moved.job.name)),
-            *map(_value, (moved.job.start_s, moved.job.end_s)),
-            *(_value(getattr(one, field)) for field in CHARACTER),
-        )
-        for moved, one in zip(period.moved, period.characters, strict=True)
-    )
-    return _csv(["id", "user", "name", "start_s", "end_s", *CHARACTER], rows)
-
-
-def _csv(header: list[str], rows: Iterable[tuple[Any, ...]]) -> str:
-    text = io.StringIO()
-    write_csv(text, header, rows)
-    return text.getvalue()
-
-
-def _value(found: Any) -> Any:
-    """Whole numbers without a point; nothing for what is not known."""
-    if found is None or isinstance(found, bool | str):
-        return found
-    number = float(found)
-    if isnan(number):
-        return None
-    return int(number) if number.is_integer() else f"{number:.9g}"

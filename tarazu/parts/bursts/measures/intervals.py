@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import msgspec
 import numpy as np
 
 from tarazu.parts.bursts.measures.dense import Interval, sums
@@ -16,13 +15,8 @@ from tarazu.parts.bursts.measures.measures import Floats, busiest, how_many
 from tarazu.parts.bursts.traffic.machine import Machine
 from tarazu.parts.bursts.traffic.traffic import Numbers, Seconds
 
-
-class Busiest(msgspec.Struct, frozen=True):
-    """How many of all are the busiest ones."""
-
-    nodes: float = 0.01
-    cabinets: float = 0.2
-    io_nodes: float = 0.1
+NODES, CABINETS, IO_NODES = 0.01, 0.2, 0.1
+"""How many of all are the busiest ones (4.1, 7.4.1)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +28,7 @@ class Mapped:
     of_busiest: Numbers
     """(intervals,): how many I/O nodes serve the busiest compute nodes."""
     bytes: Floats
-    """(I/O nodes,): of the whole period."""
-    heat: Floats
-    """(I/O nodes, columns): bytes in each piece of the period."""
+    """(I/O nodes,): of all intervals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +44,10 @@ class Shares:
     cabinets: Floats
     """(intervals,): share of the busiest cabinets in the bytes of all cabinets; NaN where no cabinet is known."""
     node_bytes: Floats
-    """(nodes,): of the whole period."""
+    """(nodes,): of all intervals."""
     elsewhere: float
     """Bytes of nodes that are not the machine's."""
     mapped: Mapping[str, Mapped]
-    column_s: float
-    """Length of a column of heat."""
 
     def mean(self, values: Floats) -> float:
         """Of intervals, each as much as another, as S counts; NaN where there are none."""
@@ -75,7 +65,7 @@ class Shares:
 class _Mapping:
     at: Numbers
     """(nodes,): the I/O node, one more than there are where none is known."""
-    heat: Floats
+    bytes: Floats
     busiest: list[float] = field(default_factory=list)
     of_busiest: list[int] = field(default_factory=list)
 
@@ -83,29 +73,18 @@ class _Mapping:
 class Collector:
     """Is shown one interval after another; keeps a few numbers of each."""
 
-    def __init__(
-        self,
-        machine: Machine,
-        period: tuple[float, float],
-        mappings: Mapping[str, Numbers] | None = None,
-        busy: Busiest | None = None,
-        columns: int = 720,
-    ) -> None:
-        """period: (from, to) in seconds since 1970, in so many columns of heat. mappings: name → (nodes,) index into
-        `machine.io_nodes`, -1 where none; without any, `present`: the machine's own.
+    def __init__(self, machine: Machine, mappings: Mapping[str, Numbers] | None = None) -> None:
+        """mappings: name → (nodes,) index into `machine.io_nodes`, -1 where none; without any, `present`: the machine's
+        own.
         """
         self.machine = machine
-        self.busy = busy or Busiest()
-        self._start_s = period[0]
-        self._column_s = max((period[1] - period[0]) / columns, 1.0)
-        self._columns = columns
         self._cabinet = _known(machine.cabinet, len(machine.cabinets))
         count = len(machine.io_nodes)
         self._mappings = {
-            name: _Mapping(_known(at, count), np.zeros((count, columns)))
+            name: _Mapping(_known(at, count), np.zeros(count))
             for name, at in (mappings or {"present": machine.served_by}).items()
         }
-        self._most = how_many(len(machine.nodes), self.busy.nodes) if machine.nodes else 0
+        self._most = how_many(len(machine.nodes), NODES) if machine.nodes else 0
         self._node_bytes = np.zeros(len(machine.nodes))
         self._elsewhere = 0.0
         self._time_s: list[int] = []
@@ -127,32 +106,13 @@ class Collector:
         self._time_s.append(interval.time_s)
         self._bytes.append(total)
         self._nodes.append(float(moved[top].sum()) / total)
-        self._cabinets.append(
-            self._share(self._sums(self._cabinet, moved, len(self.machine.cabinets)), "cabinets")
-        )
-        columns, parts = self._in_columns(interval)
+        self._cabinets.append(_share(_sums(self._cabinet, moved, len(self.machine.cabinets)), CABINETS))
         io_nodes = len(self.machine.io_nodes)
         for mapping in self._mappings.values():
-            sums = self._sums(mapping.at, moved, io_nodes)
-            mapping.busiest.append(self._share(sums, "io_nodes"))
-            serving = np.unique(mapping.at[top])
-            mapping.of_busiest.append(int((serving < io_nodes).sum()))
-            mapping.heat[:, columns] += sums[:, None] * parts
-
-    def _in_columns(self, interval: Interval) -> tuple[slice, Floats]:
-        """Which columns it is in, and which part of it is in each; what is beyond the period's ends counts there."""
-        begin = (interval.time_s - self._start_s) / self._column_s
-        edges = np.array([begin, begin + interval.length_s / self._column_s])
-        first, last = np.clip(np.floor(edges), 0, self._columns - 1).astype(int).tolist()
-        within = np.arange(first + 1, last + 1)
-        parts = np.diff(np.concatenate([edges[:1], within, edges[1:]])) / (edges[1] - edges[0])
-        return slice(first, last + 1), parts
-
-    def _sums(self, at: Numbers, moved: Floats, count: int) -> Floats:
-        return sums(at, moved, count + 1)[:count]
-
-    def _share(self, sums: Floats, what: str) -> float:
-        return busiest(sums, getattr(self.busy, what)) if len(sums) and sums.any() else float("nan")
+            of_io_nodes = _sums(mapping.at, moved, io_nodes)
+            mapping.bytes += of_io_nodes
+            mapping.busiest.append(_share(of_io_nodes, IO_NODES))
+            mapping.of_busiest.append(int((np.unique(mapping.at[top]) < io_nodes).sum()))
 
     def shares(self) -> Shares:
         return Shares(
@@ -163,16 +123,18 @@ class Collector:
             self._node_bytes,
             self._elsewhere,
             {
-                name: Mapped(
-                    np.array(mapping.busiest),
-                    np.array(mapping.of_busiest, np.int32),
-                    mapping.heat.sum(axis=1),
-                    mapping.heat,
-                )
+                name: Mapped(np.array(mapping.busiest), np.array(mapping.of_busiest, np.int32), mapping.bytes)
                 for name, mapping in self._mappings.items()
             },
-            self._column_s,
         )
+
+
+def _sums(at: Numbers, moved: Floats, count: int) -> Floats:
+    return sums(at, moved, count + 1)[:count]
+
+
+def _share(of: Floats, share: float) -> float:
+    return busiest(of, share) if len(of) and of.any() else float("nan")
 
 
 def _known(at: Numbers, count: int) -> Numbers:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from math import isnan
 
 import msgspec
@@ -11,13 +10,10 @@ import numpy as np
 
 from tarazu.batch.jobs import ApplicationKey
 from tarazu.parts.bursts.measures.applications import ApplicationCharacter
-from tarazu.parts.bursts.measures.characteristics import Character
 from tarazu.parts.bursts.measures.day import Period
 from tarazu.parts.bursts.measures.intervals import Mapped, Shares
 from tarazu.parts.bursts.measures.measures import Floats, normalised_unevenness
-from tarazu.parts.bursts.measures.statistics import ApplicationStatistics, JobStatistics, Share
-
-VERSION = 1
+from tarazu.parts.bursts.measures.statistics import ApplicationStatistics, JobStatistics
 
 
 class Moments(msgspec.Struct, frozen=True):
@@ -38,8 +34,6 @@ class MappingReport(msgspec.Struct, frozen=True):
     """How many I/O nodes serve the busiest 1 % of compute nodes, mean of intervals."""
     unevenness: float
     """NUD of the period's bytes on I/O nodes: what is left of it when they have taken turns."""
-    most_over_mean: float | None
-    """Bytes of the I/O node with the most, over those of the mean one."""
 
 
 class ApplicationReport(msgspec.Struct, frozen=True):
@@ -53,7 +47,6 @@ class ApplicationReport(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    version: int
     start_s: float
     end_s: float
     nodes: int
@@ -77,8 +70,6 @@ class Report(msgspec.Struct, frozen=True):
     """Share of the busiest 20 %."""
     mappings: dict[str, MappingReport]
     jobs: JobStatistics
-    concentrated_by_size: dict[int, Share]
-    """Multi-node jobs of 2^(n-1) + 1 to 2^n nodes, by 2^n (figure 4)."""
     statistics: ApplicationStatistics
     applications: tuple[ApplicationReport, ...]
     """With more than five jobs; those that moved most come first."""
@@ -91,7 +82,6 @@ def report(period: Period, *, communicates: bool | None = None) -> Report:
     for each, character in zip(period.moved, period.characters, strict=True):
         moved[each.job.application] += character.bytes
     return Report(
-        version=VERSION,
         start_s=period.start_s,
         end_s=period.end_s,
         nodes=len(machine.nodes),
@@ -107,7 +97,6 @@ def report(period: Period, *, communicates: bool | None = None) -> Report:
         busiest_cabinets=_moments(shares, shares.cabinets),
         mappings={name: _mapping(shares, mapped) for name, mapped in shares.mapped.items()},
         jobs=period.job_statistics,
-        concentrated_by_size=by_size(period.characters),
         statistics=period.application_statistics,
         applications=tuple(
             ApplicationReport(
@@ -118,26 +107,16 @@ def report(period: Period, *, communicates: bool | None = None) -> Report:
     )
 
 
-def by_size(jobs: Iterable[Character]) -> dict[int, Share]:
-    """Jobs in as few cabinets as can be, by the next power of two of their nodes, ascending."""
-    concentrated: dict[int, list[bool]] = defaultdict(list)
-    for job in jobs:
-        if job.nodes > 1 and job.concentrated is not None:
-            concentrated[1 << (job.nodes - 1).bit_length()].append(job.concentrated)
-    return {size: Share(sum(each), len(each)) for size, each in sorted(concentrated.items())}
-
-
 def _moments(shares: Shares, values: Floats) -> Moments:
     return Moments(_number(shares.mean(values)), _number(shares.weighted(values)))
 
 
 def _mapping(shares: Shares, mapped: Mapped) -> MappingReport:
-    mean = float(mapped.bytes.mean()) if len(mapped.bytes) else 0.0
+    some = len(mapped.bytes) > 0
     return MappingReport(
         busiest=_moments(shares, mapped.busiest),
-        of_busiest=_number(shares.mean(mapped.of_busiest.astype(np.float64))) if len(mapped.bytes) else None,
-        unevenness=normalised_unevenness(mapped.bytes) if len(mapped.bytes) else 0.0,
-        most_over_mean=float(mapped.bytes.max()) / mean if mean else None,
+        of_busiest=_number(shares.mean(mapped.of_busiest.astype(np.float64))) if some else None,
+        unevenness=normalised_unevenness(mapped.bytes) if some else 0.0,
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from statistics import mean
 
 import msgspec
 
-from tarazu.parts.bursts.measures.applications import ApplicationCharacter
+from tarazu.parts.bursts.measures.applications import ApplicationCharacter, Trait
 from tarazu.parts.bursts.measures.characteristics import Character
 
 
@@ -54,12 +55,10 @@ class ApplicationStatistics(msgspec.Struct, frozen=True):
     """6.4.1"""
     optimizable: Share
     perhaps_optimizable: Share
-    consistency_intensive: tuple[float, ...]
-    """Degrees, ascending (figure 10)."""
-    consistency_all_rank: tuple[float, ...]
-    consistency_low_communication: tuple[float, ...]
-    divergence: tuple[float, ...]
-    """Ascending (figure 11)."""
+    consistency_intensive: float | None
+    """Mean degree (figure 10)."""
+    consistency_all_rank: float | None
+    consistency_low_communication: float | None
 
 
 def _share(found: Iterable[bool | None]) -> Share:
@@ -96,10 +95,12 @@ def of_applications(applications: Sequence[ApplicationCharacter]) -> Application
         divergent=_share(a.divergent for a in many),
         optimizable=_share(a.optimizable() is True for a in many),
         perhaps_optimizable=_share(a.optimizable() is None for a in many),
-        consistency_intensive=tuple(sorted(a.intensive.consistency for a in many)),
-        consistency_all_rank=tuple(sorted(a.all_rank.consistency for a in many)),
-        consistency_low_communication=tuple(
-            sorted(a.low_communication.consistency for a in many if a.low_communication)
-        ),
-        divergence=tuple(sorted(a.divergence for a in many)),
+        consistency_intensive=_consistency(a.intensive for a in many),
+        consistency_all_rank=_consistency(a.all_rank for a in many),
+        consistency_low_communication=_consistency(a.low_communication for a in many),
     )
+
+
+def _consistency(traits: Iterable[Trait | None]) -> float | None:
+    degrees = [each.consistency for each in traits if each]
+    return mean(degrees) if degrees else None

@@ -1,19 +1,15 @@
 """A job's ranks in groups, one an I/O node: of equal size, or of equal traffic (spatially-bursty-io, 6.4.1, 6.4.2).
 
 Slurm hands out ranks in the order of the machine's nodes. So where a rank lies can be chosen only by how many nodes
-of each I/O node the job gets (`ordered`). The paper regroups ranks at will (`free`), which Slurm cannot follow.
+of each I/O node the job gets (`ordered`). The paper regroups ranks at will, which Slurm cannot follow.
 """
 
 from __future__ import annotations
 
 import bisect
-import heapq
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
-
-Floats = npt.NDArray[np.float64]
 
 CLOSE = 1e-9
 """Relative: loads that differ by less are the same."""
@@ -98,15 +94,3 @@ def _starts(sums: list[float], room: Sequence[int], load: float) -> list[int]:
         at = max(at - free, start)
         starts.append(at)
     return starts[::-1]
-
-
-def free(shares: Sequence[float], room: Sequence[int]) -> list[int]:
-    """The group of each rank: the largest first, each to the group with the least that has room."""
-    group_of = [0] * len(shares)
-    heap = [(0.0, 0, group) for group, free in enumerate(room) if free]
-    for rank in sorted(range(len(shares)), key=lambda r: -shares[r]):
-        load, count, group = heapq.heappop(heap)
-        group_of[rank] = group
-        if count + 1 < room[group]:
-            heapq.heappush(heap, (load + shares[rank], count + 1, group))
-    return group_of

@@ -14,16 +14,9 @@ from tarazu.parts.bursts.nodes import grouping
 from tarazu.parts.bursts.nodes.slurm_fit import FITS, Flags, Indices
 from tarazu.parts.bursts.traffic.machine import Machine
 
-__all__ = ["Left", "NodeChoice", "SelectionOptions", "Wish", "choose", "loads"]
-
 Floats = npt.NDArray[np.float64]
 
-EVENER = 0.9
-"""Of the busiest I/O node's part, at most: for less, ranks are not moved away from one another."""
-
-
 LEAST, HALF, MOST = Fraction(1, 3), Fraction(1, 2), Fraction(2, 3)
-
 
 PER_IO_NODE = 8
 """4 to 8 compute nodes that do much I/O overload an I/O node (spatially-bursty-io, 6.4.3)."""
@@ -41,19 +34,10 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 class SelectionOptions(msgspec.Struct, frozen=True):
-    span: bool = True
-    """Keep a third to two thirds of the I/O nodes with idle nodes for the jobs to come."""
-    free: bool = False
-    """Ranks may be put on the job's nodes in any order, as the paper has it; Slurm puts them in the nodes' order."""
     per_io_node: int = PER_IO_NODE
     """As many of the job's nodes an I/O node at least, on average."""
-    even_out: bool = False
-    """Also where no more I/O nodes are available than by Slurm's own choice: as many, if the busiest of them then
-    carries at least a tenth less. The paper leaves such jobs to Slurm."""
     fit: str = "tree"
     """Which of Slurm's own choices is the one to better: `tree` (topology/tree) or `consecutive`."""
-    strategy: str = "traffic"
-    """`traffic`: even traffic where shares are known, else even node; `node`: even node always."""
 
 
 DEFAULT = SelectionOptions()
@@ -61,11 +45,11 @@ DEFAULT = SelectionOptions()
 
 class NodeChoice(msgspec.Struct, frozen=True):
     nodes: tuple[int, ...]
-    """Indices of the machine's nodes in the order of ranks: ascending, except where ranks were free."""
+    """Indices of the machine's nodes in the order of ranks: ascending."""
     io_nodes: int
     """As many serve them."""
     strategy: str
-    """`even node`, `even traffic` (ordered) or `even traffic, free`."""
+    """`even node` or `even traffic`."""
     why: str
 
 
@@ -84,17 +68,15 @@ def kept(nodes: int, next_size: int | None) -> Fraction:
 
 
 def span(
-    nodes: int, diversity: int, by_default: int, least: int, next_size: int | None, options: SelectionOptions
+    nodes: int, diversity: int, by_default: int, least: int, next_size: int | None, per_io_node: int
 ) -> int:
     """I/O nodes for the job; not more than `by_default`: leave it to Slurm.
 
     `diversity`: I/O nodes that have idle nodes; `by_default`: that Slurm's own choice has; `least`: that hold the job.
     """
-    most = min(diversity, nodes // options.per_io_node)
-    if options.span:
-        spare = int(diversity * (1 - kept(nodes, next_size)))
-        # too few to keep some: this job first, with what makes it better off at all
-        most = min(most, spare if spare > by_default else by_default + 1)
+    spare = int(diversity * (1 - kept(nodes, next_size)))
+    # too few to keep some: this job first, with what makes it better off at all
+    most = min(diversity, nodes // per_io_node, spare if spare > by_default else by_default + 1)
     return max(most, least)
 
 
@@ -118,15 +100,13 @@ def choose(
     by_default = len(np.unique(served[own]))
     diversity = int(np.count_nonzero(room))
     least = int(np.searchsorted(np.cumsum(np.sort(room)[::-1]), wish.nodes)) + 1
-    count = span(wish.nodes, diversity, by_default, least, wish.next_size, options)
+    count = span(wish.nodes, diversity, by_default, least, wish.next_size, options.per_io_node)
     if count <= by_default:
-        if not options.even_out:
-            return Left(f"Slurm's own choice has {by_default} I/O nodes, no fewer than the {count} to be had")
-        count = max(least, min(by_default, diversity))
+        return Left(f"Slurm's own choice has {by_default} I/O nodes, no fewer than the {count} to be had")
     groups = _groups(served, known, _pick(room, count, wish.nodes, load))
-    strategy, nodes = _place(machine, groups, wish, options)
+    strategy, nodes = _place(machine, groups, wish)
     used = len(np.unique(served[nodes]))
-    if used <= by_default and not (options.even_out and _evener(machine, nodes, own, wish)):
+    if used <= by_default:
         return Left(f"{used} I/O nodes would be used, Slurm's own choice has {by_default}")
     if load is not None and _worst(machine, nodes, wish, load) >= _worst(machine, own, wish, load):
         return Left("the busiest of its I/O nodes would be no less busy than by Slurm's own choice")
@@ -142,11 +122,6 @@ def _worst(machine: Machine, nodes: Indices, wish: Wish, load: Floats) -> float:
     """What the busiest of its I/O nodes carries, for all: the job waits for that one."""
     part = loads(machine, nodes, wish.shares)
     return float((load + part)[part > 0].max())
-
-
-def _evener(machine: Machine, nodes: Indices, own: Indices, wish: Wish) -> bool:
-    busiest = [float(loads(machine, n, wish.shares).max()) for n in (nodes, own)]
-    return busiest[0] <= EVENER * busiest[1]
 
 
 def loads(
@@ -204,18 +179,13 @@ def _groups(served: npt.NDArray[np.int32], known: Indices, picked: list[int]) ->
     return sorted(np.split(by_io_node, ends[:-1]), key=lambda group: int(group[0]))
 
 
-def _place(
-    machine: Machine, groups: list[Indices], wish: Wish, options: SelectionOptions
-) -> tuple[str, Indices]:
+def _place(machine: Machine, groups: list[Indices], wish: Wish) -> tuple[str, Indices]:
     """The strategy and its nodes, in the order of ranks."""
     room = [len(group) for group in groups]
     by_number = "even node", _first(groups, grouping.even(wish.nodes, room))
     shares = wish.shares
-    if shares is None or options.strategy == "node" or not any(shares):
+    if shares is None or not any(shares):
         return by_number
-    if options.free:
-        left = [iter(group.tolist()) for group in groups]
-        return "even traffic, free", np.array([next(left[g]) for g in grouping.free(shares, room)])
     by_traffic = "even traffic", _first(groups, grouping.ordered(shares, room))
     # where I/O nodes serve nodes that lie between one another's, ranks come out in another order than planned
     weights = np.array(shares)

@@ -1,4 +1,4 @@
-"""Plugins for Slurm, in Lua, that ask tarazu-burstd; `job_end.sh` hands it the jobs that ended."""
+"""The plugin for Slurm, in Lua, that asks tarazu-burstd."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Literal
 
 from tarazu.parts.bursts.settings import Bursts
 
-Kind = Literal["job_submit", "cli_filter", "library"]
+Kind = Literal["job_submit", "library"]
 KINDS: dict[Kind, str] = {
     "job_submit": "job_submit.lua, for slurmctld: JobSubmitPlugins=lua",
-    "cli_filter": "cli_filter.lua, for who submits: CliFilterPlugins=lua",
-    "library": "what both are made of, for a site that has such a file: local tarazu = dofile(…)",
+    "library": "what it is made of, for a site that has such a file: local tarazu = dofile(…)",
 }
 
 ANSWER_S = 0.02

@@ -63,10 +63,10 @@ local function quoted(text)
 end
 
 local function question(job)
-    -- Without a user it is about the asker.
-    local whose = job.user_id and string.format('"uid":%.0f,"user":%s,', job.user_id, quoted(job.user_name)) or ""
-    return string.format('{"ask":"job","v":1,%s"name":%s,"nodes":%.0f,"partition":%s,"waits":%s}\n',
-        whose, quoted(job.name), tonumber(job.min_nodes), quoted(job.partition), tostring(waits(job)))
+    return string.format(
+        '{"ask":"job","v":1,"uid":%.0f,"user":%s,"name":%s,"nodes":%.0f,"partition":%s,"waits":%s}\n',
+        job.user_id, quoted(job.user_name), quoted(job.name), tonumber(job.min_nodes), quoted(job.partition),
+        tostring(waits(job)))
 end
 
 local function connect(limit)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from tarazu.parts.bursts.mapping.simple import contiguous, round_robin
+from tarazu.parts.bursts.mapping.mappings import contiguous, round_robin
 from tarazu.parts.bursts.measures.day import Period, analyse
 from tarazu.parts.bursts.measures.published import (
     BUSIEST_AFTER,

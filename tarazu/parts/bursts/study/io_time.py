@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -52,9 +51,6 @@ class _IoNode:
     due: list[tuple[float, int, float]] = field(default_factory=list)
     """Of each stream: when it is through by `clock_s`, whose job it is, bytes/s."""
     version: int = 0
-    times: array[float] = field(default_factory=lambda: array("d", [0.0]))
-    carried: array[float] = field(default_factory=lambda: array("d", [0.0]))
-    """Bytes up to each of `times`; even in between."""
 
 
 @dataclass
@@ -110,10 +106,6 @@ class SharedIoNodes:
             dtype=np.float64,
         )
 
-    def alone_s(self, job: int, nodes: Indices) -> float:
-        """What its I/O would take if no other job did any."""
-        return float(self._queue.io_s[job]) * max(1.0, float(self.asked(job, nodes).max()) / self._capacity)
-
     def start(self, job: int, nodes: Indices, now_s: float) -> None:
         queue = self._queue
         length_s = float(queue.io_s[job]) / int(queue.bursts[job])
@@ -143,11 +135,6 @@ class SharedIoNodes:
         if not ended and until_s < math.inf:
             self.now_s = until_s
         return self.now_s, ended
-
-    def traffic(self, edges: Floats) -> Floats:
-        """(I/O nodes, intervals): bytes that each has carried between `edges` (intervals + 1,)."""
-        sums = [np.diff(np.interp(edges, node.times, node.carried)) for node in self._io_nodes]
-        return np.array(sums)
 
     def _push(self, at_s: float, io_node: int, what: int) -> None:
         self._order += 1
@@ -193,11 +180,6 @@ class SharedIoNodes:
             return
         node.at_s = self.now_s
         if node.due:
-            if node.times[-1] < self.now_s - passed_s:
-                node.times.append(self.now_s - passed_s)
-                node.carried.append(node.carried[-1])
-            node.times.append(self.now_s)
-            node.carried.append(node.carried[-1] + min(node.asked, self._capacity) * passed_s)
             node.clock_s += passed_s * self._pace(node)
 
     def _expect(self, io_node: int, node: _IoNode) -> None:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
-from tarazu.parts.bursts.measures.measures import how_many
 from tarazu.parts.bursts.measures.published import HARDWARE, Name
-from tarazu.parts.bursts.nodes.slurm_fit import Flags, Indices
+from tarazu.parts.bursts.nodes.slurm_fit import Indices
 from tarazu.parts.bursts.study.generator import JOBS, SEED, queue
 from tarazu.parts.bursts.study.io_time import NODES, SharedIoNodes, capacity
 from tarazu.parts.bursts.study.knobs import KNOBS
@@ -17,18 +16,24 @@ from tarazu.parts.bursts.study.queue import Queue
 from tarazu.parts.bursts.study.replay import Replayed, replay
 from tarazu.parts.bursts.study.selectors import OWN, POLICIES, Chosen, SelectorPolicy
 from tarazu.parts.bursts.study.shares import shares
-from tarazu.parts.bursts.study.traffic import logged
 from tarazu.parts.bursts.traffic.machine import Machine
 from tarazu.sim.kernel.fluid import Floats, Ints
 
-INTERVAL_S = 10.0
-CHUNK = 8640
-"""Intervals that are looked at together."""
-BUSIEST = 0.1
-WARM_S = 12 * 3600.0
-"""Before, jobs still stand as they were put onto an empty machine."""
-NEAR, FAR = 2.0, 4.0
-"""Links between two nodes of one cabinet (leaf switch), and of two, in a tree of two levels."""
+HEADERS = (
+    "policy",
+    "placed",
+    "I/O time",
+    "of placed",
+    "I/O nodes",
+    "waiting",
+    "fewest cabinets",
+)
+LEGEND = (
+    "placed: jobs whose nodes are not Slurm's own choice, of those known to be optimizable as they started",
+    "I/O time: hours of all data-intensive jobs; of placed: of the placed jobs, beside the same jobs by Slurm's choice",
+    "I/O nodes: of a placed job, beside the same by Slurm's choice; waiting: mean of all jobs, and their median",
+    "fewest cabinets: part of the multi-node jobs not placed that stand in as few as could hold them (fragmentation)",
+)
 
 
 class SelectionOutcome(msgspec.Struct, frozen=True):
@@ -39,39 +44,19 @@ class SelectionOutcome(msgspec.Struct, frozen=True):
     """Jobs whose nodes were not Slurm's own choice."""
     optimizable: int
     """Jobs known to be optimizable when they started."""
-    busiest: float
-    """Part of the traffic of the busiest tenth of the I/O nodes, mean of 10-second intervals (S 7.4.1)."""
-    busiest_by_bytes: float
-    """The same, each byte counting alike."""
     io_hours: float
     """Of all data-intensive jobs, summed."""
-    slowdown: float
-    """Of their I/O, over what it would take were I/O nodes never asked for too much; each job's bytes count."""
     chosen_io_hours: float
     """Of the jobs that it placed."""
     own_io_hours: float
-    alone_hours: float
-    """The same were no other job doing I/O."""
-    own_alone_hours: float
-    """On the nodes that Slurm would have given it at that moment."""
     wait_s: float
     """Mean of all jobs, from submission to start."""
     wait_median_s: float
-    last_end_days: float
-    least_cabinets: float
-    """Part of the multi-node jobs that stand in as few cabinets as could hold them."""
     others_least_cabinets: float
-    """Of those that it did not place."""
-    fragmented: float
-    """Of idle nodes, those in cabinets that are not empty (mean over the starts of jobs)."""
+    """Part of the multi-node jobs that it did not place that stand in as few cabinets as could hold them."""
     io_nodes: float
     """Of the placed jobs, mean."""
     own_io_nodes: float
-    hops: float
-    """Links between two nodes of one of the placed jobs, mean."""
-    own_hops: float
-    network_hops: float
-    """Links that a byte goes between nodes of the same job, mean of all jobs' bytes."""
 
 
 class SelectionStudy(msgspec.Struct, frozen=True):
@@ -102,37 +87,14 @@ def study(
     outcomes = []
     for policy in policies:
         run = base if policy == OWN else _run(machine, jobs_, parts, policy, carries, logs, progress)
-        busiest = _busiest(machine, jobs_, parts, logs, run)
-        outcomes.append(_outcome(machine, jobs_, policy, run, base, busiest))
+        outcomes.append(_outcome(machine, jobs_, policy, run, base))
     return SelectionStudy(name, jobs, len(machine.nodes), len(machine.io_nodes), carries, tuple(outcomes))
-
-
-class _Watched(Chosen):
-    """Keeps how fragmented idle nodes are."""
-
-    def __init__(
-        self, machine: Machine, jobs: Queue, parts: Sequence[Floats], policy: SelectorPolicy
-    ) -> None:
-        super().__init__(machine, jobs, parts, policy)
-        self._cabinet = machine.cabinet
-        self._sizes = np.bincount(machine.cabinet, minlength=len(machine.cabinets))
-        self.fragmented: list[float] = []
-
-    def nodes(self, idle: Flags, job: int, waiting: Sequence[int]) -> Indices:
-        allocation = super().nodes(idle, job, waiting)
-        left = idle.copy()
-        left[allocation] = False
-        free = np.bincount(self._cabinet[left], minlength=len(self._sizes))
-        total = int(free.sum())
-        if total:
-            self.fragmented.append(1 - int(free[free == self._sizes].sum()) / total)
-        return allocation
 
 
 class _Run(msgspec.Struct, frozen=True):
     replayed: Replayed
     io: SharedIoNodes
-    select: _Watched
+    select: Chosen
 
 
 def _run(
@@ -144,14 +106,14 @@ def _run(
     logs: Floats,
     progress: Callable[[str, int, int], None] | None,
 ) -> _Run:
-    select = _Watched(machine, jobs, parts, policy)
+    select = Chosen(machine, jobs, parts, policy)
     io = SharedIoNodes(machine, jobs, parts, carries, logs)
     hear = None if progress is None else lambda ended: progress(policy.name, ended, len(jobs))
     return _Run(replay(machine, jobs, select, io, hear), io, select)
 
 
 def _outcome(
-    machine: Machine, jobs: Queue, policy: SelectorPolicy, run: _Run, base: _Run, busiest: tuple[float, float]
+    machine: Machine, jobs: Queue, policy: SelectorPolicy, run: _Run, base: _Run
 ) -> SelectionOutcome:
     some, multi = jobs.intensive, jobs.size > 1
     chosen = run.select.chosen
@@ -159,42 +121,19 @@ def _outcome(
     cabinets = np.array([len(np.unique(machine.cabinet[n])) for n in run.replayed.nodes])
     least = _least(machine, jobs)
     wait_s = run.replayed.start_s - jobs.submit_s
-    weight = jobs.volume[some]
-    every = np.flatnonzero(multi)
-    apart = np.array([hops(machine, run.replayed.nodes[j]) for j in every])
     return SelectionOutcome(
         policy.name,
         len(at),
         int(run.select.optimizable.sum()),
-        *busiest,
         float(run.io.io_s[some].sum()) / 3600,
-        float((weight * run.io.io_s[some] / jobs.io_s[some]).sum() / weight.sum()),
         float(run.io.io_s[chosen].sum()) / 3600,
         float(base.io.io_s[chosen].sum()) / 3600,
-        sum(run.io.alone_s(j, run.replayed.nodes[j]) for j in at.tolist()) / 3600,
-        sum(run.io.alone_s(j, run.select.instead_of[j]) for j in at.tolist()) / 3600,
         float(wait_s.mean()),
         float(np.median(wait_s)),
-        float(run.replayed.end_s.max()) / 86400,
-        float((cabinets == least)[multi].mean()),
         float((cabinets == least)[multi & ~chosen].mean()),
-        float(np.mean(run.select.fragmented)),
         _mean([_io_nodes(machine, run.replayed.nodes[j]) for j in at]),
         _mean([_io_nodes(machine, base.replayed.nodes[j]) for j in at]),
-        _mean([hops(machine, run.replayed.nodes[j]) for j in at]),
-        _mean([hops(machine, base.replayed.nodes[j]) for j in at]),
-        float((apart * jobs.network[every]).sum() / jobs.network[every].sum()),
     )
-
-
-def hops(machine: Machine, nodes: Indices) -> float:
-    """Links between two different nodes of a job, mean of all pairs, in a tree of two levels; 0 of a single node."""
-    count = len(nodes)
-    if count < 2:
-        return 0.0
-    alike = np.bincount(machine.cabinet[nodes]).astype(np.float64)
-    near = float((alike * (alike - 1)).sum()) / (count * (count - 1))
-    return NEAR * near + FAR * (1 - near)
 
 
 def _io_nodes(machine: Machine, nodes: Indices) -> float:
@@ -212,47 +151,33 @@ def _least(machine: Machine, jobs: Queue) -> Ints:
     return cabinets
 
 
-def _busiest(
-    machine: Machine, jobs: Queue, parts: Sequence[Floats], logs: Floats, run: _Run
-) -> tuple[float, float]:
-    """Mean over intervals with traffic, and over bytes; when the machine is warm, as long as jobs are submitted."""
-    top, total, share, intervals = 0.0, 0.0, 0.0, 0
-    begin, until = (int(at_s / INTERVAL_S) for at_s in _steady_s(jobs))
-    for first in range(begin, until, CHUNK):
-        edges = np.arange(first, min(first + CHUNK, until) + 1, dtype=np.float64) * INTERVAL_S
-        moved = run.io.traffic(edges) + _logged(machine, jobs, parts, logs, run.replayed, edges)
-        most = how_many(len(moved), BUSIEST)
-        sums = moved.sum(axis=0)
-        largest = np.partition(moved, len(moved) - most, axis=0)[len(moved) - most :].sum(axis=0)
-        some = sums >= 1
-        share += float((largest[some] / sums[some]).sum())
-        intervals += int(some.sum())
-        top += float(largest[some].sum())
-        total += float(sums[some].sum())
-    return share / max(1, intervals), top / max(1.0, total)
+def mean(studies: Sequence[SelectionStudy]) -> tuple[SelectionOutcome, ...]:
+    """Of the same system and policies with other seeds; each policy's figures are means of those that there are."""
+    means = []
+    for same in zip(*(study.outcomes for study in studies), strict=True):
+        fields = {}
+        for name in SelectionOutcome.__struct_fields__[1:]:
+            values = np.array([getattr(outcome, name) for outcome in same], dtype=np.float64)
+            known = values[~np.isnan(values)]
+            fields[name] = float(known.mean()) if len(known) else float("nan")
+        fields["chosen"], fields["optimizable"] = round(fields["chosen"]), round(fields["optimizable"])
+        means.append(msgspec.structs.replace(same[0], **fields))
+    return tuple(means)
 
 
-def _steady_s(jobs: Queue) -> tuple[float, float]:
-    last_s = float(jobs.submit_s[-1])
-    return min(WARM_S, last_s / 3), last_s
+def rows(outcomes: Sequence[SelectionOutcome]) -> list[tuple[str, ...]]:
+    """Cells of each row, as `HEADERS` has them."""
+    return [_row(outcome) for outcome in outcomes]
 
 
-def _logged(
-    machine: Machine, jobs: Queue, parts: Sequence[Floats], logs: Floats, replayed: Replayed, edges: Floats
-) -> Floats:
-    """(I/O nodes, intervals): bytes that jobs write between their phases."""
-    moved = np.zeros((len(machine.io_nodes), len(edges) - 1))
-    starts, ends = replayed.start_s, replayed.end_s
-    for job in np.flatnonzero((starts < edges[-1]) & (ends > edges[0]) & (logs > 0)).tolist():
-        first = max(0, int((starts[job] - edges[0]) / INTERVAL_S))
-        last = min(len(edges) - 1, int((ends[job] - edges[0]) / INTERVAL_S) + 1)
-        after_s = edges[first : last + 1] - starts[job]
-        bytes_ = np.diff(logged(after_s, float(ends[job] - starts[job]))) * float(
-            logs[job] * jobs.volume[job]
-        )
-        some = np.flatnonzero(bytes_) + first
-        at = machine.served_by[replayed.nodes[job]]
-        part = np.bincount(at, parts[job], len(moved))
-        through = np.flatnonzero(part)
-        moved[np.ix_(through, some)] += part[through, None] * bytes_[some - first]
-    return moved
+def _row(o: SelectionOutcome) -> tuple[str, ...]:
+    placed = o.chosen > 0
+    return (
+        o.policy,
+        f"{o.chosen} of {o.optimizable}" if o.optimizable else "-",
+        f"{o.io_hours:.0f} h",
+        f"{o.chosen_io_hours:.0f} / {o.own_io_hours:.0f} h" if placed else "-",
+        f"{o.io_nodes:.1f} / {o.own_io_nodes:.1f}" if placed else "-",
+        f"{o.wait_s / 60:.0f} / {o.wait_median_s / 60:.0f} min",
+        f"{o.others_least_cabinets:.1%}",
+    )

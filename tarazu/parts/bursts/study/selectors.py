@@ -29,6 +29,8 @@ class SelectorPolicy(msgspec.Struct, frozen=True):
     """None: Slurm's own choice always."""
     fit: str = "tree"
     """Slurm's own choice."""
+    even_node: bool = False
+    """What is known of an application's traffic on its nodes is not used (S 6.4.1)."""
     loads: bool = False
     """Where data-intensive jobs run is known: I/O nodes that serve fewer of them come first."""
 
@@ -40,17 +42,9 @@ RECOMMENDED = SelectorPolicy("even traffic, span, loads known", SelectionOptions
 POLICIES = (
     OWN,
     CONSECUTIVE,
-    SelectorPolicy("even node, no span", SelectionOptions(strategy="node", span=False)),
-    SelectorPolicy("even node, span", SelectionOptions(strategy="node")),
-    SelectorPolicy("even traffic, no span", SelectionOptions(span=False)),
+    SelectorPolicy("even node, span", SelectionOptions(), even_node=True),
     SelectorPolicy("even traffic, span", SelectionOptions()),
-    SelectorPolicy("even traffic free, no span", SelectionOptions(span=False, free=True)),
-    SelectorPolicy("even traffic free, span", SelectionOptions(free=True)),
     RECOMMENDED,
-    SelectorPolicy("the same, evened out", SelectionOptions(even_out=True), loads=True),
-    SelectorPolicy(
-        "the same, 4 nodes an I/O node", SelectionOptions(even_out=True, per_io_node=4), loads=True
-    ),
 )
 
 
@@ -98,8 +92,6 @@ class Chosen:
         self._load = np.zeros(len(machine.io_nodes))
         self.chosen = np.zeros(len(queue), dtype=np.bool_)
         """(jobs,): its nodes are not Slurm's own choice."""
-        self.instead_of: dict[int, Indices] = {}
-        """Of these, the nodes that Slurm would have given it then."""
         self.optimizable = np.zeros(len(queue), dtype=np.bool_)
         """(jobs,): known to be, when it started."""
 
@@ -127,11 +119,11 @@ class Chosen:
         following = next((j for j in waiting[:BACKFILL] if self._learned.optimizable(j)), None)
         size = None if following is None else int(self._queue.size[following])
         load = self._load if self._policy.loads else None
-        choice = choose(self._machine, idle, Wish(known.nodes, known.shares, size), options, load)
+        wish = Wish(known.nodes, None if self._policy.even_node else known.shares, size)
+        choice = choose(self._machine, idle, wish, options, load)
         if isinstance(choice, Left):
             return None
         self.chosen[job] = True
-        self.instead_of[job] = self._slurms.nodes(idle, job, waiting)
         return np.array(choice.nodes, dtype=np.int64)
 
     def _expect(self, job: int, nodes: Indices) -> None:

@@ -1,1 +1,1 @@
-"""What each compute node moved when (`traffic`), whose job ran there (`batch_job`), what serves it (`machine`)."""
+"""What each compute node moved when (`traffic`, `days`), and what serves it (`machine`)."""

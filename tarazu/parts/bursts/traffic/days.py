@@ -1,8 +1,9 @@
-"""A directory of traffic: a file a day, `2026-11-22-10s.parquet`, and parts of days that are not over, in `parts/`.
+"""A directory of traffic: a Parquet file an hour, `2026-11-22T13-10s.parquet`, and parts of hours that are not over, in
+`parts/`. Columns time_s, node, read, written, network; rows by time.
 
-`append` adds a part, whole or not at all; `tidy` makes one part of those of an hour that is over, one file of those of
-a day that is, and removes the oldest beyond a limit. `read` sees each row once at any time, also after a crash in the
-middle of any of it: a file names those whose rows it has taken over. Days are UTC's. pyarrow is needed.
+`append` adds a part, whole or not at all; `tidy` makes one file of those of an hour that is over, and removes the
+oldest beyond a limit. `read` sees each row once at any time, also after a crash in the middle of any of it: a file
+names the parts whose rows it has taken over. Hours are UTC's. pyarrow is needed.
 """
 
 from __future__ import annotations
@@ -10,104 +11,130 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import logging
-import math
 import os
 import re
 import secrets
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
+import msgspec
 import numpy as np
 
-from tarazu import locks
+from tarazu import durable, locks
 from tarazu.errors import BadInput, StoreError
-from tarazu.parts.bursts.traffic.day_file import DayFile, write
-from tarazu.parts.bursts.traffic.merging import Stream, in_time_order, joined, merged, rows
-from tarazu.parts.bursts.traffic.traffic import Traffic
+from tarazu.malformed import MALFORMED, described
+from tarazu.parts.bursts.traffic.traffic import UNKNOWN, Traffic, joined, rows
 
 log = logging.getLogger("tarazu.bursts")
 
+VERSION = 2
+KEY = b"tarazu"
+COLUMNS = ("time_s", "node", "read", "written", "network")
 HOUR_S, DAY_S = 3600, 86400
 AGAIN = 5
 """Files may go while we look at them: then the directory is read again."""
-FIRST_S, LAST_S = 0, 253_402_300_799
-"""Years that have four digits."""
+LAST_S = 253_402_300_799
+"""Years have four digits."""
+LATE_S = 600.0
+"""So long after an hour's end rows of it may come."""
 
-_NAME = re.compile(r"(\d{4}-\d\d-\d\d)-([\d.]{1,12})s(?:-(\d{1,12})-[0-9a-f]+)?\.parquet", re.ASCII)
-"""Day, interval; of a part also when it begins."""
+_NAME = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d)-([\d.]{1,12})s(?:-(\d{1,12})-(\d{1,12})-[0-9a-f]+)?\.parquet", re.ASCII
+)
+"""Hour, interval; of a part also the first and the last time of its rows."""
+
+
+class About(msgspec.Struct, frozen=True):
+    """What a file says of itself, in its footer."""
+
+    version: int
+    interval_s: Annotated[float, msgspec.Meta(gt=0)]
+    replaces: tuple[str, ...] = ()
+    """Parts whose rows are here: where one is still there, it was left by a crash."""
+
+
+class _File(NamedTuple):
+    """By its name."""
+
+    path: Path
+    hour: str
+    interval: str
+    first_s: float
+    last_s: float
 
 
 def read(directory: str | Path, start_s: float, end_s: float) -> Iterator[Traffic]:
-    """What began in [start_s, end_s), in chunks of about a million rows, in time order. All have the same `nodes`
-    (sorted); a chunk is of whole intervals. Where the interval was changed, chunks of either follow one another by
-    their beginnings. Raises BadInput for a file that cannot be read.
+    """What began in [start_s, end_s), in time order, at most an hour in a chunk. Where the interval was changed, chunks
+    of either follow one another by their beginnings. Raises BadInput for a file that cannot be read.
     """
-    with ExitStack() as stack:
-        files = _opened(Path(directory), start_s, end_s, stack)
-        nodes = tuple(sorted({name for file in files for name in file.about.nodes}))
-        yield from in_time_order(
-            merged(Stream(file.first_s, file.chunks(start_s, end_s, nodes)) for file in of_interval)
-            for of_interval in _by_interval(files).values()
-        )
+    folder = Path(directory)
+    for hour in sorted(
+        {file.hour for file in _files(folder) if file.last_s >= start_s and file.first_s < end_s}
+    ):
+        yield from _of_hour(folder, hour, start_s, end_s)
+
+
+def _of_hour(folder: Path, hour: str, start_s: float, end_s: float) -> list[Traffic]:
+    for _ in range(AGAIN):
+        by_interval: dict[str, list[_File]] = defaultdict(list)
+        for file in _files(folder):
+            if file.hour == hour and file.last_s >= start_s and file.first_s < end_s:
+                by_interval[file.interval].append(file)
+        try:
+            whole = [_load([file.path for file in files]) for files in by_interval.values()]
+        except FileNotFoundError:
+            continue
+        inside = [rows(each, slice(*np.searchsorted(each.time_s, [start_s, end_s]))) for each in whole]
+        return sorted((each for each in inside if len(each)), key=lambda each: int(each.time_s[0]))
+    raise BadInput(str(folder), "files that stay for a moment", f"{AGAIN} times others")
 
 
 def span(directory: str | Path) -> tuple[float, float] | None:
     """From when to when there is traffic, in seconds since 1970; None: there is none. Raises BadInput."""
-    with ExitStack() as stack:
-        files = _opened(Path(directory), -math.inf, math.inf, stack)
-        if not files:
-            return None
-        return float(min(f.first_s for f in files)), max(f.last_s + f.about.interval_s for f in files)
+    folder = Path(directory)
+    hours = sorted({file.hour for file in _files(folder)})
+    if not hours:
+        return None
+    first, last = (_of_hour(folder, hour, 0.0, float(LAST_S)) for hour in (hours[0], hours[-1]))
+    if not first or not last:
+        return None
+    return float(first[0].time_s[0]), max(float(each.time_s[-1]) + each.interval_s for each in last)
 
 
-def append(directory: str | Path, traffic: Traffic) -> int:
-    """Add rows, in any order; the bytes of what was written. On disk when this returns. Raises StoreError, BadInput."""
+def append(directory: str | Path, traffic: Traffic) -> None:
+    """Add rows, in any order. On disk when this returns. Raises StoreError, BadInput."""
     if not len(traffic):
-        return 0
-    if not FIRST_S <= int(traffic.time_s.min()) <= int(traffic.time_s.max()) <= LAST_S:
+        return
+    if not 0 <= int(traffic.time_s.min()) <= int(traffic.time_s.max()) <= LAST_S:
         raise BadInput("traffic", "seconds since 1970", f"{traffic.time_s.min()} and {traffic.time_s.max()}")
     if not 1 <= traffic.interval_s <= DAY_S:
         raise BadInput("traffic", "an interval of a second to a day", f"{traffic.interval_s:g} s")
-    traffic = joined([with_sorted_nodes(traffic)])
-    size = 0
+    traffic = joined(traffic)
     with _locked(Path(directory), fcntl.LOCK_SH) as folder:
-        for day in np.unique(traffic.time_s // DAY_S):
-            first, last = np.searchsorted(traffic.time_s, [day * DAY_S, (day + 1) * DAY_S])
-            of_day = rows(traffic, slice(int(first), int(last)))
-            path = folder / "parts" / _part_name(int(day), of_day.interval_s, int(of_day.time_s[0]))
-            size += write(path, [of_day])
-    return size
-
-
-LATE_S = 600.0
+        for hour in np.unique(traffic.time_s // HOUR_S).tolist():
+            first, last = np.searchsorted(traffic.time_s, [hour * HOUR_S, (hour + 1) * HOUR_S]).tolist()
+            of_hour = rows(traffic, slice(first, last))
+            times = f"{of_hour.time_s[0]}-{of_hour.time_s[-1]}-{secrets.token_hex(6)}"
+            name = f"{_name(hour * HOUR_S)}-{traffic.interval_s:g}s-{times}.parquet"
+            _write(folder / "parts" / name, of_hour)
 
 
 def tidy(directory: str | Path, now_s: float, limit_bytes: int | None = None) -> None:
-    """Put together what is over (since `LATE_S`: until then rows may come), and remove the oldest beyond the limit.
-    A file that cannot be read is set aside. Raises StoreError.
+    """Put together what is over, and remove the oldest beyond the limit. A file that cannot be read is set aside.
+    Raises StoreError.
     """
-    over_s = now_s - LATE_S
-    groups: dict[tuple[str, str, int | None], list[Path]] = {}
     with _locked(Path(directory), fcntl.LOCK_EX) as folder:
         for left in [*folder.glob(".*.part"), *(folder / "parts").glob(".*.part")]:  # of a crash
             left.unlink(missing_ok=True)
-        for path in sorted((folder / "parts").glob("*.parquet")):
-            if not (match := _NAME.fullmatch(path.name)) or not match[3]:
-                continue
-            begins = int(match[3]) // HOUR_S
-            if _start_of(match[1]) + DAY_S <= over_s:
-                groups.setdefault((match[1], match[2], None), []).append(path)
-            elif (begins + 1) * HOUR_S <= over_s:
-                groups.setdefault((match[1], match[2], begins), []).append(path)
-        for (day, interval, hour), paths in groups.items():
-            if hour is None:
-                whole = folder / f"{day}-{interval}s.parquet"
-                _put_together([whole, *paths] if whole.exists() else paths, whole)
-            elif len(paths) > 1:
-                name = _part_name(_start_of(day) // DAY_S, float(interval), hour * HOUR_S)
-                _put_together(paths, folder / "parts" / name)
+        parts: dict[tuple[str, str], list[Path]] = defaultdict(list)
+        for file in _files(folder):
+            if file.path.parent != folder and _begin_s(file.hour) + HOUR_S <= now_s - LATE_S:
+                parts[file.hour, file.interval].append(file.path)
+        for (hour, interval), paths in parts.items():
+            _put_together(paths, folder / f"{hour}-{interval}s.parquet")
         if limit_bytes is not None:
             _shrink(folder, limit_bytes)
 
@@ -117,85 +144,30 @@ def size(directory: str | Path) -> int:
     return sum(bytes_ for _, bytes_ in _sizes(Path(directory)))
 
 
-def with_sorted_nodes(traffic: Traffic) -> Traffic:
-    """The same rows; `nodes` sorted, and only those of which there are rows."""
-    used = np.unique(traffic.node)
-    names = sorted((traffic.nodes[int(index)], int(index)) for index in used)
-    place = np.full(len(traffic.nodes) + 1, -1, np.int32)
-    for at, (_, index) in enumerate(names):
-        place[index] = at
-    return Traffic(
-        tuple(name for name, _ in names),
-        traffic.interval_s,
-        traffic.time_s.astype(np.int64, copy=False),
-        place[traffic.node],
-        traffic.read.astype(np.int64, copy=False),
-        traffic.written.astype(np.int64, copy=False),
-        traffic.network,
-    )
+def _files(folder: Path) -> list[_File]:
+    """Parts first: what becomes of them meanwhile is seen after them."""
+    files = []
+    for path in [*sorted((folder / "parts").glob("*.parquet")), *sorted(folder.glob("*.parquet"))]:
+        if match := _NAME.fullmatch(path.name):
+            begin_s = _begin_s(match[1])
+            times = (float(match[3]), float(match[4])) if match[3] else (begin_s, begin_s + HOUR_S)
+            files.append(_File(path, match[1], match[2], *times))
+    return files
 
 
-def _opened(folder: Path, start_s: float, end_s: float, stack: ExitStack) -> list[DayFile]:
-    """Of what is there those whose days are in the period, without those that another one replaces."""
-    for _ in range(AGAIN):
-        files: dict[str, DayFile] = {}
+def _put_together(parts: list[Path], whole: Path) -> None:
+    """One file of an hour's parts, which then go; one that cannot be read is set aside. Raises StoreError."""
+    left = [*parts, whole] if whole.exists() else list(parts)
+    while left:
         try:
-            for path in _paths(folder):
-                match = _NAME.fullmatch(path.name)
-                day_s = _start_of(match[1]) if match else 0
-                begins_s = int(match[3]) if match and match[3] else day_s
-                if day_s + DAY_S > start_s and begins_s < end_s:
-                    files[path.name] = DayFile(path)
-        except FileNotFoundError:
-            for file in files.values():
-                file.close()
-            continue
-        for file in files.values():
-            stack.callback(file.close)
-        replaced = {name for file in files.values() for name in file.about.replaces}
-        return [file for name, file in files.items() if name not in replaced]
-    raise BadInput(str(folder), "files that stay for a moment", f"{AGAIN} times others")
-
-
-def _by_interval(files: Iterable[DayFile]) -> dict[float, list[DayFile]]:
-    by_interval: dict[float, list[DayFile]] = {}
-    for file in files:
-        by_interval.setdefault(file.about.interval_s, []).append(file)
-    return by_interval
-
-
-def _paths(folder: Path) -> list[Path]:
-    every = [*folder.glob("*.parquet"), *(folder / "parts").glob("*.parquet")]
-    return sorted(path for path in every if _NAME.fullmatch(path.name))
-
-
-def _put_together(paths: list[Path], whole: Path) -> None:
-    """One file of several, which then go; one that cannot be read is set aside. Raises StoreError."""
-    left = list(paths)
-    while True:
-        try:
-            return _as_one(left, whole)
+            _write(whole, _load(left), [path.name for path in parts])
+            break
         except BadInput as error:
             path = next(path for path in left if str(path) == error.where)
             log.error("%s: set aside", error)
             path.rename(path.with_suffix(".unreadable"))
             left.remove(path)
-
-
-def _as_one(paths: list[Path], whole: Path) -> None:
-    """Raises BadInput for one that cannot be read; then all are as they were. Raises StoreError."""
-    with ExitStack() as stack:
-        files: list[DayFile] = []
-        for path in paths:
-            files.append(DayFile(path))
-            stack.callback(files[-1].close)
-        before = {name for file in files for name in file.about.replaces}
-        here = [file for file in files if file.path.name not in before]  # the others were left by a crash
-        nodes = tuple(sorted({name for file in here for name in file.about.nodes}))
-        streams = [Stream(file.first_s, file.chunks(-math.inf, math.inf, nodes)) for file in here]
-        replaced = [file.path for file in files if file.path != whole]
-        write(whole, merged(streams), [path.name for path in replaced])
-    for path in replaced:
+    for path in parts:
         path.unlink(missing_ok=True)
 
 
@@ -214,10 +186,10 @@ def _shrink(folder: Path, limit_bytes: int) -> None:
 def _sizes(folder: Path) -> list[tuple[Path, int]]:
     """Oldest first."""
     sizes = []
-    for path in [*_paths(folder), *folder.glob("**/*.unreadable")]:
+    for path in [*(file.path for file in _files(folder)), *folder.glob("**/*.unreadable")]:
         with contextlib.suppress(FileNotFoundError):
             sizes.append((path, path.stat().st_size))
-    return sorted(sizes, key=lambda item: (item[0].name[:10], item[0].parent.name == "parts", item[0].name))
+    return sorted(sizes, key=lambda item: (item[0].name[:13], item[0].parent.name == "parts", item[0].name))
 
 
 @contextlib.contextmanager
@@ -237,17 +209,107 @@ def _locked(folder: Path, how: int) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _part_name(day: int, interval_s: float, first_s: int) -> str:
-    return f"{_date(day * DAY_S)}-{interval_s:g}s-{first_s}-{secrets.token_hex(6)}.parquet"
+def _name(unix_s: int) -> str:
+    return time.strftime("%Y-%m-%dT%H", time.gmtime(unix_s))
 
 
-def _date(unix_s: int) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(unix_s))
-
-
-def _start_of(day: str) -> int:
-    """Of a date that may be none: 0."""
+def _begin_s(hour: str) -> float:
+    """Of an hour that may be none: 0."""
     try:
-        return int(np.datetime64(day, "s").astype(np.int64))
+        return float(np.datetime64(f"{hour}:00", "s").astype(np.int64))
     except ValueError:
-        return 0
+        return 0.0
+
+
+def _write(path: Path, traffic: Traffic, replaces: Iterable[str] = ()) -> None:
+    """Ascending rows. Raises StoreError."""
+    import pyarrow
+    from pyarrow import parquet
+
+    about = About(VERSION, traffic.interval_s, tuple(replaces))
+    schema = _schema().with_metadata({KEY: msgspec.json.encode(about)})
+    used, node = np.unique(traffic.node, return_inverse=True)
+    names = pyarrow.array([traffic.nodes[at] for at in used.tolist()], pyarrow.string())
+    network = pyarrow.nulls(len(traffic), pyarrow.int64())
+    if traffic.network is not None:
+        network = pyarrow.array(traffic.network, mask=traffic.network == UNKNOWN)
+    columns = [
+        pyarrow.array(traffic.time_s, pyarrow.int64()),
+        pyarrow.DictionaryArray.from_arrays(pyarrow.array(node, pyarrow.int32()), names),
+        *(pyarrow.array(column, pyarrow.int64()) for column in (traffic.read, traffic.written)),
+        network,
+    ]
+    sink = pyarrow.BufferOutputStream()
+    table = pyarrow.Table.from_arrays(columns, schema=schema)
+    parquet.write_table(table, sink, compression="zstd", use_dictionary=["time_s", "node"])
+    try:
+        durable.replace(path, sink.getvalue(), sync_name=True)
+    except OSError as error:
+        raise StoreError(str(path), "a file that can be written", error.strerror) from None
+
+
+def _load(paths: Iterable[Path]) -> Traffic:
+    """Files of one interval as one: rows by time and node, each once. Raises BadInput for one that is none of ours;
+    FileNotFoundError.
+    """
+    import pyarrow
+
+    tables = {path: _table(path) for path in paths}
+    replaced = {name for about, _ in tables.values() for name in about.replaces}
+    kept = [table for path, (_, table) in tables.items() if path.name not in replaced]
+    table = pyarrow.concat_tables(kept).unify_dictionaries().combine_chunks()
+    columns = {name: table[name].combine_chunks() for name in COLUMNS}
+    node, network = columns["node"], columns["network"]
+    counted = network.null_count < len(table)
+    traffic = Traffic(
+        tuple(node.dictionary.to_pylist()),
+        next(iter(tables.values()))[0].interval_s,
+        np.asarray(columns["time_s"]),
+        np.asarray(node.indices.cast(pyarrow.int32())),
+        np.asarray(columns["read"]),
+        np.asarray(columns["written"]),
+        np.asarray(network.fill_null(UNKNOWN)) if counted else None,
+    )
+    return joined(traffic)
+
+
+def _table(path: Path) -> tuple[About, Any]:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path, read_dictionary=["node"]) as file:
+            about = msgspec.json.decode((file.schema_arrow.metadata or {}).get(KEY, b""), type=About)
+            if about.version != VERSION:
+                raise BadInput(str(path), f"version {VERSION}", str(about.version))
+            wanted = _schema()
+            for field in wanted:
+                if (found := file.schema_arrow.field(field.name).type) != field.type:
+                    raise BadInput(str(path), f"{field.name} of type {field.type}", str(found)[:200])
+            table = file.read(columns=list(COLUMNS)).select(COLUMNS).cast(wanted)
+        for name in COLUMNS[:-1]:
+            if table[name].null_count:
+                raise BadInput(str(path), f"{name} in each row", "none")
+    except FileNotFoundError:
+        raise
+    except (OSError, LookupError, ValueError, pyarrow.ArrowException, *MALFORMED) as error:
+        raise BadInput(str(path), "a Parquet file of traffic", str(error)[:200]) from None
+    return about, table
+
+
+def _schema() -> Any:
+    import pyarrow
+
+    long = pyarrow.int64()
+    return pyarrow.schema(
+        [
+            pyarrow.field("time_s", long),
+            pyarrow.field("node", pyarrow.dictionary(pyarrow.int32(), pyarrow.string())),
+            pyarrow.field("read", long),
+            pyarrow.field("written", long),
+            pyarrow.field("network", long),
+        ]
+    )
+
+
+described(About)

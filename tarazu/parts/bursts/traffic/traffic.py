@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -40,3 +40,37 @@ class Traffic:
     def bytes(self) -> Bytes:
         """(rows,): read and written."""
         return self.read + self.written
+
+
+def rows(traffic: Traffic, which: slice | np.ndarray) -> Traffic:
+    return replace(
+        traffic,
+        time_s=traffic.time_s[which],
+        node=traffic.node[which],
+        read=traffic.read[which],
+        written=traffic.written[which],
+        network=None if traffic.network is None else traffic.network[which],
+    )
+
+
+def joined(traffic: Traffic) -> Traffic:
+    """Rows in any order as ascending ones, what is of one time and node summed up."""
+    time_s, node = traffic.time_s, traffic.node
+    later = time_s[1:] > time_s[:-1]
+    if (later | ((time_s[1:] == time_s[:-1]) & (node[1:] > node[:-1]))).all():
+        return traffic
+    traffic = rows(traffic, np.lexsort((node, time_s)))
+    time_s, node = traffic.time_s, traffic.node
+    first = np.flatnonzero(np.concatenate([[True], (time_s[1:] != time_s[:-1]) | (node[1:] != node[:-1])]))
+    network = traffic.network
+    if network is not None:
+        known = np.add.reduceat(network != UNKNOWN, first, dtype=np.int64) > 0
+        network = np.where(known, np.add.reduceat(np.maximum(network, 0), first), UNKNOWN)
+    return replace(
+        traffic,
+        time_s=time_s[first],
+        node=node[first],
+        read=np.add.reduceat(traffic.read, first),
+        written=np.add.reduceat(traffic.written, first),
+        network=network,
+    )

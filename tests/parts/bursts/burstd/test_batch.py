@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from tarazu.batch.slurm import Slurm
 from tarazu.errors import BadInput, Unavailable
-from tarazu.parts.bursts import PART
 from tarazu.parts.bursts.burstd.batch import Batch, SlurmAnswer, machine_of
-from tests.daemons.conftest import PATIENCE_S
 
 PATH = os.environ["PATH"]
 _ROW = "{id}{s}ann{s}0{s}n[1-2]{s}1{s}1795358000{s}{end}{s}{state}{s}p{s}evil\\n9|x\\n"
@@ -47,7 +43,7 @@ def printing(option: str, text: str) -> str:
 
 def test_sacct_and_squeue(bin: Path, tmp_path: Path) -> None:
     answers: list[SlurmAnswer] = []
-    batch = Batch("slurm", tmp_path / "ended", answers.append)
+    batch = Batch("slurm", answers.append)
     command(bin, "sacct", printing("--delimiter=", row(1, "1795358060", "COMPLETED")))
     command(bin, "squeue", printing("--format=", row(2, "NONE", "RUNNING")))
     before = batch.since_s
@@ -70,7 +66,7 @@ def test_sacct_and_squeue(bin: Path, tmp_path: Path) -> None:
 def test_a_file_is_read_when_it_has_changed(tmp_path: Path) -> None:
     answers: list[SlurmAnswer] = []
     path = tmp_path / "jobs"
-    batch = Batch(str(path), tmp_path / "ended", answers.append)
+    batch = Batch(str(path), answers.append)
     batch.look()
     assert "readable file" in batch.problem
     path.write_text("JobIDRaw|User|JobName|NodeList|Start|End|State\n1|ann|a|n1|5|9|COMPLETED\n")
@@ -78,64 +74,6 @@ def test_a_file_is_read_when_it_has_changed(tmp_path: Path) -> None:
     batch.look()
     assert len(answers) == 1 and answers[0].listed.jobs[0].end_s == 9 and not answers[0].everything
     assert answers[0].at_s == pytest.approx(path.stat().st_mtime)
-
-
-def test_an_epilogs_note_makes_us_ask_at_once(tmp_path: Path) -> None:
-    looked: list[float] = []
-    ended = tmp_path / "ended"
-    ended.mkdir()
-    batch = Batch(
-        str(tmp_path / "none"),
-        ended,
-        lambda _: None,
-        each=lambda: looked.append(time.monotonic()),
-        every_s=3600,
-    )
-    batch.start()
-    deadline = time.monotonic() + PATIENCE_S
-    while not looked and time.monotonic() < deadline:
-        time.sleep(0.01)
-    (ended / "4711").touch()
-    while len(looked) < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    batch.close()
-    assert len(looked) == 2 and not list(ended.iterdir())
-
-
-SCRIPT = PART.folder / "slurm" / "job_end.sh"
-
-
-def test_ends_that_slurms_script_tells(tmp_path: Path) -> None:
-    ended = tmp_path / "ended"
-    told = {
-        "JOBID": "7",
-        "USERNAME": "ann",
-        "NODES": "n[1-2]",
-        "SUBMIT": "1795358000",
-        "START": "1795358001",
-        "END": "1795358009",
-        "JOBSTATE": "COMPLETED",
-        "PARTITION": "p",
-        "JOBNAME": "a|b\n8|root|n1|1|1|1|COMPLETED|p|x",
-        "TARAZU_ENDED": str(ended),
-    }
-
-    def job_ends() -> int:
-        return subprocess.run([SCRIPT], env={**os.environ, **told}, check=False).returncode
-
-    assert job_ends() == 0, "a job's end needs no daemon"
-    answers: list[SlurmAnswer] = []
-    batch = Batch("/nowhere", ended, answers.append)
-    assert not batch._told()
-    ended.mkdir()
-    for _ in range(3):
-        assert job_ends() == 0 and not batch._told()
-    assert not batch._told() and not list(ended.iterdir())
-    jobs = [job for answer in answers for job in answer.listed.jobs]
-    assert [(j.id, j.name, j.end_s) for j in jobs] == [
-        ("7", "a b 8 root n1 1 1 1 COMPLETED p x", 1795358009.0)
-    ] * 3
-    assert all(answer.at_s == 0 for answer in answers)
 
 
 def test_what_a_command_does_not_say(bin: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tarazu import config
@@ -22,6 +21,7 @@ from tarazu.parts.bursts.burstd.names import Names
 from tarazu.parts.bursts.burstd.reports import Reports
 from tarazu.parts.bursts.measures.characteristics import Thresholds
 from tarazu.parts.bursts.messages import NodeReport
+from tarazu.parts.bursts.traffic.traffic import UNKNOWN
 from tests.parts.bursts.burstd.test_history import traffic
 
 T = 1_795_358_000.0
@@ -30,14 +30,14 @@ YEAR = 365 * 86400.0
 
 def test_what_nodes_move_is_kept_again_as_soon_as_the_clock_is_right() -> None:
     gathering = Gathering(10.0)
-    one = np.array([100], np.int64)
-    gathering.add(["n1"], one, one, (T, T + 10))
+    one = [("n1", 100, 100, UNKNOWN)]
+    gathering.add(one, (T, T + 10))
     assert gathering.close(T + 20) is not None
-    gathering.add(["n1"], one, one, (T + YEAR, T + YEAR + 10))
+    gathering.add(one, (T + YEAR, T + YEAR + 10))
     gathering.close(T + YEAR + 20)
-    gathering.add(["n1"], one, one, (T + YEAR + 20, T + YEAR + 30))
+    gathering.add(one, (T + YEAR + 20, T + YEAR + 30))
     gathering.no_later(T + 60)
-    gathering.add(["n1"], one, one, (T + 60, T + 70))
+    gathering.add(one, (T + 60, T + 70))
     found = gathering.close(T + 200)
     assert found is not None and found.read.sum() == 200 and found.time_s.max() <= T + 80
 
@@ -90,7 +90,7 @@ def test_jobs_are_known_again_as_soon_as_the_clock_is_right(tmp_path: Path, rest
 
 def test_nodes_count_again_where_osss_reported_with_a_clock_that_was_ahead() -> None:
     gathering = Gathering(10.0)
-    reports = Reports(gathering, Names(""), "", T + YEAR)
+    reports = Reports(gathering, Names(""), T + YEAR)
     reports.complete_s(T + YEAR)
     for number, at_s in enumerate((T, T + 400)):
         reports.take_node(NodeReport("n1", number, at_s, 10.0, 1, 100, 100), at_s)
@@ -111,7 +111,7 @@ def test_sacct_is_asked_for_the_time_before_the_clock_was_ahead(monkeypatch: pyt
     monkeypatch.setattr(Slurm, "ended", ended)
     monkeypatch.setattr(Slurm, "jobs", jobs)
     monkeypatch.setattr(batch_module.time, "time", lambda: T)
-    one = Batch("slurm", Path("/nowhere"), lambda _: None)
+    one = Batch("slurm", lambda _: None)
     one.since_s = T + YEAR
     one.look()
     one.since_s = T - batch_module.OVERLAP_S

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.parts.bursts.burstd import gathering as module
 from tarazu.parts.bursts.burstd import reports as reports_module
-from tarazu.parts.bursts.burstd.gathering import OTHERS, Gathering
+from tarazu.parts.bursts.burstd.gathering import Gathering, Moved
 from tarazu.parts.bursts.burstd.names import Names
-from tarazu.parts.bursts.burstd.reports import Reports, pattern
+from tarazu.parts.bursts.burstd.reports import Reports
 from tarazu.parts.bursts.messages import NodeReport
-from tarazu.parts.bursts.traffic.traffic import Traffic
-from tarazu.wire.reports import ClientRate, JobRate, OssReport
+from tarazu.parts.bursts.traffic.traffic import UNKNOWN, Traffic
+from tarazu.wire.reports import ClientRate, OssReport
 
 NOW = 1_795_358_000.0
 
@@ -30,8 +29,8 @@ def totals(traffic: Traffic | None) -> dict[str, tuple[int, int]]:
     return found
 
 
-def numbers(*values: int) -> np.ndarray:
-    return np.array(values, np.int64)
+def moved(name: str, read: int, written: int = 0, network: int = UNKNOWN) -> Moved:
+    return name, read, written, network
 
 
 ADDED = st.tuples(
@@ -50,7 +49,7 @@ def test_no_byte_is_lost_or_doubled(steps: list[tuple[str, int, float, float] | 
     for step in [*steps, NOW + 1e6]:
         if isinstance(step, tuple):
             name, amount, end_s, length_s = step
-            gathering.add([name], numbers(amount), numbers(0), (end_s - length_s, end_s))
+            gathering.add([moved(name, amount)], (end_s - length_s, end_s))
             added[name] += amount
             continue
         traffic = gathering.close(step)
@@ -65,7 +64,7 @@ def test_no_byte_is_lost_or_doubled(steps: list[tuple[str, int, float, float] | 
 def test_a_long_report_is_spread_evenly() -> None:
     gathering = Gathering(10.0)
     begin = NOW // 10 * 10
-    gathering.add(["a"], numbers(400), numbers(40), (begin + 5, begin + 45))
+    gathering.add([moved("a", 400, 40)], (begin + 5, begin + 45))
     traffic = gathering.close(begin + 50)
     assert traffic is not None
     assert traffic.read.tolist() == [50, 100, 100, 100, 50] and traffic.written.sum() == 40
@@ -75,9 +74,9 @@ def test_a_long_report_is_spread_evenly() -> None:
 def test_what_comes_late_is_in_the_first_open_interval() -> None:
     gathering = Gathering(10.0)
     assert gathering.close(NOW) is None
-    gathering.add(["a"], numbers(7), numbers(0), (NOW - 30, NOW - 20))
+    gathering.add([moved("a", 7)], (NOW - 30, NOW - 20))
     assert gathering.late_bytes == 7
-    gathering.add(["a"], numbers(8), numbers(0), (NOW - 15, NOW + 5))
+    gathering.add([moved("a", 8)], (NOW - 15, NOW + 5))
     assert gathering.late_bytes == 13
     traffic = gathering.close(NOW + 10)
     assert totals(traffic) == {"a": (15, 0)}
@@ -86,7 +85,7 @@ def test_what_comes_late_is_in_the_first_open_interval() -> None:
 def test_names_beyond_the_bound_are_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_NODES", 2)
     gathering = Gathering(10.0)
-    gathering.add(list("abcd"), numbers(1, 2, 3, 4), numbers(0, 0, 0, 0), (NOW, NOW + 1))
+    gathering.add([moved(name, n + 1) for n, name in enumerate("abcd")], (NOW, NOW + 1))
     assert totals(gathering.close(NOW + 20)) == {"a": (1, 0), "b": (2, 0), module.OTHERS: (7, 0)}
 
 
@@ -103,7 +102,7 @@ def test_hosts_by_nids_and_each_report_once(tmp_path: Path) -> None:
     path.write_text("n[1-2] 10.0.0.[1-2]@tcp0\n")
     names = Names(str(path))
     names.look([])
-    reports = Reports(Gathering(10.0), names, "")
+    reports = Reports(Gathering(10.0), names)
     for one in (
         report(clients=CLIENTS),
         report(clients=CLIENTS, age_s=3.0),
@@ -126,35 +125,14 @@ def test_names_are_looked_up_where_there_is_no_file() -> None:
 
 
 def test_clocks_that_are_wrong_are_not_taken() -> None:
-    reports = Reports(Gathering(10.0), Names(""), "")
+    reports = Reports(Gathering(10.0), Names(""))
     reports.take(report(clients=CLIENTS, sent_s=NOW + 9999), NOW)
     traffic = reports.gathering.close(NOW + 60)
     assert traffic is not None and NOW - 20 <= traffic.time_s.min() <= traffic.time_s.max() < NOW
 
 
-@pytest.mark.parametrize(
-    ("job_ids", "found", "host"),
-    [
-        ("%j.%h", "4711.n1", "n1"),
-        ("%e.%u.%h", "my.prog.1000.n1", "n1"),
-        ("%H:%j_%e", "n1:12_a:b", "n1"),
-        ("%j.%h", "n1", None),
-        ("%j%%%h", "1%n.x", "n.x"),
-    ],
-)
-def test_hosts_in_job_ids(job_ids: str, found: str, host: str | None) -> None:
-    matched = pattern(job_ids).fullmatch(found)
-    assert (matched and matched["h"]) == host
-
-
-def test_job_ids_stand_for_exports() -> None:
-    reports = Reports(Gathering(10.0), Names(""), "%j.%h")
-    reports.take(report(clients=CLIENTS, jobs=(JobRate("1.n1", 3, 4), JobRate("2.n1", 1, 1))), NOW)
-    assert totals(reports.gathering.close(NOW + 60)) == {"n1": (5, 4)}
-
-
 def test_intervals_wait_for_those_that_report_and_not_for_the_silent() -> None:
-    reports = Reports(Gathering(10.0), Names(""), "")
+    reports = Reports(Gathering(10.0), Names(""))
     assert reports.complete_s(NOW) == NOW - reports_module.SLACK_S
     reports.take(report(interval_s=60.0), NOW)
     assert reports.complete_s(NOW) == NOW - 60 - reports_module.SLACK_S
@@ -170,7 +148,7 @@ def test_nodes_tell_their_network_and_their_bytes_where_no_oss_does(tmp_path: Pa
     path.write_text("n1 10.0.0.1@tcp\n")
     names = Names(str(path))
     names.look([])
-    reports = Reports(Gathering(10.0), names, "", NOW)
+    reports = Reports(Gathering(10.0), names, NOW)
     told = {"read_bytes": 100, "write_bytes": 10}
     reports.take_node(node_report(1, **told), NOW)
     reports.take(report(clients=CLIENTS[:1]), NOW)
@@ -190,7 +168,7 @@ BYTES = st.integers(-(1 << 63), (1 << 64) - 1)
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), ANY, ANY, ANY, BYTES, BYTES), max_size=3))
 def test_no_report_ends_the_daemon(told: list[tuple[int, float, float, float, int, int]]) -> None:
-    reports = Reports(Gathering(10.0), Names(""), "", NOW)
+    reports = Reports(Gathering(10.0), Names(""), NOW)
     for sequence, sent_s, interval_s, age_s, one, two in told:
         own = {"sent_s": sent_s, "interval_s": interval_s}
         reports.take(report(sequence, **own, age_s=age_s, clients=(ClientRate("é\0", one, two),)), NOW)
@@ -198,23 +176,3 @@ def test_no_report_ends_the_daemon(told: list[tuple[int, float, float, float, in
     assert reports.complete_s(NOW) <= NOW
     traffic = reports.gathering.close(NOW + 1e6)
     assert traffic is None or (traffic.written.min() >= 0 and traffic.time_s.max() <= NOW)
-
-
-def test_names_that_a_key_makes_up_take_no_nodes_place_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_NODES", 100)
-    monkeypatch.setattr(module, "KEPT_NAMES", 50)
-    gathering = Gathering(10.0)
-    one = np.array([1], np.int64)
-    for number in range(200):
-        gathering.add([f"made-up-{number}"], one, one, (0.0, 10.0))
-    gathering.add(["late"], one, one, (20.0, 30.0), one)
-    closed = gathering.close(20.0)
-    assert closed is not None and OTHERS in closed.nodes and closed.read.sum() == 200
-    assert gathering.nodes <= 2
-    gathering.add(["n001"], one * 5, one, (20.0, 30.0), one)
-    closed = gathering.close(40.0)
-    assert closed is not None and closed.network is not None
-    moved = dict(
-        zip((closed.nodes[at] for at in closed.node), zip(closed.read.tolist(), closed.network.tolist()))
-    )
-    assert moved["n001"] == (5, 1) and sum(read for read, _ in moved.values()) == 6

@@ -9,7 +9,7 @@ import pytest
 
 from tarazu import config
 from tarazu.errors import StoreError
-from tarazu.parts.bursts.burstd.asked import AboutJob
+from tarazu.parts.bursts.burstd.asked import AboutJob, JobAnswer
 from tarazu.parts.bursts.burstd.node_part import NodeSelection, set_mode
 from tarazu.parts.changes import by_hand, ordered
 
@@ -36,7 +36,7 @@ def settings(directory: Path, **own: object) -> config.Settings:
 def test_without_slurm_nothing_is_asked_for_and_it_says_why(tmp_path: Path) -> None:
     part = NodeSelection(settings(tmp_path, nodes="apply"), lambda _: None)
     try:
-        assert part.answer(AboutJob(1, "io", 4), 0) == b'{"v":1,"nodes":"","say":""}\n'
+        assert part.answer(AboutJob(1, "io", 4, 0, "root")) == JobAnswer(1, "", "")
         status = part.status()
         assert status["mode"] == "apply" and not status["may_update"]
         (row,) = status["applications"]
@@ -53,7 +53,7 @@ def test_for_users_whom_the_site_does_not_want_no_nodes_are_asked_for(tmp_path: 
     own = config.override(settings(tmp_path, nodes="apply"), "run", exclude_users=("root",))
     part = NodeSelection(own, lambda _: None)
     try:
-        assert part.answer(AboutJob(1, "io", 4), 0) == b'{"v":1,"nodes":"","say":""}\n'
+        assert part.answer(AboutJob(1, "io", 4, 0, "root")) == JobAnswer(1, "", "")
         assert [row["why"] for row in part.status()["applications"]] == ["run.exclude_users names root"]
     finally:
         part.close()

@@ -267,7 +267,7 @@ def test_what_was_not_there_at_the_start_was_missed_for_ever(site: Site) -> None
     notes = site.directory / "tarazu-burstd/changes.json"
     notes.write_text("?")
     service.start_nodes()
-    assert not service.parts
+    assert not service.nodes
     notes.unlink()
     path.write_text("n[1-8] cabinet=a io_node=r1\n")
     service._look_around()
@@ -275,7 +275,7 @@ def test_what_was_not_there_at_the_start_was_missed_for_ever(site: Site) -> None
     for each in service._due:
         each.at_once()
     service.do_due()
-    assert "nodes" in service.parts
+    assert service.nodes
     path.write_text("?")
     service._topology_at = 0.0
     service._look_around()
@@ -286,7 +286,7 @@ def test_notes_that_cannot_be_read_cost_no_traffic(site: Site, caplog: pytest.Lo
     service = site.service(jobs="slurm")
     (site.directory / "tarazu-burstd/changes.json").write_text("?")
     service.start_nodes()
-    assert not service.parts and "Slurm is not answered" in caplog.text
+    assert not service.nodes and "Slurm is not answered" in caplog.text
     assert not (site.directory / "socket").exists()
     service.start_nodes()
     assert caplog.text.count("Slurm is not answered") == 1

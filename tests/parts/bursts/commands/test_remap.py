@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from tarazu import config
@@ -17,8 +15,6 @@ from tarazu.cli import main
 from tarazu.parts.bursts.mapping import agent as mapping
 from tarazu.parts.bursts.traffic import days
 from tarazu.parts.bursts.traffic.machine import regular
-from tarazu.parts.changes.model.held import Held
-from tarazu.parts.changes.model.outcome import Gave, Hours
 from tarazu.parts.routers import mapping_file, udsp
 from tests.parts.bursts.mapping.traffic import traffic
 
@@ -29,24 +25,17 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 def cabinets_in_turn(begin: int, many: int) -> Iterator[dict[int, int]]:
-    """One cabinet at a time bursts, another in each interval, and with it four nodes that i % 8 has on one router."""
-    service = dict.fromkeys(range(1, 64, 16), 300)
+    """One cabinet at a time bursts, another in each interval."""
     for number in range(many):
         first = 8 * ((begin + number) % 8)
-        yield service | {node: 100 + service.get(node, 0) for node in range(first, first + 8)}
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three days."""
-    directory = tmp_path_factory.mktemp("traffic")
-    for day in range(3):
-        days.append(directory, traffic(MACHINE, cabinets_in_turn(day, 40), (20_000 + day) * DAY_S))
-    return directory
+        yield dict.fromkeys(range(first, first + 8), 100)
 
 
 @pytest.fixture
-def run(tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    kept = tmp_path / "tarazu-burstd" / "traffic"
+    for day in range(3):
+        days.append(kept, traffic(MACHINE, cabinets_in_turn(day, 40), (20_000 + day) * DAY_S))
     lines = [f"{name} cabinet=c{n // 8} io_node=rtr{n // 8}\n" for n, name in enumerate(MACHINE.nodes)]
     (tmp_path / "machine").write_text("".join(lines))
     (tmp_path / "nids").write_text(
@@ -64,86 +53,46 @@ def run(tmp_path: Path, kept: Path, capsys: pytest.CaptureFixture[str]) -> Run:
             f"[run]\nstop_file = '{tmp_path / 'stop'}'\n"
             f"[part.routers]\nnids = '{nids}'\nmode = '{mode}'\n"
         )
-        where = [] if "--undo" in words or "--traffic" in words else ["--traffic", str(kept)]
-        status = main(
-            [
-                "change",
-                "bursts",
-                "remap",
-                "--windows",
-                "1",
-                "--config",
-                str(configuration),
-                *where,
-                *map(str, words),
-            ]
-        )
+        status = main(["change", "bursts", "remap", "--config", str(configuration), *map(str, words)])
         said = capsys.readouterr()
         return status, said.out, said.err
 
     return made
 
 
-def test_what_each_mapping_gives_on_the_days_after_those_learned_from(run: Run) -> None:
+def test_what_each_mapping_gives(run: Run) -> None:
     status, out, _ = run("--advise", "--json")
     found = json.loads(out)
     offers = {offer["name"]: offer for offer in found["offers"]}
     shares = {name: offer["judged"]["busiest_share"] for name, offer in offers.items()}
-    assert status == 0
-    assert found["judged_s"] == pytest.approx(found["learned_s"] / 2, rel=0.01)
-    # By hand: 1200 bytes of four nodes and 800 of a cabinet; the busiest of 8 routers.
-    assert shares["round-robin"] == pytest.approx(1300 / 2000)
-    assert shares["present"] == shares["contiguous"] == pytest.approx((1100 + 800) / 2 / 2000)
-    assert 400 / 2000 <= max(shares["together"], shares["together-folded"]) < 0.75 * shares["present"]
-    assert found["best"] in ("together", "together-folded")
-    assert offers["present"]["moved"] == 0 < offers["together"]["moved"] <= 64
+    assert status == 0 and found["judged_s"] == pytest.approx(2 * DAY_S + 400)
+    assert shares == {"present": 1.0, "contiguous": 1.0, "round-robin": 0.125, "folded": 0.125}
+    assert found["best"] in ("round-robin", "folded")
+    assert offers["present"]["moved"] == 0 < offers["folded"]["moved"] <= 64
     assert {offer["most_nodes"] for offer in offers.values()} == {8}
+    assert json.loads(run("--json", "--days", "1")[1])["judged_s"] == pytest.approx(DAY_S)
 
 
 def test_as_text(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hops = tmp_path / "hops"
-    hops.write_text("* * 4\nc0 rtr0 2\n")
     with monkeypatch.context() as few:
         few.setattr(udsp, "MOST_RULES", 7)
-        status, out, _ = run("--advise", "--hops", hops)
-    assert status == 0
-    assert out.startswith("learned on ")
+        status, out, _ = run("--advise")
+    assert status == 0 and out.startswith("judged on 2")
     (line,) = [line for line in out.splitlines() if line.startswith("contiguous ")]
-    assert line.split()[1] == "0" and line.split()[-1] == "3.750"
+    assert line.split()[1] == "0"
     assert "a server sets 7 rules at most" in out
-    none = "none is better than the present one, of those that are judged and have rules for a server"
-    assert none in out.splitlines()
-    _, out, _ = run("--advise")
-    (line,) = [line for line in out.splitlines() if "is best" in line]
-    assert line.startswith("together")
-    assert "on 1 hours of these days, each learned from the hour before:" in out
-    assert "rules of 64 (`--follow`, run hourly)" in out
-
-
-def test_nodes_that_take_all_routers_alike_need_no_mapping(run: Run, tmp_path: Path) -> None:
-    machine = tmp_path / "unbound"
-    machine.write_text("n[00-63] cabinet=c0\n")
-    status, out, _ = run("--advise", "--machine", machine, "--routers", "rtr[0-7]")
-    assert status == 0 and "which no mapping betters" in out
-    assert [line.split()[0] for line in out.splitlines()[2:4]] == ["contiguous", "round-robin"]
-    status, _, err = run("--advise", "--routers", "rtr[1-7]")
-    assert status != 0 and "no rtr0" in err
+    assert "none is better than the present one, of those that have rules for a server" in out.splitlines()
+    assert "is best" in run("--advise")[1]
+    (tmp_path / "tarazu-burstd" / "traffic").rename(tmp_path / "gone")
+    assert "no traffic: what mappings give is not known" in run("--advise")[1]
 
 
 def test_nodes_without_a_nid_are_told(run: Run, tmp_path: Path) -> None:
     nids = tmp_path / "nids"
     nids.write_text(nids.read_text().replace("n[00-63] 10.77.0.[1-64]", "n[00-59] 10.77.0.[1-60]"))
-    nowhere = ["--traffic", tmp_path / "nowhere"]
-    _, out, _ = run("--advise", *nowhere)
-    assert "4 of 64 nodes have no NID" in out
-    assert json.loads(run("--advise", *nowhere, "--json")[1])["nodes_without_nid"] == 4
-    assert "4 of 64 nodes have no NID" in run("--apply", "--mapping", "round-robin", *nowhere)[1]
-
-
-def test_where_nothing_is_judged_none_is_called_better_or_worse(run: Run, tmp_path: Path) -> None:
-    _, out, _ = run("--advise", "--traffic", tmp_path / "nowhere")
-    assert "no traffic: what mappings give is not known" in out
-    assert "best" not in out and "better" not in out
+    assert "4 of 64 nodes have no NID" in run("--advise")[1]
+    assert json.loads(run("--advise", "--json")[1])["nodes_without_nid"] == 4
+    assert "4 of 64 nodes have no NID" in run("--apply", "--mapping", "round-robin")[1]
 
 
 def test_without_nids_it_is_said_that_rules_are_missing(run: Run) -> None:
@@ -165,29 +114,20 @@ def test_what_mdsd_would_not_take_is_not_written(run: Run, tmp_path: Path) -> No
 
 
 def test_json_has_no_numbers_that_are_none(run: Run, tmp_path: Path) -> None:
-    """No traffic came to an I/O node by the mapping that is there, and of its nodes no cabinet is known."""
+    """No traffic came to an I/O node by the mapping that is there."""
     (tmp_path / "machine").write_text("n[64-70] io_node=rtr0\nn[00-63] cabinet=c0\n")
-    (tmp_path / "hops").write_text("* * 4\n")
-    words = ["--json", "--hops", tmp_path / "hops", "--routers", "rtr[0-7]"]
-    status, out, err = run(*words)
+    status, out, err = run("--json")
     assert status == 0, err
     offers = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))["offers"]
     assert offers[0]["name"] == "present" and offers[0]["judged"] is None and offers[1]["judged"]
-    assert (offers[0]["hops"], offers[1]["hops"]) == (None, 4)
 
 
 def test_a_spoilt_mapping_does_not_spoil_json(run: Run, tmp_path: Path) -> None:
     (tmp_path / "tarazu-mapping").mkdir()
     (tmp_path / "tarazu-mapping" / "mapping.json").write_text("{")
-    status, out, err = run("--json", "--traffic", tmp_path / "nowhere")
+    status, out, err = run("--json")
     assert status == 0 and json.loads(out)["offers"]
     assert "what is in force is not known" in err
-
-
-def test_few_moves(run: Run) -> None:
-    _, out, _ = run("--mapping", "together", "--moves", 8, "--json")
-    present, offer = json.loads(out)["offers"]
-    assert offer["moved"] <= 8 and offer["judged"]["busiest_share"] < present["judged"]["busiest_share"]
 
 
 def test_apply_writes_and_undo_takes_away(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,9 +136,8 @@ def test_apply_writes_and_undo_takes_away(run: Run, tmp_path: Path, monkeypatch:
     in_force = mapping_file.read(path)
     assert status == 0 and in_force and in_force.nodes == 64
     assert f"{path}: {in_force.how}: {len(in_force.rules)} rules" in out
-    _, out, _ = run("--mapping", in_force.how, "--json")
-    present, _ = json.loads(out)["offers"]
-    assert present["judged"]["busiest_share"] < 0.75 * 950 / 2000, "what is in force is the present one"
+    present = json.loads(run("--json")[1])["offers"][0]
+    assert present["judged"]["busiest_share"] == 0.125, "what is in force is the present one"
     with monkeypatch.context() as few:
         few.setattr(udsp, "MOST_RULES", 7)
         status, _, err = run("--apply")
@@ -216,57 +155,6 @@ def test_apply_writes_and_undo_takes_away(run: Run, tmp_path: Path, monkeypatch:
     assert (undone := run("--undo"))[0] == 0 and undone[1].startswith("mapping: nothing to restore\n")
 
 
-def test_follow_is_for_the_jobs_that_run_now(run: Run, tmp_path: Path) -> None:
-    """Four nodes that i % 8 has on one router burst together in the last hour; those of the day before do not count."""
-    path, fresh = tmp_path / "tarazu-mapping" / "mapping.json", tmp_path / "fresh"
-    before = traffic(MACHINE, [dict.fromkeys(range(2, 64, 16), 900)] * 30, int(time.time()) - DAY_S)
-    days.append(fresh, before)
-    days.append(fresh, traffic(MACHINE, cabinets_in_turn(0, 30), int(time.time()) - 600))
-    where = ["--traffic", fresh, "--moves", 16]
-    assert run("--follow", *where)[0] == 0
-    found = mapping_file.read(path)
-    assert found and found.how == "follow" and found.nodes == 64
-    router = {str(nid): str(rule.rte) for rule in found.rules for nid in rule.dst.nids()}
-    now, then = (
-        [router[f"10.77.0.{n + 1}@tcp1"] for n in nodes] for nodes in (range(1, 64, 16), range(2, 64, 16))
-    )
-    assert len(set(now)) >= 3 and len(set(then)) < 3
-    for _ in range(4):  # each may find something better, if only a little
-        found = mapping_file.read(path)
-        status, out, _ = run("--follow", *where)
-    assert status == 0 and "; another router for 0 nodes" in out and mapping_file.read(path) == found
-
-
-def test_what_a_followed_mapping_gives_is_measured_each_hour(run: Run, tmp_path: Path) -> None:
-    """The busiest share was only looked at when somebody asked for the mapping. What made it more comes back."""
-    settings = config.Settings(state=config.State(str(tmp_path)))
-    path, fresh = Path(mapping_file.path_of(settings)), tmp_path / "fresh"
-    days.append(fresh, traffic(MACHINE, cabinets_in_turn(0, 30), int(time.time()) - 600))
-    where = ["--traffic", fresh, "--moves", 16]
-    run("--follow", *where)
-    (held,) = _noted(settings)
-    (score,) = held.change.scores
-    assert score.after < score.before
-    assert score.before == pytest.approx((1100 + 800) / 2 / 2000), "as --advise says of contiguous"
-    assert held.gave == Gave("evenness", score.before, score.after)
-    (hours,) = mapping.agent_of(settings).store.measures().values()
-    ((total, _),) = hours.sums.values()
-    assert total == pytest.approx(score.before)
-    hour = int(time.time() // 3600)
-    store = mapping.agent_of(settings).store
-    seen = {at: (0.2 if at < hour - 9 else 0.4, 1.0) for at in range(hour - 72, hour)}
-    store.measured({"mapping  evenness": Hours(seen)})
-    with store.locked():
-        store.note_all([msgspec.structs.replace(held, since_s=(hour - 9) * 3600.0)])
-    assert "it made things worse than before" in run("--follow", *where)[1] and not path.exists()
-
-
-def _noted(settings: config.Settings) -> list[Held]:
-    store = mapping.agent_of(settings).store
-    store.load()
-    return list(store.held_changes.values())
-
-
 def test_that_no_mapping_is_better_is_listed(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,25 +168,6 @@ def test_that_no_mapping_is_better_is_listed(
     assert run("--apply")[0] == 0 and not store.proposals().cannot_mend
 
 
-def test_follow_without_fresh_traffic_goes_back_to_folded(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "tarazu-mapping" / "mapping.json"
-    assert "no traffic of the last two hours" in run("--follow")[1], "what is kept is years old"
-    found = mapping_file.read(path)
-    assert found and len(found.rules) == 8
-
-
-def test_follow_writes_nothing_after_undo(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "tarazu-mapping" / "mapping.json"
-    assert run("--follow")[0] == 0 and path.exists()
-    assert run("--undo")[0] == 0 and not path.exists()
-    status, out, _ = run("--follow")
-    assert status == 0 and not path.exists()
-    assert out.startswith(f"{path}: held by tarazu change bursts remap --undo")
-    assert out.endswith("; to go on: tarazu change apply\n")
-    assert run("--apply", "--mapping", "folded")[0] == 0
-    assert "another router for " in run("--follow")[1]
-
-
 def test_what_was_in_force_before_comes_back_and_what_somebody_edits_stays(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "tarazu-mapping" / "mapping.json"
     his = (udsp.rule("10.77.0.[1-9]@tcp1", "10.1.0.1@tcp"),)
@@ -309,7 +178,6 @@ def test_what_was_in_force_before_comes_back_and_what_somebody_edits_stays(run: 
     assert found and (found.how, found.rules) == ("by-hand", his)
     assert run("--apply", "--mapping", "folded")[0] == 0
     mapping_file.write(path, "his", his)
-    assert f"{path}: somebody else has set it: his until --apply" in run("--follow")[1]
     assert (undone := run("--undo"))[0] == 0 and "somebody else has set" in undone[1]
     found = mapping_file.read(path)
     assert found and found.how == "his"
@@ -318,19 +186,13 @@ def test_what_was_in_force_before_comes_back_and_what_somebody_edits_stays(run: 
     assert status == 1 and "this file could not be restored; remove it" in err and path.read_text() == "{"
 
 
-def test_in_advise_follow_proposes_the_same_until_it_is_approved(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "tarazu-mapping" / "mapping.json"
-    said = [run("--follow", mode="advise")[1] for _ in range(2)]
-    assert said[0] == said[1] and "waits for approval" in said[0] and not path.exists()
-
-
-def test_without_traffic_what_learns_nothing_can_be_set(run: Run, tmp_path: Path) -> None:
-    nowhere = ["--traffic", tmp_path / "nowhere"]
-    status, out, _ = run("--apply", "--mapping", "round-robin", *nowhere)
+def test_without_traffic_one_that_is_named_can_be_set(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "tarazu-burstd" / "traffic").rename(tmp_path / "gone")
+    status, out, _ = run("--apply", "--mapping", "round-robin")
     assert status == 0 and "no traffic" in out
     found = mapping_file.read(tmp_path / "tarazu-mapping" / "mapping.json")
     assert found and str(found.rules[0]) == "--dst 10.77.0.[1-57/8]@tcp1 --rte 10.1.0.1@tcp"
-    status, _, err = run("--apply", *nowhere)
+    status, _, err = run("--apply")
     assert status == 1 and "expected traffic, found none" in err and err.count("\n") == 1
 
 
@@ -345,31 +207,19 @@ def test_without_traffic_what_learns_nothing_can_be_set(run: Run, tmp_path: Path
             "the whole site is stopped",
             marks=pytest.mark.skipif(os.geteuid() != 0, reason="only root's file stops the site"),
         ),
-        (["--machine", "/nowhere"], {}, "expected a readable file"),
-        (
-            ["--routes", "nodes", "--mapping", "contiguous"],
-            {"nids": ""},
-            "part.routers.nids: expected a file",
-        ),
+        (["--networks", "--mapping", "contiguous"], {"nids": ""}, "part.routers.nids: expected a file"),
     ],
-    ids=["observe", "nids", "stopped", "machine", "routes"],
+    ids=["observe", "nids", "stopped", "networks"],
 )
 def test_what_cannot_be_is_one_line(run: Run, words: list[str], own: dict[str, Any], says: str) -> None:
     status, _, err = run(*words, **own)
     assert status != 0 and says in err and err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("what", "line"),
-    [
-        ("nodes", 'options lnet routes="tcp 10.77.9.1@tcp1"'),
-        ("networks", "      gateway: 10.77.9.1@tcp100"),
-    ],
-)
-def test_options_of_lnet_instead(run: Run, tmp_path: Path, what: str, line: str) -> None:
-    status, out, _ = run("--mapping", "round-robin", "--routes", what)
-    assert status == 0 and line in out.splitlines()
-    assert not (tmp_path / "set").exists()
+def test_networks_of_lnet_instead(run: Run, tmp_path: Path) -> None:
+    status, out, _ = run("--networks", "--mapping", "round-robin")
+    assert status == 0 and "      gateway: 10.77.9.1@tcp100" in out.splitlines()
+    assert not (tmp_path / "tarazu-mapping" / "mapping.json").exists()
 
 
 def test_a_mapping_of_too_many_rules_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -14,17 +15,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from tarazu import config
 from tarazu.batch.jobs import Job
 from tarazu.batch.node_set import unfold
-from tarazu.errors import TarazuError
 from tarazu.parts.bursts.burstd import node_part
-from tarazu.parts.bursts.burstd.asked import VERSION, AboutAll, AboutJob, JobAnswer, Told
-from tarazu.parts.bursts.burstd.asking import ask
+from tarazu.parts.bursts.burstd.asked import VERSION, AboutJob
 from tarazu.parts.bursts.burstd.history import ALIVE
 from tarazu.parts.bursts.burstd.jobs import UNTIL, Jobs
+from tarazu.parts.bursts.burstd.kept import BurstsDirectory
 from tarazu.parts.bursts.burstd.node_part import set_mode
 from tarazu.parts.bursts.measures.characteristics import JobBytes
 from tarazu.parts.bursts.settings import options_of
@@ -63,6 +64,15 @@ def remember(directory: Path, user: str, shares: Mapping[str, list[float]], jobs
     kept.put(each.job for each in moved)
     kept.add_moved(moved)
     kept.close()
+
+
+def ask_to_look(path: Path, timeout_s: float) -> None:
+    """As Slurm's plugin; the daemon looks at Slurm soon."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(timeout_s)
+        sock.connect(str(path))
+        sock.sendall(msgspec.json.encode(AboutJob(VERSION, READY, 2, 0, "root", waits=True)) + b"\n")
+        sock.recv(65536)
 
 
 class Bursts:
@@ -114,7 +124,8 @@ class Bursts:
         """Returns when it knows Slurm's nodes and applications. `wait_s`: how long a job may wait for its nodes."""
         program = (
             "import sys; from tarazu.parts.bursts.burstd import node_part, service; "
-            f"node_part.WAIT_S = {wait_s}; sys.exit(service.main(sys.argv[1:]))"
+            f"node_part.WAIT_S, service.STATUS_S, service.LOOK_S = {wait_s}, 0.1, 0.1; "
+            "sys.exit(service.main(sys.argv[1:]))"
         )
         with (self.directory / "burstd.log").open("a") as log:
             self.daemon = subprocess.Popen(
@@ -127,12 +138,10 @@ class Bursts:
 
     def _ready(self) -> bool:
         """Slurm was seen, and what was remembered is known."""
-        with contextlib.suppress(TarazuError):
-            ask(str(self.socket), AboutJob(VERSION, READY, 2, waits=True), JobAnswer, PATIENCE_S)
-            status = self.status()
-            whys = {row["name"]: row["why"] for row in status["applications"]}
-            return status["slurm"] == "seen" and whys[READY] == "it does not start now"
-        return False
+        ask_to_look(self.socket, PATIENCE_S)
+        status = self.status()
+        whys = {row["name"]: row["why"] for row in status["applications"]}
+        return status["slurm"] == "seen" and whys.get(READY) == "it does not start now"
 
     def signal(self, number: signal.Signals) -> None:
         assert self.daemon is not None
@@ -157,7 +166,13 @@ class Bursts:
         )
 
     def status(self) -> dict[str, Any]:
-        return ask(str(self.socket), AboutAll(VERSION), Told, PATIENCE_S).status
+        now_s, limit = time.time(), time.monotonic() + PATIENCE_S
+        while (told := BurstsDirectory(self.kept).told()).get(
+            "written_s", 0.0
+        ) <= now_s or "nodes" not in told:
+            assert time.monotonic() < limit, self.log()
+            time.sleep(0.02)
+        return told["nodes"]  # type: ignore[no-any-return]
 
     def record(self, name: str) -> dict[str, Any]:
         """What was done for an application; nothing where nobody asked about it."""
@@ -213,9 +228,7 @@ class Bursts:
         limit = time.monotonic() + PATIENCE_S
         while not true():
             assert time.monotonic() < limit, self.log()
-            with contextlib.suppress(TarazuError):
-                # Whenever it is asked it looks at Slurm soon.
-                ask(str(self.socket), AboutJob(VERSION, READY, 2, waits=True), JobAnswer, 0.2)
+            ask_to_look(self.socket, 0.2)
             time.sleep(0.05)
 
     def cancel(self) -> None:

@@ -1,4 +1,4 @@
-"""What tarazu-burstd learns of jobs from a real Slurm without accounting: squeue, and the script at a job's end."""
+"""What tarazu-burstd learns of jobs from a real Slurm without accounting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 
 from tarazu.batch import slurm as programs
 from tarazu.errors import BadInput
-from tarazu.parts.bursts import PART
 from tarazu.parts.bursts.burstd.batch import Batch, SlurmAnswer, machine_of
 from tests.loop import slurm as private_slurm
 from tests.loop.slurm import Slurm
@@ -21,20 +20,13 @@ from tests.loop.slurm import Slurm
 NOT_HERE = private_slurm.missing()
 pytestmark = pytest.mark.skipif(bool(NOT_HERE), reason=NOT_HERE or "Slurm is there")
 
-SCRIPT = PART.folder / "slurm" / "job_end.sh"
 PATIENCE_S = 300.0
 NAME = "evil|na me\n9|root|n1|1|1|1|COMPLETED|p|x"
 
 
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slurm]:
-    (tmp_path / "ended").mkdir()
-    script = tmp_path / "job_end"
-    # Slurm starts it with an environment of its own.
-    script.write_text(f"#!/bin/sh\nTARAZU_ENDED={tmp_path}/ended exec {SCRIPT}\n")
-    script.chmod(0o755)
-    more = f"JobCompType=jobcomp/script\nJobCompLoc={script}\n"
-    for one in private_slurm.up(tmp_path / "slurm", nodes=2, leaves=2, more=more):
+    for one in private_slurm.up(tmp_path / "slurm", nodes=2, leaves=2):
         for name, value in one.env.items():
             monkeypatch.setenv(name, value)
         yield one
@@ -49,7 +41,7 @@ def test_a_jobs_nodes_start_and_end(slurm: Slurm, tmp_path: Path) -> None:
     machine = machine_of("")
     assert machine is not None and machine.cabinets == ("leaf0", "leaf1") and len(machine.nodes) == 2
     answers: list[SlurmAnswer] = []
-    batch = Batch("slurm", tmp_path / "ended", answers.append)
+    batch = Batch("slurm", answers.append)
     begun_s = time.time()
     subprocess.run(
         [
@@ -85,12 +77,3 @@ def test_a_jobs_nodes_start_and_end(slurm: Slurm, tmp_path: Path) -> None:
     (ended,) = until("COMPLETED").listed.jobs
     assert (ended.id, ended.start_s, ended.nodes) == (job.id, job.start_s, job.nodes)
     assert job.start_s <= ended.end_s <= time.time()
-    before = len(answers)
-    deadline = time.monotonic() + PATIENCE_S
-    while len(answers) == before:
-        assert time.monotonic() < deadline, "Slurm's script told of no end"
-        batch._told()
-        time.sleep(0.05)
-    (told,) = answers[-1].listed.jobs
-    assert (told.id, told.start_s, told.end_s, told.nodes) == (job.id, job.start_s, ended.end_s, job.nodes)
-    assert told.user == "root" and not list((tmp_path / "ended").iterdir())

@@ -52,7 +52,7 @@ def test_servers_follow_a_mapping_until_it_is_undone(loop: Loop) -> None:
     """Written, beside a job's rule, over mdsd's death, and taken away while mdsd is dead."""
     one, two = (str(routers.client_nid(n)) for n in (1, 2))
     mapped = {one: str(routers.router_nid(2)), two: str(routers.router_nid(1))}
-    remap(loop, "--apply", "--mapping", "round-robin", "--routers", f"{mapped[one]},{mapped[two]}")
+    remap(loop, "--apply", "--mapping", "round-robin")
     assert patiently(lambda: rules(loop) == mapped)
     program = [sys.executable, "-c", WRITER, loop.mount() / "out", SIZE]
     loop.run(*program, "-", app="alone")

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tarazu.batch.jobs import Job
-from tarazu.parts.bursts import PART
-from tarazu.parts.bursts.burstd.jobs import Jobs
 from tests.loop import slurm as private_slurm
 from tests.parts.bursts.loop.site import ANSWER_S, LEAVES, NO_PLUGIN, NODES, Bursts, remember
 from tests.parts.bursts.loop.troubles import TROUBLES
@@ -22,7 +17,6 @@ from tests.parts.bursts.loop.troubles import TROUBLES
 NOT_HERE = private_slurm.missing() or private_slurm.missing_lua()
 pytestmark = pytest.mark.skipif(bool(NOT_HERE), reason=NOT_HERE or "Slurm is there")
 
-JOB_END = PART.folder / "slurm" / "job_end.sh"
 HOSTILE = 'io"\\ \n%s|é'
 APPLICATIONS = {
     "io": [20.0] * 4,
@@ -42,12 +36,8 @@ def bursts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bursts]:
         nodes=NODES,
         leaves=LEAVES,
         backfill=True,
-        more="JobSubmitPlugins=lua\nLicenses=one:1\nJobCompType=jobcomp/script\n"
-        f"JobCompLoc={directory}/slurm/job-end\n",
-        files={
-            "job_submit.lua": NO_PLUGIN,
-            "job-end": f"#!/bin/sh\nexport TARAZU_ENDED={directory}/tarazu-burstd/ended\nexec {JOB_END}\n",
-        },
+        more="JobSubmitPlugins=lua\nLicenses=one:1\n",
+        files={"job_submit.lua": NO_PLUGIN},
     ):
         bursts = Bursts(directory, slurm)
         bursts.configure()
@@ -112,21 +102,6 @@ def test_what_the_user_said_of_nodes_counts(bursts: Bursts, tmp_path: Path) -> N
     assert bursts.job(bursts.submit("-N4", "-J", "io", "-H"))["ReqNodeList"] == "(null)"
     assert bursts.record("io")["asked"] == before + 1
     assert bursts.record("io")["why"] == "it does not start now"
-
-
-def test_what_has_run_is_history_at_once(bursts: Bursts) -> None:
-    """Told by Slurm's script as the job ends; squeue is asked each 30 s only."""
-    began = time.time()
-    bursts.run("srun", "-N3", "-J", "told\n", "--exclusive", "true")
-
-    def known() -> list[Job]:
-        with contextlib.closing(Jobs(bursts.kept / "jobs.db", read_only=True)) as jobs:
-            found = jobs.overlapping(began - 1, time.time() + 1)
-        return [job for job in found if job.name.startswith("told") and job.end_s < float("inf")]
-
-    bursts.until(lambda: bool(known()))
-    (job,) = known()
-    assert (job.user, len(job.nodes), job.state) == ("root", 3, "COMPLETED")
 
 
 def test_advice_is_shown_to_who_submits_and_changes_nothing(bursts: Bursts) -> None:
@@ -209,28 +184,6 @@ def test_a_job_that_waits_prefers_nodes_that_are_spread(bursts: Bursts) -> None:
     bursts.until(lambda: bursts.slurm.idle() == NODES)
     bursts.run("scontrol", "release", waiting)
     assert bursts.leaves(waiting) == 4
-
-
-@pytest.mark.usefixtures("features")
-def test_without_a_plugin_of_slurms_controller(bursts: Bursts) -> None:
-    """What is said on the command line comes first, so that the controller's plugin leaves such jobs alone."""
-    script = bursts.directory / "io"
-    script.write_text("#!/bin/sh\n#SBATCH -N 4 -o /dev/null --exclusive\nsleep 60\n")
-    done = bursts.tarazu("change", "bursts", "sbatch", "--", "--parsable", str(script))
-    assert "tarazu: sbatch --nodelist=n[" in done.stderr
-    assert bursts.leaves(done.stdout.strip()) == 2
-    own = bursts.tarazu("change", "bursts", "sbatch", "--", "--parsable", "--switches=1", str(script))
-    assert own.stderr == "" and bursts.leaves(own.stdout.strip()) == 1
-    given = bursts.record("io")["given"]
-    filtered = bursts.slurm.directory / "filtered.conf"
-    text = (bursts.slurm.directory / "slurm.conf").read_text()
-    filtered.write_text(text.replace("JobSubmitPlugins=lua", "CliFilterPlugins=lua"))
-    (bursts.slurm.directory / "cli_filter.lua").write_text(bursts.install("cli_filter", ANSWER_S))
-    words = ["env", f"SLURM_CONF={filtered}", "sbatch", "--parsable"]
-    bursts.cancel()
-    assert bursts.leaves(bursts.run(*words, str(script)).strip()) == 2
-    assert bursts.leaves(bursts.run(*words, "-C", "tz0|tz1|tz2|tz3", str(script)).strip()) == 1
-    assert bursts.record("io")["given"] == given + 1
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)

@@ -29,7 +29,7 @@ class MappingCase(Case):
         return agent
 
     def wishes(self) -> list[list[Change]]:
-        names = (("folded", 11), ("together", 12), ("follow", 13))
+        names = (("folded", 11), ("round-robin", 12), ("contiguous", 13))
         return [
             [mapping.change_of(self.settings, how, mapped(nodes), "a test", "test")] for how, nodes in names
         ]

@@ -1,4 +1,4 @@
-"""A mapping as rules, as few of them as a site wants, and as options of Lustre's module."""
+"""A mapping as rules, as few of them as a site wants, and as networks of LNet."""
 
 from __future__ import annotations
 
@@ -9,14 +9,10 @@ from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
 from tarazu.nids import Nid, parse, unfold
-from tarazu.parts.bursts.mapping import module_options
-from tarazu.parts.bursts.mapping.folded import folded, together_folded, units, units_in
-from tarazu.parts.bursts.mapping.history import learn
-from tarazu.parts.bursts.mapping.rules import Addresses, addresses, rules, served_by
-from tarazu.parts.bursts.mapping.simple import round_robin
+from tarazu.parts.bursts.mapping.mappings import folded, round_robin, units, units_in
+from tarazu.parts.bursts.mapping.rules import Addresses, addresses, networks, rules, served_by
 from tarazu.parts.bursts.traffic.machine import Machine, regular
 from tarazu.parts.routers.mapped import without
-from tests.parts.bursts.mapping.traffic import traffic
 
 
 def site(nodes: int, per_subnet: int, io_nodes: int) -> tuple[Machine, Addresses]:
@@ -81,19 +77,6 @@ def test_rules_are_few_where_subnets_are_cut_alike() -> None:
         assert len(set(few[begin : begin + 17].tolist())) == 17, "neighbours have different ones"
 
 
-def test_learned_in_few_rules() -> None:
-    """Nodes that burst together on one I/O node are spread, and the rules stay as few."""
-    machine, known = site(256, 32, 8)
-    of = units(known.nodes, 1)
-    recurring = dict.fromkeys(range(0, 32, 8), 100)
-    learned = learn([traffic(machine, [recurring] * 30)], machine)
-    found = together_folded(learned, of, machine)
-    assert len(set(found[list(recurring)].tolist())) == 4
-    assert len(set(folded(of, 8)[list(recurring)].tolist())) == 1
-    assert np.bincount(found).tolist() == [32] * 8
-    assert len(rules(found, known)) == 8
-
-
 def test_nodes_without_a_nid_have_no_rule() -> None:
     _, known = site(4, 4, 2)
     known = known._replace(nodes=(*known.nodes[:3], ()))
@@ -117,19 +100,9 @@ def test_an_io_node_is_named_by_its_host_or_its_nid() -> None:
             addresses(other, {"n1": (parse("10.77.0.1@tcp1"),), **known})
 
 
-def test_routes_of_each_group_of_nodes() -> None:
-    machine, known = site(6, 6, 2)
-    assert list(module_options.of_nodes(round_robin(6, 2), machine, known)) == [
-        "# rtr0: on 10.77.0.[1-5/2]@tcp1",
-        'options lnet routes="tcp 10.77.250.1@tcp1"',
-        "# rtr1: on 10.77.0.[2-6/2]@tcp1",
-        'options lnet routes="tcp 10.77.250.2@tcp1"',
-    ]
-
-
 def test_a_network_for_each_io_node() -> None:
     machine, known = site(6, 6, 2)
-    text = "\n".join(module_options.of_networks(round_robin(6, 2), machine, known))
+    text = "\n".join(networks(round_robin(6, 2), machine, known))
     assert (
         '  - net-spec: tcp101  # rtr1\n    ip-range:\n        0: "10.77.0.[2-6/2]"\n        1: "10.77.250.2"'
         in text

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from tarazu.errors import BadInput
 from tarazu.parts.bursts.measures.characteristics import Places
 from tarazu.parts.bursts.measures.dense import intervals
-from tarazu.parts.bursts.measures.intervals import Busiest, Collector, Shares
+from tarazu.parts.bursts.measures.intervals import Collector, Shares
 from tarazu.parts.bursts.traffic.machine import Machine, regular
 from tarazu.parts.bursts.traffic.traffic import UNKNOWN, Numbers, Traffic
 
 MACHINE = regular(20, 4)
 NAMES = (*MACHINE.nodes, "login1")
-BUSY = Busiest(nodes=0.1, cabinets=0.2, io_nodes=0.4)
 Row = tuple[int, int, int]
 """Interval, node, bytes."""
 
@@ -39,7 +38,7 @@ def traffic(rows: Sequence[Row], network: Sequence[int] | None = None) -> Traffi
 def shares(
     *chunks: Traffic, mappings: dict[str, Numbers] | None = None, machine: Machine = MACHINE
 ) -> Shares:
-    collector = Collector(machine, (1000, 1100), mappings, BUSY, columns=10)
+    collector = Collector(machine, mappings)
     for each in intervals(chunks, Places(machine)):
         collector.add(each)
     return collector.shares()
@@ -51,16 +50,14 @@ def test_by_hand() -> None:
     )
     assert found.time_s.tolist() == [1000, 1030]
     assert found.bytes.tolist() == [100, 20]
-    assert found.nodes.tolist() == [0.9, 0.5]  # two of twenty
+    assert found.nodes.tolist() == [0.6, 0.25]  # one of twenty
     assert found.cabinets.tolist() == [0.9, 0.25]  # one of five
-    assert found.mapped["present"].busiest.tolist() == [1.0, 0.5]  # two of five
-    assert found.mapped["present"].of_busiest.tolist() == [1, 2]
+    assert found.mapped["present"].busiest.tolist() == [0.9, 0.25]  # one of five
+    assert found.mapped["present"].of_busiest.tolist() == [1, 1]
     assert found.mapped["present"].bytes.tolist() == [90, 5, 5, 5, 15]
-    assert found.mapped["present"].heat[:, 0].tolist() == [90, 0, 0, 0, 10]
-    assert found.mapped["present"].heat[:, 3].tolist() == [0, 5, 5, 5, 5]
     assert found.node_bytes[[0, 19]].tolist() == [60, 10]
-    assert found.mean(found.nodes) == pytest.approx(0.7)
-    assert found.weighted(found.nodes) == pytest.approx((90 + 10) / 120)
+    assert found.mean(found.nodes) == pytest.approx(0.425)
+    assert found.weighted(found.nodes) == pytest.approx((60 + 5) / 120)
 
 
 def test_several_mappings_in_one_pass() -> None:
@@ -68,19 +65,8 @@ def test_several_mappings_in_one_pass() -> None:
     mappings = {"now": MACHINE.served_by, "round": np.arange(20, dtype=np.int32) % 5}
     found = shares(traffic([(0, n, 10) for n in range(4)]), mappings=mappings)
     assert found.mapped["now"].busiest.tolist() == [1.0]
-    assert found.mapped["round"].busiest.tolist() == [0.5]
+    assert found.mapped["round"].busiest.tolist() == [0.25]
     assert found.mapped["now"].of_busiest.tolist() == [1]
-    assert found.mapped["round"].of_busiest.tolist() == [2]
-
-
-def test_a_heat_map_of_an_hour_has_no_empty_stripes() -> None:
-    """Columns shorter than the interval: its bytes lie in all that it covers."""
-    collector = Collector(MACHINE, (1000, 1025), None, BUSY, columns=10)
-    for each in intervals([traffic([(0, 0, 60), (1, 0, 60), (2, 0, 60)])], Places(MACHINE)):
-        collector.add(each)
-    heat = collector.shares().mapped["present"].heat[0]
-    assert heat.sum() == pytest.approx(180)
-    assert heat == pytest.approx([15.0] * 9 + [45.0])  # the last one's rest lies beyond the period
 
 
 def test_nodes_of_no_cabinet_and_no_io_node() -> None:
@@ -110,7 +96,7 @@ def test_an_interval_may_lie_in_several_chunks() -> None:
     for cut in range(len(rows) + 1):
         found = shares(traffic(rows[:cut]), traffic(rows[cut:]))
         assert found.bytes.tolist() == [100, 5]
-        assert found.nodes.tolist() == [0.9, 1.0]
+        assert found.nodes.tolist() == [0.6, 1.0]
 
 
 def test_time_that_goes_back_is_refused() -> None:
@@ -144,9 +130,7 @@ def test_as_plain_python_counts(rows: list[Row]) -> None:
         if total := sum(moved):
             cabinets = sorted((sum(moved[i : i + 4]) for i in range(0, 20, 4)), reverse=True)
             nodes = sorted(moved, reverse=True)
-            expected.append(
-                (1000 + 10 * when, sum(nodes[:2]) / total, cabinets[0] / total, sum(cabinets[:2]) / total)
-            )
+            expected.append((1000 + 10 * when, nodes[0] / total, cabinets[0] / total, cabinets[0] / total))
     assert found.time_s.tolist() == [row[0] for row in expected]
     assert found.nodes == pytest.approx(np.array([row[1] for row in expected]))
     assert found.cabinets == pytest.approx(np.array([row[2] for row in expected]))

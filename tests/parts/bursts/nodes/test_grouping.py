@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.parts.bursts.nodes.grouping import even, free, ordered
+from tarazu.parts.bursts.nodes.grouping import even, ordered
 
 ROOMS = st.lists(st.integers(0, 9), min_size=1, max_size=5)
 
@@ -61,21 +61,3 @@ def test_no_ordered_grouping_has_less_traffic_in_the_busiest_group(
         way for way in itertools.product(*(range(min(r, ranks) + 1) for r in room)) if sum(way) == ranks
     ]
     assert max(sums(shares, sizes)) <= min(max(sums(shares, list(way))) for way in possible) + 1e-6
-
-
-@given(ROOMS, st.data())
-def test_free_groups_hold_all_and_are_within_the_bound_of_largest_first(
-    room: list[int], data: st.DataObject
-) -> None:
-    ranks = data.draw(st.integers(0, sum(room)))
-    shares = data.draw(st.lists(st.floats(0, 20), min_size=ranks, max_size=ranks))
-    group_of = free(shares, room)
-    sizes = [group_of.count(g) for g in range(len(room))]
-    assert len(group_of) == ranks
-    assert all(size <= space for size, space in zip(sizes, room, strict=True))
-    if room and min(room) >= ranks > 0:  # room does not matter: 4/3 of the best at most (Graham)
-        busiest = max(
-            sum(s for s, g in zip(shares, group_of, strict=True) if g == at) for at in set(group_of)
-        )
-        best = max(*shares, sum(shares) / len(room)) if ranks > 1 else shares[0]
-        assert busiest <= best + max(shares)

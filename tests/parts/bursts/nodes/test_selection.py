@@ -43,14 +43,9 @@ def test_what_is_kept_for_the_next_job_follows_its_size(next_size: int | None, i
     assert choice.io_nodes == io_nodes
 
 
-def test_without_span_as_many_as_have_eight_nodes_each() -> None:
-    choice = choose(MACHINE, ALL, Wish(128, None, 1000), SelectionOptions(span=False))
-    assert served(MACHINE, choice) == [8] * 16
-
-
 def test_where_too_little_could_be_kept_the_job_comes_first() -> None:
     """2/3 of 3 I/O nodes kept would leave 1, which Slurm's own choice has too: it gets one more."""
-    assert span(24, 3, 1, 1, 1000, SelectionOptions()) == 2
+    assert span(24, 3, 1, 1, 1000, 8) == 2
 
 
 def test_fewer_than_sixteen_nodes_are_left_to_slurm() -> None:
@@ -66,18 +61,6 @@ def test_where_slurm_has_as_many_io_nodes_it_is_left_to_slurm() -> None:
     assert "8 I/O nodes" in left.why
 
 
-def test_as_many_io_nodes_as_slurms_are_evened_out_where_that_is_asked_for() -> None:
-    """Slurm: 32 nodes of one cabinet and 2 of another; not more than 34 / 8 = 4 I/O nodes, and only 2 have room."""
-    idle = np.zeros(512, dtype=np.bool_)
-    idle[:52] = True
-    assert isinstance(choose(MACHINE, idle, Wish(34)), Left)
-    assert served(MACHINE, choose(MACHINE, idle, Wish(34), SelectionOptions(even_out=True))) == [17, 17]
-    idle[36:] = False
-    assert isinstance(
-        choose(MACHINE, idle, Wish(34), SelectionOptions(even_out=True)), Left
-    )  # 31 and 3: not worth it
-
-
 def test_not_so_many_idle_is_left() -> None:
     assert isinstance(choose(MACHINE, ~ALL, Wish(16)), Left)
     unknown = dataclasses.replace(MACHINE, served_by=np.where(np.arange(512) < 40, MACHINE.served_by, -1))
@@ -87,16 +70,12 @@ def test_not_so_many_idle_is_left() -> None:
 def test_even_traffic_has_less_in_the_busiest_io_node_than_even_node() -> None:
     shares = tuple(range(1, 65))  # figure 13c: it grows with the rank
     choice = choose(MACHINE, ALL, Wish(64, shares))
-    by_number = choose(MACHINE, ALL, Wish(64, shares), SelectionOptions(strategy="node"))
-    free = choose(MACHINE, ALL, Wish(64, shares), SelectionOptions(free=True))
-    assert (
-        isinstance(choice, NodeChoice) and isinstance(by_number, NodeChoice) and isinstance(free, NodeChoice)
-    )
-    assert (choice.strategy, free.strategy) == ("even traffic", "even traffic, free")
-    busiest = [float(loads(MACHINE, c.nodes, shares).max()) for c in (by_number, choice, free)]
+    by_number = choose(MACHINE, ALL, Wish(64))
+    assert isinstance(choice, NodeChoice) and isinstance(by_number, NodeChoice)
+    assert choice.strategy == "even traffic"
+    busiest = [float(loads(MACHINE, c.nodes, shares).max()) for c in (by_number, choice)]
     assert busiest[0] == pytest.approx(sum(range(57, 65)) / sum(shares))
     assert busiest[1] < 0.65 * busiest[0]
-    assert busiest[2] == pytest.approx(1 / 8)
     assert len(served(MACHINE, choice)) == 8
 
 
@@ -136,7 +115,7 @@ def test_io_nodes_that_serve_nodes_between_one_anothers() -> None:
     for heavy in range(0, 64, 5):
         shares = tuple(9.0 if i % 7 == heavy % 7 or i == heavy else 1.0 for i in range(64))
         choice = choose(mixed, ALL, Wish(64, shares))
-        by_number = choose(mixed, ALL, Wish(64, shares), SelectionOptions(strategy="node"))
+        by_number = choose(mixed, ALL, Wish(64))
         assert isinstance(choice, NodeChoice)
         assert isinstance(by_number, NodeChoice)
         assert loads(mixed, choice.nodes, shares).max() <= loads(mixed, by_number.nodes, shares).max()
@@ -150,9 +129,7 @@ def test_idle_nodes_each_once_on_more_io_nodes_than_slurms_own(data: st.DataObje
     machine = dataclasses.replace(MACHINE, served_by=served_by)
     nodes = int(rng.integers(1, 200))
     shares = tuple(rng.pareto(1.2, nodes).tolist()) if rng.random() < 0.7 else None
-    options = SelectionOptions(
-        span=bool(rng.integers(2)), free=bool(rng.integers(2)), fit=str(rng.choice(["tree", "consecutive"]))
-    )
+    options = SelectionOptions(fit=str(rng.choice(["tree", "consecutive"])))
     choice = choose(machine, idle, Wish(nodes, shares, int(rng.integers(1, 400))), options, rng.random(16))
     if isinstance(choice, Left):
         return
@@ -160,7 +137,7 @@ def test_idle_nodes_each_once_on_more_io_nodes_than_slurms_own(data: st.DataObje
     assert len(set(at)) == nodes
     assert idle[at].all()
     assert (machine.served_by[at] >= 0).all()
-    assert at == sorted(at) or options.free
+    assert at == sorted(at)
     served = machine.served_by
     assert choice.io_nodes == len(set(served[at].tolist()))
     assert choice.io_nodes > len(set(served[FITS[options.fit](machine, idle, nodes)].tolist()))

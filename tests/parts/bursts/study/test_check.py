@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
-from tarazu.parts.bursts.study import check, remap_study
+from tarazu.parts.bursts.study import check
 from tarazu.parts.bursts.study.check import Checked
 from tarazu.parts.bursts.study.knobs import KNOBS, Spread
-from tarazu.parts.bursts.study.system import BurstSystem, generate
-from tarazu.parts.bursts.traffic.traffic import Traffic
-
-
-@dataclass(frozen=True, eq=False)
-class Read(BurstSystem):
-    """Remembers of which times traffic was read."""
-
-    times: list[tuple[int, int]] = field(default_factory=list)
-
-    def traffic(self, begin_s: int, until_s: int) -> Iterator[Traffic]:
-        self.times.append((begin_s, until_s))
-        return super().traffic(begin_s, until_s)
+from tarazu.parts.bursts.study.system import generate
 
 
 def test_what_is_drawn_is_measured_again_and_another_machine_does_not_pass() -> None:
@@ -50,13 +37,3 @@ def test_what_is_drawn_is_measured_again_and_another_machine_does_not_pass() -> 
     spoilt = replace(seen.shares, nodes=np.where(outside, np.nan, seen.shares.nodes))
     again = check.check(small, replace(seen, shares=spoilt))
     assert [one.found for one in again] == [one.found for one in found.values()]
-
-    watched = Read(small.name, small.machine, small.queue, small.replayed)
-    study = remap_study.study(watched, 0.1)
-    (learned_from, learned_to), (judged_from, judged_to) = watched.times
-    assert begin == learned_from < learned_to == judged_from < judged_to == until
-    before, after = study.of(remap_study.CONTIGUOUS), study.of(remap_study.ROUND_ROBIN)
-    assert before.moved == 0 < after.moved
-    assert after.busiest < before.busiest
-    assert after.io_nodes > before.io_nodes
-    assert study.of(remap_study.FEW_MOVED).moved <= 0.1 * study.nodes

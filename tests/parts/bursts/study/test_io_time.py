@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -70,16 +69,14 @@ def test_asked_for_twice_what_it_carries_phases_take_twice_as_long() -> None:
     replayed, io = run(jobs, 20 * MB)
     assert io.io_s == pytest.approx([40])
     assert replayed.end_s == pytest.approx([120])
-    assert io.traffic(np.array([0.0, 8, 28, 36])).sum(axis=0) == pytest.approx([160 * MB, 0, 160 * MB])
 
 
 def test_two_jobs_share_by_what_each_asks_for() -> None:
     """30 and 10 MB/s of 20: half pace, until the shorter one is through."""
     jobs = queue((0, 2, 10, 300 * MB, 1, 10), (0, 2, 4, 40 * MB, 1, 4))
-    replayed, io = run(jobs, 20 * MB)
+    _, io = run(jobs, 20 * MB)
     # 8 s at half pace: 4 s of the one are done; then 30 of 20: the other 6 s take 9
     assert io.io_s == pytest.approx([17, 8])
-    assert [io.alone_s(j, replayed.nodes[j]) for j in (0, 1)] == pytest.approx([15, 4])
 
 
 def test_the_slowest_io_node_decides_and_one_node_alone_never_overloads_it() -> None:
@@ -163,7 +160,7 @@ def test_many_jobs_take_about_as_long_as_in_the_simulators_network() -> None:
         st.tuples(st.integers(0, 40), st.integers(1, 16), st.integers(1, 5), st.floats(1, 500)), min_size=1
     )
 )
-def test_bytes_are_carried_but_what_a_node_alone_moves_beyond_what_an_io_node_can(
+def test_jobs_run_longer_by_what_their_io_takes_longer(
     drawn: list[tuple[int, int, int, float]],
 ) -> None:
     jobs = queue(*[(s, n, 20.0, v * MB, b, 10.0) for s, n, b, v in sorted(drawn)])
@@ -171,11 +168,6 @@ def test_bytes_are_carried_but_what_a_node_alone_moves_beyond_what_an_io_node_ca
     replayed, io = run(jobs, carries)
     assert (io.io_s >= jobs.io_s * (1 - 1e-6)).all()
     assert replayed.end_s - replayed.start_s == pytest.approx(jobs.run_s + io.io_s - jobs.io_s)
-    edges = np.linspace(0, math.ceil(replayed.end_s.max()), 101)
-    moved = io.traffic(edges)
-    assert moved.max() <= carries * edges[1] * (1 + 1e-6)
-    capped = np.minimum(jobs.volume / jobs.size / jobs.io_s, carries) * jobs.io_s * jobs.size
-    assert moved.sum() == pytest.approx(capped.sum(), rel=1e-6)
 
 
 def test_nodes_of_no_known_io_node_do_not_wait() -> None:

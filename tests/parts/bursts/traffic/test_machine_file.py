@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
-from tarazu.parts.bursts.traffic import machine_file
+from tarazu.parts.bursts.traffic import machine as machines
 
 
 def test_a_file_of_the_sites_own(tmp_path: Path) -> None:
     path = tmp_path / "machine"
     path.write_text("# ours\nn[1-2] cabinet=c1 io_node=r1\nn3 io_node=r2 # no cabinet\nlogin1 cabinet=c1\n")
-    machine = machine_file.read(path)
+    machine = machines.read(path)
     assert machine.nodes == ("n1", "n2", "n3", "login1")
     assert (machine.cabinets, machine.io_nodes) == (("c1",), ("r1", "r2"))
     assert machine.cabinet.tolist() == [0, 0, -1, 0] and machine.served_by.tolist() == [0, 0, 1, -1]
@@ -23,7 +23,7 @@ def test_a_file_of_the_sites_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("level", ["", " Level=0 LinkSpeed=1"], ids=["file", "shown"])
 def test_leaf_switches_are_cabinets(level: str) -> None:
-    machine = machine_file.parse(
+    machine = machines.parse(
         f"SwitchName=s1{level} Nodes=n[1-2]\nSwitchName=s2{level} Nodes=n[3-4]\n"
         f"SwitchName=top{level.replace('0', '1')} Nodes=n[1-4] Switches=s[1-2]\n",
         "topology",
@@ -46,13 +46,13 @@ def test_leaf_switches_are_cabinets(level: str) -> None:
 )
 def test_what_is_none_is_refused(text: str) -> None:
     with pytest.raises(BadInput, match="machine"):
-        machine_file.parse(text, "machine")
+        machines.parse(text, "machine")
 
 
 @given(st.text(st.sampled_from("n123[]-, =\ncabinetSwitchNameNodes#"), max_size=60))
 def test_any_text_is_a_machine_or_refused(text: str) -> None:
     try:
-        machine = machine_file.parse(text, "text")
+        machine = machines.parse(text, "text")
     except BadInput:
         return
     assert len(machine.nodes) == len(machine.cabinet) > 0

@@ -1,24 +1,46 @@
-"""Mappings in few rules: nodes whose addresses end alike have the same I/O node, in all subnets of a group.
+"""Mappings: compute node → I/O node, each serving as many nodes as the others (give or take one).
 
-By i % n each subnet of a machine is cut otherwise, and a rule names two or three nodes; where subnets are cut alike, a
-rule is for all of them: `10.77.[0-44].[3-253/89]@tcp1`. So that no I/O node serves more than others, the subnets form
-groups, each beginning its round elsewhere; the rules are as many as I/O nodes, times groups, and more where subnets
-do not have the same addresses.
+A mapping is (nodes,) int32: for each node, in the order of the machine, the index of its I/O node; -1: none is known.
+
+`folded` is in few rules: nodes whose addresses end alike have the same I/O node, in all subnets of a group. By i % n
+each subnet of a machine is cut otherwise, and a rule names two or three nodes; where subnets are cut alike, a rule is
+for all of them: `10.77.[0-44].[3-253/89]@tcp1`. So that no I/O node serves more than others, the subnets form groups,
+each beginning its round elsewhere; the rules are as many as I/O nodes, times groups, and more where subnets do not have
+the same addresses.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import msgspec
 import numpy as np
 
+from tarazu.errors import BadInput
 from tarazu.nids import Nid
-from tarazu.parts.bursts.mapping.history import TrafficHistory
 from tarazu.parts.bursts.mapping.rules import Addresses, on_a_server, rules
-from tarazu.parts.bursts.mapping.together import MappingOptions, Progress, elsewhere, together
-from tarazu.parts.bursts.traffic.machine import Machine
 from tarazu.parts.bursts.traffic.traffic import Numbers
+
+
+def contiguous(nodes: int, io_nodes: int) -> Numbers:
+    """Neighbours share an I/O node: node i has ⌊i / (m / n)⌋ (spatially-bursty-io, 5.1). Raises BadInput."""
+    _check(nodes, io_nodes)
+    return (np.arange(nodes, dtype=np.int64) * io_nodes // max(1, nodes)).astype(np.int32)
+
+
+def round_robin(nodes: int, io_nodes: int) -> Numbers:
+    """Neighbours have different I/O nodes: node i has i % n (spatially-bursty-io, 5.1). Raises BadInput."""
+    _check(nodes, io_nodes)
+    return (np.arange(nodes, dtype=np.int64) % io_nodes).astype(np.int32)
+
+
+def moved(before: Numbers, after: Numbers) -> int:
+    """Nodes with another I/O node than before; one that had none (-1) is not moved."""
+    return int(np.count_nonzero((before != after) & (before >= 0)))
+
+
+def _check(nodes: int, io_nodes: int) -> None:
+    if nodes < 0 or io_nodes < 1:
+        raise BadInput("mapping", "an I/O node at least, and no fewer than 0 nodes", f"{io_nodes}, {nodes}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,50 +82,7 @@ def units_in(known: Addresses, io_nodes: int, most_rules: int) -> Units:
 
 def folded(of: Units, io_nodes: int) -> Numbers:
     """(nodes,): neighbours have different I/O nodes; the rounds of groups begin at equal distances."""
-    return _in_turn(of, io_nodes)[of.of_node]
-
-
-def together_folded(
-    history: TrafficHistory,
-    of: Units,
-    machine: Machine,
-    options: MappingOptions | None = None,
-    progress: Progress = lambda share: None,
-) -> Numbers:
-    """(nodes,): as `together`, of units instead of nodes; no present mapping is kept."""
-    options = options or MappingOptions()
-    near = elsewhere(history, machine, options.shifted, options.seed)
-    count = len(of.group)
-    as_nodes = Machine(
-        tuple(map(str, range(count))),
-        (),
-        machine.io_nodes,
-        np.full(count, -1, np.int32),
-        np.full(count, -1, np.int32),
-    )
-    learned = _of_units(near, of, count)
-    mapping = together(
-        learned, as_nodes, None, msgspec.structs.replace(options, shifted=0, moves=None), progress,
-        start=_in_turn(of, len(machine.io_nodes)),
-    )  # fmt: skip
-    return mapping[of.of_node]
-
-
-def _in_turn(of: Units, io_nodes: int) -> Numbers:
     counts = np.bincount(of.group) if len(of.group) else np.zeros(1, np.int64)
     within = np.arange(len(of.group)) - (np.cumsum(counts) - counts)[of.group]
     begins = (np.arange(len(counts)) * io_nodes // len(counts))[of.group]
-    return ((within + begins) % io_nodes).astype(np.int32)
-
-
-def _of_units(history: TrafficHistory, of: Units, count: int) -> TrafficHistory:
-    """The history as if each unit were a node."""
-    key = history.interval.astype(np.int64) * count + of.of_node[history.node]
-    pairs, where = np.unique(key, return_inverse=True)
-    return TrafficHistory(
-        count,
-        history.intervals,
-        (pairs // count).astype(np.int32),
-        (pairs % count).astype(np.int32),
-        np.bincount(where, weights=history.share, minlength=len(pairs)).astype(np.float32),
-    )
+    return ((within + begins) % io_nodes).astype(np.int32)[of.of_node]

@@ -1,4 +1,4 @@
-"""What a mapping gives on traffic, and the history that is learned from it."""
+"""Contiguous and i % n, and what they give on traffic."""
 
 from __future__ import annotations
 
@@ -8,15 +8,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.parts.bursts.mapping import history
-from tarazu.parts.bursts.mapping.judge import judge
-from tarazu.parts.bursts.mapping.simple import contiguous, round_robin
+from tarazu.errors import BadInput
+from tarazu.parts.bursts.mapping.mappings import contiguous, moved, round_robin
+from tarazu.parts.bursts.mapping.offers import judge
 from tarazu.parts.bursts.traffic.machine import regular
 from tarazu.parts.bursts.traffic.traffic import Traffic
 from tests.parts.bursts.mapping.traffic import traffic
 
 MACHINE = regular(400, 20)
 BURSTS = st.lists(st.dictionaries(st.integers(0, 399), st.integers(1, 10**12), max_size=30), max_size=6)
+
+
+def test_the_papers_formulas() -> None:
+    """⌊i / (m / n)⌋ and i % n, with 8 nodes on 4 I/O nodes, as figure 9 draws them."""
+    assert contiguous(8, 4).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert round_robin(8, 4).tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
+    assert moved(contiguous(8, 4), round_robin(8, 4)) == 6
+    assert moved(np.array([-1, 0], np.int32), np.array([1, 1], np.int32)) == 1, "who has none is not moved"
+    with pytest.raises(BadInput, match="expected an I/O node at least"):
+        contiguous(8, 0)
+
+
+@given(st.integers(0, 700), st.integers(1, 100))
+def test_each_io_node_serves_as_many_as_the_others(nodes: int, io_nodes: int) -> None:
+    for mapping in (contiguous(nodes, io_nodes), round_robin(nodes, io_nodes)):
+        counts = np.bincount(mapping, minlength=io_nodes)
+        assert len(counts) == io_nodes and counts.max() - counts.min() <= 1
 
 
 def test_a_cabinet_that_bursts_alone() -> None:
@@ -43,33 +60,8 @@ def test_where_chunks_are_cut_does_not_matter(bursts: list[dict[int, int]], at: 
     mappings = {"one": round_robin(400, 20)}
     one, other = (judge(mappings, chunks, MACHINE)["one"] for chunks in ([whole], parts))
     assert msgspec.structs.astuple(one) == pytest.approx(msgspec.structs.astuple(other), nan_ok=True)
-    first, second = history.learn([whole], MACHINE), history.learn(parts, MACHINE)
-    assert first.interval.tolist() == second.interval.tolist()
-    assert first.share.tolist() == second.share.tolist()
-
-
-@settings(max_examples=12)
-@given(BURSTS)
-def test_shares_of_an_interval_are_one(bursts: list[dict[int, int]]) -> None:
-    found = history.learn([traffic(MACHINE, bursts)], MACHINE)
-    assert found.intervals == sum(map(bool, bursts))
-    sums = np.bincount(found.interval, weights=found.share, minlength=found.intervals)
-    assert sums == pytest.approx(np.ones(found.intervals))
-    for number, interval in enumerate(filter(None, bursts)):
-        part = found.part(number, number + 1)
-        kept = sum(interval[node] for node in part.node.tolist())
-        assert kept >= history.COVERED * sum(interval.values()) * (1 - 1e-9)
-
-
-def test_of_many_intervals_a_sample_is_kept_in_order() -> None:
-    bursts = [{number % 400: 1} for number in range(1_000)]
-    found = history.learn([traffic(MACHINE, bursts)], MACHINE, most=50)
-    times = [min(n for n in range(1_000) if n % 400 == node) for node in found.node.tolist()]
-    assert found.intervals == 50 == len(found.node)
-    assert len(set(times)) > 40, "not the first ones alone"
 
 
 def test_nodes_that_the_machine_has_not_are_left_out() -> None:
     stranger = regular(400, 20, name="other")
-    assert history.learn([traffic(stranger, [{3: 5}])], MACHINE).intervals == 0
     assert judge({"one": round_robin(400, 20)}, [traffic(stranger, [{3: 5}])], MACHINE)["one"].intervals == 0
