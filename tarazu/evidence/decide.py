@@ -26,7 +26,9 @@ from tarazu.units import counted
 RUNS = 60
 """The newest of an application that are looked at."""
 FIRST_PLACED = 3
-"""Runs of an application that are placed before one is left as a control."""
+"""Runs of an application that are placed before one is left as a control; fewer where others, observed before, were
+faster for sure.
+"""
 CLEAR_RUNS = 50
 """One in so many is a control once the answer is clear."""
 CHANCE = 0.5
@@ -58,11 +60,14 @@ def decide(runs: Sequence[Outcome], next_run: NextRun, control: float, least_gai
     """runs: oldest first; control: share of runs (`allocate.control`), 0: all are placed; least_gain: as in
     `allocate.least_gain`, negative: all are placed.
     """
-    if control <= 0 or least_gain < 0 or sum(run.arm == "placed" for run in runs) < FIRST_PLACED:
+    if control <= 0 or least_gain < 0:
         return PLACE
     same = comparable(runs, next_run.usable_osts, next_run.kind)
     belief = compare(same, expected_gain(same))
     both = bool(belief.placed and belief.left)
+    slower = both and belief.highest < least_gain
+    if sum(run.arm == "placed" for run in runs) < FIRST_PLACED and not slower:
+        return PLACE
     clear = both and not belief.lowest < least_gain <= belief.highest
     share = min(control, 1 / CLEAR_RUNS) if clear else control
     if belief.gain >= least_gain or not both:

@@ -56,6 +56,28 @@ def test_a_wrong_model_is_found_out_within_ten_runs(seed: int, slower: float) ->
     assert after.count("") <= 2  # placed now and then, should it become better
 
 
+def left_alone(runs: int, seconds: float) -> tuple[Outcome, ...]:
+    """Runs that were observed before any was placed."""
+    return tuple(
+        Outcome("left", 1000.0 * n, 1000.0 * n + seconds, GIB, seconds * math.exp(0.05 * (-1) ** n), "", 16)
+        for n in range(runs)
+    )
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("slower", [1.25, 3.0])
+def test_two_slow_runs_are_enough_where_others_were_observed_before(seed: int, slower: float) -> None:
+    _, words = loop(10, 3 * slower, 3, promised=2.0, seed=seed, before=left_alone(6, 3))
+    assert NOT_FASTER in words[: 3 if slower > 2 else 4]
+    assert words[words.index(NOT_FASTER) :].count("") <= 1
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_gains_stays_placed_beside_runs_that_were_observed_before(seed: int) -> None:
+    _, words = loop(40, 3, 4.5, promised=0.5, seed=seed, before=left_alone(6, 4.5))
+    assert NOT_FASTER not in words
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_what_gains_stays_placed(seed: int) -> None:
     _, words = loop(40, 3, 4.5, promised=0.5, seed=seed)
