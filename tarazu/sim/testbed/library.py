@@ -12,7 +12,7 @@ from tarazu.errors import BadInput, TarazuError
 from tarazu.lustre import XATTR_SIZE_MAX
 
 REQUESTS = (
-    "mds_open", "mds_close", "mds_layout", "mds_setxattr", "mds_getxattr", "mds_cancel", "ost",
+    "mds_open", "mds_close", "mds_layout", "mds_setxattr", "mds_getattr", "mds_getxattr", "mds_cancel", "ost",
 )  # fmt: skip
 """Kinds of `Mds.requests`; an OST's are those of fallocate and truncation only."""
 

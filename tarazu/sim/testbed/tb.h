@@ -68,6 +68,7 @@ enum tb_request {
     TO_MDS_CLOSE,
     TO_MDS_LAYOUT,
     TO_MDS_SETXATTR,
+    TO_MDS_GETATTR,
     TO_MDS_GETXATTR,
     TO_MDS_CANCEL,
     TO_OST,
@@ -99,7 +100,7 @@ struct tb_lmv {
 };
 
 #define TB_STATE_MAGIC "TBSTATE1"
-#define TB_STATE_VERSION 8u
+#define TB_STATE_VERSION 9u
 
 struct tb_state {
     char magic[8];
