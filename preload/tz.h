@@ -43,9 +43,11 @@
 
 /*
  * Small variables share a page with those that have a value from the start, which each process writes to anyway. Behind
- * them lies what most processes touch, too, and then what is large: of that most touch the beginning at most.
+ * them lies what most processes touch, too, in two pages; then one of which they touch the beginning, which these pages
+ * still hold; then what is large, and has pages of its own.
  */
 #define TZ_MIDDLE __attribute__((section(".bss.m")))
+#define TZ_AFTER_MIDDLE __attribute__((section(".bss.n")))
 #define TZ_LARGE __attribute__((section(".bss.z")))
 
 #define tz_likely(x) __builtin_expect(!!(x), 1)
@@ -63,6 +65,16 @@ enum {
     TZ_JOB_MAX = 64,
     TZ_PATH_MAX = 4096, /* longest path, with its NUL */
 };
+
+/* How many characters of a text come before `end`. */
+static inline size_t tz_until(const char *text, char end)
+{
+    size_t length = 0;
+
+    while (text[length] && text[length] != end)
+        length++;
+    return length;
+}
 
 /* Built in even where -fno-builtin says otherwise: one instruction each. */
 #define TZ_BYTES(bits)                                                                                                 \

@@ -144,7 +144,7 @@ static size_t host_length(const char *key, const char *p, const char *end, const
         return 0;
     if (word_at(key, p, end, host, whole, true))
         return whole;
-    brief = strcspn(host, ".");
+    brief = tz_until(host, '.');
     return brief >= 2 && brief < whole && word_at(key, p, end, host, brief, true) ? brief : 0;
 }
 

@@ -31,12 +31,12 @@ void tz_exit(bool streams)
         return;
     tz_depth++;
     tz_mine = 0;
-    if (tz_owner()) {
+    if (tz_load(&tz_files_beyond) && tz_owner()) {
         if (streams)
             tz_record_streams();
         tz_files_each(0, TZ_FDS_MAX - 1, tz_record_close);
-        tz_spool_end();
     }
+    tz_spool_end();
     tz_depth--;
     errno = saved;
 }

@@ -44,9 +44,9 @@ struct tz_counter *tz_counters_slot(uint64_t key)
             return NULL;
         for (uint64_t k = 0; k < (i == LEVELS - 1 ? LAST_SLOTS : BUCKET); k++) {
             struct tz_counter *slot = &level[(first + k) & mask];
-            uint64_t seen = tz_load(&slot->key);
+            uint64_t seen = i == 0 && k == 0 ? 0 : tz_load(&slot->key); /* as in tz_file_new: written to at once */
 
-            if (seen == 0 && tz_load(&full))
+            if (seen == 0 && tz_load(&full) && (seen = tz_load(&slot->key)) == 0)
                 return NULL;
             if (seen == 0 &&
                 __atomic_compare_exchange_n(&slot->key, &seen, key, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

@@ -14,7 +14,7 @@ enum { FIRST_SLOTS = 64, FIRST_LIMIT = 48, SLOTS = 4096, LIMIT = 3072, ARENA = 6
 /* The first ones lie close together, and so does what they need: a page or two, all that most processes touch. */
 static const struct tz_dir *first[FIRST_SLOTS];    /* atomic pointers; entries are never freed */
 TZ_LARGE static const struct tz_dir *table[SLOTS]; /* the same */
-TZ_MIDDLE static _Alignas(16) char first_arena[2048];
+TZ_MIDDLE static _Alignas(16) char first_arena[1024];
 static struct tz_lock lock;
 static uint32_t filled; /* atomic, written under the lock */
 static char *arena;
@@ -158,8 +158,11 @@ static bool resolve_mounts(struct tz_scratch *scratch)
     for (uint32_t i = 0; !tz_load(&done) && i < tz_mounts.count; i++) {
         struct tz_mount *m = &tz_mounts.list[i];
         size_t length;
-        const char *place = place_of(m, scratch, &length);
+        const char *place;
 
+        if (tz_load(&m->real_length)) /* of the mount table */
+            continue;
+        place = place_of(m, scratch, &length);
         if (length > 1 && length < sizeof m->real) {
             memcpy(m->real, place, length);
             tz_store(&m->real_length, (uint32_t)length);

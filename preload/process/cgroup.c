@@ -29,7 +29,7 @@ static bool is_listed(const char *list, const char *end, const char *word)
 {
     size_t length = strlen(word);
 
-    for (; list < end; list += strcspn(list, ",") + 1)
+    for (; list < end; list += tz_until(list, ',') + 1)
         if ((size_t)(end - list) >= length && memcmp(list, word, length) == 0 &&
             (list + length == end || list[length] == ','))
             return true;

@@ -50,7 +50,7 @@ static int64_t number(const char *text, int64_t otherwise)
 static bool glob_any(const char *globs, const char *text)
 {
     while (globs && *globs) {
-        size_t length = strcspn(globs, ":");
+        size_t length = tz_until(globs, ':');
 
         if (length && tz_glob(globs, length, text))
             return true;
@@ -137,7 +137,7 @@ static void read_spool(const char *setting)
 
 static bool take_field(const char **text, char *to, size_t size)
 {
-    size_t length = strcspn(*text, ":");
+    size_t length = tz_until(*text, ':');
 
     if (length >= size)
         return false;

@@ -87,7 +87,7 @@ static void read_page(int fd)
 /* Under the lock. What cannot be read changes nothing. */
 static void look_at_file(void)
 {
-    TZ_LARGE static char path[1100];
+    TZ_MIDDLE static char path[1100];
     struct tz_stat st;
     int fd;
 

@@ -3,23 +3,23 @@
 #include "base/pages.h"
 
 /* Descriptions live in chunks that are never unmapped: a racing reader sees an old one, not a hole. */
-enum { CHUNK = 128, CHUNKS = 4096 };
+enum { FEW = 2, CHUNK = 128, CHUNKS = 4096 };
 
 /* A number of references that none can be added to: the last one was given back, and its key is just being freed. */
 #define ENDING (UINT32_MAX / 2)
 
-TZ_LARGE struct tz_file *tz_files_first[1024];
+TZ_MIDDLE struct tz_file *tz_files_first[TZ_FIRST_FDS];
 TZ_LARGE struct tz_file **tz_files_table[TZ_FDS_MAX / 1024];
 
-TZ_LARGE static struct tz_file first_chunk[CHUNK]; /* the first one */
-TZ_LARGE static struct tz_file *chunks[CHUNKS];    /* atomic pointers; of the first one not used */
+TZ_MIDDLE static struct tz_file first_chunk[FEW]; /* all that most processes have open at a time */
+TZ_LARGE static struct tz_file *chunks[CHUNKS];   /* atomic pointers; of the first one not used */
 uint32_t tz_files_beyond;
 static uint32_t hint;         /* atomic: where the last free one was */
 static uint32_t replacements; /* atomic: of descriptors, by dup2 */
 
-static struct tz_file *take_free(struct tz_file *in)
+static struct tz_file *take_free(struct tz_file *in, int count)
 {
-    for (int i = 0; i < CHUNK; i++) {
+    for (int i = 0; i < count; i++) {
         uint32_t expected = 0;
 
         /* The first one is written to at once: a page that is read before costs two faults. */
@@ -40,7 +40,7 @@ static struct tz_file *allocate(void)
 
         if (!chunk)
             return NULL;
-        file = take_free(chunk);
+        file = take_free(chunk, i ? CHUNK : FEW);
         if (file) {
             __atomic_store_n(&hint, i, __ATOMIC_RELAXED);
             return file;
@@ -55,9 +55,9 @@ static struct tz_file **slot_of(int fd)
 {
     struct tz_file **chunk = NULL;
 
-    if ((unsigned)fd < 1024)
-        chunk = tz_files_first;
-    else if ((unsigned)fd < TZ_FDS_MAX)
+    if ((unsigned)fd < TZ_FIRST_FDS)
+        return &tz_files_first[fd];
+    if ((unsigned)fd < TZ_FDS_MAX)
         chunk = tz_pages_once(&tz_files_table[(unsigned)fd >> 10], 1024 * sizeof *chunk);
     return chunk ? &chunk[fd & 1023] : NULL;
 }
@@ -172,7 +172,7 @@ void tz_files_each(unsigned first_fd, unsigned last, void (*call)(int fd))
     if (last < end)
         end = last + 1;
     for (unsigned fd = first_fd; fd < end; fd++) {
-        if (fd >= 1024 && !tz_load(&tz_files_table[fd >> 10]))
+        if (fd >= TZ_FIRST_FDS && !tz_load(&tz_files_table[fd >> 10]))
             fd |= 1023;
         else if (tz_files_get((int)fd))
             call((int)fd);

@@ -3,7 +3,7 @@
 
 #include "process/mounts.h"
 
-enum { TZ_FDS_MAX = 1 << 20, TZ_INLINE_KEY = 336 };
+enum { TZ_FDS_MAX = 1 << 20, TZ_FIRST_FDS = 64, TZ_INLINE_KEY = 336 };
 
 enum tz_file_flags {
     TZ_FILE_DIRECTORY = 1, /* not a file: `key` is the directory's path */
@@ -32,9 +32,9 @@ struct tz_file {
     char key[TZ_INLINE_KEY];
 };
 
-extern uint32_t tz_files_beyond; /* atomic: no descriptor from here on is followed */
-extern struct tz_file *tz_files_first[1024];
-extern struct tz_file **tz_files_table[TZ_FDS_MAX / 1024]; /* atomic; the first one is not used */
+extern uint32_t tz_files_beyond;                           /* atomic: no descriptor from here on is followed */
+extern struct tz_file *tz_files_first[TZ_FIRST_FDS];       /* atomic */
+extern struct tz_file **tz_files_table[TZ_FDS_MAX / 1024]; /* atomic: of those beyond */
 
 /* What stands for the file behind a descriptor; NULL for the descriptors that are not followed. */
 static inline const struct tz_file *tz_files_get(int fd)
@@ -43,7 +43,7 @@ static inline const struct tz_file *tz_files_get(int fd)
 
     if ((unsigned)fd >= tz_relaxed(&tz_files_beyond))
         return NULL;
-    if (tz_likely((unsigned)fd < 1024))
+    if (tz_likely((unsigned)fd < TZ_FIRST_FDS))
         return tz_load(&tz_files_first[fd]);
     chunk = tz_load(&tz_files_table[(unsigned)fd >> 10]);
     return tz_likely(!chunk) ? NULL : tz_load(&chunk[fd & 1023]);

@@ -10,7 +10,7 @@
 #include <sys/statfs.h>
 #include <sys/vfs.h>
 
-TZ_LARGE struct tz_mounts tz_mounts;
+TZ_AFTER_MIDDLE struct tz_mounts tz_mounts;
 
 static bool set(char *to, size_t size, uint32_t *length, const char *from, size_t n)
 {
@@ -22,34 +22,35 @@ static bool set(char *to, size_t size, uint32_t *length, const char *from, size_
     return true;
 }
 
-static void add(const char *path, size_t path_length, const char *fs, size_t fs_length, const char *below,
-                size_t below_length)
+/* NULL where it cannot be one, or there are too many. */
+static struct tz_mount *add(const char *path, size_t path_length, const char *fs, size_t fs_length, const char *below,
+                            size_t below_length)
 {
     struct tz_mount *m = &tz_mounts.list[tz_mounts.count];
 
     if (tz_mounts.count == TZ_MOUNTS_MAX)
-        return;
+        return NULL;
     while (path_length > 1 && path[path_length - 1] == '/')
         path_length--;
     while (below_length && below[below_length - 1] == '/')
         below_length--;
-    if (path_length < 2 || path[0] != '/' || fs_length == 0)
-        return;
-    if (set(m->path, sizeof m->path, &m->path_length, path, path_length) &&
-        set(m->fs, sizeof m->fs, &m->fs_length, fs, fs_length) &&
-        set(m->below, sizeof m->below, &m->below_length, below, below_length)) {
-        tz_mounts.count++;
-        tz_mounts.in_system[0] |= strncmp(m->path, "/proc/", 6) == 0;
-        tz_mounts.in_system[1] |= strncmp(m->path, "/sys/", 5) == 0;
-        tz_mounts.in_system[2] |= strncmp(m->path, "/dev/", 5) == 0;
-    }
+    if (path_length < 2 || path[0] != '/' || fs_length == 0 ||
+        !set(m->path, sizeof m->path, &m->path_length, path, path_length) ||
+        !set(m->fs, sizeof m->fs, &m->fs_length, fs, fs_length) ||
+        !set(m->below, sizeof m->below, &m->below_length, below, below_length))
+        return NULL;
+    tz_mounts.count++;
+    tz_mounts.in_system[0] |= strncmp(m->path, "/proc/", 6) == 0;
+    tz_mounts.in_system[1] |= strncmp(m->path, "/sys/", 5) == 0;
+    tz_mounts.in_system[2] |= strncmp(m->path, "/dev/", 5) == 0;
+    return m;
 }
 
 /* path=fsname, ':'-separated */
 static void read_setting(const char *p)
 {
     while (*p) {
-        size_t length = strcspn(p, ":");
+        size_t length = tz_until(p, ':');
         const char *equals = memrchr(p, '=', length); /* a path may hold one */
 
         if (equals)
@@ -121,10 +122,11 @@ static bool root_is_local(void)
     return false;
 }
 
-/* "nid[:nid]:/fsname[/directory]" */
+/* "nid[:nid]:/fsname[/directory]", and where the kernel says that it is mounted, without links on the way. */
 static void add_lustre(char *device, const char *point, size_t length)
 {
     char *fs = strstr(device, ":/"), *below;
+    struct tz_mount *m;
 
     if (!fs)
         return;
@@ -132,7 +134,9 @@ static void add_lustre(char *device, const char *point, size_t length)
     below = strchr(fs, '/');
     if (!below)
         below = fs + strlen(fs);
-    add(point, length, fs, (size_t)(below - fs), below, strlen(below));
+    m = add(point, length, fs, (size_t)(below - fs), below, strlen(below));
+    if (m)
+        set(m->real, sizeof m->real, &m->real_length, m->path, m->path_length);
 }
 
 /* "device mountpoint type options ..." */

@@ -6,13 +6,13 @@
 enum { TZ_MOUNTS_MAX = 32 };
 
 struct tz_mount {
-    char path[256]; /* without a slash at the end */
-    char real[256]; /* the same without symbolic links, known after the first use */
-    char fs[TZ_FS_MAX];
-    char below[256]; /* directory of the file system that is mounted here, "" for its root */
     uint32_t path_length, fs_length, below_length;
     uint32_t real_length; /* atomic, written after `real` */
     uint32_t foreign;     /* atomic: found out not to be what it was taken for */
+    char fs[TZ_FS_MAX];
+    char path[256];  /* without a slash at the end */
+    char real[256];  /* the same without symbolic links: of the mount table's at once, else after the first use */
+    char below[256]; /* directory of the file system that is mounted here, "" for its root */
 };
 
 extern struct tz_mounts {

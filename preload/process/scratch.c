@@ -11,7 +11,8 @@ TZ_MIDDLE static struct {
     struct tz_scratch *scratch; /* atomic, kept once made */
 } slots[SCRATCH_SLOTS];
 
-TZ_LARGE static struct tz_scratch first; /* of the first slot: most processes need no other */
+/* Of the first slot: most processes need no other. Its beginning lies in one page. */
+TZ_LARGE static _Alignas(TZ_PAGE) struct tz_scratch first;
 
 /* Where this thread found one before: warm memory, and no fight for the first slot. */
 static TZ_THREAD int my_slot;

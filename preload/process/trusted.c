@@ -100,7 +100,7 @@ static bool follow(int link, const struct tz_stat *st, bool shared, char **way, 
 /* The next name on the way, and the way behind it; false for one that no directory can have. */
 static bool take_name(const char **rest, char name[NAME_ROOM])
 {
-    size_t length = strcspn(*rest, "/");
+    size_t length = tz_until(*rest, '/');
 
     if (length >= NAME_ROOM)
         return false;

@@ -74,7 +74,9 @@ int tz_spool_open_in(int directory, const char *name, int flags, struct tz_stat 
     if (directory < 0 || !file_name(file, name))
         return -1;
     fd = (int)syscall(SYS_openat, directory, file, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    if (fd >= 0 && (tz_fstat(fd, st) || !S_ISREG(st->mode) || st->uid != tz_load(&owner) || st->links != 1)) {
+    if (fd < 0 || flags & O_EXCL) /* a new file is what it should be */
+        return fd;
+    if (tz_fstat(fd, st) || !S_ISREG(st->mode) || st->uid != tz_load(&owner) || st->links != 1) {
         tz_sys_close(fd);
         fd = -1;
     }

@@ -15,7 +15,10 @@ void tz_spool_directory_close(int directory);
 void tz_spool_hold(void);
 void tz_spool_let_go(void);
 
-/* Opens <host>.<name> there, and looks at it; -1 where it is not a file of this user's, under this name alone. */
+/*
+ * Opens <host>.<name> there, and looks at it, unless O_EXCL makes it; -1 where it is not a file of this user's, under
+ * this name alone.
+ */
 int tz_spool_open_in(int directory, const char *name, int flags, struct tz_stat *st);
 
 /* The same in one step; with O_CREAT the directory is made as well. */
