@@ -21,7 +21,6 @@ ONE_THREAD = {
     "cli/db.py",
     "parts/changes/noted.py",
     "table.py",
-    "parts/council/learning/memory.py",
 }
 """Where a struct is decoded by the only thread that does so, or as a kind that the caller names."""
 PLAIN = {"dict", "tuple", "list"}

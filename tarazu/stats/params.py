@@ -220,10 +220,6 @@ PARAMETERS: dict[str, Parameter] = {
         "where requests of programs jump, when it is on",
         {f"{DEBUG}/llite/*/offset_stats": ALL, f"{PROC}/llite/*/offset_stats": "fallback"},
     ),
-    "osc.*.rpc_stats": _client(
-        "requests in flight to each OST, where parameters learn",
-        {f"{DEBUG}/osc/*/rpc_stats": "2.17", f"{PROC}/osc/*/rpc_stats": "2.12-2.16"},
-    ),
 }
 
 CANDIDATES: dict[str, tuple[str, ...]] = {name: tuple(p.places) for name, p in PARAMETERS.items()}

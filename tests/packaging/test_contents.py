@@ -28,7 +28,6 @@ LEFT_OUT = {
     "whatif": "`tarazu whatif` from a clone: less than sim, which has it all",
     "parquet": "pyarrow is there: bursts needs it",
     "viz": "matplotlib is there: sim needs it",
-    "tune": "trains the classifier, which nothing on a cluster does",
     "dev": "tests",
 }
 """Extras of the wheel that no package names → why."""

@@ -1,4 +1,4 @@
-"""What a client's `rpc_stats` and `offset_stats` say, as they were captured."""
+"""What a client's `offset_stats` says, as it was captured."""
 
 from __future__ import annotations
 
@@ -6,20 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tarazu.stats import offset_stats, rpc_stats
+from tarazu.stats import offset_stats
 from tarazu.stats.offset_stats import SequentialRun
-
-
-def test_requests_of_a_client_to_one_ost(data: Path) -> None:
-    seen = rpc_stats.parse((data / "client/osc.rpc_stats.txt").read_text())
-    assert seen == rpc_stats.RpcStats(
-        (38, 141),
-        38 + 137 + 2 * 4,
-        35 * 4 + 2 * 256 + 512 + 120 + 4 * 16 + 4 * 32 + 8 * 256 + 5 * 1024,
-        1795165937.53513068,
-    )
-    with pytest.raises(ValueError, match="no table"):
-        rpc_stats.parse("snapshot_time: 1.0 secs.nsecs\n")
 
 
 def test_where_programs_jumped(data: Path) -> None:

@@ -21,7 +21,6 @@ from tarazu.stats import (
     offset_stats,
     osp,
     routing,
-    rpc_stats,
 )
 from tests.hostile.statistics import mutate, mutate_statistics, roots
 
@@ -49,7 +48,6 @@ def test_every_parser_gives_its_value_or_refuses(content: bytes, seed: int) -> N
         lambda text: counters.some(text, ("read_bytes", "write_bytes")),
         brw_stats.parse,
         brw_stats.pieces,
-        rpc_stats.parse,
         offset_stats.parse,
         diskstats.parse,
         lnet.parse,

@@ -2,30 +2,29 @@
 
 settings      `[part.council]`
 announcer     the daemon tarazu-announcer: tells the council what its node sees, and has set what it decides
-service       the daemon tarazu-council; kept: what it has on disk; nodes: who reports to it
+counters      what that is, from Lustre's counters: an observation of one interval
+pattern       what is learned about: the context of a bandit, detected in an observation
+service       the daemon tarazu-council; nodes: who reports to it; here: what it has on disk, and how it is asked
 exchange      what they say to one another
-pattern       what is learned about: the context of a bandit; how alike two patterns are
-observation   what one node saw in one interval
-detect        from an observation to its pattern
-learning      learners (learner): from patterns and rewards to the next value; the paper's and ours
-values        parameters that Lustre has, each with its few values; learned: one of them, and what is known of it
+learning      learners: from patterns and rewards to the next value
 council       from what all nodes of a group see to what all should have in force; councils: and each client by itself
-trial         did it make things worse?
-levers        how each is read and set; agent: what they are set by
-commands      `tarazu change tune`; here: the council as its files tell; status: of `tarazu status`
+trial         what is known of a lever's values; did the new one make things worse?
+levers        parameters that Lustre has, their values, how each is read and set; agent: what they are set by
+commands      `tarazu change tune`
 study         the paper's study, offline and with the real council: `tarazu sim tune`; requests: requests one by one
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from tarazu.config import Settings
 from tarazu.config.check import addresses
-from tarazu.errors import BadInput, ConfigError
+from tarazu.errors import BadInput, ConfigError, TarazuError
 from tarazu.part import Part, SettingAgent, Unit
-from tarazu.parts.council.settings import ANNOUNCER, Council, options_of
+from tarazu.parts.council.settings import ANNOUNCER, Council, council_of, options_of
 
 
 class CouncilPart(Part):
@@ -52,7 +51,7 @@ class CouncilPart(Part):
         if own.mode == "apply" and own.address and not own.levers:
             where = settings.part.where(self.name, "mode")
             yield ConfigError(where, "part.council.levers: what may be set, where this is apply", "nothing")
-        from tarazu.parts.council.values import levers_of
+        from tarazu.parts.council.levers import levers_of
 
         where = settings.part.where(self.name, "levers")
         try:
@@ -62,14 +61,21 @@ class CouncilPart(Part):
             yield ConfigError(where + inside, error.expected, error.found)
 
     def here(self, settings: Settings) -> dict[str, Any]:
-        from tarazu.parts.council.status import told
+        """Nothing to users, who may not look."""
+        if not os.access(council_of(settings), os.W_OK):
+            return {}
+        from tarazu.parts.council.here import here
 
-        return told(settings)
+        try:
+            council = here(settings)
+        except TarazuError as error:
+            return {"problem": str(error)}
+        return {"mode": council.mode, "why": council.why} if council else {}
 
     def lines_here(self, here: Mapping[str, Any]) -> list[str]:
-        from tarazu.parts.council.status import lines
-
-        return lines(here)
+        if problem := here.get("problem"):
+            return [f"parameters that learn: cannot tell what the council decides: {problem}"]
+        return [f"this node has a council of parameters that learn: {here['mode']} ({here['why']})"]
 
 
 PART = CouncilPart()

@@ -10,13 +10,11 @@ from tarazu.parts.changes.agent import Agent
 from tarazu.parts.changes.lctl import Lctl
 from tarazu.parts.changes.model.lever import Lever
 from tarazu.parts.changes.store import Store
-from tarazu.parts.council.levers.client import ClientLever
+from tarazu.parts.council.levers import levers_of
+from tarazu.parts.council.levers.client import KINDS, ClientLever
 from tarazu.parts.council.levers.listed import ListedLever
 from tarazu.parts.council.levers.nrs import NrsLever
-from tarazu.parts.council.levers.tbf import TbfLever
 from tarazu.parts.council.settings import announcer_of, options_of
-from tarazu.parts.council.values import levers_of
-from tarazu.parts.council.values.client import KINDS
 from tarazu.store import stop
 
 
@@ -38,7 +36,6 @@ def agent_of(
         listed = {}
     levers: dict[str, Lever] = {
         "nrs": NrsLever("nrs", listed.get("nrs", ()), lctl, root),
-        "nrs_tbf_rule": TbfLever("nrs_tbf_rule", listed.get("nrs_tbf_rule", ()), lctl, root),
         **{k: ClientLever(kind, listed.get(k, ()), lctl, root) for k, kind in KINDS.items()},
     }
     return Agent(

@@ -125,13 +125,12 @@ def _council(settings: config.Settings) -> dict[str, Any]:
             raise
         if council.unread:
             raise Unavailable(f"{error}; {council.unread}") from None
-        kept = {
+        return {
             "mode": council.mode,
             "why_mode": council.why,
             "learned": council.learned,
             "silent": str(error),
         }
-        return {**council.status, **kept}
 
 
 def _undo(settings: config.Settings, *, as_json: bool) -> int:
@@ -196,7 +195,7 @@ def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
 
 def _wrong(settings: config.Settings) -> str:
     """What is wrong with `part.council.levers`."""
-    from tarazu.parts.council.values import levers_of
+    from tarazu.parts.council.levers import levers_of
 
     try:
         levers_of(options_of(settings).levers)
@@ -206,12 +205,18 @@ def _wrong(settings: config.Settings) -> str:
 
 
 def _print_council(found: Mapping[str, Any]) -> None:
+    mode = f"{found['mode']} ({found['why_mode']})"
     if found["silent"]:
-        say(f"the council does not answer ({found['silent']}); as it was when it last wrote:")
-    say(line_of(found))
-    decision = found.get("decision")
-    if not decision:
+        say(f"council: {mode}; it does not answer ({found['silent']})")
         return
+    group = f" of {found['group']}" if found["group"] else ""
+    say(
+        f"council {found['council']}{group}: {mode}, learner {found['learner']}; "
+        f"{counted(len(found['nodes']), 'node')}, "
+        f"{found['nodes_with_io']} with I/O; {counted(found['choices'], 'choice')}, {found['explored']} to learn, "
+        f"{found['taken_back']} taken back"
+    )
+    decision = found["decision"]
     if decision["generation"]:
         values = ", ".join(f"{lever} {value}" for lever, value in decision["values"].items())
         say(f"  decided: {values or 'nothing'}; {decision['since_s']:.0f} s ago, {decision['why']}")
@@ -245,20 +250,6 @@ def _print_council(found: Mapping[str, Any]) -> None:
                 say(f"{name}: would set {lever} {value}")
             if node["problem"]:
                 say(f"{name}: {node['problem']}")
-
-
-def line_of(found: Mapping[str, Any]) -> str:
-    """The council in one line."""
-    mode = f"{found['mode']} ({found['why_mode']})"
-    if "nodes" not in found:
-        return f"council: {mode}; it has never run here"
-    group = f" of {found['group']}" if found["group"] else ""
-    return (
-        f"council {found['council']}{group}: {mode}, learner {found['learner']}; "
-        f"{counted(len(found['nodes']), 'node')}, "
-        f"{found['nodes_with_io']} with I/O; {counted(found['choices'], 'choice')}, {found['explored']} to learn, "
-        f"{found['taken_back']} taken back"
-    )
 
 
 def learned_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:

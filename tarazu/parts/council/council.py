@@ -15,23 +15,21 @@ import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from tarazu.errors import BadInput, TarazuError
 from tarazu.malformed import MALFORMED, described
-from tarazu.parts.council.detect import detect as detect_pattern
-from tarazu.parts.council.learned import LearnedLever
-from tarazu.parts.council.learner import Learner
+from tarazu.parts.changes.ordered import Mode
+from tarazu.parts.council.learning.learner import Learner
 from tarazu.parts.council.learning.ours import Tarazu
 from tarazu.parts.council.observation import Observation, impossible
 from tarazu.parts.council.pattern import PHASE, Pattern
-from tarazu.parts.council.trial import PATTERNS, Before, Trial, TrialRewards
-from tarazu.parts.council.values.client import PAIR
+from tarazu.parts.council.pattern import detect as detect_pattern
+from tarazu.parts.council.trial import PATTERNS, Before, LearnedLever, Trial, TrialRewards
 
-FORMAT = 1
-MAX_HOSTS = 8192
+FORMAT = 2
 ROUND_S = 1.5
 """Once and a half the interval of announcers."""
 TRIAL_DWELLS, TRIAL_ROUNDS = 3.0, 20.0
@@ -43,10 +41,7 @@ OWN_INTERVALS = 3
 REFUSED_ROUNDS = 10.0
 """A value that no node has so long after it was decided is one that they refuse."""
 
-Mode = Literal["observe", "advise", "apply"]
 Detect = Callable[[Observation], Pattern | None]
-Expected = Callable[[Observation, str, Sequence[str]], Sequence[tuple[float, float]] | None]
-"""(what was seen, value in force, values) → what each is expected to give, as `Learner.expect`; None: not known."""
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -66,10 +61,9 @@ class Decision(msgspec.Struct, frozen=True):
 class _Host:
     """What is known of one node."""
 
-    __slots__ = ("before", "epoch", "in_force", "mode", "now", "pattern")
+    __slots__ = ("before", "epoch", "in_force", "now", "pattern")
 
     def __init__(self) -> None:
-        self.mode: Mode = "observe"
         self.in_force: Mapping[str, str] = {}
         self.pattern: Pattern | None = None
         self.epoch = 0
@@ -119,11 +113,9 @@ class Council:
         seed: int = 0,
         mode: Mode = "apply",
         detect: Detect = detect_pattern,
-        expected: Expected | None = None,
+        alone: bool = False,
     ) -> None:
-        """`levers`: each with its values. `expected`: this is the council of one client, and knows so much of
-        `osc_rpcs`; demand, which its levers change themselves, excuses nothing then.
-        """
+        """`levers`: each with its values. `alone`: this is the council of one client."""
         self.rules = rules
         self.mode: Mode = mode
         """`observe` and `advise` change no value; what is in force is learned."""
@@ -135,12 +127,12 @@ class Council:
         self.impossible = 0
         """Observations that no node can have made."""
         self._detect = detect
-        self._expected = expected
+        self._alone = alone
         self._levers = {
             name: LearnedLever(values, partial(learner, seed=seed + number))
             for number, (name, values) in enumerate(levers.items())
         }
-        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+        self._hosts: dict[str, _Host] = {}
         self._active: OrderedDict[str, float] = OrderedDict()
         """Nodes with I/O that do what is decided, or would: when they spoke last, the one that spoke first first."""
         self._heard: set[str] = set()
@@ -161,18 +153,9 @@ class Council:
         """Choices of its turn."""
 
     @property
-    def hosts(self) -> int:
-        return len(self._hosts)
-
-    @property
     def active(self) -> int:
         """Nodes with I/O."""
         return len(self._active)
-
-    @property
-    def moving(self) -> str:
-        """The lever whose turn it is."""
-        return list(self._levers)[self._moving] if self._levers else ""
 
     def receive(
         self,
@@ -186,67 +169,48 @@ class Council:
 
         `mode`: what the node allows. Returns why it is not taken; empty when it is.
         """
-        known = self._hosts.get(host)
-        if known is None:
-            if len(self._hosts) >= MAX_HOSTS and not self._forget_one():
-                return f"expected at most {MAX_HOSTS} nodes"
-            known = self._hosts[host] = _Host()
-        self._hosts.move_to_end(host)
-        known.mode, known.in_force = mode, in_force
-        if observation is None or observation.bytes == 0:
-            self._rests(host)
-            return ""
-        if why := impossible(observation):
-            self.impossible += 1
-            self._rests(host)
-            return why
-        pattern = self._detect(observation)
-        if pattern is None:
-            self._rests(host)
-            return ""
-        self._learn(host, known, pattern, observation, now)
-        return ""
+        known = self._hosts.setdefault(host, _Host())
+        known.in_force = in_force
+        seen = observation if observation is not None and observation.bytes else None
+        why = impossible(seen) if seen is not None else ""
+        self.impossible += bool(why)
+        pattern = self._detect(seen) if seen is not None and not why else None
+        if seen is None or pattern is None or (self.mode == "apply" and mode != "apply"):
+            self._rests(host)  # a node that does not do what is decided has no voice
+        else:
+            self._learn(host, known, pattern, seen, now)
+        return why
 
     def _learn(self, host: str, known: _Host, pattern: Pattern, observation: Observation, now: float) -> None:
-        reward = observation.bytes_per_s
-        if self.mode == "apply" and known.mode != "apply":
-            self._rests(host)  # it does not do what is decided: it has no voice
-            return
         self._speaks(host, known, pattern, now)
-        demand = observation.demand if self._expected is None else 0.0
+        # Demand is what a client's levers change themselves.
+        reward, demand = observation.bytes_per_s, 0.0 if self._alone else observation.demand
         self._compare(host, known, pattern, reward, demand)
-        moving = self.moving
-        for name in self._levers:
+        for number, name in enumerate(self._levers):
             lever = self._with_own(name, known.in_force.get(name, ""))
             # While one lever moves, what the others seem to do is its doing.
-            if self.mode == "apply" and name != moving:
+            if self.mode == "apply" and number != self._moving:
                 continue
             arm = lever.arms.get(known.in_force.get(name, ""))
             if arm is not None:
                 lever.fresh = True
-                lever.learner.observe(host, pattern, arm, reward, demand=demand, at_s=now)
-                if self._expected is not None and name == PAIR:
-                    gains = self._expected(observation, lever.values[arm], lever.values)
-                    if gains is not None:
-                        lever.learner.expect(pattern, arm, gains)
+                lever.learner.observe(host, pattern, arm, reward, demand=demand)
 
     def _with_own(self, name: str, value: str) -> LearnedLever:
         """A client's own value becomes one of the lever's, the measure of all others, once it is sure to be that."""
         lever = self._levers[name]
-        if self._expected is None or value in lever.arms or name in self.decision.values:
+        if not self._alone or value in lever.arms or name in self.decision.values:
             value = ""
         if lever.seen_strange(value) >= OWN_INTERVALS:
             lever = self._levers[name] = lever.with_own(value)
         return lever
 
     def _speaks(self, host: str, known: _Host, pattern: Pattern, now: float) -> None:
-        if host in self._active:
-            if known.pattern != pattern and known.pattern is not None:
+        if host not in self._active or known.pattern != pattern:
+            if host in self._active and known.pattern is not None:
                 self._forget_pattern(known.pattern)
-                self._patterns[pattern] += 1
-        else:
             self._patterns[pattern] += 1
-        if self._expected is not None:
+        if self._alone:
             self._run = self._run + 1 if pattern == known.pattern else 1
             if self._run >= PHASE or self._phase is None:
                 self._phase = pattern
@@ -291,13 +255,6 @@ class Council:
         if self._patterns[pattern] <= 0:
             del self._patterns[pattern]
 
-    def _forget_one(self) -> bool:
-        oldest = next(iter(self._hosts))
-        if oldest in self._active:
-            return False
-        del self._hosts[oldest]
-        return True
-
     def silent(self, host: str) -> None:
         """Its announcer is gone."""
         if host in self._hosts:
@@ -337,7 +294,7 @@ class Council:
 
     def _main_pattern(self) -> Pattern | None:
         """Of most nodes; a client's is the one that it stays in."""
-        if self._expected is not None:
+        if self._alone:
             return self._phase
         return max(self._patterns, key=lambda pattern: self._patterns[pattern], default=None)
 
@@ -357,7 +314,7 @@ class Council:
         if not lever.fresh and self._is_seen(name):
             return self.decision  # its turn has just begun: what is there is looked at first
         lever.learner.without, lever.fresh = refused, False
-        choice = lever.learner.choose(now)
+        choice = lever.learner.choose()
         self.choices += 1
         self._left = max(0, self._left - 1)
         value = lever.values[choice.arm]
@@ -367,7 +324,7 @@ class Council:
             return self.decision
         if bar is not None and now < bar.until:
             return self.decision
-        if self._expected is not None and before is None and self._have(name, value):
+        if self._alone and before is None and self._have(name, value):
             return self.decision  # what is there is best: nothing need be set
         self.explored += choice.explored
         self._resting = not choice.explored
@@ -387,9 +344,9 @@ class Council:
         why = f"{name} {value if wanted else 'as it was before'}: " + (
             "tried, to learn"
             if choice.explored
-            else f"thought the best for most of the nodes with I/O ({len(self._active)})"
-            if self._expected is None
             else "thought the best for what this client does"
+            if self._alone
+            else f"thought the best for most of the nodes with I/O ({len(self._active)})"
         )
         values = {lever: each for lever, each in self.decision.values.items() if lever != name}
         if wanted is not None:
@@ -399,9 +356,7 @@ class Council:
     def _is_seen(self, name: str) -> bool:
         """Whether what is there of a lever is, or will be, one of its values, of which its learner hears."""
         arms = self._levers[name].arms
-        return self._expected is not None or any(
-            self._hosts[host].in_force.get(name) in arms for host in self._active
-        )
+        return self._alone or any(self._hosts[host].in_force.get(name) in arms for host in self._active)
 
     _resting = True
     """What is in force was not chosen to explore: another lever may move."""
@@ -418,7 +373,7 @@ class Council:
                     self._moving = number
                     self._left = CHOICES_PER_VALUE * len(self._levers[names[number]].values)
                     break
-        return self.moving if self._present(self.moving) else None
+        return names[self._moving] if self._present(names[self._moving]) else None
 
     def _present(self, lever: str) -> bool:
         return any(lever in self._hosts[host].in_force for host in self._active)
@@ -433,20 +388,17 @@ class Council:
         return not any(host.in_force.get(lever) == value for host in self._hosts.values())
 
     def _refused(self, lever: str, value: str, now: float) -> Decision:
-        self._bar(lever, value, now, refused=True)
+        self._levers[lever].bar(value, now, self.rules.dwell_s, refused=True)
         self.taken_back += 1
         self._trial, self._resting = None, True
         values = {name: each for name, each in self.decision.values.items() if name != lever}
         why = f"{lever} {value} is taken back: no node has come to have it"
         return self._change(values, now, why, taken_back=True)
 
-    def _bar(self, lever: str, value: str, now: float, *, refused: bool) -> None:
-        self._levers[lever].bar(value, now, self.rules.dwell_s, refused=refused)
-
     def _take_back(self, trial: Trial, now: float) -> Decision:
         verdict = trial.verdict()
         assert verdict is not None
-        self._bar(trial.lever, trial.value, now, refused=False)
+        self._levers[trial.lever].bar(trial.value, now, self.rules.dwell_s, refused=False)
         values = dict(self.decision.values)
         if trial.before is None:
             values.pop(trial.lever, None)
@@ -527,10 +479,6 @@ class Council:
                 ]
         return rows
 
-    def patterns(self) -> dict[Pattern, int]:
-        """What nodes with I/O do now → how many of them."""
-        return dict(self._patterns.most_common())
-
     def in_force(self) -> dict[str, dict[str, int]]:
         """Lever → value → nodes that said they have it."""
         counts: dict[str, Counter[str]] = {}
@@ -539,17 +487,14 @@ class Council:
                 counts.setdefault(lever, Counter())[value] += 1
         return {lever: dict(values) for lever, values in counts.items()}
 
-    def knowledge(self) -> bytes:
-        """All that was learned and is decided, as JSON of bounded size: what `restore` takes."""
-        return msgspec.json.encode(self.file())
-
-    def file(self) -> dict[str, Any]:
-        """The same, before it is JSON."""
+    def knowledge(self, **more: Any) -> bytes:
+        """All that was learned and is decided, as JSON of bounded size: what `restore` takes. `more` is beside it."""
         levers = {
             name: _Knowledge(lever.listed, self.learner, lever.learner.knowledge(), lever.own)
             for name, lever in self._levers.items()
         }
-        return msgspec.structs.asdict(_File(FORMAT, self.decision.generation, self.decision.values, levers))
+        file = _File(FORMAT, self.decision.generation, self.decision.values, levers)
+        return msgspec.json.encode({**msgspec.structs.asdict(file), **more})
 
     def restore(self, knowledge: bytes, *, values: bool = True) -> tuple[str, ...]:
         """Go on from there (`values`: with what was decided, too). Returns what of it is of no use here any more: a
@@ -569,7 +514,7 @@ class Council:
             if known.values != lever.listed or known.learner != self.learner:
                 left.append(f"{name}: it was learned by {known.learner} for {', '.join(known.values)}")
                 continue
-            if self._expected is not None and known.own and known.own not in lever.listed:
+            if self._alone and known.own and known.own not in lever.listed:
                 self._levers[name] = lever.with_own(known.own)
             try:
                 self._levers[name].learner.restore(known.knowledge)

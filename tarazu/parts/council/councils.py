@@ -2,8 +2,7 @@
 
 Servers and routers of a group serve the same applications: they should use the same values, which one council decides.
 A client has applications of its own: for its parameters it has a council of its own, with the rules of the group's
-(dwell, taking back, turns) and what it alone has seen. Nothing is known of a client for whom `detect.clients` knows
-nothing but what it tried itself.
+(dwell, taking back, turns) and what it alone has seen.
 """
 
 from __future__ import annotations
@@ -17,13 +16,14 @@ import msgspec
 
 from tarazu.errors import BadInput
 from tarazu.malformed import MALFORMED, described
-from tarazu.parts.council.council import MAX_HOSTS, USUAL, Council, Decision, Mode, Rules
-from tarazu.parts.council.detect import clients as known_clients
+from tarazu.parts.changes.ordered import Mode
+from tarazu.parts.council.council import USUAL, Council, Decision, Rules
 from tarazu.parts.council.learning.careful import Careful
+from tarazu.parts.council.levers.client import KINDS
 from tarazu.parts.council.observation import Observation
-from tarazu.parts.council.pattern import Pattern
-from tarazu.parts.council.values.client import KINDS
 
+MAX_HOSTS = 8192
+"""Of a group."""
 MOST_KEPT = 32 << 20
 """Bytes of clients' knowledge on disk: of more, what was learned of those that spoke longest ago is left out."""
 SHOWN, MOST_ROWS = 64, 20_000
@@ -116,7 +116,7 @@ class Councils:
                 group.rules,
                 seed=self.seed,
                 mode=group.mode,
-                expected=known_clients.expected,
+                alone=True,
             )
             council.decision = Decision(generation=self._generation)
         self.clients.move_to_end(host)
@@ -129,13 +129,6 @@ class Councils:
     def set_mode(self, mode: Mode, now: float, why: str) -> None:
         for council in self.all():
             council.set_mode(mode, now, why)
-
-    def patterns(self) -> dict[Pattern, int]:
-        """What nodes with I/O do now → how many of them."""
-        counts: Counter[Pattern] = Counter()
-        for council in self.all():
-            counts.update(council.patterns())
-        return dict(counts.most_common())
 
     def in_force(self) -> dict[str, dict[str, int]]:
         """Lever → value → nodes that said they have it."""
@@ -169,7 +162,7 @@ class Councils:
                 break
             if data:
                 clients[host] = msgspec.Raw(data)
-        return msgspec.json.encode({**self.group.file(), "clients": dict(reversed(clients.items()))})
+        return self.group.knowledge(clients=dict(reversed(clients.items())))
 
     def restore(self, knowledge: bytes, *, values: bool = True) -> tuple[str, ...]:
         """As `Council.restore`."""

@@ -8,22 +8,20 @@ another group's, another's name, too many ──► council ──Refused──�
 
 from __future__ import annotations
 
-import select
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 import zmq
 
 from tarazu.errors import WireError
 from tarazu.malformed import MALFORMED
+from tarazu.parts.changes.ordered import Mode
+from tarazu.parts.council.counters import Kind
 from tarazu.parts.council.observation import Observation
 from tarazu.wire.bounds import PROTOCOL, Id
 from tarazu.wire.ends import NOBLOCK, can_read
 from tarazu.wire.sockets import ZmqTransport
 from tarazu.wire.transport import Counts, Peer
-
-Mode = Literal["observe", "advise", "apply"]
-Kind = Literal["oss", "router", "client"]
 
 MODES: tuple[Mode, ...] = ("observe", "advise", "apply")
 """From the least to the most."""
@@ -197,18 +195,12 @@ class AnnouncerEnd:
             zmq.MAXMSGSIZE: MAX_TOLD_BYTES,
         }
         self._end = transport.talking(address, bind=False, options=options)
-        self._poll: tuple[zmq.Socket[bytes], select.poll] | None = None
-        self._wakes_us = (-1, -1, -1)
-        """Descriptors: the caller's, of refusals, of messages."""
-        self._nothing = False
-        """There is nothing to receive until the next `sleep`."""
         self.counts = self._end.counts
         self.address = address
 
     def send(self, message: ToCouncil) -> bool:
         """False when nobody is connected: what was seen is soon too old to be worth it."""
         self._end.look()
-        self._nothing = False
         try:
             self._end.socket.send(encode(message), NOBLOCK)
         except zmq.Again:
@@ -217,37 +209,10 @@ class AnnouncerEnd:
 
     def wait(self, timeout_s: float) -> bool:
         """True when there is something to `receive`."""
-        self._nothing = False
         return self._end.wait(timeout_s)
-
-    def sleep(self, timeout_s: float, wake_fd: int) -> bool:
-        """Until there is something to `receive`, or the time is over, or `wake_fd` can be read: True then.
-
-        For who does little else, and that each second: what it waits for is put together once.
-        """
-        if self._poll is None or self._poll[0] is not self._end.socket:
-            socket, monitor = self._end.socket, self._end.monitor
-            poll = select.poll()
-            self._wakes_us = (wake_fd, int(monitor.FD), int(socket.FD))
-            for fd in self._wakes_us:
-                poll.register(fd, select.POLLIN)
-            self._poll = socket, poll
-            self._end.look()
-        # A descriptor tells that something has changed since this question.
-        self._nothing = False
-        if can_read(self._poll[0]):
-            return False
-        ready = [fd for fd, _ in self._poll[1].poll(max(0, int(timeout_s * 1000 + 0.999)))]
-        woken, refused, came = (fd in ready for fd in self._wakes_us)
-        self._nothing = not came
-        if refused or self._end.waits:
-            self._end.look()
-        return woken
 
     def receive(self) -> FromCouncil | None:
         """What came next, if anything did. Bad messages are dropped and counted."""
-        if self._nothing:
-            return None  # as `sleep` has just found; what comes now ends the next one
         socket = self._end.socket
         while can_read(socket):
             try:

@@ -1,41 +1,84 @@
-"""The council on this node as its files tell, for `tarazu change tune`: with a daemon or without one."""
+"""What a council has on disk, in tarazu-council below `state.directory`; and how it is asked by `tarazu change tune`.
+
+knowledge.json   what it has learned, and what is decided; of bounded size
+unreadable.json  knowledge that could not be read, set aside
+mode             what `tarazu change tune` ordered last: it counts instead of `part.council.mode`
+daemon           locked by the daemon for as long as it runs: a second one ends
+"""
 
 from __future__ import annotations
 
-import logging
+import contextlib
+import os
 import secrets
 import time
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
-from tarazu import config
-from tarazu.errors import TarazuError, Unavailable
-from tarazu.malformed import MALFORMED
+from tarazu import config, durable
+from tarazu.errors import StoreError, TarazuError, Unavailable
+from tarazu.parts.changes import ordered
+from tarazu.parts.changes.ordered import Mode
 from tarazu.parts.council.councils import Councils
-from tarazu.parts.council.exchange import AnnouncerEnd, Asked, Mode, TuneStatus
-from tarazu.parts.council.kept import CouncilDirectory
+from tarazu.parts.council.exchange import AnnouncerEnd, Asked, TuneStatus
+from tarazu.parts.council.levers import USUAL, levers_of
 from tarazu.parts.council.settings import council_of, options_of
-from tarazu.parts.council.values import USUAL, levers_of
 from tarazu.wire.security import curve_of_any
 from tarazu.wire.sockets import ZmqTransport
 
-log = logging.getLogger("tarazu.council")
-
+MAX_BYTES = 64 << 20
+"""Of what was learned: a larger file is not read."""
 ASK_AGAIN_S = 0.5
+
+
+class CouncilDirectory:
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+
+    def knowledge(self) -> tuple[bytes, float] | None:
+        """What was written last, and how old it is (s). Raises StoreError."""
+        path = self.directory / "knowledge.json"
+        try:
+            with path.open("rb") as file:
+                data, age_s = file.read(MAX_BYTES + 1), time.time() - os.fstat(file.fileno()).st_mtime
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(str(path), "a readable file", error.strerror) from None
+        if len(data) > MAX_BYTES:
+            raise StoreError(str(path), f"at most {MAX_BYTES} bytes", "more")
+        return data, max(0.0, age_s)
+
+    def set_aside(self) -> None:
+        """Rename a file of knowledge that cannot be read, so that it is not overwritten."""
+        with contextlib.suppress(OSError):
+            (self.directory / "knowledge.json").rename(self.directory / "unreadable.json")
+
+    def write_knowledge(self, data: bytes) -> None:
+        """On disk when this returns. Raises StoreError."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            durable.replace(self.directory / "knowledge.json", data)
+        except OSError as error:
+            raise StoreError(str(self.directory), "a directory that can be written", error.strerror) from None
+
+    def ordered(self) -> ordered.Ordered | None:
+        """None where nothing was. Raises StoreError for what cannot be read."""
+        return ordered.ordered(self.directory / "mode")
+
+    def order(self, mode: Mode, reason: str, otherwise: Mode = "observe") -> Mode:
+        """As `ordered.reorder`. Raises StoreError."""
+        return ordered.reorder(self.directory / "mode", mode, reason, otherwise)
 
 
 class Here(NamedTuple):
     mode: Mode
     """What was ordered, or `part.council.mode`."""
     why: str
-    ordered: bool
     learned: list[dict[str, Any]]
-    """`Council.explain()`'s rows, of what was written last."""
+    """`Councils.explain()`'s rows, of what was written last."""
     unread: str
     """Why they are not available."""
-    status: dict[str, Any]
-    """As the daemon wrote it last (`written_s`); empty: it never has."""
 
 
 def here(settings: config.Settings) -> Here | None:
@@ -43,31 +86,18 @@ def here(settings: config.Settings) -> Here | None:
     kept = CouncilDirectory(council_of(settings))
     if not kept.directory.is_dir():
         return None
-    ordered = kept.ordered()
-    learned, unread = [], ""
+    order = kept.ordered()
+    learned: list[dict[str, Any]] = []
+    unread = ""
     try:
-        learned = _learned(settings, kept)
+        if (knowledge := kept.knowledge()) is not None:
+            council = Councils(levers_of(options_of(settings).levers) or USUAL)
+            council.restore(knowledge[0])
+            learned = council.explain()
     except TarazuError as error:
         unread = str(error)
-    status: dict[str, Any] = {}
-    if (data := kept.status()) is not None:
-        try:
-            status = msgspec.json.decode(data, type=dict[str, Any])
-        except MALFORMED as error:
-            unread = unread or f"{kept.directory}/status.json: {error}"
-    mode: Mode = ordered.mode if ordered else options_of(settings).mode  # type: ignore[assignment]
-    return Here(
-        mode, ordered.reason if ordered else "part.council.mode", ordered is not None, learned, unread, status
-    )
-
-
-def _learned(settings: config.Settings, kept: CouncilDirectory) -> list[dict[str, Any]]:
-    knowledge = kept.knowledge()
-    if knowledge is None:
-        return []
-    council = Councils(levers_of(options_of(settings).levers) or USUAL)
-    council.restore(knowledge[0])
-    return council.explain()
+    mode: Mode = order.mode if order else options_of(settings).mode  # type: ignore[assignment]
+    return Here(mode, order.reason if order else "part.council.mode", learned, unread)
 
 
 def set_mode(settings: config.Settings, mode: Mode, reason: str) -> Mode:

@@ -10,8 +10,9 @@ import ipaddress
 from collections import Counter
 from collections.abc import Callable
 
-from tarazu.parts.council.council import MAX_HOSTS
-from tarazu.parts.council.exchange import Kind, Mode, Observed
+from tarazu.parts.changes.ordered import Mode
+from tarazu.parts.council.councils import MAX_HOSTS
+from tarazu.parts.council.exchange import Observed
 from tarazu.wire.transport import Peer
 
 NODES_PER_ADDRESS = 16
@@ -19,8 +20,6 @@ NODES_PER_ADDRESS = 16
 MESSAGES_PER_INTERVAL = 4.0
 """An honest announcer says one, and one more after a change."""
 MOST_AT_ONCE = 16.0
-ROLES: dict[Kind, str] = {"oss": "oss", "router": "oss", "client": "client"}
-"""Kind of node → whose key it has."""
 
 
 class CouncilNode:
@@ -66,8 +65,8 @@ class CouncilNodes:
         if not message.host:
             return "expected the name of a node, found none"
         role = peer.admission.role if peer.admission else ""
-        if role and role != ROLES[message.kind]:
-            return f"expected the key of role {ROLES[message.kind]} for a node of kind {message.kind}, found {role}"
+        if role and role != message.kind:
+            return f"expected the key of role {message.kind}, found {role}"
         of_route = self._hosts.get(peer.route)
         if of_route is not None and of_route != message.host:
             return f"expected one node on one connection, found {message.host} and {of_route}"

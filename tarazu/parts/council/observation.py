@@ -1,4 +1,4 @@
-"""What one node (an OSS, an LNet router, a client; in the simulator an I/O node) saw of its I/O in one interval."""
+"""What one node (an OSS, a client; in the simulator an I/O node) saw of its I/O in one interval."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ CROWDED = 2.0
 MAX_BYTES_PER_S = 1e12
 """Of one node; more is no observation."""
 MAX_DEMAND = 1e9
+MAX_REQUESTS = 10**12
 
 
 class Direction(msgspec.Struct, frozen=True, array_like=True):
@@ -18,10 +19,6 @@ class Direction(msgspec.Struct, frozen=True, array_like=True):
 
     bytes: int = 0
     requests: int = 0
-    files: int = 0
-    """Different files (on an OSS: objects) that were accessed; 0: not known."""
-    features: tuple[float, ...] = ()
-    """Of the requests' offsets, as `detect.features` makes them where requests are seen; empty: they are not."""
     discontiguous: float = -1.0
     """Share of bulk I/Os with discontiguous pages (`brw_stats`), on a client of requests that did not go on where
     their process was (`offset_stats`), 0-1; -1: not known."""
@@ -35,8 +32,6 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
     write: Direction = Direction()
     demand: float = 0.0
     """Requests that were queued or in service, on average over the interval; 0: not known."""
-    rpc_bytes: float = 0.0
-    """Mean size of a client's bulk requests, each as the power of two at or above it; 0: not known."""
 
     @property
     def bytes(self) -> int:
@@ -55,18 +50,13 @@ class Observation(msgspec.Struct, frozen=True, array_like=True):
 
 def impossible(observation: Observation) -> str:
     """Why no node can have seen this; empty when one can."""
-    numbers = (observation.elapsed_s, observation.demand, observation.rpc_bytes)
-    if not all(map(math.isfinite, numbers)) or not 0 < observation.elapsed_s <= 3600:
+    if not 0 < observation.elapsed_s <= 3600:
         return f"expected an interval of at most an hour, found {observation.elapsed_s:g} s"
     if not 0 <= observation.demand <= MAX_DEMAND:
         return f"expected a demand of at most {MAX_DEMAND:g}, found {observation.demand:g}"
     for of in (observation.read, observation.write):
-        if min(of.bytes, of.requests, of.files) < 0:
-            return "expected bytes, requests and files of 0 and more"
-        if max(of.requests, of.files) > MAX_DEMAND * 1000:
-            return f"expected at most {MAX_DEMAND * 1000:g} requests"
-        if not all(map(math.isfinite, (*of.features, of.discontiguous))):
-            return "expected finite features"
+        if of.bytes < 0 or not 0 <= of.requests <= MAX_REQUESTS or not math.isfinite(of.discontiguous):
+            return f"expected bytes, at most {MAX_REQUESTS:g} requests, and a share of them, found {of}"
     if observation.bytes_per_s > MAX_BYTES_PER_S:
         return f"expected at most {MAX_BYTES_PER_S:g} bytes/s, found {observation.bytes_per_s:g}"
     return ""

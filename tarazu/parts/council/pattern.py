@@ -1,14 +1,26 @@
-"""Access patterns: what values are learned for (Bez et al., Adaptive Request Scheduling, section IV-B)."""
+"""Access patterns: what values are learned for (Bez et al., Adaptive Request Scheduling, section IV-B), and which one
+an observation shows (algorithm 1, line 6). How many files are accessed no counter of Lustre's tells.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import Literal, NamedTuple
 
+from tarazu.parts.council.observation import Direction, Observation
+
 Operation = Literal["read", "write", "both"]
 Spatiality = Literal["contiguous", "strided", "unknown"]
 PHASE = 3
 """Intervals of one pattern after each other, from which a client is in it, and does not do several things by turns."""
+MIN_REQUESTS = 4
+"""In an interval. Fewer show no pattern: nothing is decided by them."""
+ONE_DIRECTION = 0.9
+"""Share of the bytes from which the rest is not worth a pattern of its own: opening, closing, small looks."""
+DISCONTIGUOUS = 0.5
+"""Share of a server's bulk I/Os with discontiguous pages from which they are taken to be strided."""
+WHOLE_BYTES = 256 << 10
+"""A smaller bulk I/O without a gap may as well be one block of a strided pattern: no counter has what lies between."""
 
 
 class Pattern(NamedTuple):
@@ -16,37 +28,40 @@ class Pattern(NamedTuple):
 
     operation: Operation
     spatiality: Spatiality
-    files: int
-    """Files that were accessed in the interval, as the power of four at or below it (1, 4, 16 …); 0: not known."""
     request_bytes: int
-    """Mean size of a request, as the nearest power of two; 0: not known."""
+    """Mean size of a request, as the nearest power of two."""
 
     def __str__(self) -> str:
-        files = "files unknown" if not self.files else "1 file" if self.files == 1 else f"{self.files}+ files"
-        size = f"{self.request_bytes} B" if self.request_bytes else "size unknown"
-        return f"{self.operation} {self.spatiality}, {files}, {size}"
+        return f"{self.operation} {self.spatiality}, {self.request_bytes} B"
 
 
-def files_class(files: int) -> int:
-    """The power of four at or below a number of files; 0 for 0 (not known)."""
-    return 4 ** ((files.bit_length() - 1) // 2) if files > 0 else 0
+def detect(observation: Observation) -> Pattern | None:
+    """The one pattern of an interval; None where too few requests show one.
+
+    Where reads and writes are mixed, the spatiality is that of more bytes, else, where it is not known, of the others.
+    """
+    read, write = observation.read, observation.write
+    requests, size_bytes = read.requests + write.requests, observation.bytes
+    if requests < MIN_REQUESTS or size_bytes <= 0:
+        return None
+    more, less = (read, write) if read.bytes >= write.bytes else (write, read)
+    spatiality = _spatiality(more)
+    if more.bytes >= ONE_DIRECTION * size_bytes:
+        mean = more.bytes / max(more.requests, 1)
+        return Pattern("read" if more is read else "write", spatiality, request_class(mean))
+    if spatiality == "unknown":
+        spatiality = _spatiality(less)
+    return Pattern("both", spatiality, request_class(size_bytes / requests))
 
 
 def request_class(mean_bytes: float) -> int:
-    """The power of two nearest to a mean request size (by ratio); 0 for nothing."""
-    return 1 << max(0, round(math.log2(mean_bytes))) if mean_bytes > 0 else 0
+    """The power of two nearest to a mean request size (by ratio)."""
+    return 1 << max(0, round(math.log2(mean_bytes)))
 
 
-def distance(one: Pattern, other: Pattern) -> float:
-    """How unlike two patterns are: 0 for the same; math.inf where nothing that is known of one says anything of the
-    other (another operation). A step of a class of size or files is 1, another or an unknown spatiality 2 or 1.
-    """
-    if one.operation != other.operation:
-        return math.inf
-    far = 0.0
-    if one.spatiality != other.spatiality:
-        far += 1.0 if "unknown" in (one.spatiality, other.spatiality) else 2.0
-    for a, b, base in ((one.files, other.files, 4), (one.request_bytes, other.request_bytes, 2)):
-        if a != b:
-            far += 1.0 if not a or not b else abs(math.log(a / b, base))
-    return far
+def _spatiality(direction: Direction) -> Spatiality:
+    if direction.discontiguous < 0:
+        return "unknown"
+    if direction.discontiguous >= DISCONTIGUOUS:
+        return "strided"
+    return "unknown" if direction.bytes < WHOLE_BYTES * direction.requests else "contiguous"

@@ -20,13 +20,12 @@ import time
 from collections.abc import Collection, Iterator
 from typing import Any
 
-import msgspec
-
 from tarazu import config
 from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
 from tarazu.daemons.writer import Writer
 from tarazu.errors import ConfigError, TarazuError
 from tarazu.figures import Family, Histogram, counter, counters, gauge, histogram
+from tarazu.parts.changes.ordered import Mode
 from tarazu.parts.council import exchange
 from tarazu.parts.council.council import ROUND_S, Decision, Rules
 from tarazu.parts.council.councils import Councils
@@ -35,16 +34,15 @@ from tarazu.parts.council.exchange import (
     Asked,
     CouncilEnd,
     Decided,
-    Mode,
     Observed,
     Refused,
     TuneStatus,
     encode,
 )
-from tarazu.parts.council.kept import CouncilDirectory
+from tarazu.parts.council.here import CouncilDirectory
+from tarazu.parts.council.levers import USUAL, levers_of
 from tarazu.parts.council.nodes import CouncilNodes
 from tarazu.parts.council.settings import council_of, options_of
-from tarazu.parts.council.values import USUAL, levers_of
 from tarazu.store.stop import SiteWatch
 from tarazu.units import counted
 from tarazu.wire.said import SaidOnce
@@ -57,15 +55,14 @@ AT_ONCE, BATCH_S = 1024, 0.02
 """After so many messages, or so long, those are answered: of many that report at once most get one answer."""
 LOOK_S = 1.0
 """So often it is looked which mode was ordered, and who is silent."""
-STATUS_S = 5.0
 SAVE_S = 5.0
 """So much learning a crash costs at most."""
 WHY_CHARACTERS = 500
 """Characters of a reason in the status: people may have written more."""
-ASKED_S = 0.02
-"""Between two answers to who asks how it is, all together: they may be long. Who has none asks again."""
 TELL_AGAIN_S, SHARE = 0.2, 0.02
-"""How it is, and what was learned, is put together so often at most, and for no more than a fiftieth of the time."""
+"""How it is, and what was learned, is put together so often at most, and for no more than a fiftieth of the time. Who
+asks meanwhile has no answer, and asks again.
+"""
 WORSE = 0.2
 """A value under which the same pattern is slower by this share is taken back at once."""
 SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -96,12 +93,10 @@ class CouncilService(Service):
         """From the receipt of a message to the answers of all that were there with it."""
         self.changed_at = self.started
         self._said = SaidOnce(log)
-        self._status_at = self.started - STATUS_S
         self._save_at = self._save_free_at = self.started
         """When what was learned is written next; before when it is not, because to put it together takes a while."""
-        self._asked_at = self.started
-        self._told: tuple[float, bytes] = (self.started, b"")
-        """How it is, until when that is said again."""
+        self._ask_free_at = self.started
+        """When the next one who asks how it is is answered."""
         self._trouble = ""
         self.site = SiteWatch(settings.run.stop_file)
         self.site.start()
@@ -187,8 +182,7 @@ class CouncilService(Service):
             peer, message = got
             now = time.monotonic()
             if isinstance(message, Asked):
-                if now >= self._asked_at + ASKED_S:
-                    self._asked_at = now
+                if now >= self._ask_free_at:
                     self.end.send(peer.route, self._status(message, now))
             elif self._listens(peer, message, now):
                 if peer.route in answered:
@@ -237,11 +231,10 @@ class CouncilService(Service):
         decision = self.council.group.decide(now)
         if decision is not self._decision:
             self._decision = decision
-            self._tell_all(now, answered)
+            self._tell_all(answered)
             self._audit_decision(decision, nodes=self.council.group.active)
 
-    def _tell_all(self, now: float, answered: Collection[bytes] = ()) -> None:
-        self._told = (min(self._told[0], now + TELL_AGAIN_S), self._told[1])
+    def _tell_all(self, answered: Collection[bytes] = ()) -> None:
         for node in self.nodes.of.values():
             if node.route not in answered:
                 self.end.send(node.route, self._decided("", node.route))
@@ -292,10 +285,6 @@ class CouncilService(Service):
             self.council.silent(host)
         if now >= self._save_at:
             self._save()
-        if now >= self._status_at + STATUS_S:
-            self._status_at = now
-            status = self._how(now, time.time())
-            self.writer.write(self.kept.write_status, lambda: msgspec.json.encode(status) + b"\n")
         if self.writer.trouble and self.writer.trouble != self._trouble:
             self._said.warning(f"what was learned cannot be written: {self.writer.trouble}")
         self._trouble = self.writer.trouble
@@ -311,50 +300,32 @@ class CouncilService(Service):
         self._save_at = begin + max(SAVE_S, took_s / SHARE)
         self.writer.write(self.kept.write_knowledge, lambda: data)
 
-    def _how(self, now: float, unix_s: float) -> dict[str, Any]:
+    def _how(self, now: float) -> dict[str, Any]:
         """How it is, for people (`tarazu change tune show`): plain values only; `now` is on the monotonic clock."""
         council, nodes = self.council, self.nodes
         decision, group = council.group.decision, council.group
         return {
-            "daemon": "council",
             "council": self.name,
-            "address": self.end.address,
-            "written_s": unix_s,
-            "uptime_s": now - self.started,
-            "keys": self.transport.curve is not None,
             "group": nodes.group,
             "mode": council.mode,
             "why_mode": self.why_mode,
             "learner": group.learner,
-            "levers": {name: list(values) for name, values in self.levers.items()},
-            "dwell_s": group.rules.dwell_s,
-            "worse": group.rules.worse,
+            "keys": self.transport.curve is not None,
             "decision": {
                 "generation": decision.generation,
                 "values": decision.values,
                 "why": decision.why,
-                "explored": decision.explored,
-                "taken_back": decision.taken_back,
                 "since_s": now - self.changed_at,
             },
-            "moving": group.moving if council.mode == "apply" else "",
             "advice": group.advice() if council.mode == "advise" else {},
             "in_force": council.in_force(),
-            "patterns": {str(pattern): count for pattern, count in council.patterns().items()},
             "choices": council.sum("choices"),
             "explored": council.sum("explored"),
             "taken_back": council.sum("taken_back"),
-            "impossible": council.sum("impossible"),
-            "stale": nodes.stale,
-            "too_often": nodes.too_often,
-            "refused": self.refused,
-            "socket": self.end.counts.summary(),
-            "knowledge": {"directory": str(self.kept.directory), "trouble": self.writer.trouble},
             "nodes_with_io": council.sum("active"),
             "nodes": {
                 host: {
                     "kind": node.observed.kind,
-                    "address": node.peer,
                     "age_s": now - node.heard_at,
                     "mode": node.mode,
                     "in_force": node.observed.in_force,
@@ -378,13 +349,9 @@ class CouncilService(Service):
         return {"decided": decision.values, "why": decision.why, "advice": advice}
 
     def _status(self, asked: Asked, now: float) -> bytes:
-        until, told = self._told
-        if now >= until or not told:
-            status = self._how(now, time.time())
-            told = msgspec.msgpack.encode({**status, "learned": self.council.explain()})
-            took_s = time.monotonic() - now
-            self._told = now + max(TELL_AGAIN_S, took_s / SHARE), told
-        return encode(TuneStatus(asked.message_id, msgspec.Raw(told)))  # type: ignore[arg-type]
+        told = encode(TuneStatus(asked.message_id, {**self._how(now), "learned": self.council.explain()}))
+        self._ask_free_at = now + max(TELL_AGAIN_S, (time.monotonic() - now) / SHARE)
+        return told
 
     def take_over(self, settings: config.Settings) -> None:
         self.options = options_of(settings)
@@ -403,7 +370,6 @@ class CouncilService(Service):
         yield gauge("council_mode", "0 observe, 1 advise, 2 apply.", MODES.index(council.mode))
         yield gauge("council_nodes", "Nodes with an announcer.", len(nodes))
         yield gauge("council_nodes_with_io", "Nodes with I/O, which have a vote.", council.sum("active"))
-        yield gauge("council_patterns", "Access patterns seen now.", len(council.patterns()))
         yield counter("council_choices", "Rounds in which a learner chose.", council.sum("choices"))
         yield counter("council_explored", "Rounds that tried a value to learn.", council.sum("explored"))
         yield counter(
@@ -455,13 +421,9 @@ class CouncilService(Service):
 
 def command_line() -> argparse.ArgumentParser:
     """Its options."""
-    options = parser(
+    return parser(
         NAME, "Learn which values of parameters serve access patterns, and decide for a group of nodes."
     )
-    options.add_argument(
-        "--listen", metavar="ADDRESS", help="instead of part.council.address: tcp://mds1:5774"
-    )
-    return options
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -469,8 +431,7 @@ def main(argv: list[str] | None = None) -> int:
 
     def read() -> config.Settings:
         """The configuration with the command line's options on top. Raises ConfigError."""
-        settings = config.override(config.load(chosen.config), "part.council", address=chosen.listen)
-        return config.override(settings, "keys", directory=chosen.keys)
+        return config.override(config.load(chosen.config), "keys", directory=chosen.keys)
 
     return serve(NAME, chosen, read, CouncilService)
 

@@ -3,7 +3,7 @@
 A model of requests has some five events a request and nothing that waits in between, so each is a function that is
 called with the time and one argument, and what follows is put down as another call. SimPy, which `network.py` stands
 on, makes an event, a list of callbacks and the resumption of a generator of each: 1.8 times the time for the events
-alone (`make bench-tune BENCH_ARGS='--only simulator'`). Both keep to one order: of time, then of number.
+alone. Both keep to one order: of time, then of number.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Many announcers in one process, for `decision`: each with a socket and a CURVE session of its own.
 
-    python -m tests.benchmarks.tuning.announcers CONFIG FIRST COUNT as-they-come|in-step SECONDS FEATURES
+    python -m tests.benchmarks.tuning.announcers CONFIG FIRST COUNT as-they-come|in-step SECONDS
 
 Says `ready` when all have been answered once, reads the moment to begin (monotonic clock), and prints as JSON the
 seconds from before a message was sent to right after its decision was received.
@@ -21,6 +21,7 @@ import zmq
 from tarazu import config
 from tarazu.parts.council.exchange import Decided, Observed, encode
 from tarazu.parts.council.observation import Direction, Observation
+from tarazu.parts.council.settings import options_of
 from tarazu.wire.security import curve_for
 
 INTERVAL_S = 1.0
@@ -40,7 +41,7 @@ class Announcer:
         self.socket.linger = 0
         self.socket.curve_publickey, self.socket.curve_secretkey = curve.own.public, curve.own.secret
         self.socket.curve_serverkey = curve.server
-        self.socket.connect(settings.part.council.address)
+        self.socket.connect(options_of(settings).address)
         self.host = f"oss{number}"
         self.start = secrets.randbits(62)
         self.sequence = 0
@@ -51,12 +52,10 @@ class Announcer:
         self.new_at = 0.0
         self.values: dict[str, str] = {"nrs": "fifo"}
 
-    def send(self, features: tuple[float, ...]) -> None:
+    def send(self) -> None:
         self.sequence += 1
         moved = 10**9 + secrets.randbelow(10**8)
-        seen = Observation(
-            1.0, write=Direction(moved, 1000, 0, features, -1.0 if features else 0.1), demand=8.0
-        )
+        seen = Observation(1.0, write=Direction(moved, 1000, 0.1), demand=8.0)
         self.answered, self.at_send = False, self.generation
         self.sent_at = time.monotonic()
         message = Observed(
@@ -83,9 +82,8 @@ class Announcer:
 class Crowd:
     """All announcers of this process, and what they waited for."""
 
-    def __init__(self, every: list[Announcer], features: tuple[float, ...]) -> None:
+    def __init__(self, every: list[Announcer]) -> None:
         self.every = every
-        self.features = features
         self.own: list[float] = []
         """Seconds to its own answer."""
         self.new: list[float] = []
@@ -97,7 +95,7 @@ class Crowd:
             self._poller.register(each.socket.FD, select.EPOLLIN | select.EPOLLET)
 
     def send(self, each: Announcer) -> None:
-        each.send(self.features)
+        each.send()
         self._look(each)  # the descriptor tells of changes only, and a send may take one
 
     def _look(self, each: Announcer) -> None:
@@ -146,17 +144,12 @@ class Crowd:
 
 
 def main() -> None:
-    file, first, count, how, seconds, with_features = sys.argv[1:]
+    file, first, count, how, seconds = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     settings = config.load(file)
-    features: tuple[float, ...] = ()
-    if with_features == "features":
-        from tarazu.parts.council.detect.features import features as features_of
-
-        features = features_of([(n << 20, 1 << 20, 0) for n in range(64)])
     context = zmq.Context()
     context.max_sockets = 4096
-    crowd = Crowd([Announcer(context, settings, int(first) + n) for n in range(int(count))], features)
+    crowd = Crowd([Announcer(context, settings, int(first) + n) for n in range(int(count))])
     crowd.greet()
     print("ready", flush=True)
     begin = float(sys.stdin.readline())

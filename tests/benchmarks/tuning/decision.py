@@ -37,29 +37,22 @@ def measure(short: bool) -> list[Figure]:
     """`short`: 10 s each instead of 60."""
     seconds = 10 if short else 60
     return [
-        *_as_they_come(seconds, "counters"),
-        *_as_they_come(seconds // 2, "features"),
+        *_as_they_come(seconds),
         *_in_step(seconds),
         *_announcer(20 if short else 60),
     ]
 
 
-def _as_they_come(seconds: int, features: str) -> Iterator[Figure]:
-    found = _run("tarazu.parts.council.service", "as-they-come", seconds, features)
+def _as_they_come(seconds: int) -> Iterator[Figure]:
+    found = _run("tarazu.parts.council.service", "as-they-come", seconds)
     what = f"time to decision, {ANNOUNCERS} as they come"
-    what += ", spatiality by the classifier" if features == "features" else ""
     yield from _times(what, found["own"], 0.010, 0.050)
     yield Figure(f"{what}: without an answer", found["missing"], "", 0)
     yield Figure(f"{what}: the council's processor time", 1e3 * found["cpu"], "ms/s")
 
 
 def _in_step(seconds: int) -> Iterator[Figure]:
-    found = _run(
-        "tests.benchmarks.tuning.exploring_council",
-        "in-step",
-        seconds,
-        "counters",
-    )
+    found = _run("tests.benchmarks.tuning.exploring_council", "in-step", seconds)
     what = f"time to decision, {ANNOUNCERS} in step"
     yield from _times(what, found["new"])
     yield Figure(f"{what}: decisions that were new", len(found["new"]) / ANNOUNCERS, "", least=seconds / 4)
@@ -75,7 +68,7 @@ def _times(
     yield Figure(f"{what}: longest", 1e3 * max(values), "ms")
 
 
-def _run(council: str, how: str, seconds: int, features: str, **tune: object) -> dict[str, Any]:
+def _run(council: str, how: str, seconds: int, **tune: object) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="tarazu-decision-") as directory:
         file = configuration(Path(directory), **tune)
         processes = [_start(Path(directory), council, "--config", str(file))]
@@ -85,7 +78,7 @@ def _run(council: str, how: str, seconds: int, features: str, **tune: object) ->
                 _start(
                     Path(directory),
                     "tests.benchmarks.tuning.announcers",
-                    *map(str, (file, n * share, share, how, seconds, features)),
+                    *map(str, (file, n * share, share, how, seconds)),
                 )
                 for n in range(WORKERS)
             ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import sys
 
-from tarazu.parts.council import exchange, service
-from tarazu.parts.council.councils import Councils
-from tarazu.parts.council.study.learning.epsilon import EpsilonGreedy
+from tarazu.parts.council import councils, exchange, service
+from tarazu.parts.council.council import Council
+from tarazu.parts.council.study.learners import EpsilonGreedy
 
 
 class Explores(EpsilonGreedy):
@@ -18,7 +18,7 @@ class Explores(EpsilonGreedy):
 
 
 exchange.DWELL_S = 0.001
-service.Councils = functools.partial(Councils, learner=Explores)  # type: ignore[misc,assignment]
+councils.Council = functools.partial(Council, learner=Explores)  # type: ignore[misc,assignment]
 
 if __name__ == "__main__":
     sys.exit(service.main())

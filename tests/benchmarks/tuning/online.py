@@ -6,23 +6,15 @@ import sys
 import time
 
 from tarazu.parts.council.study.control import OURS, PAPER
-from tarazu.parts.council.study.evaluate import (
-    DETECTED,
-    SHORT,
-    WHOLE,
-    Again,
-    Compared,
-    OnlineEvaluation,
-    evaluate,
-)
-from tarazu.parts.council.study.online import trend
+from tarazu.parts.council.study.evaluate import SHORT, WHOLE, Again, Compared, OnlineEvaluation, evaluate
+from tarazu.parts.council.study.pictures import trend
 from tarazu.parts.council.study.requests.situation import WINDOWS
 from tarazu.sim.study.runner import cores
 from tests.benchmarks.figure import Figure
 
 MOST_S = 900.0
 """On two cores that have other work as well; alone, less than a third of it."""
-MOST_OVER = {PAPER.name: 1.12, OURS.name: 1.12, DETECTED.name: 1.25}
+MOST_OVER = 1.12
 """F's second half of the runs, beside the best window alone."""
 MOST_FOUND_S = 30.0
 LEAST_SHARE = 0.9
@@ -36,7 +28,6 @@ def measure(short: bool) -> list[Figure]:
     began = time.monotonic()
     found = evaluate(
         SHORT if short else WHOLE,
-        jobs=1 if short else 0,
         tell=lambda text: print(f"  {text}", file=sys.stderr, flush=True),
     )
     return figures(found, time.monotonic() - began, judged=not short)
@@ -61,7 +52,7 @@ def _phase(phase: Compared, judged: bool) -> list[Figure]:
     for name, times in phase.times_s.items():
         first, last = trend(times)
         # MADbench2's windows differ so little that only this much can be said: it lies among them.
-        most = MOST_OVER[name] if phase.application == "F" else 1.05 * worst / best
+        most = MOST_OVER if phase.application == "F" else 1.05 * worst / best
         falls = name == PAPER.name and phase.application == "F"
         made += [
             Figure(f"{what}, {name}: trend, first run", first, "s"),

@@ -1,18 +1,16 @@
-"""The 144 situations with TWINS' seven windows, FIFO, HBRR and shortest job first, request by request: who gains."""
+"""The 144 situations with TWINS' seven windows, FIFO and HBRR, request by request: who gains."""
 
 from __future__ import annotations
 
 import csv
 import os
-import statistics
-import sys
 import tempfile
 import time
-from functools import cache
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from tarazu.parts.council.study.requests import dataset, situations
-from tarazu.parts.council.study.requests.dataset import Dataset
+from tarazu.parts.council.study.requests import situations
 from tarazu.parts.council.study.requests.gains import MATTERS, Gain, cells, gains, write
 from tarazu.parts.council.study.requests.situation import SCALE, TABLE_III
 from tarazu.parts.council.study.requests.system import GRID5000
@@ -25,42 +23,30 @@ TABLE = Path(__file__).parents[3] / "docs" / "tuning-situations.csv"
 KEPT = "TARAZU_TUNE_DATA"
 """A folder in which runs of the long form are kept and found again (environment); without it they are made anew."""
 
-KINDS = tuple(
-    (shared, spatiality, kib)
-    for kib in (32, 256)
-    for shared, spatiality in ((True, "strided"), (True, "contiguous"), (False, "contiguous"))
-)
 
-
-@cache
-def data(short: bool) -> tuple[Dataset, float, int]:
-    """The data set, how long it took, and how many cases have no result; made once for all modules of this folder."""
-    part = situations.SHORT_PART if short else SCALE
-    began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        kept = "" if short else os.environ.get(KEPT)
-        found = situations.run(Path(kept or folder), part=part)
-        took_s = time.monotonic() - began
-        arrays = dataset.gathered(found.rows)
-        if kept:
-            dataset.write(arrays, Path(kept) / "situations.npz")
-            write(gains(arrays), Path(kept))
-    return arrays, took_s, len(found.lost)
+@contextmanager
+def folder(short: bool) -> Iterator[Path]:
+    """Where the runs are."""
+    with tempfile.TemporaryDirectory() as made:
+        yield Path(("" if short else os.environ.get(KEPT)) or made)
 
 
 def measure(short: bool) -> list[Figure]:
     """The short form judges nothing but that it works: so few requests say nothing."""
-    found, took_s, lost = data(short)
-    # Runs that were kept took no time.
-    judged_s = None if short or os.environ.get(KEPT) else MOST_S
-    runs = gains(found)
-    part = situations.SHORT_PART if short else SCALE
-    print(f"  each process makes the first 1/{part} of its requests (of 4 GB in all)", file=sys.stderr)
+    kept = None if short else os.environ.get(KEPT)
+    began = time.monotonic()
+    with folder(short) as place:
+        found = situations.run(place, part=situations.SHORT_PART if short else SCALE)
+    took_s = time.monotonic() - began
+    runs = gains(found.rows)
+    if kept:
+        write(runs, Path(kept))
     return [
-        Figure("all runs (1,008, and 432 of other schedulers)", took_s, "s", most=judged_s),
+        # Runs that were kept took no time.
+        Figure("all runs (1,296)", took_s, "s", most=None if short or kept else MOST_S),
         Figure("cores", cores(), ""),
-        Figure("cases without a result", lost, "", most=0),
-        Figure("observations of I/O nodes", len(found.reward), ""),
+        Figure("cases without a result", len(found.lost), "", most=0),
+        Figure("observations of I/O nodes", sum(len(row.rewards) for row in found.rows), ""),
         Figure(f"lines of {TABLE.name} that are others now", _others(runs), "", most=None if short else 0),
         *judged(runs, short),
     ]
@@ -70,25 +56,6 @@ def _others(runs: tuple[Gain, ...]) -> int:
     with TABLE.open(newline="") as file:
         told = {tuple(line) for line in csv.reader(file)}
     return sum(cells(one) not in told for one in runs)
-
-
-def _kind(runs: tuple[Gain, ...], shared: bool, spatiality: str, kib: int) -> list[Figure]:
-    """A line of the table in docs/tuning-study.md."""
-    found = [
-        one
-        for one in runs
-        if one.situation[2:4] == (shared, spatiality) and one.situation.request_bytes == kib << 10
-    ]
-    best = sorted(100 * one.gain for one in found)
-    name = f"{'shared' if shared else 'own'}, {spatiality}, {kib} KB"
-    return [
-        Figure(f"{name}: best window, least", best[0], "%"),
-        Figure(f"{name}: median", statistics.median(best), "%"),
-        Figure(f"{name}: most", best[-1], "%"),
-        Figure(f"{name}: gain 5 % or more", sum(gain >= 5 for gain in best), ""),
-        Figure(f"{name}: lose 1 % or more", sum(gain <= -1 for gain in best), ""),
-        Figure(f"{name}: worst window", 100 * min(one.loss for one in found), "%"),
-    ]
 
 
 def judged(runs: tuple[Gain, ...], short: bool) -> list[Figure]:
@@ -107,14 +74,11 @@ def judged(runs: tuple[Gain, ...], short: bool) -> list[Figure]:
         Figure("situations", len(runs), "", least=144),
         Figure("highest rate of all, of the four disks' own", highest / limit, "", most=1.0),
         Figure("largest gain of the best window (paper: +48 %)", 100 * best[-1], "%", least=least(48.0)),
-        Figure("gain of the best window, median", 100 * best[len(best) // 2], "%"),
         Figure("the best window gains 5 % or more: situations", gaining, "", least=least(40)),
         Figure("even the best window loses 1 % or more: situations", losing, "", least=least(1)),
         Figure("largest loss of a wrong window", worst, "%", most=None if short else -20.0),
         Figure("a wrong window costs 10 % or more: situations", matters, "", least=least(72)),
-        Figure("one window is clearly the best: situations", sum(one.clear for one in runs), ""),
     ]
-    figures += [figure for kind in KINDS for figure in _kind(runs, *kind)]
     by_situation = {one.situation: one for one in runs}
     for letter, situation in TABLE_III.items():
         one = by_situation[situation]

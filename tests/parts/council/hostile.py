@@ -12,12 +12,11 @@ from tarazu.doctor import left_behind
 from tarazu.doctor.node import Node
 from tarazu.parts.changes.store import Store
 from tarazu.parts.council import exchange
-from tarazu.parts.council import here as council_here
 from tarazu.parts.council.councils import Councils
 from tarazu.parts.council.exchange import AnnouncerEnd, Decided, Observed, Refused
-from tarazu.parts.council.kept import CouncilDirectory as CouncilKept
+from tarazu.parts.council.here import CouncilDirectory as CouncilKept
 from tarazu.parts.council.observation import Direction, Observation
-from tarazu.parts.council.settings import announcer_of, council_of, options_of
+from tarazu.parts.council.settings import announcer_of, options_of
 from tarazu.sim.testbed.processes import free_port
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport
@@ -42,7 +41,7 @@ def _looked_at(path: Path) -> None:
 def _council() -> Councils:
     """With a client that it has heard of."""
     councils = Councils({name: list(values) for name, values in LEVERS.items()})  # type: ignore[arg-type]
-    seen = Observation(1.0, read=Direction(10**8, 100), demand=1.0, rpc_bytes=2.0**20)
+    seen = Observation(1.0, read=Direction(10**8, 100))
     for second in range(20):
         councils.receive("client1", "client", seen, {"max_rpcs_in_flight": "8"}, float(second))
     return councils
@@ -59,46 +58,25 @@ def _restore(path: Path) -> None:
         _council().restore(kept[0])
 
 
-def _status(directory: Path) -> Path:
-    kept = CouncilKept(council_of(config.Settings(state=config.State(str(directory)))))
-    kept.directory.mkdir()
-    kept.write_status(b'{"mode":"apply","written_s":1.5}')
-    return kept.directory / "status.json"
-
-
-def _here(path: Path) -> None:
-    council_here.here(config.Settings(state=config.State(str(path.parent.parent))))
-
-
 CASES = (
     Case("who holds a daemon, looked at", ("tarazu.doctor.left_behind:_noted",), _announcer_s, _looked_at),
     Case(
         "knowledge",
         (
-            "tarazu.parts.council.kept:CouncilDirectory.knowledge",
+            "tarazu.parts.council.here:CouncilDirectory.knowledge",
             "tarazu.parts.council.council:Council.restore",
             "tarazu.parts.council.councils:Councils.restore",
-            "tarazu.parts.council.learning.memory:Remembering.restore",
+            "tarazu.parts.council.learning.learner:Learner.restore",
         ),
         _knowledge,
         _restore,
     ),
-    Case(
-        "status of a council",
-        ("tarazu.parts.council.here:here", "tarazu.parts.council.kept:CouncilDirectory.status"),
-        _status,
-        _here,
-    ),
 )
-LEFT = {
-    "tarazu.parts.council.detect.classifier:trained": "comes with the package",
-    "tarazu.parts.council.detect.clients:known": "comes with the package",
-}
 
 
 def valid() -> list[bytes]:
     """Of nodes that come and speak by turns, with what a council would learn from."""
-    seen = Observation(1.0, Direction(10**6, 100), Direction(10**9, 1000, 3, (), 0.1), 8.0)
+    seen = Observation(1.0, Direction(10**6, 100), Direction(10**9, 1000, 0.1), 8.0)
     said: list[exchange.ToCouncil] = [
         Observed(f"m{n}", "hostile", f"node{n}", "oss", 7, n, seen, {"nrs": "fifo"}, "apply", "why")
         for n in range(4)

@@ -37,22 +37,3 @@ class NrsCase(LearningCase):
 
     def boot(self) -> None:
         tunables.make_oss(self.root)
-
-
-class TbfCase(NrsCase):
-    """An administrator has TBF in force, with a rule of his own."""
-
-    name = "nrs_tbf_rule"
-    levers = ("nrs_tbf_rule = none | jobid={ior.*} rate=1000 | jobid={ior.*} rate=50",)
-
-    def wishes(self) -> list[list[Change]]:
-        return [[wish("nrs_tbf_rule", f"jobid={{ior.*}} rate={rate}")] for rate in (1000, 50)]
-
-    def administrator(self, number: int) -> None:
-        what = ("hp stop tarazu", "stop tarazu")[number % 2]
-        self.lctl(f"{IO}.nrs_tbf_rule", what)  # where there is none he gets an error
-
-    def boot(self) -> None:
-        super().boot()
-        assert self.lctl(f"{IO}.nrs_policies", "tbf jobid") == 0
-        assert self.lctl(f"{IO}.nrs_tbf_rule", "start his jobid={cp.*} rate=7") == 0

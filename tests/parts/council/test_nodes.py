@@ -42,18 +42,15 @@ def gone(_route: bytes) -> bool:
         (observed(group="other"), "oss", "expected the group g, found other"),
         (observed(""), "oss", "expected the name of a node"),
         (observed(kind="client"), "oss", "expected the key of role client"),
-        (observed(kind="router"), "client", "expected the key of role oss"),
         (observed(), "server", "expected the key of role oss"),
     ],
-    ids=["group", "no-name", "oss-as-client", "client-as-router", "server"],
+    ids=["group", "no-name", "oss-as-client", "server"],
 )
 def test_who_is_not_listened_to(nodes: CouncilNodes, message: Observed, role: str, why: str) -> None:
     assert nodes.refusal(peer(role=role), message, 0.0, here).startswith(why) and not nodes.of
 
 
-@pytest.mark.parametrize(
-    ("kind", "role"), [("oss", "oss"), ("router", "oss"), ("client", "client"), ("oss", "")]
-)
+@pytest.mark.parametrize(("kind", "role"), [("oss", "oss"), ("client", "client"), ("oss", "")])
 def test_who_is(nodes: CouncilNodes, kind: str, role: str) -> None:
     assert nodes.refusal(peer(role=role), observed(kind=kind), 0.0, here) == ""
 

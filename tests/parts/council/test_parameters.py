@@ -15,7 +15,7 @@ from tarazu.parts.changes import engine
 from tarazu.parts.changes.agent import Agent, Plan
 from tarazu.parts.changes.done import Done
 from tarazu.parts.council.agent import agent_of, in_force
-from tarazu.parts.council.values.client import HYBRID
+from tarazu.parts.council.levers.client import HYBRID
 from tarazu.sim.testbed import lctl as stand_in
 from tarazu.sim.testbed import tunables
 from tests.parts.changes.case import Here
@@ -23,7 +23,7 @@ from tests.parts.changes.parameters import wish
 
 IO = "ost.OSS.ost_io"
 RPCS, PAGES, AHEAD = "max_rpcs_in_flight", "max_pages_per_rpc", "max_read_ahead_mb"
-LEVERS = ("nrs", "nrs_tbf_rule=none | jobid={ior.*} rate=1000", RPCS, PAGES, AHEAD)
+LEVERS = ("nrs", RPCS, PAGES, AHEAD)
 
 
 class Node:
@@ -139,81 +139,7 @@ def test_what_cannot_be_read_is_not_taken_for_absent(oss: Node) -> None:
     policies.unlink()
     policies.mkdir()
     with pytest.raises(Unavailable, match=r"regular file|directory"):
-        oss.shown("nrs_tbf_rule")
-
-
-def test_a_rule_beside_those_of_an_administrator(oss: Node) -> None:
-    rule = "jobid={ior.*} rate=1000"
-    assert "found no rules under fifo" in why(oss.make(nrs_tbf_rule=rule))
-    oss.set(f"{IO}.nrs_policies", "tbf jobid")
-    oss.set(f"{IO}.nrs_tbf_rule", "start his jobid={cp.*} rate=7")
-    before = oss.now()
-    assert oss.make(nrs_tbf_rule=rule).set and oss.shown("nrs_tbf_rule") == rule
-    rules = oss.now()[f"{oss.root / stand_in.IO}/nrs_tbf_rule"]
-    assert "tarazu jobid={ior.*} 1000, ref 0\nhis jobid={cp.*} 7" in rules
-    assert oss.make(nrs_tbf_rule="none").set and oss.now() == before
-    oss.make(nrs_tbf_rule=rule)
-    assert oss.make().restored and oss.now() == before
-
-
-def version_of(node: Node, text: str) -> None:
-    path = node.root / "sys/fs/lustre/version"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text + "\n")
-
-
-PROJECT, TENANT = "projid={1000 1001} rate=500", "nodemap={tenant_1} rate=500"
-KINDS_OF_RULES = (f"nrs_tbf_rule=none | {PROJECT} | {TENANT}",)
-
-
-@pytest.mark.parametrize("policy", ["tbf projid", "tbf jobid+projid", "tbf"])
-def test_a_projects_rule_is_set_and_taken_back(oss: Node, policy: str) -> None:
-    version_of(oss, "2.17.0")
-    oss.set(f"{IO}.nrs_policies", policy)
-    before, agent = oss.now(), oss.agent(KINDS_OF_RULES)
-    assert oss.make(agent, nrs_tbf_rule=PROJECT).set
-    rules = oss.now()[f"{oss.root / stand_in.IO}/nrs_tbf_rule"]
-    assert rules.count("tarazu projid={1000 1001} 500, ref 0") == 2  # both queues
-    assert in_force(agent.engine.levers["nrs_tbf_rule"]) == PROJECT
-    assert not oss.make(agent, nrs_tbf_rule=PROJECT).set
-    assert oss.make(agent).restored and oss.now() == before
-
-
-def test_a_nodemaps_rule_needs_the_nodemap(oss: Node) -> None:
-    version_of(oss, "2.17.57_62_gc881f8e_dirty")
-    oss.set(f"{IO}.nrs_policies", "tbf nodemap")
-    before, agent = oss.now(), oss.agent(KINDS_OF_RULES)
-    assert "Invalid argu" in why(oss.make(agent, nrs_tbf_rule=TENANT)) and oss.now() == before
-    (oss.root / "nrs/nodemaps").write_text("tenant_1\n")
-    agent = oss.agent(KINDS_OF_RULES)  # what failed is not tried at once again
-    assert oss.make(agent, nrs_tbf_rule=TENANT).set and oss.make(agent).restored and oss.now() == before
-
-
-@pytest.mark.parametrize(
-    ("policy", "version", "rule", "said"),
-    [
-        ("tbf jobid", "2.17.0", PROJECT, "expected tbf projid, found tbf jobid"),
-        ("tbf", "2.15.7", PROJECT, "expected Lustre 2.16.60 for projid, found 2.15.7"),
-        ("tbf", "2.17.0", TENANT, "expected Lustre 2.17.55 for nodemap, found 2.17.0"),
-    ],
-)
-def test_a_kind_of_rule_that_is_not_there_is_not_tried(
-    oss: Node, policy: str, version: str, rule: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    version_of(oss, version)
-    oss.set(f"{IO}.nrs_policies", policy)
-    before, agent = oss.now(), oss.agent(KINDS_OF_RULES)
-    calls: list[object] = []
-    monkeypatch.setattr(agent.engine.levers["nrs_tbf_rule"].lctl, "set", calls.append)  # type: ignore[attr-defined]
-    assert said in why(oss.make(agent, nrs_tbf_rule=rule))
-    assert not calls and oss.now() == before
-
-
-def test_a_vendors_server_is_asked(oss: Node) -> None:
-    """Of its version nobody knows what was brought into it."""
-    version_of(oss, "2.14.0_ddn150")
-    oss.set(f"{IO}.nrs_policies", "tbf")
-    assert oss.make(oss.agent(KINDS_OF_RULES), nrs_tbf_rule=PROJECT).set
+        oss.shown("nrs")
 
 
 def test_thresholds_of_hybrid_io_are_set_and_come_back(client: Node) -> None:
@@ -247,13 +173,6 @@ def test_an_older_client_has_no_thresholds(client: Node) -> None:
     agent = client.agent(HYBRID)
     assert [in_force(agent.engine.levers[name]) for name in HYBRID] == ["", ""]
     assert "there is nothing on this node to set" in why(client.make(agent, **{HYBRID[0]: "2097152"}))
-
-
-def test_a_rule_of_our_name_that_is_not_noted_is_not_ours(oss: Node) -> None:
-    oss.set(f"{IO}.nrs_policies", "tbf jobid")
-    oss.set(f"{IO}.nrs_tbf_rule", "start tarazu jobid={ior.*} rate=1000")
-    before = oss.now()
-    assert "no rule named tarazu" in why(oss.make(nrs_tbf_rule="none")) and oss.now() == before
 
 
 def test_only_listed_values_are_ever_set(client: Node) -> None:

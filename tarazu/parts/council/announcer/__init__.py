@@ -2,5 +2,5 @@
 
 service    the loop
 following  which decisions count: the newest of one council, for a limited time
-kind       what this node is: an OSS, an LNet router, a client
+kind       what this node is: an OSS, a client
 """

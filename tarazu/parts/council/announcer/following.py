@@ -6,7 +6,8 @@ decisions are refused meanwhile.
 
 from __future__ import annotations
 
-from tarazu.parts.council.exchange import MODES, Decided, Mode
+from tarazu.parts.changes.ordered import Mode
+from tarazu.parts.council.exchange import MODES, Decided
 
 NOTHING = Decided("", "", 0, "", 0, "observe")
 

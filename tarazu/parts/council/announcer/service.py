@@ -16,8 +16,7 @@ import logging
 import secrets
 import socket
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,17 +29,17 @@ from tarazu.parts.changes.done import Done
 from tarazu.parts.changes.engine import LOOK_S as SHOWN_S
 from tarazu.parts.changes.figures import of_agents
 from tarazu.parts.changes.model.change import ALL, Change
+from tarazu.parts.changes.ordered import Mode
 from tarazu.parts.council import exchange
 from tarazu.parts.council.agent import agent_of, in_force
 from tarazu.parts.council.announcer.following import Following, least
-from tarazu.parts.council.detect.counters import Sampler
-from tarazu.parts.council.exchange import MODES, AnnouncerEnd, Decided, Kind, Mode, Observed, Refused
+from tarazu.parts.council.counters import SAMPLERS, Kind, Sampler
+from tarazu.parts.council.exchange import MODES, AnnouncerEnd, Decided, Observed, Refused
+from tarazu.parts.council.levers import levers_of
 from tarazu.parts.council.observation import Observation
 from tarazu.parts.council.settings import options_of
-from tarazu.parts.council.values import levers_of
 from tarazu.parts.drain import agent as drains
 from tarazu.parts.drain.lever import DrainLever
-from tarazu.stats import reading, routing
 from tarazu.stats.params import find
 from tarazu.store.stop import SiteWatch
 from tarazu.units import GIB
@@ -59,8 +58,6 @@ LOCK_S = 1.0
 """So long is waited for a command that looks at the notes; what takes longer is tried later."""
 STOP_S = 0.5
 """So often it is looked whether the site is stopped: a stop holds within a second."""
-CHANGES = 4
-"""Of what is set in `exchange.DWELL_S`, at most; an honest council makes one, and one more when it takes that back."""
 LASTS_S = 3600.0
 """So long what was decided lasts at most, where no announcer is left that would restore what was there."""
 SIGNS = 3.0
@@ -73,17 +70,8 @@ _SHOWN: tuple[tuple[Kind, str], ...] = (("oss", "obdfilter.*.stats"), ("client",
 
 
 def kind_of(root: str | Path) -> Kind | None:
-    """An OSS serves targets, a client mounts a file system, a router routes; None: it does none of these now, as a
-    node that has just booted.
-    """
-    for kind, parameter in _SHOWN:
-        if find(Path(root), parameter):
-            return kind
-    for path in find(Path(root), "lnet.routes").values():
-        with contextlib.suppress(OSError, ValueError):
-            if routing.is_routing(reading.text(path)):
-                return "router"
-    return None
+    """An OSS serves targets, a client mounts a file system; None: neither now, as on a node that has just booted."""
+    return next((kind for kind, parameter in _SHOWN if find(Path(root), parameter)), None)
 
 
 class Announcer(Service):
@@ -130,8 +118,6 @@ class Announcer(Service):
         """The notes cannot be opened."""
         self._acted: tuple[object, ...] = ()
         self._wanted: dict[str, str] = {}
-        self._changes: deque[float] = deque(maxlen=CHANGES)
-        """When other values than before were set."""
         self._advised: dict[str, str] = {}
         self._shown: dict[str, str] = {}
         self._shown_until = float("-inf")
@@ -142,9 +128,7 @@ class Announcer(Service):
         if shown := kind or kind_of(config.root()):
             self._become(shown)
         else:
-            log.info(
-                "%s serves no target, mounts and routes nothing: it looks again every %g s", self.host, KIND_S
-            )
+            log.info("%s serves no target and mounts nothing: it looks again every %g s", self.host, KIND_S)
         self.site.start()
         first_s = exchange.INTERVAL_S * secrets.randbelow(1000) / 1000  # not all nodes at once
         self.every(lambda: exchange.INTERVAL_S, self._tick, first_s)
@@ -164,7 +148,7 @@ class Announcer(Service):
             former.close()
         self.kind = kind
         self.end = AnnouncerEnd(self.transport, self.options.address)
-        self.sampler = Sampler(config.root(), kind)
+        self.sampler = SAMPLERS[kind](config.root())
         self.start, self.sequence = secrets.randbits(62), 0
         self.following = Following(self.options.group, exchange.SILENT_S, time.monotonic())
         self._acted, self._mixed = (), True
@@ -200,12 +184,6 @@ class Announcer(Service):
         mode: Mode = self.options.mode  # type: ignore[assignment]
         return mode
 
-    def wait(self, timeout_s: float) -> Sequence[Callable[[], None]]:
-        if self.end is None:
-            return super().wait(timeout_s)
-        self.end.sleep(timeout_s, self.wakeup.fd)
-        return ()
-
     def turn(self, now: float) -> None:
         while self.end and (said := self.end.receive()) is not None:
             self._heard(said, time.monotonic())
@@ -239,7 +217,7 @@ class Announcer(Service):
                 self._follow(now, anew=True)
         before, observation = time.monotonic(), None
         if self.sampler is not None:
-            observation = self.sampler.sample(time.time(), before)
+            observation = self.sampler.sample(before)
             self.samples.observe(time.monotonic() - before)
         if self._mixed:
             observation, self._mixed = None, False
@@ -325,13 +303,10 @@ class Announcer(Service):
             return
         self._try(lambda: drains.end(self.drains, LOCK_S) if self.drains.store.exists else Done())
         wanted = {lever: value for lever, value in decided.values.items() if lever in self.levers}
-        if mode == "apply" and self._too_often(wanted, now):
-            self._acted = ()
-        else:
-            why = self._why(decided, mode)
-            # What holds this node the agent knows, and says: that is not its mode.
-            own: Mode = self.options.mode if self._held and self.claimed is not None else mode  # type: ignore[assignment]
-            self._try(lambda: self._make(wanted, decided, least(own, decided.mode), why))
+        why = self._why(decided, mode)
+        # What holds this node the agent knows, and says: that is not its mode.
+        own: Mode = self.options.mode if self._held and self.claimed is not None else mode  # type: ignore[assignment]
+        self._try(lambda: self._make(wanted, decided, least(own, decided.mode), why))
         self.manager.status(f"{mode}; {self._set} levers set")
 
     def _make(self, wanted: dict[str, str], decided: Decided, mode: Mode, why: str) -> Done:
@@ -350,22 +325,6 @@ class Announcer(Service):
     def _set(self) -> int:
         """Levers that tarazu has set."""
         return len(self.agent.store.held_changes)
-
-    def _too_often(self, wanted: dict[str, str], now: float) -> bool:
-        """A council that is out of order is not followed to and fro: what is in force stays until a dwell is over."""
-        if not wanted or wanted == self._wanted:
-            return False
-        dwell_s, changes = exchange.DWELL_S, self._changes
-        if len(changes) == changes.maxlen and now < changes[0] + dwell_s:
-            self._look_at = changes[0] + dwell_s
-            self._said.warning(
-                f"expected at most {changes.maxlen} changes in a dwell ({dwell_s:g} s), found more decided by "
-                f"{self.following.council}: the next one in {self._look_at - now:.1f} s",
-                "too often",
-            )
-            return True
-        changes.append(now)
-        return False
 
     def _why(self, decided: Decided, mode: Mode) -> str:
         if not decided.council:
@@ -397,7 +356,7 @@ class Announcer(Service):
         """What is seen from now on is of what is in force now alone."""
         self._shown_until = float("-inf")
         if self.sampler is not None:
-            self.sampler.sample(time.time(), time.monotonic())
+            self.sampler.sample(time.monotonic())
         self._mixed = False
 
     def take_over(self, settings: config.Settings) -> None:

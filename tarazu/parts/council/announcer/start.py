@@ -29,10 +29,7 @@ def command_line() -> argparse.ArgumentParser:
     options = parser(NAME, "Report this node's I/O to the council, and set what it decides.")
     options.add_argument("--name", default="", help="name of this node (default: host name)")
     options.add_argument(
-        "--kind", choices=("oss", "router", "client"), help="default: what Lustre shows here, now and later"
-    )
-    options.add_argument(
-        "--council", metavar="ADDRESS", help="instead of part.council.address: tcp://mds1:5774"
+        "--kind", choices=("oss", "client"), help="default: what Lustre shows here, now and later"
     )
     return options
 
@@ -41,8 +38,7 @@ def main(argv: list[str] | None = None) -> int:
     chosen = command_line().parse_args(argv)
 
     def read() -> config.Settings:
-        settings = config.override(config.load(chosen.config), "part.council", address=chosen.council)
-        return config.override(settings, "keys", directory=chosen.keys)
+        return config.override(config.load(chosen.config), "keys", directory=chosen.keys)
 
     def make(settings: config.Settings, wakeup: Wakeup) -> Announcer:
         restore_left(settings, "left by a former run")

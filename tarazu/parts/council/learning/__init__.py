@@ -1,7 +1,7 @@
 """How the best value of a lever is learned.
 
 value     what is known of one value: mean, interval
-memory    a context for each pattern, bounded, to disk and back
 levels    rewards of different demand made comparable
-ours      `tarazu`: all of it together
+learner   what all promise; what is remembered of each pattern, bounded, to disk and back
+ours      `tarazu`: all of it together, for a group; careful: for one client
 """

@@ -10,53 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
-from tarazu.parts.council.learning.memory import Context, Remembering
-from tarazu.parts.council.learning.value import Value
-from tarazu.parts.council.pattern import Pattern
+from tarazu.parts.council.learning.value import SLOWEST, Value
 
 CLASSES = 34
 """0: not known; 1-33: 2**-8 and less … 2**24 and more."""
 LIKE_OTHERS = 0.5
 """Observations by which a value is expected to be like the others, while factors are sought."""
 ROUNDS = 4
-SLOWEST = 1e-3
-"""Bytes a second; less is taken as that."""
 Factors = dict[int, tuple[float, float]]
 """Class of demand → (reward beside the pattern's mean, weight: how much it tells of values)."""
-
-
-class Known(Context, kw_only=True):
-    """Rewards by class of demand and value."""
-
-    decisions: int = 0
-    changed: int = 0
-    """The decision at which it last gave something else than before; 0: never."""
-    cells: dict[int, list[Value]]
-
-    def cell(self, number: int, arms: int) -> list[Value]:
-        values = self.cells.get(number)
-        if values is None:
-            values = self.cells[number] = [Value() for _ in range(arms)]
-        return values
-
-
-class OfLevels(Remembering[Known]):
-    """A learner that keeps rewards by class of demand."""
-
-    kind: ClassVar[type[Context]] = Known
-
-    def _new(self, pattern: Pattern) -> Known:
-        return Known(pattern=pattern, cells={})
-
-    def _check(self, context: Known) -> bool:
-        return 0 <= context.changed <= context.decisions < 1 << 60 and all(
-            0 <= number < CLASSES
-            and len(values) == self.arms
-            and all(v.fits and (v.mean >= SLOWEST * (1 - 1e-9) or not v.seen) for v in values)
-            for number, values in context.cells.items()
-        )
 
 
 def demand_class(demand: float) -> int:

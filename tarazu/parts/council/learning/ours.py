@@ -17,10 +17,17 @@ import math
 
 import msgspec
 
-from tarazu.errors import BadInput
-from tarazu.parts.council.learner import Belief, Choice
-from tarazu.parts.council.learning.levels import SLOWEST, Factors, Known, OfLevels, demand_class, fitted
-from tarazu.parts.council.learning.value import MOST_REWARD, MOST_SQUARES, UNSEEN, Value, student
+from tarazu.parts.council.learning.learner import Choice, Known, Learner
+from tarazu.parts.council.learning.levels import Factors, demand_class, fitted
+from tarazu.parts.council.learning.value import (
+    MOST_REWARD,
+    MOST_SQUARES,
+    SLOWEST,
+    UNSEEN,
+    Belief,
+    Value,
+    student,
+)
 from tarazu.parts.council.pattern import Pattern
 
 LEAST = 1e-3
@@ -53,6 +60,8 @@ WARY = 2.0
 surer than what little is known of yet."""
 DRAWN = 0.7
 """Of a standard error: how far what is drawn lies from what is believed."""
+MATTERS = 0.02
+"""By what share a value must be able to be better to be tried again."""
 MOST_HOSTS = 1 << 16
 
 
@@ -86,16 +95,12 @@ class View:
 
     def judge(self, arm: int) -> None:
         """Put together what one value gave and what is expected of any."""
-        if self.sums[arm].seen < self.wanted:
-            self.mean[arm], self.error[arm] = self.usual, math.inf
-        else:
-            self.believe(arm, self.spread(arm), 1.0 / (self.apart2 * (self.usual * self.usual)), self.usual)
-
-    def believe(self, arm: int, spread: float, prior: float, expected: float) -> None:
-        """From what one value gave, and what is `expected` with the precision `prior`."""
         value = self.sums[arm]
-        own = value.seen / spread
-        self.mean[arm] = (own * value.mean + prior * expected) / (own + prior)
+        if value.seen < self.wanted:
+            self.mean[arm], self.error[arm] = self.usual, math.inf
+            return
+        own, prior = value.seen / self.spread(arm), 1.0 / (self.apart2 * (self.usual * self.usual))
+        self.mean[arm] = (own * value.mean + prior * self.usual) / (own + prior)
         self.error[arm] = math.sqrt(1.0 / (own + prior))
 
 
@@ -110,27 +115,16 @@ def apart(values: list[Value], usual: float, noise2: float) -> float:
     return max(LEAST_APART**2, squares / many)
 
 
-class Tarazu(OfLevels):
-    """Ours. `matters`: share by which a value must be able to be better to be tried again; `sure`: standard errors
-    that this is judged by; `half_life`: decisions of a pattern after which an observation counts half.
-    """
+class Tarazu(Learner):
+    """Ours, for the nodes of a group."""
 
     name = "tarazu"
-    view: type[View] = View
+    half_life = 1000.0
+    """Decisions of a pattern after which an observation counts half."""
 
-    def __init__(
-        self,
-        arms: int,
-        seed: int = 0,
-        matters: float = 0.02,
-        sure: float = 1.0,
-        half_life: float = 1000.0,
-    ) -> None:
+    def __init__(self, arms: int, seed: int = 0) -> None:
         super().__init__(arms, seed)
-        if not (0 <= matters < 1 and sure > 0 and half_life >= 1):
-            raise BadInput("options of tarazu", "matters 0 to 1, sure above 0, half_life 1 or more")
-        self._bar, self._sure = 1.0 + matters, sure
-        self._kept = 0.5 ** (EVERY / half_life)
+        self._kept = 0.5 ** (EVERY / self.half_life)
         self._views: dict[Pattern, View] = {}
         self._round: dict[tuple[Pattern, int, int], list[float]] = {}
         self._drawn = 0.0
@@ -154,9 +148,7 @@ class Tarazu(OfLevels):
         if view is not None:
             self._views[pattern] = view
 
-    def observe(
-        self, host: str, pattern: Pattern, arm: int, reward: float, *, demand: float = 0.0, at_s: float = 0.0
-    ) -> None:
+    def observe(self, host: str, pattern: Pattern, arm: int, reward: float, *, demand: float = 0.0) -> None:
         self._context(pattern, arm, reward)
         number = demand_class(demand)
         before = self._before.get(host)
@@ -171,7 +163,7 @@ class Tarazu(OfLevels):
             seen[0] += max(SLOWEST, reward)
             seen[1] += 1
 
-    def choose(self, at_s: float = 0.0) -> Choice:
+    def choose(self) -> Choice:
         self._learn()
         nodes = self._nodes
         if not nodes:
@@ -192,7 +184,7 @@ class Tarazu(OfLevels):
             return Choice(self._arm, True)
         top = max(mean)
         best = chosen = mean.index(top)
-        bar, sure = top * self._bar, (WARY if self._wary else 1.0) * self._sure
+        bar, sure = top * (1.0 + MATTERS), WARY if self._wary else 1.0
         doubtful = [arm for arm, m in enumerate(mean) if m + sure * error[arm] > bar and arm != best]
         if doubtful:
             gauss = self._random.gauss
@@ -300,7 +292,7 @@ class Tarazu(OfLevels):
         self._shown(context.pattern, view)
 
     def _view(self, context: Known) -> View:
-        view = self.view(self.arms)
+        view = View(self.arms)
         view.factors, sums = fitted(context.cells, self.arms)
         view.sums = sums
         tried = [value for value in sums if value.seen > 0] or [Value(1.0, 1.0)]
@@ -316,13 +308,9 @@ class Tarazu(OfLevels):
         view.apart2 = apart(tried, view.usual, view.noise2)
         worth = [value.seen / (value.seen + view.noise2 / view.apart2) for value in tried]
         view.usual = sum(by * value.mean for by, value in zip(worth, tried)) / sum(worth)
-        self._prepare(context, view)
         for arm in range(self.arms):
             view.judge(arm)
         return view
-
-    def _prepare(self, context: Known, view: View) -> None:
-        """Before its values are judged; for those that know more."""
 
     def _together(self, nodes: dict[Pattern, int]) -> tuple[list[float], list[float]]:
         """Nodes that see different patterns: what a value gives each beside its pattern's best, on average. A value of

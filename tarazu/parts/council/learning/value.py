@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from typing import Annotated, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
-from tarazu.parts.council.learner import Belief
+
+class Belief(NamedTuple):
+    """What is known of one value for one pattern."""
+
+    mean: float
+    """Expected reward, bytes a second."""
+    low: float
+    high: float
+    """Interval in which the mean lies with 95 %; (0, inf) where nothing was seen."""
+    seen: float
+    """Observations that it rests on; forgotten ones count less than one."""
+
 
 UNSEEN = Belief(0.0, 0.0, math.inf, 0.0)
 TWO_SIDED = (
@@ -39,13 +52,19 @@ def student(freedom: float) -> float:
     return TWO_SIDED[at - 1][1]
 
 
+SLOWEST, MOST_REWARD = 1e-3, 1e18
+"""Bytes a second. Less is taken as that; nothing reaches more, whose squares' sums are numbers still."""
+MOST_SQUARES = 1e60
+
+
 class Value(msgspec.Struct, array_like=True):
     """Sample mean and squared deviations (Welford)."""
 
-    seen: float = 0.0
+    seen: Annotated[float, Meta(ge=0, le=1e15)] = 0.0
     """Observations; with forgetting their weights' sum."""
-    mean: float = 0.0
-    squares: float = 0.0
+    mean: Annotated[float, Meta(ge=0, le=MOST_REWARD * (1 + 1e-9))] = 0.0
+    """What is a little above is rounded."""
+    squares: Annotated[float, Meta(ge=0, le=MOST_SQUARES)] = 0.0
     """Sum of squared deviations from the mean."""
 
     def add(self, reward: float, weight: float = 1.0) -> None:
@@ -59,26 +78,3 @@ class Value(msgspec.Struct, array_like=True):
         """Let what was seen count less: `share` of what it counted."""
         self.seen *= share
         self.squares *= share
-
-    @property
-    def fits(self) -> bool:
-        """Whether it can be what observations gave; for what comes from a file."""
-        finite = all(math.isfinite(x) and x >= 0 for x in (self.seen, self.mean, self.squares))
-        return finite and self.seen <= 1e15 and self.mean <= ROUNDED and self.squares <= MOST_SQUARES
-
-    def belief(self) -> Belief:
-        """Student's interval; of one observation nothing is known about how they vary."""
-        if self.seen <= 0:
-            return UNSEEN
-        if self.seen < 2:
-            return Belief(self.mean, 0.0, math.inf, self.seen)
-        error = math.sqrt(self.squares / (self.seen - 1) / self.seen)
-        within = student(self.seen - 1) * error
-        return Belief(self.mean, max(0.0, self.mean - within), self.mean + within, self.seen)
-
-
-MOST_REWARD = 1e18
-"""Bytes a second that nothing reaches: sums of its squares are numbers still."""
-ROUNDED = MOST_REWARD * (1 + 1e-9)
-"""What a mean of such may come to."""
-MOST_SQUARES = 1e60

@@ -15,23 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import durable
-from tarazu.cli.output import Progress, print_json, print_table
+from tarazu.cli.output import Progress, print_table
 
 if TYPE_CHECKING:
-    from tarazu.parts.council.study.evaluate import Again, Compared, OnlineEvaluation
+    from tarazu.parts.council.study.evaluate import Compared, OnlineEvaluation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--short", action="store_true", help="a small part of it, to see that it works")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the pictures there")
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=0,
-        metavar="N",
-        help="processes (default: one on each core; 1: none but this)",
-    )
-    parser.add_argument("--json", action="store_true", help="as JSON, with the time of every run")
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -41,24 +33,15 @@ def execute(options: argparse.Namespace) -> int:
     if options.out:
         drawing.pyplot()  # before all that is long
     with Progress() as progress:
-        evaluation = evaluate(SHORT if options.short else WHOLE, options.jobs, progress)
-    if options.json:
-        print_json(
-            {
-                "phases": [p._asdict() for p in evaluation.phases],
-                "replaced": [_finite(a) for a in evaluation.again],
-            }
-        )
-    else:
-        _print(evaluation)
+        evaluation = evaluate(SHORT if options.short else WHOLE, progress)
+    _print(evaluation)
     if options.out:
         from tarazu.parts.council.study.pictures import pictures
 
         options.out.mkdir(parents=True, exist_ok=True)
         for name, drawn in pictures(evaluation).items():
             durable.replace(options.out / name, drawn.encode())
-            if not options.json:
-                print(options.out / name)
+            print(options.out / name)
     return 0
 
 
@@ -118,9 +101,3 @@ def _learned(phase: Compared, name: str) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:.0f} s" if math.isfinite(value) else "never"
-
-
-def _finite(one: Again) -> dict[str, object]:
-    """JSON has no infinity: null for never."""
-    seconds = {name: [s if math.isfinite(s) else None for s in all_s] for name, all_s in one.found_s.items()}
-    return {**one._asdict(), "found_s": seconds}

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import fmean, median
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from tarazu.errors import TarazuError
-from tarazu.parts.council.study.change import BEFORE_S, Course, Replaced, To, found_again_s, good, rates_alone
-from tarazu.parts.council.study.control import OURS, PAPER, Manner
-from tarazu.parts.council.study.online import F_RUNS, MADBENCH_RUNS, Ran, Runs
+from tarazu.parts.council.study.control import MANNERS, PAPER, Manner
+from tarazu.parts.council.study.online import BEFORE_S, Course, Ran, Replaced, Runs, To
 from tarazu.parts.council.study.requests.situation import WINDOWS
 from tarazu.sim.study import runner
 from tarazu.sim.study.case import Case
 
-DETECTED = OURS._replace(name="ours, patterns detected", classifier=True)
-MANNERS = (PAPER, OURS, DETECTED)
 DIRECTIONS: tuple[To, ...] = ("faster", "slower")
+F_RUNS, MADBENCH_RUNS = 120, 12
 ALONE_RUNS = 5
 """Of an application under one window, as in figure 9."""
+NEARLY = 0.97
+"""Of the best window's rate: as good as the best."""
+LOOK_S = 20
+"""A window counts as found when most of so many seconds have it."""
 
 
 class Size(NamedTuple):
@@ -32,16 +34,15 @@ class Size(NamedTuple):
 
 
 WHOLE = Size(
-    (
-        ("F", PAPER, F_RUNS),
-        ("F", OURS, F_RUNS),
-        ("F", DETECTED, F_RUNS // 3),
-        *(("MADbench2", manner, MADBENCH_RUNS) for manner in MANNERS),
+    tuple(
+        (name, manner, runs)
+        for name, runs in (("F", F_RUNS), ("MADbench2", MADBENCH_RUNS))
+        for manner in MANNERS
     ),
     ALONE_RUNS,
     (1, 2, 3),
 )
-SHORT = Size((("MADbench2", PAPER, 1), ("MADbench2", DETECTED, 1)), 1, ())
+SHORT = Size((("MADbench2", PAPER, 1),), 1, ())
 
 
 class Compared(NamedTuple):
@@ -95,17 +96,11 @@ class OnlineEvaluation(NamedTuple):
     """Of those that learn."""
 
 
-Answer = TypeVar("Answer", Ran, Course)
-
-
-def evaluate(
-    size: Size = WHOLE, jobs: int = 0, tell: Callable[[str], object] = lambda text: None
-) -> OnlineEvaluation:
-    """jobs: processes, 0 for one on each core, 1 for none but this. Raises TarazuError for a case without a result."""
-    jobs = jobs or runner.cores()
+def evaluate(size: Size = WHOLE, tell: Callable[[str], object] = lambda text: None) -> OnlineEvaluation:
+    """Raises TarazuError for a case without a result."""
     cases: list[Case] = [*_runs(size), *_replaced(size)]
     ran: dict[Case, Ran | Course] = {}
-    for case, rows in runner.serial(cases) if jobs == 1 else runner.processes(cases, jobs, tell):
+    for case, rows in runner.processes(cases, runner.cores(), tell):
         if isinstance(rows, Exception):
             raise TarazuError(f"{case.label}: {rows}") from rows
         ran[case] = rows[0]
@@ -156,8 +151,9 @@ def _compared(application: str, ran: Sequence[Ran]) -> list[Compared]:
 
 def _again(to: To, courses: Sequence[Course]) -> Again:
     here = [one for one in courses if one.case.to == to]
-    alone = rates_alone([one for one in here if one.case.manner is None])
-    wanted, best = good(alone), max(alone.values())
+    alone = {one.case.window: one.rate() for one in here if one.case.manner is None}
+    best = max(alone.values())
+    wanted = {window for window, rate in alone.items() if rate >= NEARLY * best}
     seconds: dict[str, tuple[float, ...]] = {}
     shares: dict[str, tuple[float, ...]] = {}
     for one in here:
@@ -166,3 +162,13 @@ def _again(to: To, courses: Sequence[Course]) -> Again:
             seconds[name] = (*seconds.get(name, ()), found_again_s(one.windows, wanted))
             shares[name] = (*shares.get(name, ()), one.rate(BEFORE_S) / best)
     return Again(to, alone, seconds, shares)
+
+
+def found_again_s(windows: Sequence[int], wanted: set[int], begin_s: int = BEFORE_S) -> float:
+    """Seconds from `begin_s` until a stretch of LOOK_S begins most of which has one of the windows; infinite where
+    none does."""
+    for begin in range(begin_s, len(windows) - LOOK_S + 1):
+        hits = sum(window in wanted for window in windows[begin : begin + LOOK_S])
+        if windows[begin] in wanted and 2 * hits > LOOK_S:
+            return float(begin - begin_s)
+    return float("inf")

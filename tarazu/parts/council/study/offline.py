@@ -15,17 +15,59 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tarazu.parts.council.learner import Learner
-from tarazu.parts.council.study import learning
-from tarazu.parts.council.study.measured import Floats, Measured, lists
+from tarazu.parts.council.learning.learner import Learner
+from tarazu.parts.council.pattern import Pattern
 
 BIN = 10
 """Observations that are shown as one (section V-B)."""
 LENGTH = 300
 """Observations of a scenario: hundreds, as the paper says; drawn again when there are fewer."""
 
+Floats = NDArray[np.float64]
 Make = Callable[[int], Learner]
 """A learner, by seed."""
+
+
+class Sample(NamedTuple):
+    """All observations of one situation with one window."""
+
+    rewards: Sequence[float]
+    """Bytes a second of one node in one interval; above 0."""
+    demands: Sequence[float]
+    """As in Observation."""
+
+    def draw(self, random: Callable[[], float]) -> tuple[float, float]:
+        at = int(random() * len(self.rewards))
+        return self.rewards[at], self.demands[at]
+
+
+class Measured(NamedTuple):
+    """One situation."""
+
+    pattern: Pattern
+    samples: tuple[Sample, ...]
+    """By window."""
+
+    @property
+    def shares(self) -> Floats:
+        """(windows,): performance of each, of the best one's."""
+        means = np.array([np.mean(sample.rewards) for sample in self.samples])
+        return np.asarray(means / means.max())
+
+    @property
+    def lead(self) -> float:
+        """By what share the best window is ahead of the next."""
+        second, first = sorted(self.shares)[-2:]
+        return float(first / second - 1)
+
+    def mirrored(self, level: float) -> Measured:
+        """Another system: what the longest window gave the shortest one gives, times `level`."""
+        return self._replace(
+            samples=tuple(
+                sample._replace(rewards=[level * reward for reward in sample.rewards])
+                for sample in reversed(self.samples)
+            )
+        )
 
 
 class Curves(NamedTuple):
@@ -39,25 +81,24 @@ class Curves(NamedTuple):
     """Observations of the best window that the whole scenario lost."""
 
 
-def used(
-    measured: Measured, make: Make, start: int, length: int, repetitions: int, seed: int
-) -> NDArray[np.int8]:
-    """(repetitions, length): the window that each observation was made with. The first is `start`."""
-    windows = np.empty((repetitions, length), np.int8)
-    samples, pattern = lists(measured), measured.pattern
-    for repetition in range(repetitions):
-        own = seed * 1_000_003 + repetition
-        random, learner, arm = Random(own).random, make(own), start
-        observe, choose = learner.observe, learner.choose
-        arms = []
+def through(
+    phases: Sequence[tuple[Measured, int]], learner: Learner, seed: int, start: int = 0
+) -> list[list[int]]:
+    """One learner through phases (situation, observations) of one pattern, that of the first: the window of each
+    observation, by phase.
+    """
+    random, arm, pattern = Random(seed).random, start, phases[0][0].pattern
+    observe, choose = learner.observe, learner.choose
+    by_phase = []
+    for measured, length in phases:
+        samples, arms = measured.samples, []
         for _ in range(length):
             arms.append(arm)
-            rewards, demands = samples[arm]
-            at = int(random() * len(rewards))
-            observe("node", pattern, arm, rewards[at], demand=demands[at])
+            reward, demand = samples[arm].draw(random)
+            observe("node", pattern, arm, reward, demand=demand)
             arm = choose().arm
-        windows[repetition] = arms
-    return windows
+        by_phase.append(arms)
+    return by_phase
 
 
 def together(
@@ -67,65 +108,24 @@ def together(
     observed with the window that was last chosen for it, as where its nodes are a group of their own.
     """
     random = Random(seed).random
-    samples = [lists(one) for one in several]
     arms = [start] * len(several)
     which = np.empty(length, np.int16)
     windows = np.empty(length, np.int8)
     for turn in range(length):
         at = int(random() * len(several))
-        arm = arms[at]
-        which[turn], windows[turn] = at, arm
-        rewards, demands = samples[at][arm]
-        draw = int(random() * len(rewards))
-        learner.observe(f"node {at}", several[at].pattern, arm, rewards[draw], demand=demands[draw])
+        which[turn], windows[turn] = at, arms[at]
+        reward, demand = several[at].samples[arms[at]].draw(random)
+        learner.observe(f"node {at}", several[at].pattern, arms[at], reward, demand=demand)
         arms[at] = learner.choose().arm
     return which, windows
 
 
-def through(
-    phases: Sequence[tuple[Measured, int]], learner: Learner, seed: int, start: int = 0
-) -> list[Floats]:
-    """One learner through phases (situation, observations) of one pattern, that of the first: performance of each
-    observation, by phase. For systems that change, and demands.
-    """
-    random, arm, pattern = Random(seed).random, start, phases[0][0].pattern
-    by_phase = []
-    for measured, length in phases:
-        samples, shares, performance = lists(measured), measured.shares, []
-        for _ in range(length):
-            performance.append(shares[arm])
-            rewards, demands = samples[arm]
-            at = int(random() * len(rewards))
-            learner.observe("node", pattern, arm, rewards[at], demand=demands[at])
-            arm = learner.choose().arm
-        by_phase.append(np.array(performance))
-    return by_phase
-
-
-def mirrored(measured: Measured, level: float) -> Measured:
-    """Another system: what the longest window gave the shortest one gives, times `level`."""
-    samples = tuple(sample._replace(rewards=sample.rewards * level) for sample in reversed(measured.samples))
-    return measured._replace(samples=samples)
-
-
 def scenario(
-    measured: Measured,
-    name: str,
-    start: int,
-    repetitions: int,
-    seed: int,
-    length: int = LENGTH,
-    **options: float,
+    measured: Measured, make: Make, start: int, repetitions: int, seed: int, length: int = LENGTH
 ) -> Curves:
-    """`options`: the learner's."""
-    windows = used(
-        measured,
-        lambda own: learning.named(name, len(measured.samples), own, **options),
-        start,
-        length,
-        repetitions,
-        seed,
-    )
+    """Each repetition with a learner of its own."""
+    own = [seed * 1_000_003 + repetition for repetition in range(repetitions)]
+    windows = np.array([through([(measured, length)], make(each), each, start)[0] for each in own])
     shares = measured.shares
     performance = shares[windows]
     return Curves(

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import median
+from statistics import linear_regression, median
 from typing import Any
 
 import numpy as np
 
 from tarazu import drawing
-from tarazu.parts.council.study import sampled
-from tarazu.parts.council.study.change import BEFORE_S, Course
+from tarazu.parts.council.study import learners
 from tarazu.parts.council.study.control import OURS, PAPER
 from tarazu.parts.council.study.evaluate import Again, Compared, OnlineEvaluation
-from tarazu.parts.council.study.measured import Floats
-from tarazu.parts.council.study.offline import BIN
-from tarazu.parts.council.study.online import Ran, trend
+from tarazu.parts.council.study.offline import BIN, Floats
+from tarazu.parts.council.study.online import BEFORE_S, Course, Ran
 from tarazu.parts.council.study.requests.situation import TABLE_III, WINDOWS
-from tarazu.parts.council.study.sampled import Evaluated
 
 OUR_COLOUR, PAPERS, BEST, WORST, OTHER = "#4c8bd6", "#d08a2e", "#3f9b57", "#e0524a", "#8a939e"
 COLOURS = {PAPER.name: PAPERS, OURS.name: OUR_COLOUR}
@@ -75,6 +72,14 @@ def _times(axis: Any, phase: Compared) -> None:
         _level(axis, phase.alone_s[window], colour, WINDOWS[window], f"{label} window alone")
     axis.set_title(f"{phase.application}, {phase.phase}: seconds", fontsize=9)
     axis.set_xlabel("run")
+
+
+def trend(values: Sequence[float]) -> tuple[float, float]:
+    """First and last value of the straight line through them (least squares)."""
+    if len(values) < 2:
+        return values[0], values[0]
+    slope, begin = linear_regression(range(len(values)), values)
+    return begin, begin + slope * (len(values) - 1)
 
 
 def _level(
@@ -166,31 +171,31 @@ LETTERS = ("#4c8bd6", "#d08a2e", "#3f9b57", "#e0524a", "#8a6fd1", "#8a939e")
 """Of the six patterns."""
 
 
-def offline_picture(found: Evaluated) -> str:
-    """SVG: above figure 4, below figure 5. Raises Unavailable without matplotlib."""
+def offline_picture(alone: Mapping[str, Floats], mixed: Mapping[str, Floats]) -> str:
+    """SVG: above figure 4, below figure 5; learner → (6, bins) precision. Raises Unavailable without matplotlib."""
     title = "Offline: precision in bins of ten observations, each pattern alone and six in random turns"
-    return drawing.svg(drawing.pyplot(), title, lambda plt: _draw_offline(plt, found))
+    return drawing.svg(drawing.pyplot(), title, lambda plt: _draw_offline(plt, alone, mixed))
 
 
-def _draw_offline(plt: Any, found: Evaluated) -> Any:
+def _draw_offline(plt: Any, alone: Mapping[str, Floats], mixed: Mapping[str, Floats]) -> Any:
     figure = plt.figure(figsize=(9, 6.6), layout="constrained")
-    alone, mixed = figure.subfigures(2, 1, height_ratios=(2, 1.1))
-    axes = alone.subplots(2, 3, sharey=True)
+    above, below = figure.subfigures(2, 1, height_ratios=(2, 1.1))
+    axes = above.subplots(2, 3, sharey=True)
     for place, (axis, letter) in enumerate(zip(axes.flat, TABLE_III, strict=True)):
         lines = {
-            name if name == sampled.OURS else f"the paper's, {name}": (
+            name if name == learners.OURS else f"the paper's, {name}": (
                 values[place],
-                OUR_COLOUR if name == sampled.OURS else SHADES[number % len(SHADES)],
+                OUR_COLOUR if name == learners.OURS else SHADES[number % len(SHADES)],
             )
-            for number, (name, values) in enumerate(found.alone.items())
+            for number, (name, values) in enumerate(alone.items())
         }
         _panel(axis, f"{letter}: precision", lines)
-    drawing.legend(alone, axes)
-    axes = mixed.subplots(1, 2, sharey=True)
-    for axis, name in zip(axes, (sampled.PAPER, sampled.OURS), strict=True):
-        lines = {letter: (found.mixed[name][n], LETTERS[n]) for n, letter in enumerate(TABLE_III)}
+    drawing.legend(above, axes)
+    axes = below.subplots(1, 2, sharey=True)
+    for axis, name in zip(axes, (learners.PAPER, learners.OURS), strict=True):
+        lines = {letter: (mixed[name][n], LETTERS[n]) for n, letter in enumerate(TABLE_III)}
         _panel(axis, f"Six patterns in random turns: {name}", lines)
-    drawing.legend(mixed, axes)
+    drawing.legend(below, axes)
     return figure
 
 

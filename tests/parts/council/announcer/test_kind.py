@@ -22,24 +22,17 @@ DATA = Path(__file__).parents[3] / "data" / "lustre"
 def test_an_oss_a_client_and_what_is_neither(tmp_path: Path) -> None:
     assert kind_of(DATA / "oss") == "oss"
     assert kind_of(Client(tmp_path, "login1").root) == "client"
-    routes = tmp_path / "router/sys/kernel/debug/lnet/routes"
-    routes.parent.mkdir(parents=True)
-    routes.write_text("Routing enabled\n")
-    assert kind_of(tmp_path / "router") == "router"
     assert kind_of(tmp_path / "nothing") is None
 
 
 def test_what_is_mounted_after_the_start_was_never_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An OSS that had booted called itself a router for ever: nothing was tuned, and its I/O not counted."""
     group, client = Group(tmp_path, silent_s=30.0), Client(tmp_path, "oss1")
     group.keep_pace(monkeypatch)
     group.here(client)
     monkeypatch.setattr(service, "KIND_S", 0.0)
     debug = client.root / "sys/kernel/debug"
-    (debug / "lnet").mkdir()
-    (debug / "lnet/routes").write_text("Routing disabled\n")
     llite, ost = debug / "lustre/llite", debug / "lustre/obdfilter/scratch-OST0000"
     llite.rename(tmp_path / "llite")
     council = CouncilService(group.settings(), Wakeup())
@@ -58,7 +51,7 @@ def test_what_is_mounted_after_the_start_was_never_seen(
                 client.write(1)
             announcer._tick(time.monotonic())
             assert announcer.end
-            announcer.end.sleep(0.05, announcer.wakeup.fd)
+            announcer.end.wait(0.05)
             council._hear()
 
     try:

@@ -14,9 +14,6 @@ from tarazu.parts.council.study.requests.system import Disk
 
 NEARLY = 1e-9
 """Of a turn: rounding, not lateness."""
-COMMIT_BYTES = 4 << 10
-JOURNAL = 0.05
-"""Where the journal begins, as part of the disk; files begin behind a tenth of it."""
 LEAST_KEPT = 32 << 10
 """Bytes: less than that of what was read ahead is not kept when another place is accessed; it holds no request."""
 
@@ -40,7 +37,6 @@ class Drive:
         self.busy_s = 0.0
         self.turned_s = 0.0
         """Of it, waiting for the disk to turn, and seeking."""
-        self._journal = int(JOURNAL * disk.capacity_bytes)
         self.change(disk)
 
     def change(self, disk: Disk) -> None:
@@ -112,12 +108,6 @@ class Drive:
         self._low = float(low)
         self.head, self.ready_s = float(high), end
         self._wanted = self.head
-        if access.write and disk.journal:
-            commit = self.position_s(self._journal, True, end)
-            wait += commit
-            self._journal += COMMIT_BYTES
-            end += commit + COMMIT_BYTES / self._rate
-            self.head, self.ready_s = float(self._journal), end
         self.busy_s += end - now
         self.turned_s += wait
         return end

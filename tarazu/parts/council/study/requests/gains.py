@@ -1,4 +1,4 @@
-"""Where TWINS gains and where it loses: each situation beside FIFO, HBRR and shortest job first (paper, section II)."""
+"""Where TWINS gains and where it loses: each situation beside FIFO and HBRR (paper, section II)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tarazu import drawing
-from tarazu.parts.council.study.requests.dataset import SCHEDULERS, Dataset
 from tarazu.parts.council.study.requests.situation import SITUATIONS, TABLE_III, WINDOWS, Situation
+from tarazu.parts.council.study.requests.situations import SCHEDULERS, SituationRow
 from tarazu.table import write_csv
 
 FIFO, HBRR = SCHEDULERS.index("fifo"), SCHEDULERS.index("hbrr")
-CLEAR = 0.05
-"""A best window that is better than the second by that part is clearly the best."""
 MATTERS = 0.10
 
 
 class Gain(NamedTuple):
-    """One situation, by the makespan as the user sees it, on average over the seeds."""
+    """One situation, by the makespan as the user sees it."""
 
     situation: Situation
     bytes_per_s: tuple[float, ...]
@@ -55,21 +53,16 @@ class Gain(NamedTuple):
         """What a wrong window costs: the worst beside the best, 0-1."""
         return 1 - min(self.windows) / max(self.windows)
 
-    @property
-    def clear(self) -> bool:
-        """One window is clearly the best."""
-        first, second = sorted(self.windows, reverse=True)[:2]
-        return first > (1 + CLEAR) * second
 
-
-def gains(data: Dataset) -> tuple[Gain, ...]:
+def gains(rows: Iterable[SituationRow]) -> tuple[Gain, ...]:
     """Of all situations that have all runs."""
-    seconds = np.mean([data.makespans(int(seed)) for seed in np.unique(data.seed)], axis=0)
-    moved = {int(number): int(size) for number, size in zip(data.situation, data.bytes)}
+    by: dict[int, dict[str, float]] = {}
+    for row in rows:
+        by.setdefault(row.situation, {})[row.scheduler] = row.bytes_per_s
     return tuple(
-        Gain(situation, tuple(moved[number] / row))
-        for number, (situation, row) in enumerate(zip(SITUATIONS, seconds, strict=True))
-        if np.isfinite(row).all()
+        Gain(SITUATIONS[number], tuple(rates[name] for name in SCHEDULERS))
+        for number, rates in sorted(by.items())
+        if len(rates) == len(SCHEDULERS)
     )
 
 
@@ -91,16 +84,10 @@ def cells(gain: Gain) -> tuple[str, ...]:
     )
 
 
-def write_table(found: Iterable[Gain], path: Path) -> None:
-    """All lines as CSV."""
-    with path.open("w", newline="") as file:
-        write_csv(file, HEAD, map(cells, found))
-
-
 def write(found: Sequence[Gain], folder: Path) -> None:
-    """`gains.csv` and the pictures. Raises Unavailable without matplotlib, after the table is written."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_table(found, folder / "gains.csv")
+    """The docs' table and pictures. Raises Unavailable without matplotlib, after the table is written."""
+    with (folder / "tuning-situations.csv").open("w", newline="") as file:
+        write_csv(file, HEAD, map(cells, found))
     for picture in pictures(found):
         (folder / f"{picture.name}.png").write_bytes(picture.light)
 
@@ -111,14 +98,14 @@ def pictures(found: Sequence[Gain]) -> list[drawing.Picture]:
     return [
         drawing.picture(
             plt,
-            "twins-gains",
+            "tuning-gains",
             "TWINS beside FIFO and HBRR, all situations",
             "Makespan of the best and of the worst window beside the better of FIFO and HBRR, sorted by the best.",
             lambda plt: _draw_gains(plt, found),
         ),
         drawing.picture(
             plt,
-            "twins-windows",
+            "tuning-windows",
             "Windows in six situations (table III)",
             "Bytes a second as the user sees them; lines: FIFO and HBRR.",
             lambda plt: _draw_windows(plt, found),

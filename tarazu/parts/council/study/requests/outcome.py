@@ -1,4 +1,4 @@
-"""What a simulation gives: how long it took, and what each I/O node saw in each interval."""
+"""What is asked of a simulation, and what it gives: how long it took, what each I/O node saw in each interval."""
 
 from __future__ import annotations
 
@@ -6,6 +6,25 @@ from typing import NamedTuple
 
 from tarazu.parts.council.observation import Observation
 from tarazu.parts.council.pattern import Pattern
+from tarazu.parts.council.study.requests.system import Disk
+
+
+class Setting(NamedTuple):
+    """What schedules."""
+
+    scheduler: str = "twins"
+    """Of the I/O nodes: fifo, hbrr, twins."""
+    window_s: float = 1e-3
+    """Of TWINS."""
+    server: str = "fifo"
+    """Of the servers, as Lustre's NRS has them: `fifo`, `orr 256`, `trr 256`."""
+
+
+class SystemChange(NamedTuple):
+    """All servers have other disks from some time on."""
+
+    at_s: float
+    disk: Disk
 
 
 class NodeInterval(NamedTuple):
@@ -21,8 +40,6 @@ class NodeInterval(NamedTuple):
     """TWINS' window in the interval (of other schedulers: whatever was set)."""
     phase: int
     """Number of the phase that ran at the end."""
-    requests: tuple[tuple[int, int, int, bool], ...] = ()
-    """(file, offset, bytes, written) of each request that was done, in the order of arrival; empty unless asked for."""
 
 
 class PhaseTimes(NamedTuple):

@@ -10,25 +10,30 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from math import log
 from random import Random
-from typing import NamedTuple
 
-from tarazu.errors import BadInput
-from tarazu.parts.council.detect.features import features as features_of
 from tarazu.parts.council.observation import Direction, Observation
 from tarazu.parts.council.study.requests.disk import Drive
-from tarazu.parts.council.study.requests.outcome import NodeInterval, PhaseTimes, RequestsOutcome
-from tarazu.parts.council.study.requests.placement import SHARED, Placement
-from tarazu.parts.council.study.requests.request import Access, Piece, Request
+from tarazu.parts.council.study.requests.outcome import (
+    NodeInterval,
+    PhaseTimes,
+    RequestsOutcome,
+    Setting,
+    SystemChange,
+)
+from tarazu.parts.council.study.requests.request import SHARED, Access, Piece, Placement, Request
 from tarazu.parts.council.study.requests.schedulers import (
     NodeScheduler,
     ServerScheduler,
+    Twins,
     node_scheduler,
     server_scheduler,
 )
-from tarazu.parts.council.study.requests.schedulers.node import Twins
-from tarazu.parts.council.study.requests.system import Disk, RequestSystem
-from tarazu.parts.council.study.requests.workload import Workload
+from tarazu.parts.council.study.requests.situation import INTERVAL_S, SCALE, Situation, Workload
+from tarazu.parts.council.study.requests.system import GRID5000, Disk, RequestSystem
 from tarazu.sim.kernel.calls import Calls
+
+Controller = Callable[[float, Sequence[NodeInterval]], float]
+"""Asked at the end of each interval with the time and what each I/O node saw; answers TWINS' next window, seconds."""
 
 
 class IoNode:
@@ -51,11 +56,8 @@ class IoNode:
     def reset(self) -> None:
         """A new interval."""
         self.bytes, self.count = [0, 0], [0, 0]
-        self.files: tuple[set[int], set[int]] = (set(), set())
         self.demand = 0.0
         """Integral of `inside`."""
-        self.log: list[tuple[float, int, int, int, bool, int]] = []
-        """(when it arrived, file, offset, bytes, written, client) of each request that was done."""
 
 
 class DataServer:
@@ -65,64 +67,37 @@ class DataServer:
         self.drive = Drive(disk)
         self.scheduler = scheduler
         self.arrived: list[Access] = []
-        self.told: list[Access] = []
-        """What the disk has been told of and has not begun."""
         self.idle = True
-        self.wake_s = math.inf
-
-
-class Setting(NamedTuple):
-    """What schedules."""
-
-    scheduler: str = "twins"
-    """Of the I/O nodes: fifo, hbrr, sjf, twins. Stays as it is during a run."""
-    window_s: float = 1e-3
-    """Of TWINS."""
-    server: str = "fifo"
-    """Of the servers, as Lustre's NRS has them: `fifo`, `crrn 8`, `orr 256`, `trr 256`, `tbf 1000`."""
-
-
-class SystemChange(NamedTuple):
-    """The system is another one from some time on."""
-
-    at_s: float
-    disk: Disk
-    servers: tuple[int, ...] = ()
-    """Which get that disk; empty: all."""
-
-
-class RunOptions(NamedTuple):
-    """As of `simulate`."""
-
-    interval_s: float
-    until_s: float
-    features: bool
-    requests: bool
 
 
 class RequestRun:
-    """One run; `simulate` says what the arguments are."""
+    """One run, as of `simulate`."""
 
     def __init__(
         self,
         work: Workload,
         setting: Setting,
         seed: int,
-        controller: Callable[[float, Sequence[NodeInterval]], float | Setting | None] | None,
+        controller: Controller | None,
         system: RequestSystem,
         changes: Sequence[SystemChange],
-        options: RunOptions,
+        interval_s: float,
+        until_s: float,
     ) -> None:
-        self._system, self._work, self._setting, self._options = system, work, setting, options
+        self._work, self._window_s, self._interval_s, self._until_s = (
+            work,
+            setting.window_s,
+            interval_s,
+            until_s,
+        )
         self._controller = controller
-        self._log = options.features or options.requests
         self._random = Random(seed)
         self._hop_s, self._per_byte_s, self._client_s = (
             system.hop_s,
             1 / system.link_bytes_per_s,
             system.client_s,
         )
-        self._threads, self._request_s, self._depth = system.threads, system.request_s, system.server_threads
+        self._threads, self._request_s = system.threads, system.request_s
         self._nodes = [
             IoNode(
                 n, node_scheduler(setting.scheduler, n, system.servers, setting.window_s, system.aggregate)
@@ -139,8 +114,6 @@ class RequestRun:
         self._shift = 0
         self._streams: list[Iterator[tuple[int, int, bool]]] = []
         self._home: list[IoNode] = []
-        self._clients: list[int] = []
-        """Of each process, from 1."""
         self._running = 0
         self._times: list[PhaseTimes] = []
         self._begin_s = 0.0
@@ -153,14 +126,14 @@ class RequestRun:
         self._interval_begin_s = 0.0
         for change in changes:
             self._at(change.at_s, self._change, change)
-        self._at(options.interval_s, self._tick, None)
+        self._at(interval_s, self._tick, None)
 
     def run(self) -> RequestsOutcome:
         self._next_phase(0.0)
-        if not self._calls.run(self._options.until_s):
+        if not self._calls.run(self._until_s):
             phase = self._work.phases[self._phase]
             self._times.append(PhaseTimes(phase.name, self._begin_s, self._calls.now, self._moved))
-        if self._calls.now - self._interval_begin_s >= self._options.interval_s / 2:
+        if self._calls.now - self._interval_begin_s >= self._interval_s / 2:
             self._look(self._calls.now)
         return RequestsOutcome(
             self._times[-1].end_s,
@@ -180,7 +153,6 @@ class RequestRun:
             self._calls.stop()
             return
         phase = self._work.phases[self._phase]
-        now += phase.pause_s
         self._begin_s = now
         self._moved = 0
         self._phase_bytes = phase.request_bytes
@@ -191,9 +163,6 @@ class RequestRun:
         # Processes in blocks: clients are equally distributed among the I/O nodes (paper, section V-A).
         self._home = [
             self._nodes[process * len(self._nodes) // phase.processes] for process in range(phase.processes)
-        ]
-        self._clients = [
-            1 + process * self._system.clients // phase.processes for process in range(phase.processes)
         ]
         self._running = phase.processes
         for process in range(phase.processes):
@@ -226,7 +195,6 @@ class RequestRun:
         node.demand += node.inside * (now - node.changed_s)
         node.changed_s = now
         node.inside += 1
-        request.arrived = now
         self._cut(request, node.arrived)
         if node.busy < self._threads:
             self._dispatch(now, node)
@@ -261,44 +229,22 @@ class RequestRun:
     def _served(self, now: float, access: Access) -> None:
         server = self._servers[access.server]
         server.arrived.append(access)
-        if len(server.told) + (not server.idle) < self._depth:
-            self._tell(now, server)
+        if server.idle:
+            self._serve(now, server)
 
-    def _tell(self, now: float, server: DataServer) -> None:
-        """The disk is told of as many accesses as the server has threads, and does the one that it can do first."""
-        told = server.told
-        while len(told) + (not server.idle) < self._depth:
-            arrived = server.arrived
-            if arrived:
-                server.arrived = []
-            access = server.scheduler.next(arrived, now)
-            if isinstance(access, float):
-                if access < server.wake_s:
-                    server.wake_s = access
-                    self._at(access, self._wake_server, server)
-                break
+    def _serve(self, now: float, server: DataServer) -> None:
+        arrived, server.arrived = server.arrived, []
+        access = server.scheduler.next(arrived)
+        if access is not None:
             access.queued = now
-            told.append(access)
-        if server.idle and told:
-            if len(told) == 1:
-                access = told.pop()
-            else:
-                drive = server.drive
-                access = min(told, key=lambda one: drive.position_s(one.start, one.write, now))
-                told.remove(access)
             server.idle = False
             self._accesses += 1
             self._at(server.drive.serve(access, now), self._transferred, access)
 
-    def _wake_server(self, now: float, server: DataServer) -> None:
-        if now >= server.wake_s:
-            server.wake_s = math.inf
-            self._tell(now, server)
-
     def _transferred(self, now: float, access: Access) -> None:
         server = self._servers[access.server]
         server.idle = True
-        self._tell(now, server)
+        self._serve(now, server)
         if not access.write:
             node = access.node
             now = max(now, node.in_s)
@@ -319,10 +265,6 @@ class RequestRun:
             node.inside -= 1
             node.bytes[write] += size
             node.count[write] += 1
-            node.files[write].add(request.file)
-            if self._log:
-                client = self._clients[request.process]
-                node.log.append((request.arrived, request.file, request.offset, size, write, client))
             back = now
             if not write:
                 back = max(back, node.out_s)
@@ -338,71 +280,52 @@ class RequestRun:
 
     def _tick(self, now: float, _: None) -> None:
         seen = self._look(now)
-        if self._controller is not None:
-            answer = self._controller(now, seen)
-            if answer is not None:
-                self._set(
-                    now, answer if isinstance(answer, Setting) else self._setting._replace(window_s=answer)
-                )
-        self._at(self._interval_begin_s + self._options.interval_s, self._tick, None)
-
-    def _set(self, now: float, setting: Setting) -> None:
-        before, self._setting = self._setting, setting
-        if not setting.window_s > 0:
-            raise BadInput("window", "seconds above 0", f"{setting.window_s:g}")
-        if setting.scheduler != before.scheduler:
-            raise BadInput(
-                "scheduler of the I/O nodes", f"{before.scheduler}, as at the start", setting.scheduler
-            )
-        if setting.window_s != before.window_s:
+        window_s = self._controller(now, seen) if self._controller is not None else self._window_s
+        if window_s != self._window_s:
+            self._window_s = window_s
             for node in self._nodes:
                 if isinstance(node.scheduler, Twins):
-                    node.scheduler.change_window(setting.window_s, now)
+                    node.scheduler.change_window(window_s, now)
                     node.wake_s = math.inf
                     self._dispatch(now, node)
-        if setting.server != before.server:
-            for server in self._servers:
-                old, server.scheduler = server.scheduler, server_scheduler(setting.server)
-                # What waits goes over, in the order in which the old one would have served it.
-                waiting = []
-                while isinstance(access := old.next(server.arrived, math.inf), Access):
-                    server.arrived = []
-                    waiting.append(access)
-                server.arrived, server.wake_s = waiting, math.inf
-                self._tell(now, server)
+        self._at(self._interval_begin_s + self._interval_s, self._tick, None)
 
     def _look(self, now: float) -> list[NodeInterval]:
         number = min(self._phase, len(self._work.phases) - 1)
-        pattern = self._work.phases[number].pattern(len(self._nodes))
+        pattern = self._work.phases[number].pattern
         elapsed_s = now - self._interval_begin_s
         intervals = []
         for node in self._nodes:
             node.demand += node.inside * (now - node.changed_s)
             node.changed_s = now
-            node.log.sort()
-            read, write = (
-                Direction(
-                    node.bytes[way], node.count[way], len(node.files[way]), self._features_of(node, way)
-                )
-                for way in (False, True)
-            )
+            read, write = (Direction(node.bytes[way], node.count[way]) for way in (False, True))
             observation = Observation(elapsed_s, read, write, node.demand / elapsed_s)
-            log = tuple(one[1:5] for one in node.log) if self._options.requests else ()
-            intervals.append(
-                NodeInterval(now, node.number, observation, pattern, self._setting.window_s, number, log)
-            )
+            intervals.append(NodeInterval(now, node.number, observation, pattern, self._window_s, number))
             node.reset()
         self._seen += intervals
         self._interval_begin_s = now
         return intervals
 
-    def _features_of(self, node: IoNode, way: bool) -> tuple[float, ...]:
-        if not self._options.features:
-            return ()
-        return features_of(
-            (offset, size, file, client) for _, file, offset, size, write, client in node.log if write == way
-        )
-
     def _change(self, now: float, change: SystemChange) -> None:
-        for number in change.servers or range(len(self._servers)):
-            self._servers[number].drive.change(change.disk)
+        for server in self._servers:
+            server.drive.change(change.disk)
+
+
+def simulate(
+    work: Situation | Workload,
+    setting: Setting = Setting(),  # noqa: B008
+    seed: int = 0,
+    *,
+    controller: Controller | None = None,
+    system: RequestSystem = GRID5000,
+    changes: Sequence[SystemChange] = (),
+    part: int = SCALE,
+    interval_s: float = INTERVAL_S,
+    until_s: float = math.inf,
+) -> RequestsOutcome:
+    """Run it until all bytes have moved, or until a time. part: of a situation only the first 1/part is run; a workload
+    says it itself.
+    """
+    if isinstance(work, Situation):
+        work = Workload(work.nodes, (work.phase(part),))
+    return RequestRun(work, setting, seed, controller, system, changes, interval_s, until_s).run()

@@ -1,35 +1,30 @@
-"""The study of the 144 situations: each with TWINS' seven windows, with FIFO, HBRR and shortest job first."""
+"""The study of the 144 situations: each with TWINS' seven windows, with FIFO and with HBRR."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from tarazu.parts.council.study.requests.outcome import RequestsOutcome
-from tarazu.parts.council.study.requests.simulate import Setting, simulate
+from tarazu.malformed import described
+from tarazu.parts.council.study.requests.outcome import Setting
+from tarazu.parts.council.study.requests.run import simulate
 from tarazu.parts.council.study.requests.situation import INTERVAL_S, SCALE, SITUATIONS, WINDOWS, WINDOWS_S
 from tarazu.sim.study import study
 from tarazu.sim.study.case import Case, fingerprint
 
 MODEL = (
     "sim/kernel/calls.py",
-    "parts/council/study/requests/schedulers",
-    *(
-        f"parts/council/study/requests/{name}.py"
-        for name in (
-            *("disk", "outcome", "placement", "request", "run", "simulate"),
-            *("situation", "situations", "system", "workload"),
-        )
-    ),
+    "parts/council/study/requests",
     "parts/council/observation.py",
     "parts/council/pattern.py",
 )
 """What computes a row."""
-BASELINES = ("fifo", "hbrr", "sjf")
+SCHEDULERS = (*WINDOWS, "fifo", "hbrr")
+"""The windows first: their numbers are the bandit's actions."""
 SHORT_PART = 512
 """To see that it works; nothing follows from so few requests."""
 
@@ -42,16 +37,11 @@ class SituationRow(msgspec.Struct, frozen=True):
     runs: Annotated[int, Meta(description="rows of this case")]
     situation: Annotated[int, Meta(description="number in SITUATIONS")]
     seed: Annotated[int, Meta(description="with the rest, which run")]
-    scheduler: Annotated[str, Meta(description="fifo, hbrr, sjf or a window of TWINS")]
+    scheduler: Annotated[str, Meta(description="fifo, hbrr or a window of TWINS")]
     makespan_s: Annotated[float, Meta(description="as the user sees it")]
     bytes: Annotated[int, Meta(description="that moved")]
-    accesses: Annotated[int, Meta(description="of the disks")]
-    busy: Annotated[float, Meta(description="share of the time for which the disks were busy, 0-1")]
-    turned: Annotated[float, Meta(description="share of the time for which they sought and turned, 0-1")]
-    nodes: Annotated[tuple[int, ...], Meta(description="I/O node of each observation")]
-    ends_s: Annotated[tuple[float, ...], Meta(description="when its interval ended")]
-    rewards: Annotated[tuple[float, ...], Meta(description="bytes/s of it; nodes without I/O are left out")]
-    demands: Annotated[tuple[float, ...], Meta(description="requests queued or in service, on average")]
+    rewards: Annotated[tuple[float, ...], Meta(description="bytes/s of each node and interval with I/O")]
+    demands: Annotated[tuple[float, ...], Meta(description="requests queued or in service then, on average")]
 
     @property
     def bytes_per_s(self) -> float:
@@ -76,61 +66,42 @@ class SituationCase(Case, frozen=True):
         return 1.0 if SITUATIONS[self.situation].request_bytes < 1 << 17 else 0.4
 
 
-def cases(seeds: Sequence[int] = (1,), part: int = SCALE) -> tuple[SituationCase, ...]:
-    model = fingerprint(MODEL)
-    return tuple(
-        SituationCase(number, seed, part, model) for seed in seeds for number in range(len(SITUATIONS))
-    )
-
-
 def rows(case: SituationCase, progress: Callable[[float, float], object] | None = None) -> list[SituationRow]:
-    """The baselines', then each window's."""
-    situation = SITUATIONS[case.situation]
+    """One of each scheduler."""
     # So that short runs have observations, too.
     interval_s = INTERVAL_S * SCALE / case.part
-    settings = [(name, Setting(name)) for name in BASELINES]
-    settings += [
-        (name, Setting("twins", window_s)) for name, window_s in zip(WINDOWS, WINDOWS_S, strict=True)
-    ]
-    case_rows = []
-    for number, (name, setting) in enumerate(settings, 1):
-        outcome = simulate(situation, setting, case.seed, part=case.part, interval_s=interval_s)
-        case_rows.append(_row(case, number, len(settings), name, outcome))
+    settings = [*(Setting("twins", window_s) for window_s in WINDOWS_S), Setting("fifo"), Setting("hbrr")]
+    made = []
+    for number, (name, setting) in enumerate(zip(SCHEDULERS, settings, strict=True), 1):
+        outcome = simulate(
+            SITUATIONS[case.situation], setting, case.seed, part=case.part, interval_s=interval_s
+        )
+        seen = [one.observation for one in outcome.seen if one.observation.bytes]
+        made.append(
+            SituationRow(
+                case=case.id,
+                run=number,
+                runs=len(SCHEDULERS),
+                situation=case.situation,
+                seed=case.seed,
+                scheduler=name,
+                makespan_s=outcome.makespan_s,
+                bytes=outcome.bytes,
+                rewards=tuple(one.bytes_per_s for one in seen),
+                demands=tuple(one.demand for one in seen),
+            )
+        )
         if progress is not None:
-            progress(outcome.makespan_s, number / len(settings))
-    return case_rows
+            progress(outcome.makespan_s, number / len(SCHEDULERS))
+    return made
 
 
-def _row(case: SituationCase, number: int, runs: int, name: str, outcome: RequestsOutcome) -> SituationRow:
-    seen = [one for one in outcome.seen if one.observation.bytes]
-    disks_s = len(outcome.busy_s) * outcome.makespan_s
-    return SituationRow(
-        case=case.id,
-        run=number,
-        runs=runs,
-        situation=case.situation,
-        seed=case.seed,
-        scheduler=name,
-        makespan_s=outcome.makespan_s,
-        bytes=outcome.bytes,
-        accesses=outcome.accesses,
-        busy=sum(outcome.busy_s) / disks_s,
-        turned=sum(outcome.turned_s) / disks_s,
-        nodes=tuple(one.node for one in seen),
-        ends_s=tuple(one.at_s for one in seen),
-        rewards=tuple(one.observation.bytes_per_s for one in seen),
-        demands=tuple(one.observation.demand for one in seen),
-    )
+def run(folder: Path, seed: int = 1, part: int = SCALE, *, jobs: int = 0) -> study.Answers[SituationRow]:
+    """Compute what `folder` has no rows of yet (`rows.jsonl`). Raises BadInput, Unavailable."""
+    model = fingerprint(MODEL)
+    cases = [SituationCase(number, seed, part, model) for number in range(len(SITUATIONS))]
+    asked = msgspec.json.format(msgspec.json.encode({"seed": seed, "part": part})).decode() + "\n"
+    return study.answers(cases, SituationRow, folder, ("study.json", asked), jobs=jobs)
 
 
-def run(
-    folder: Path, seeds: Sequence[int] = (1,), part: int = SCALE, *, jobs: int = 0, fresh: bool = False
-) -> study.Answers[SituationRow]:
-    """Compute what `folder` has no rows of yet (`rows.jsonl`). Arguments as those of `study.run`.
-
-    Raises BadInput, Unavailable; on KeyboardInterrupt all rows that were done are on the disk.
-    """
-    asked = msgspec.json.format(msgspec.json.encode({"seeds": list(seeds), "part": part})).decode() + "\n"
-    return study.answers(
-        cases(seeds, part), SituationRow, folder, ("study.json", asked), jobs=jobs, fresh=fresh
-    )
+described(SituationRow)

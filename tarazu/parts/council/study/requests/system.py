@@ -2,7 +2,9 @@
 
 The paper's machine (section V-A): PVFS on four servers with one 10k rpm SAS disk each (Seagate ST600MM0088, 600 GB),
 written to directly, 64 KB stripes over all; IOFSL on the I/O nodes with 4 to 16 threads that aggregate up to 16
-requests; 10 Gbps Ethernet.
+requests; 10 Gbps Ethernet. A server hands its disk one access after the other, for so the paper's own times say: 4 GB
+of situation F's writes in about 260 s (section V-C) is 8 ms for 32 KB on each of the four disks, a whole turn and more
+for each request.
 """
 
 from __future__ import annotations
@@ -36,9 +38,6 @@ class Disk(NamedTuple):
     segments: int = 16
     """Read streams whose data the buffer keeps: 16 MB buffer in segments of 1 MB. (None is kept of writes: no write
     cache, for PVFS writes to the disk directly.)"""
-    journal: bool = False
-    """Each write is followed by one of 4 KB at another place, one behind the other: the commit of a file system with a
-    journal that has to sync each write."""
 
     @property
     def bytes_per_s(self) -> float:
@@ -62,10 +61,6 @@ class RequestSystem(NamedTuple):
     disk: Disk = Disk()
     stripe_bytes: int = 64 * KiB
     """PVFS' default (section V-A)."""
-    server_threads: int = 1
-    """Accesses that a server hands to its disk at once. PVFS as in the paper: one after the other. That is what the
-    paper's own times say: 4 GB of situation F's writes in about 260 s (section V-C) is 8 ms for 32 KB on each
-    of the four disks, a whole turn and more for each request."""
     threads: int = 16
     """Of an I/O node: dispatches under way (IOFSL: 4 to 16; they are all there as soon as there is work)."""
     aggregate: int = 16
@@ -76,8 +71,6 @@ class RequestSystem(NamedTuple):
     """One message one way: TCP over 10 GbE with both kernels' stacks."""
     request_s: float = 10e-6
     """Of an I/O node's dispatcher, for each dispatch."""
-    clients: int = 32
-    """Nodes that the processes are on (section V-A), in blocks."""
     client_s: float = 100e-6
     """Between an answer and the process's next request, on average (exponential): library, scheduler, other noise."""
 

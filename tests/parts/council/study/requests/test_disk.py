@@ -78,9 +78,3 @@ def test_a_second_stream_costs_seeks_and_its_data_are_kept() -> None:
 def test_a_faster_disk_is_faster() -> None:
     assert DISK.faster(2).bytes_per_s == pytest.approx(2 * DISK.bytes_per_s)
     assert stream(Drive(DISK.faster(2)), True, 20e-6) > 1.9 * stream(Drive(DISK), True, 20e-6)
-
-
-def test_a_write_that_is_committed_elsewhere_takes_two_seeks_and_more() -> None:
-    plain = stream(Drive(DISK), True, 20e-6)
-    assert stream(Drive(DISK._replace(journal=True)), True, 20e-6) < 0.7 * plain
-    assert stream(Drive(DISK._replace(journal=True)), False, 20e-6) == stream(Drive(DISK), False, 20e-6)

@@ -9,10 +9,8 @@ from random import Random
 
 import pytest
 
-from tarazu.errors import BadInput
-from tarazu.parts.council.study.requests.request import Piece, Request
-from tarazu.parts.council.study.requests.schedulers import NODE, node_scheduler
-from tarazu.parts.council.study.requests.schedulers.node import Twins
+from tarazu.parts.council.study.requests.request import Access, Piece, Request
+from tarazu.parts.council.study.requests.schedulers import Twins, node_scheduler, server_scheduler
 
 SIZE = 100
 FAR = 10_000
@@ -52,13 +50,6 @@ def test_hbrr_gives_each_file_its_quantum_in_the_order_of_offsets() -> None:
     assert found == [3, 4, 5, 6, 7, 8, 9, 10, 20, 1, 2], (
         "eight of the first file, one of the second, the rest"
     )
-
-
-def test_the_shortest_job_is_first() -> None:
-    scheduler = node_scheduler("sjf", 0, 1, 1.0, 1)
-    waiting = [piece(0, FAR * i, file=1) for i in (1, 2, 3)] + [piece(0, FAR * i, file=2) for i in (7, 8)]
-    found = [starts(scheduler.next(waiting if not i else [], 0.0))[0] // FAR for i in range(5)]
-    assert found == [7, 8, 1, 2, 3]
 
 
 def test_twins_serves_one_server_in_a_window_and_waits_for_it() -> None:
@@ -107,7 +98,7 @@ def test_late_in_a_long_run_twins_is_not_asked_in_one_moment_for_ever() -> None:
             assert starts(twins.next([], wake)) == [0], "when its window begins it is served"
 
 
-@pytest.mark.parametrize("name", NODE)
+@pytest.mark.parametrize("name", ["fifo", "hbrr", "twins"])
 def test_nothing_is_lost_or_dispatched_twice(name: str) -> None:
     random = Random(3)
     scheduler = node_scheduler(name, 1, 3, 0.01, 4)
@@ -137,6 +128,35 @@ def test_nothing_is_lost_or_dispatched_twice(name: str) -> None:
     assert sent == Counter(map(id, kept))
 
 
-def test_an_unknown_one_is_refused() -> None:
-    with pytest.raises(BadInput, match="fifo, hbrr, sjf, twins"):
-        node_scheduler("cfq", 0, 4, 1.0, 16)
+def access(node: int, start: int) -> Access:
+    """One file for each node."""
+    return Access(node, [Piece(Request(0, node, node, start, 10, False), 0, start, 10)])
+
+
+BURST = [access(*each) for each in ((0, 50), (0, 10), (0, 30), (1, 20), (0, 70), (1, 5), (1, 0))]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("fifo", [50, 10, 30, 20, 70, 5, 0]),
+        ("orr 3", [10, 30, 50, 0, 5, 20, 70]),
+        ("trr 256", [0, 5, 10, 20, 30, 50, 70]),
+        ("trr 3", [10, 30, 50, 5, 20, 70, 0]),
+    ],
+)
+def test_quanta_of_a_server_in_turn_offsets_in_order(name: str, expected: list[int]) -> None:
+    scheduler, found, arrived = server_scheduler(name), [], BURST
+    while (one := scheduler.next(arrived)) is not None:
+        found.append(one.start)
+        arrived = []
+    assert found == expected
+
+
+def test_who_was_idle_comes_in_a_later_round() -> None:
+    scheduler = server_scheduler("orr 2")
+    first = scheduler.next([access(1, 90), access(2, 40), access(2, 50)])
+    assert first is not None and first.start == 90
+    # File 1 is back with some of its quantum left: the batch of file 2 is not cut in two.
+    served = [scheduler.next([access(1, 10)] if not i else []) for i in range(3)]
+    assert [one.start for one in served if one is not None] == [40, 50, 10]

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from tarazu.errors import BadInput
 from tarazu.parts.council.pattern import Pattern
-from tarazu.parts.council.study.requests.simulate import Setting, SystemChange, simulate
+from tarazu.parts.council.study.online import madbench2, write_and_read
+from tarazu.parts.council.study.requests.outcome import Setting, SystemChange
+from tarazu.parts.council.study.requests.run import simulate
 from tarazu.parts.council.study.requests.situation import (
-    INTERVAL_S,
     PAPER_BYTES,
     SITUATIONS,
     TABLE_III,
+    Phase,
     Situation,
+    Workload,
 )
 from tarazu.parts.council.study.requests.system import GRID5000
-from tarazu.parts.council.study.requests.workload import Phase, Workload
 
 MiB = 1 << 20
 F = TABLE_III["F"]
@@ -31,12 +30,12 @@ def test_the_situations_are_the_144_of_the_paper() -> None:
     assert set(TABLE_III.values()) <= set(SITUATIONS)
     assert not [one for one in SITUATIONS if one.spatiality == "strided" and not one.shared]
     assert F.phase(1).requests == 1024
-    assert F.pattern == Pattern("read", "strided", 1, 32768)
+    assert F.pattern == Pattern("read", "strided", 32768)
     own = Situation(4, 256, False, "contiguous", "write", 256 << 10)
-    assert own.pattern == Pattern("write", "contiguous", 64, 262144)
+    assert own.pattern == Pattern("write", "contiguous", 262144)
 
 
-@pytest.mark.parametrize("scheduler", ["fifo", "hbrr", "sjf", "twins"])
+@pytest.mark.parametrize("scheduler", ["fifo", "hbrr", "twins"])
 @pytest.mark.parametrize("situation", [F, SITUATIONS[11], TABLE_III["C"]], ids=str)
 def test_bytes_are_kept_and_limits_hold(situation: Situation, scheduler: str) -> None:
     outcome = simulate(situation, Setting(scheduler), 1, part=FEW, interval_s=0.01)
@@ -122,10 +121,10 @@ def test_windows_matter() -> None:
 def test_a_controller_is_asked_each_interval_and_obeyed() -> None:
     asked = []
 
-    def controller(now: float, seen) -> float | None:  # type: ignore[no-untyped-def]
+    def controller(now: float, seen) -> float:  # type: ignore[no-untyped-def]
         asked.append(now)
         assert [one.node for one in seen] == list(range(F.nodes))
-        return 8e-3 if len(asked) == 3 else None
+        return 8e-3 if len(asked) >= 3 else 125e-6
 
     outcome = simulate(F, Setting("twins", 125e-6), 1, controller=controller, part=FEW // 2, interval_s=0.05)
     assert asked == pytest.approx([0.05 * (i + 1) for i in range(len(asked))])
@@ -146,66 +145,9 @@ def test_phases_follow_one_another_and_a_file_that_was_written_is_read() -> None
 def test_a_system_that_changes_is_another_one_from_then_on() -> None:
     slow = GRID5000.disk.faster(0.25)
     before = simulate(F, Setting(), 1, part=FEW // 2, interval_s=0.02)
-    after = simulate(F, Setting(), 1, part=FEW // 2, interval_s=0.02, changes=[SystemChange(0.1, slow, (2,))])
+    after = simulate(F, Setting(), 1, part=FEW // 2, interval_s=0.02, changes=[SystemChange(0.1, slow)])
     assert after.makespan_s > 1.5 * before.makespan_s
     assert [s for s in after.seen if s.at_s <= 0.1] == [s for s in before.seen if s.at_s <= 0.1]
-
-
-def test_requests_are_told_where_they_are_asked_for() -> None:
-    outcome = simulate(F, Setting(), 1, part=FEW, interval_s=0.004, requests=True)
-    told = [one for seen in outcome.seen for one in seen.requests]
-    assert len(told) == len(set(told)) > 0.9 * BYTES // F.request_bytes
-    assert {size for _, _, size, _ in told} == {F.request_bytes}
-    for seen in outcome.seen:
-        read = seen.observation.read
-        assert (len(seen.requests), len({file for file, *_ in seen.requests})) == (read.requests, read.files)
-        assert bool(read.bytes) == bool(read.files), "all count the same requests"
-
-
-@pytest.mark.parametrize(
-    "nodes, window_s, interval_s", [(0, 1e-3, INTERVAL_S), (1, 0.0, 1.0), (1, 1e-3, -1.0)]
-)
-def test_what_cannot_run_is_refused(nodes: int, window_s: float, interval_s: float) -> None:
-    with pytest.raises(BadInput):
-        simulate(Workload(nodes, (F.phase(FEW),)), Setting("twins", window_s), interval_s=interval_s)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"processes": 0},
-        {"request_bytes": 0},
-        {"total_bytes": -1},
-        {"part": 0},
-        {"pause_s": float("nan")},
-        {"shared": False},
-        {"spatiality": "unknown"},
-    ],
-    ids=str,
-)
-def test_a_phase_without_requests_or_of_another_pattern_than_it_says_is_refused(
-    wrong: dict[str, Any],
-) -> None:
-    with pytest.raises(BadInput, match="phase"):
-        simulate(Workload(1, (F.phase(FEW)._replace(**wrong),)))
-
-
-@pytest.mark.parametrize("at_s, server", [(0.0, 4), (0.0, -1), (float("nan"), 0)])
-def test_a_change_of_a_server_that_is_not_there_is_refused(at_s: float, server: int) -> None:
-    with pytest.raises(BadInput, match="change"):
-        simulate(F, part=FEW, changes=[SystemChange(at_s, GRID5000.disk, (server,))])
-
-
-def test_what_waits_goes_over_to_another_scheduler_of_the_servers() -> None:
-    names = ["orr 256", "tbf 100000", "crrn 1", "fifo"]
-
-    def controller(now: float, seen) -> Setting | None:  # type: ignore[no-untyped-def]
-        return Setting("twins", 1e-3, names.pop()) if names else None
-
-    outcome = simulate(
-        F, Setting("twins", 1e-3, "trr 256"), 1, controller=controller, part=FEW, interval_s=0.015
-    )
-    assert outcome.bytes == BYTES and not names
 
 
 def test_order_on_the_servers_matters_too() -> None:
@@ -216,15 +158,38 @@ def test_order_on_the_servers_matters_too() -> None:
     assert trr.makespan_s < 0.9 * fifo.makespan_s
 
 
-def test_features_are_there_for_whoever_detects() -> None:
-    outcome = simulate(F, Setting(), 1, part=FEW, interval_s=0.05, features=True)
-    first = outcome.seen[0].observation
-    assert first.read.features and not any(first.write.features)
-
-
 def test_a_run_ends_where_it_is_told_to() -> None:
     whole = simulate(F, Setting(), 1, part=FEW, interval_s=0.02)
     half = simulate(F, Setting(), 1, part=FEW, interval_s=0.02, until_s=0.5 * whole.makespan_s)
     assert half.makespan_s == 0.5 * whole.makespan_s
     assert 0.2 * whole.bytes < half.bytes < 0.8 * whole.bytes
     assert half.seen[:8] == whole.seen[:8]
+
+
+def test_the_benchmark_writes_and_reads_in_turn() -> None:
+    assert {phase.bytes for phase in write_and_read(3, part=1).phases} == {PAPER_BYTES}
+    outcome = simulate(write_and_read(2, part=256), Setting(), 1)
+    assert [phase.name for phase in outcome.phases] == ["write", "read"] * 2
+
+
+def test_madbench2_moves_what_table_v_says() -> None:
+    s, w, *c = madbench2(1, part=1).phases
+    assert (s.requests, w.requests, [one.requests for one in c]) == (80, 160, [80] * 4)
+    assert s.request_bytes == 51_200 and s.bytes == 80 * 1280 * 1280 * 8
+    assert list(w.accesses(1))[:2] == [(0, 51_200, False), (1, 51_200, True)]
+    outcome = simulate(madbench2(1, part=40), Setting(), 1)
+    assert [phase.name for phase in outcome.phases] == ["S", "W", *"CCCC"]
+
+
+@pytest.mark.parametrize(
+    "shared, spatiality", [(True, "contiguous"), (True, "strided"), (False, "contiguous")]
+)
+def test_no_byte_is_accessed_twice_and_a_part_is_the_first_of_all(shared: bool, spatiality: str) -> None:
+    phase = Phase("", "write", spatiality, shared, 8, 10, 8 * 10 * 16, 4)  # type: ignore[arg-type]
+    for process in range(8):
+        made = list(phase.accesses(process))
+        assert made == list(phase._replace(part=1).accesses(process))[:4]
+    made = [one for process in range(8) for one in phase.accesses(process)]
+    assert len(set(made)) == len(made) == phase.bytes // 10
+    assert max(offset for _, offset, _ in made) < phase.file_bytes
+    assert phase.file_bytes * phase.files == 8 * 10 * 16

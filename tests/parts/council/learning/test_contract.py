@@ -1,4 +1,4 @@
-"""What every learner promises."""
+"""What learners promise."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
-from tarazu.parts.council.learner import Choice, Learner
-from tarazu.parts.council.learning import memory
+from tarazu.parts.council.learning import learner as module
+from tarazu.parts.council.learning.careful import Careful
+from tarazu.parts.council.learning.learner import Choice, Learner
+from tarazu.parts.council.learning.ours import Tarazu
 from tarazu.parts.council.pattern import Pattern
-from tarazu.parts.council.study import learning
 
 PROFILE = settings(max_examples=10, deadline=None, derandomize=True)
-READ = Pattern("read", "strided", 1, 32768)
-WRITE = Pattern("write", "contiguous", 64, 262144)
+READ = Pattern("read", "strided", 32768)
+WRITE = Pattern("write", "contiguous", 262144)
 
 patterns = st.builds(
     Pattern,
     st.sampled_from(("read", "write", "both")),
     st.sampled_from(("contiguous", "strided", "unknown")),
-    st.sampled_from((0, 1, 4, 4**12)),
     st.sampled_from((0, 1, 4096, 1 << 30)),
 )
 observations = st.tuples(
@@ -40,10 +40,10 @@ rounds = st.lists(st.lists(observations, max_size=6), max_size=30)
 
 def run(learner: Learner, played: list[list[tuple[str, Pattern, int, float, float]]]) -> list[Choice]:
     choices = []
-    for number, seen in enumerate(played):
+    for seen in played:
         for host, pattern, arm, reward, demand in seen:
-            learner.observe(host, pattern, arm, reward, demand=demand, at_s=float(number))
-        choices.append(learner.choose(float(number)))
+            learner.observe(host, pattern, arm, reward, demand=demand)
+        choices.append(learner.choose())
     return choices
 
 
@@ -57,49 +57,51 @@ def learn(learner: Learner, means: list[float], many: int, seed: int = 0) -> lis
     return chosen
 
 
-@pytest.mark.parametrize("name", learning.NAMES)
+@pytest.mark.parametrize("kind", [Tarazu, Careful])
 class TestLearner:
-    def test_what_no_node_takes_is_not_chosen(self, name: str) -> None:
+    def test_what_no_node_takes_is_not_chosen(self, kind: type[Learner]) -> None:
         for without in (frozenset({0, 3}), frozenset({0, 1, 2})):
-            learner, noise = learning.named(name, 4, 5), Random(2)
+            learner, noise = kind(4, 5), Random(2)
             learner.without = without
             allowed = [arm for arm in range(4) if arm not in without]
             arm, chosen = allowed[0], []
-            for second in range(60):
+            for _ in range(60):
                 for host in "ab":
                     learner.observe(host, READ, arm, (4 - arm) * noise.uniform(9e6, 11e6))
-                chosen.append(arm := learner.choose(float(second)).arm)
+                chosen.append(arm := learner.choose().arm)
             assert set(chosen) <= set(allowed) and chosen.count(allowed[0]) > 30
 
     @pytest.mark.parametrize("seed", [1, 2, 3])
-    def test_what_it_learns_of_absurd_rewards_it_takes_back_from_the_disk(self, name: str, seed: int) -> None:
+    def test_what_it_learns_of_absurd_rewards_it_takes_back_from_the_disk(
+        self, kind: type[Learner], seed: int
+    ) -> None:
         """A mean that a change had multiplied was more than any reward, and all that was learned was set aside."""
-        random, learner = Random(seed), learning.named(name, 3, seed)
+        random, learner = Random(seed), kind(3, seed)
         for _ in range(60):
             level, demand = random.choice((1e-3, 1.0, 1.4e9, 1e18)), random.choice((0.0, 1.0, 900.0))
             for _ in range(random.choice((1, 40))):
                 learner.observe("a", READ, 0, level, demand=demand)
                 learner.choose()
-            learning.named(name, 3).restore(learner.knowledge())
+            kind(3).restore(learner.knowledge())
 
     @PROFILE
     @given(played=rounds)
     def test_whatever_comes(
-        self, name: str, played: list[list[tuple[str, Pattern, int, float, float]]]
+        self, kind: type[Learner], played: list[list[tuple[str, Pattern, int, float, float]]]
     ) -> None:
-        learner, again = (learning.named(name, 7, 3) for _ in range(2))
+        learner, again = (kind(7, 3) for _ in range(2))
         choices = run(learner, played)
         assert choices == run(again, played), "same seed and calls, same choices"
         assert all(0 <= arm < 7 and type(arm) is int and type(explored) is bool for arm, explored in choices)
         assert set(learner.patterns()) == {pattern for seen in played for _, pattern, *_ in seen}
-        for pattern in (*learner.patterns(), Pattern("both", "unknown", 0, 7)):
+        for pattern in (*learner.patterns(), Pattern("both", "unknown", 7)):
             beliefs = learner.beliefs(pattern)
             assert len(beliefs) == 7
             for belief in beliefs:
                 assert 0 <= belief.low <= belief.mean <= belief.high
                 assert math.isfinite(belief.mean) and belief.seen >= 0
         knowledge = learner.knowledge()
-        again = learning.named(name, 7, 3)
+        again = kind(7, 3)
         again.restore(knowledge)
         assert bytes(again.knowledge()) == bytes(knowledge)
         assert again.patterns() == learner.patterns()
@@ -107,81 +109,71 @@ class TestLearner:
             assert again.beliefs(pattern) == learner.beliefs(pattern)
         run(again, played)
 
-    def test_it_finds_the_best(self, name: str) -> None:
+    def test_it_finds_the_best(self, kind: type[Learner]) -> None:
         for best in (0, 3, 6):
             means = [1.0] * 7
             means[best] = 2.0
-            chosen = learn(learning.named(name, 7, 1), [1e8 * mean for mean in means], 400)
+            chosen = learn(kind(7, 1), [1e8 * mean for mean in means], 400)
             assert sum(arm == best for arm in chosen[-100:]) >= 75
 
-    def test_one_value_is_always_chosen(self, name: str) -> None:
-        assert set(learn(learning.named(name, 1), [5.0], 20)) == {0}
+    def test_one_value_is_always_chosen(self, kind: type[Learner]) -> None:
+        assert set(learn(kind(1), [5.0], 20)) == {0}
 
-    def test_without_observations_the_choice_stays(self, name: str) -> None:
-        learner = learning.named(name, 7, 2)
+    def test_without_observations_the_choice_stays(self, kind: type[Learner]) -> None:
+        learner = kind(7, 2)
         assert learner.choose() == Choice(0, False)
         learn(learner, [1.0, 2.0, 9.0, 2.0, 2.0, 2.0, 2.0], 100)
         learner.observe("a", READ, 2, 9.0)
         arm = learner.choose().arm
         assert [learner.choose() for _ in range(5)] == [Choice(arm, False)] * 5
 
-    def test_of_a_pattern_never_seen_nothing_is_certain(self, name: str) -> None:
-        learner = learning.named(name, 3)
+    def test_of_a_pattern_never_seen_nothing_is_certain(self, kind: type[Learner]) -> None:
+        learner = kind(3)
         learner.observe("a", READ, 0, 5.0)
         for belief in learner.beliefs(WRITE):
             assert (belief.low, belief.high, belief.seen) == (0.0, math.inf, 0.0)
 
-    def test_patterns_are_in_the_order_in_which_they_came(self, name: str) -> None:
-        learner = learning.named(name, 3)
+    def test_patterns_are_in_the_order_in_which_they_came(self, kind: type[Learner]) -> None:
+        learner = kind(3)
         for pattern in (WRITE, READ, WRITE):
             learner.observe("a", pattern, 0, 5.0)
         assert learner.patterns() == (WRITE, READ)
 
     @pytest.mark.parametrize("reward", [0.0, -1.0, math.nan, math.inf, 1e19])
-    def test_what_is_no_reward_is_refused(self, name: str, reward: float) -> None:
-        learner = learning.named(name, 3)
+    def test_what_is_no_reward_is_refused(self, kind: type[Learner], reward: float) -> None:
+        learner = kind(3)
         with pytest.raises(BadInput, match="reward"):
             learner.observe("a", READ, 0, reward)
         assert learner.patterns() == ()
 
-    @pytest.mark.parametrize("arm", [-1, 3])
-    def test_what_is_no_value_is_refused(self, name: str, arm: int) -> None:
-        with pytest.raises(BadInput, match="arm"):
-            learning.named(name, 3).observe("a", READ, arm, 1.0)
-
-    @pytest.mark.parametrize("arms", [0, -1, 65])
-    def test_a_lever_has_values(self, name: str, arms: int) -> None:
-        with pytest.raises(BadInput, match="arms"):
-            learning.named(name, arms)
-
-    def test_knowledge_is_bounded(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(memory, "MOST_PATTERNS", 8)
-        learner = learning.named(name, 7)
+    def test_knowledge_is_bounded(self, kind: type[Learner], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "MOST_PATTERNS", 8)
+        learner = kind(7)
         for size in range(12):
             for demand in (0.0, *(4.0**k for k in range(-5, 14))):
-                learner.observe("a", Pattern("read", "strided", 1, size), size % 7, 1.0 + size, demand=demand)
+                learner.observe("a", Pattern("read", "strided", size), size % 7, 1.0 + size, demand=demand)
                 learner.choose()
             learner.observe("a", READ, 0, 5.0)
             learner.choose()
         assert set(learner.patterns()) == {
             READ,
-            *(Pattern("read", "strided", 1, size) for size in range(5, 12)),
+            *(Pattern("read", "strided", size) for size in range(5, 12)),
         }
         assert len(bytes(learner.knowledge())) < 8 * 8192
-        learning.named(name, 7).restore(learner.knowledge())
+        kind(7).restore(learner.knowledge())
 
-    def test_restored_it_goes_on(self, name: str) -> None:
-        learner = learning.named(name, 7, 1)
+    def test_restored_it_goes_on(self, kind: type[Learner]) -> None:
+        learner = kind(7, 1)
         means = [1e8, 1e8, 1e8, 3e8, 1e8, 1e8, 1e8]
         learn(learner, means, 300)
-        after = learning.named(name, 7, 2)
+        after = kind(7, 2)
         after.restore(learner.knowledge())
         assert sum(arm == 3 for arm in learn(after, means, 40)) >= 28
 
     @PROFILE
     @given(data=st.data())
-    def test_malformed_knowledge_is_bad_input(self, name: str, data: st.DataObject) -> None:
-        learner = learning.named(name, 7, 1)
+    def test_malformed_knowledge_is_bad_input(self, kind: type[Learner], data: st.DataObject) -> None:
+        learner = kind(7, 1)
         learn(learner, [1.0, 2.0, 3.0, 4.0, 3.0, 2.0, 1.0], 30)
         before = bytes(learner.knowledge())
         after = msgspec.Raw(changed(before, data))
@@ -191,20 +183,18 @@ class TestLearner:
             assert bytes(learner.knowledge()) == before, "what is refused changes nothing"
         else:
             learn(learner, [1.0] * 7, 10)
-            learning.named(name, 7).restore(learner.knowledge())
+            kind(7).restore(learner.knowledge())
 
     @pytest.mark.parametrize("text", [b"", b"null", b"[]", b"{}", b"\xff", b"[" * 5000, b'{"learner": 1}'])
-    def test_what_is_no_knowledge(self, name: str, text: bytes) -> None:
+    def test_what_is_no_knowledge(self, kind: type[Learner], text: bytes) -> None:
         with pytest.raises(BadInput):
-            learning.named(name, 7).restore(msgspec.Raw(text))
+            kind(7).restore(msgspec.Raw(text))
 
-    def test_knowledge_of_another_is_refused(self, name: str) -> None:
+    def test_knowledge_of_another_is_refused(self, kind: type[Learner]) -> None:
         with pytest.raises(BadInput, match="number of values"):
-            learning.named(name, 7).restore(learning.named(name, 6).knowledge())
-        for other in learning.NAMES:
-            if other != name:
-                with pytest.raises(BadInput):
-                    learning.named(name, 7).restore(learning.named(other, 7).knowledge())
+            kind(7).restore(kind(6).knowledge())
+        with pytest.raises(BadInput):
+            kind(7).restore((Careful if kind is Tarazu else Tarazu)(7).knowledge())
 
 
 def changed(text: bytes, data: st.DataObject) -> bytes:
@@ -221,8 +211,3 @@ def changed(text: bytes, data: st.DataObject) -> bytes:
         st.sampled_from((None, -1, 0, 1e300, -1e300, 10**30, 10**400, "read", [], {}, True, 0.5, [0.0] * 7))
     )
     return json.dumps(tree[""]).encode()
-
-
-def test_no_such_learner() -> None:
-    with pytest.raises(BadInput, match="learner"):
-        learning.named("nobody", 7)

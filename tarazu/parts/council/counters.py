@@ -1,18 +1,15 @@
-"""What a node saw in one interval, from Lustre's own counters: an OSS, an LNet router or a client.
+"""What a node saw in one interval, from Lustre's own counters: an OSS or a client.
 
 - `oss`: bulk requests (`obdfilter.*.stats`); spatiality by discontiguous pages (`brw_stats`); demand: queued and in
   service, as each request found it (`ost_io.stats`);
-- `router`: messages passed on (`lnet.stats`), nothing else;
-- `client`: calls of programs (`llite.*.stats`); spatiality by their jumps (`llite.*.offset_stats`, where it is on);
-  demand: in flight to an OST, as each bulk request found it, and their size (`osc.*.rpc_stats`).
+- `client`: calls of programs (`llite.*.stats`); spatiality by their jumps (`llite.*.offset_stats`, where it is on).
 
-Files are not known: no counter tells them apart. Counters that began anew count from 0; a device that was not there, or
-could not be read, at one of the two ends counts nothing.
+Counters that began anew count from 0; a device that was not there, or could not be read, at one of the two ends counts
+nothing.
 """
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
@@ -20,53 +17,18 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from tarazu.parts.council.observation import Direction, Observation
-from tarazu.stats import brw_stats, counters, lnet, offset_stats, reading, rpc_stats
+from tarazu.stats import brw_stats, counters, offset_stats, reading
 from tarazu.stats.brw_stats import READS, WRITES
-from tarazu.stats.params import find, ost_target
+from tarazu.stats.params import find
 
 T = TypeVar("T")
-Kind = Literal["oss", "router", "client"]
 LOOK_AGAIN_S = 60.0
 """Devices are looked for this often; those that are known are read at each call."""
-MAX_OSC = 16
-"""Connections of a client whose `rpc_stats` are read: some say how many are in flight, all of them cost too much."""
 MAX_PAGES = 2
 """OSTs of which `brw_stats` is read at a time."""
 _QUEUE = ("req_qdepth", "req_active")
-PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 MIN_KNOWN = 4
 """Requests of which it must be known whether they are discontiguous."""
-
-
-class Sampler:
-    """Reads one node's counters again and again; an observation is what came between two readings."""
-
-    def __init__(self, root: str | Path, kind: Kind) -> None:
-        """`root`: the directory below which /proc and /sys are found."""
-        kinds: dict[Kind, type[_Counters]] = {"oss": _Oss, "router": _Router, "client": _Client}
-        self._counters = kinds[kind](Path(root))
-        self._read_s: float | None = None
-
-    def sample(self, now: float, clock_s: float | None = None) -> Observation | None:
-        """What was seen since the call before. `now` is Unix time in seconds, which may jump; `clock_s` is on a clock
-        that does not (`now` where there is none).
-
-        None at the first call, where no time has passed, and where nothing was read or written. Never raises for an
-        unreadable or malformed source.
-        """
-        clock_s = now if clock_s is None else clock_s
-        before_s, self._read_s = self._read_s, clock_s
-        seen = self._counters.since_before(clock_s)
-        if before_s is None or clock_s <= before_s or not seen.read.bytes + seen.write.bytes:
-            return None
-        return Observation(clock_s - before_s, *seen)
-
-
-class _Seen(NamedTuple):
-    read: Direction = Direction()
-    write: Direction = Direction()
-    demand: float = 0.0
-    rpc_bytes: float = 0.0
 
 
 class _Amounts(NamedTuple):
@@ -109,18 +71,31 @@ def _amounts(text: str) -> _Amounts:
     return _Amounts(*counters.read_and_written(text))
 
 
-class _Counters(ABC):
-    """The counters of one kind of node."""
+class Sampler(ABC):
+    """Reads one node's counters again and again; an observation is what came between two readings."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: str | Path) -> None:
+        """`root`: the directory below which /proc and /sys are found."""
+        self.root = Path(root)
         self._found: dict[str, dict[str, str]] = {}
         self._known: set[str] = set()
         """Files that could be read since they were looked for."""
         self._found_s: float | None = None
+        self._read_s: float | None = None
+
+    def sample(self, now: float) -> Observation | None:
+        """What was seen since the call before; `now` in seconds, on a clock that does not jump.
+
+        None at the first call, where no time has passed, and where nothing was read or written. Never raises for an
+        unreadable or malformed source.
+        """
+        before_s, self._read_s = self._read_s, now
+        self.look(now)
+        seen = self._seen(now - before_s if before_s is not None else 0.0)
+        return seen if seen.elapsed_s > 0 and seen.bytes else None
 
     @abstractmethod
-    def since_before(self, clock_s: float) -> _Seen:
+    def _seen(self, elapsed_s: float) -> Observation:
         """What came since the last call; nothing at the first one."""
 
     def look(self, clock_s: float) -> None:
@@ -157,15 +132,14 @@ class _Counters(ABC):
         return {device: answer for device, answer in answers.items() if answer is not None}
 
 
-class _Oss(_Counters):
-    def __init__(self, root: Path) -> None:
+class OssSampler(Sampler):
+    def __init__(self, root: str | Path) -> None:
         super().__init__(root)
         self._amounts: dict[str, _Amounts] = {}
         self._pages: dict[str, tuple[brw_stats.Pieces, brw_stats.Pieces]] = {}
         self._queue: counters.Stats | None = None
 
-    def since_before(self, clock_s: float) -> _Seen:
-        self.look(clock_s)
+    def _seen(self, elapsed_s: float) -> Observation:
         before, self._amounts = self._amounts, self.all("obdfilter.*.stats", _amounts)
         moved = {ost: now.since(before[ost]) for ost, now in self._amounts.items() if ost in before}
         total = _sum(list(moved.values()))
@@ -174,7 +148,8 @@ class _Oss(_Counters):
             self.read(self.files("ost.OSS.ost_io.stats").get(""), lambda text: counters.some(text, _QUEUE)),
         )
         read_pages, write_pages = self._discontiguous(moved)
-        return _Seen(
+        return Observation(
+            elapsed_s,
             Direction(total.read_bytes, total.reads, discontiguous=read_pages),
             Direction(total.write_bytes, total.writes, discontiguous=write_pages),
             _found_waiting(self._queue, queue_before),
@@ -231,45 +206,20 @@ def _found_waiting(now: counters.Stats | None, before: counters.Stats | None) ->
     return waiting
 
 
-class _Router(_Counters):
-    """A router does not know which bytes are read or written: half of them counts for each."""
-
-    def __init__(self, root: Path) -> None:
-        super().__init__(root)
-        self._before: lnet.LnetStats | None = None
-
-    def since_before(self, clock_s: float) -> _Seen:
-        self.look(clock_s)
-        before, self._before = self._before, self.read(self.files("lnet.stats").get(""), lnet.parse)
-        now = self._before
-        if before is None or now is None or not now.knows(before, "route_count", "route_length"):
-            return _Seen()
-        size_bytes, messages = now.route_length - before.route_length, now.route_count - before.route_count
-        if size_bytes < 0:
-            size_bytes, messages = now.route_length, now.route_count
-        messages %= 1 << 32  # it wraps
-        return _Seen(
-            Direction(size_bytes - size_bytes // 2, messages - messages // 2),
-            Direction(size_bytes // 2, messages // 2),
-        )
-
-
-class _Client(_Counters):
-    def __init__(self, root: Path) -> None:
+class ClientSampler(Sampler):
+    def __init__(self, root: str | Path) -> None:
         super().__init__(root)
         self._amounts: dict[str, _Amounts] = {}
         self._runs: dict[str, Counter[offset_stats.SequentialRun]] = {}
-        self._rpcs: dict[str, rpc_stats.RpcStats] = {}
 
-    def since_before(self, clock_s: float) -> _Seen:
-        self.look(clock_s)
+    def _seen(self, elapsed_s: float) -> Observation:
         before, self._amounts = self._amounts, self.all("llite.*.stats", _amounts)
         total = _sum([now.since(before[mount]) for mount, now in self._amounts.items() if mount in before])
         read_jumps, write_jumps = self._jumps()
-        return _Seen(
+        return Observation(
+            elapsed_s,
             Direction(total.read_bytes, total.reads, discontiguous=read_jumps),
             Direction(total.write_bytes, total.writes, discontiguous=write_jumps),
-            *self._rpcs_sent(),
         )
 
     def _jumps(self) -> tuple[float, float]:
@@ -287,25 +237,6 @@ class _Client(_Counters):
         read, write = (j / r if r >= MIN_KNOWN else -1.0 for j, r in zip(jumps, requests))
         return read, write
 
-    def _rpcs_sent(self) -> tuple[float, float]:
-        """In flight to an OST, as each bulk request found it, itself included, and their mean size; 0: not known."""
-        before, in_flight, pages, sent = self._rpcs, 0, 0, 0
-        self._rpcs = {}
-        # Those of an MDS to its OSTs are no client's.
-        paths = [(osc, path) for osc, path in self.files("osc.*.rpc_stats").items() if ost_target(osc)]
-        for osc, path in paths[:MAX_OSC]:
-            now = self.read(path, rpc_stats.parse)
-            if now is None:
-                continue
-            self._rpcs[osc] = now
-            then = before.get(osc)
-            if then is None:
-                continue
-            if counters.were_reset(now.start_s, then.start_s, now.rpcs, then.rpcs):
-                then = rpc_stats.RpcStats((0, 0), 0, 0, 0.0)
-            in_flight += now.in_flight - then.in_flight
-            pages += now.pages - then.pages
-            sent += sum(now.rpcs) - sum(then.rpcs)
-        if sent <= 0:
-            return 0.0, 0.0
-        return max(0, in_flight) / sent, max(0, pages) / sent * PAGE_BYTES
+
+Kind = Literal["oss", "client"]
+SAMPLERS: dict[Kind, type[Sampler]] = {"oss": OssSampler, "client": ClientSampler}

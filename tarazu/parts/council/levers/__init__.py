@@ -1,9 +1,8 @@
-"""The levers of parameters that learn: which values each has, and how Lustre shows and takes them. Nothing is set here.
+"""The levers of parameters that learn: the values of each, how Lustre shows and takes them, how it is read and set.
 
-files      where their parameters lie, below any root
-nrs        the policy that orders an OSS's requests, with its quantum
-tbf        one rule that limits, where an administrator has TBF in force
-client     a client's parameters: RPCs in flight, their size, read-ahead
+listed  what they have in common
+nrs     the policy that orders an OSS's requests, with its quantum
+client  a client's parameters: RPCs in flight, their size, read-ahead
 """
 
 from __future__ import annotations
@@ -11,19 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tarazu.errors import BadInput
-from tarazu.parts.council.values import client, nrs, tbf
+from tarazu.parts.council.levers import client, nrs
 
 MAX_VALUES = 64
 """Of one lever: each has to be tried before it is known."""
 _PARSE: dict[str, Callable[[str], str]] = {
     "nrs": lambda value: str(nrs.parse(value)),
-    "nrs_tbf_rule": tbf.parse,
     **{name: kind.parse for name, kind in client.KINDS.items()},
 }
 NAMES = tuple(_PARSE)
 USUAL = {
     "nrs": nrs.VALUES,
-    "nrs_tbf_rule": (tbf.NONE,),
     **{n: kind.values for n, kind in client.KINDS.items()},
 }
 """Lever → the values it has where a site lists none."""

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
 from tarazu.parts.changes import files
-from tarazu.parts.council.values import NAMES, USUAL, client, levers_of, nrs, tbf
-from tarazu.parts.council.values.nrs import MAX_QUANTUM, OFFSETS, SUPPORTED, read_by_queue, read_policies
-from tarazu.parts.council.values.tbf import NONE, read_rules
+from tarazu.parts.council.levers import NAMES, USUAL, client, levers_of, nrs
+from tarazu.parts.council.levers.nrs import MAX_QUANTUM, OFFSETS, SUPPORTED, read_by_queue, read_policies
 
-CAPTURED = Path(__file__).parents[3] / "data" / "lustre" / "control"
+CAPTURED = Path(__file__).parents[2] / "data" / "lustre" / "control"
 
 
 def shown(name: str) -> list[str]:
@@ -64,26 +63,6 @@ def test_any_other_text_is_refused_or_names_a_policy(text: str) -> None:
     assert "reg" in found and all(found.values())
 
 
-@settings(max_examples=40)
-@given(st.text(max_size=40) | lines_of(shown("nrs_tbf_rule")[2]))
-def test_any_text_of_rules_is_read(text: str) -> None:
-    assert set(read_rules(text)) <= {"reg", "hp"}
-
-
-def test_rules_as_captured() -> None:
-    found = [read_rules(text.replace("r1 ", "tarazu ")) for text in shown("nrs_tbf_rule")]
-    rule = {"jobid={ior.*} rate=200"}
-    none = {"reg": {NONE}, "hp": {NONE}}
-    assert found == [none, none, {"reg": rule, "hp": rule}, none]
-    # A rule in one of a server's partitions only is not as listed.
-    halved = (
-        shown("nrs_tbf_rule")[2]
-        .replace("r1", "tarazu")
-        .replace("high", "CPT 1:\ndefault * 10000, ref 0\nhigh")
-    )
-    assert read_rules(halved)["reg"] == {NONE, *rule}
-
-
 values = st.one_of(
     st.just("fifo"),
     st.integers(1, MAX_QUANTUM).map(lambda n: f"crrn {n}"),
@@ -122,12 +101,7 @@ def test_only_parts_of_a_change_are_between_its_ends(one: str, other: str) -> No
         ("nrs", nrs.VALUES),
         ("nrs=fifo | crrn 16|orr 0064 physical reads", ("fifo", "crrn 16", "orr 64")),
         ("nrs = fifo|trr 8 writes logical", ("fifo", "trr 8 logical writes")),
-        ("nrs_tbf_rule=none | jobid={ior.*}&uid={500} rate=100", (NONE, "jobid={ior.*}&uid={500} rate=100")),
         ("max_rpcs_in_flight=008|16", ("8", "16")),
-        (
-            "nrs_tbf_rule=none | projid={1000 1001}&nodemap={tenant_1} rate=5",
-            (NONE, "projid={1000 1001}&nodemap={tenant_1} rate=5"),
-        ),
         ("hybrid_io_write_threshold_bytes=1 | 2147483648", ("1", "2147483648")),
         ("osc_rpcs=1024x8 | 016x128", ("1024x8", "16x128")),
     ],
@@ -142,13 +116,8 @@ def test_the_site_lists_values(text: str, values: tuple[str, ...]) -> None:
         "", "window", "nrs=fifo", "nrs=fifo|", "max_rpcs_in_flight=8|",
         "nrs=", "nrs=fifo|fifo", "nrs=fifo|crrn", "nrs=fifo|crrn 0", "nrs=fifo|crrn 65536",
         "nrs=fifo|tbf", "nrs=fifo|delay", "nrs=fifo|crrn 8 reads", "nrs=fifo|orr 8 reads writes", "nrs=fifo|orr 8 x",
-        "nrs=fifo 8|crrn 8", "nrs=fifo|crrn ٣", "nrs_tbf_rule=none|rate=5", "nrs_tbf_rule=none|jobid={a} rate=0",
-        "nrs_tbf_rule=none|jobid={a} rate=1000000", "nrs_tbf_rule=none|x jobid={a} rate=5", "nrs_tbf_rule=none|stop x",
+        "nrs=fifo 8|crrn 8", "nrs=fifo|crrn ٣",
         "max_rpcs_in_flight=8|0", "max_rpcs_in_flight=8|257", "max_rpcs_in_flight=8|-1", "max_pages_per_rpc=256|4M",
-        "nrs_tbf_rule=none|prjid={1} rate=5", "nrs_tbf_rule=none|{ior.*} rate=5", "nrs_tbf_rule=none|projid={x} rate=5",
-        "nrs_tbf_rule=none|projid={4294967296} rate=5", "nrs_tbf_rule=none|uid={ } rate=5",
-        "nrs_tbf_rule=none|nodemap={a-b} rate=5", "nrs_tbf_rule=none|nodemap={abcdefghijklmnopq} rate=5",
-        "nrs_tbf_rule=none|jobid={a}&projid={-1} rate=5",
         "hybrid_io_read_threshold_bytes=1|2147483649", "hybrid_io_read_threshold_bytes=1|0",
         "hybrid_io_write_threshold_bytes=1|8M",
         "osc_rpcs=8|16", "osc_rpcs=1024x8|16x257", "osc_rpcs=1024x8|0x8",
@@ -169,8 +138,8 @@ def test_a_pair_and_one_of_it_are_not_listed_both(other: str) -> None:
 
 def test_all_levers_list_what_they_would_take() -> None:
     for name in NAMES:
-        listed = "|".join(("none", "jobid={a} rate=1") if name == "nrs_tbf_rule" else USUAL[name])
-        assert {*levers_of([f"{name}={listed}"])[name]} >= {*USUAL[name]} == {*levers_of([name])[name]}
+        listed = "|".join(USUAL[name])
+        assert levers_of([f"{name}={listed}"])[name] == USUAL[name] == levers_of([name])[name]
 
 
 def test_a_policy_that_is_in_force_in_one_queue_gets_its_quantum_in_both() -> None:
@@ -178,9 +147,9 @@ def test_a_policy_that_is_in_force_in_one_queue_gets_its_quantum_in_both() -> No
     wanted = dict.fromkeys(("reg", "hp"), nrs.parse("crrn 8"))
     io = "ost.OSS.ost_io"
     quantum = (f"{io}.nrs_crrn_quantum", "8")
-    assert nrs.settings(wanted, {"reg": "crrn", "hp": "fifo"}) == [(f"{io}.nrs_policies", "crrn"), quantum]
-    assert nrs.settings(wanted, {"reg": "fifo", "hp": "fifo"}) == [(f"{io}.nrs_policies", "crrn")]
-    assert nrs.settings(wanted, {"reg": "crrn", "hp": "crrn"}) == [quantum]
+    assert nrs.settings_of(wanted, {"reg": "crrn", "hp": "fifo"}) == [(f"{io}.nrs_policies", "crrn"), quantum]
+    assert nrs.settings_of(wanted, {"reg": "fifo", "hp": "fifo"}) == [(f"{io}.nrs_policies", "crrn")]
+    assert nrs.settings_of(wanted, {"reg": "crrn", "hp": "crrn"}) == [quantum]
 
 
 def test_thresholds_of_hybrid_io_as_captured() -> None:
@@ -190,50 +159,6 @@ def test_thresholds_of_hybrid_io_as_captured() -> None:
     assert client.KINDS[client.HYBRID[0]].named.fullmatch(mount)
     found = [files.read(root, f"llite.{mount}.{name}") for name in ("hybrid_io", *client.HYBRID)]
     assert found == ["1\n", "8388608\n", "2097152\n"]
-
-
-@pytest.mark.parametrize(
-    ("policy", "version", "kind", "why"),
-    [
-        ("tbf projid", None, "projid", ""),
-        ("tbf jobid+projid", (2, 17, 0), "projid", ""),
-        ("tbf", (2, 17, 0), "projid", ""),
-        ("tbf", (2, 16, 1), "projid", "expected Lustre 2.16.60 for projid, found 2.16.1"),
-        ("tbf", None, "nodemap", ""),
-        ("tbf generic", (2, 17, 0), "nodemap", "expected Lustre 2.17.55 for nodemap, found 2.17.0"),
-        ("tbf", (2, 17, 57), "nodemap", ""),
-        ("tbf jobid", (2, 17, 57), "projid", "expected tbf projid, found tbf jobid"),
-        ("tbf projid", (2, 17, 57), "nodemap", "expected tbf nodemap, found tbf projid"),
-        ("tbf", (2, 12, 9), "jobid", ""),
-    ],
-)
-def test_rules_are_of_kinds_that_the_server_has(
-    policy: str, version: tuple[int, ...] | None, kind: str, why: str
-) -> None:
-    assert tbf.why_not(f"{kind}={{7}} rate=5", policy, version) == why
-    assert tbf.why_not(NONE, policy, version) == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        ("2.17.57_62_gc881f8e_dirty", (2, 17, 57)), ("2.12.9", (2, 12, 9)), ("lustre: 2.15.7.1", (2, 15, 7)),
-        ("2.18", (2, 18, 0)), ("2.14.0_ddn150", None), ("", None), ("2.17.0-rc1 of somebody", None),
-    ],
-)  # fmt: skip
-def test_a_vendors_version_says_nothing_of_what_it_has(
-    text: str, version: tuple[int, ...] | None, tmp_path: Path
-) -> None:
-    assert files.version(tmp_path) is None
-    (tmp_path / "sys/fs/lustre").mkdir(parents=True)
-    (tmp_path / "sys/fs/lustre/version").write_text(text + "\n")
-    assert files.version(tmp_path) == version
-
-
-def test_a_rule_as_2_12_shows_it_is_the_one_that_was_set() -> None:
-    """Without its kind: `tarazu {ior.*} 100, ref 0`."""
-    assert tbf.is_as_set("{ior.*} rate=100", "jobid={ior.*} rate=100")
-    assert not tbf.is_as_set("{ior.*} rate=100", "jobid={ior.*} rate=1000")
 
 
 def test_devices_of_an_mdt_are_never_named() -> None:

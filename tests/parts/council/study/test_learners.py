@@ -7,13 +7,12 @@ from random import Random
 
 import pytest
 
-from tarazu.errors import BadInput
-from tarazu.parts.council.learner import Choice
+from tarazu.parts.council.learning.learner import Choice
 from tarazu.parts.council.pattern import Pattern
-from tarazu.parts.council.study.learning.epsilon import Decaying, EpsilonGreedy, Forgetting
+from tarazu.parts.council.study.learners import EpsilonGreedy, Forgetting
 
-READ = Pattern("read", "strided", 1, 32768)
-WRITE = Pattern("write", "strided", 1, 32768)
+READ = Pattern("read", "strided", 32768)
+WRITE = Pattern("write", "strided", 32768)
 
 
 def algorithm_1(rounds: list[list[tuple[str, Pattern, float]]], seed: int, epsilon: float) -> list[int]:
@@ -75,18 +74,6 @@ def test_an_exploration_takes_any_value_as_often() -> None:
     assert all(900 < chosen[arm] < 1100 for arm in range(4))
 
 
-def test_epsilon_falls_with_what_was_seen() -> None:
-    learner = Decaying(2, epsilon=1.0, half=10.0)
-    explored = []
-    for _ in range(2000):
-        learner.observe("a", READ, 0, 1.0)
-        explored.append(learner.choose().explored)
-    assert sum(explored[:10]) >= 5
-    assert sum(explored[1000:]) < 20
-    learner.observe("a", WRITE, 0, 1.0)
-    assert learner._share() > 0.9, "a new pattern is explored again"
-
-
 def test_what_is_long_ago_counts_less() -> None:
     slow, fast = EpsilonGreedy(1), Forgetting(1, memory=10.0)
     for learner in (slow, fast):
@@ -95,9 +82,3 @@ def test_what_is_long_ago_counts_less() -> None:
     assert slow.beliefs(READ)[0].mean < 13
     assert fast.beliefs(READ)[0].mean > 19
     assert fast.beliefs(READ)[0].seen == pytest.approx(10, abs=0.1)
-
-
-@pytest.mark.parametrize("epsilon", [-0.1, 1.1, float("nan")])
-def test_an_epsilon_that_is_no_share(epsilon: float) -> None:
-    with pytest.raises(BadInput):
-        EpsilonGreedy(2, epsilon=epsilon)
