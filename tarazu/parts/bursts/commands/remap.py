@@ -1,14 +1,13 @@
 """Which router (I/O node) serves which compute nodes: what other mappings would have given, and set one.
 
     tarazu change bursts remap --advise                      what each mapping gives on the site's traffic; sets nothing
-    tarazu change bursts remap --apply --mapping folded      on mdsd's node, as root: let mdsd plan this one
+    tarazu change bursts remap --apply                       on mdsd's node, as root: let mdsd plan `folded`
     tarazu change bursts remap --undo                        there: the mapping before, or none
-    tarazu change bursts remap --networks --mapping folded   instead: networks of LNet, for /etc/lnet.conf
+    tarazu change bursts remap --networks                    instead: networks of LNet, for /etc/lnet.conf
 
 Mappings: contiguous (neighbours share a router), round-robin (node i has router i % n), folded (neighbours have
-different routers, in few rules), best (the most even that needs 64 rules at most). Rules are set where
-`part.routers.mode` is `apply`; jobs with routers of their own keep those. With two mdsds use --apply and --undo on both
-nodes.
+different routers, in few rules). Rules are set where `part.routers.mode` is `apply`; jobs with routers of their own
+keep those. With two mdsds use --apply and --undo on both nodes.
 
 moved: nodes that get another router. busiest 10 %: mean share of an interval's bytes on the busiest tenth of the
 routers. of busiest 1 %: routers that serve the busiest 1 % of the nodes.
@@ -20,20 +19,19 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import config
 from tarazu.cli.output import Progress, action_options, number, print_json, print_table, say
 from tarazu.cli.stopped import refuse_while_stopped
-from tarazu.errors import BadInput, InfeasibleRequest, TarazuError, Unavailable
+from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.names import shown
 from tarazu.parts.bursts.mapping import agent as mapping
 from tarazu.parts.changes import here
 from tarazu.parts.changes.agent import Plan
 from tarazu.parts.changes.commands import undo
-from tarazu.parts.changes.model.change import Score
 from tarazu.parts.routers import mapping_file, udsp
 from tarazu.parts.routers.settings import Routers
 from tarazu.units import counted, percent
@@ -43,13 +41,10 @@ if TYPE_CHECKING:
     from tarazu.parts.bursts.mapping.rules import Addresses
     from tarazu.parts.bursts.traffic.machine import Machine
     from tarazu.parts.bursts.traffic.traffic import Numbers, Traffic
-    from tarazu.parts.routers.udsp import Rule
 
 VERB = "tarazu change bursts remap"
-BEST = "best"
-NAMES = (BEST, "contiguous", "round-robin", "folded")
+NAMES = ("contiguous", "round-robin", "folded")
 DAY_S = 86_400.0
-NO_NIDS = "a file with the NIDs of nodes and routers", "none"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--networks": "print networks of LNet instead: docs/bursts.md",
         },
     )
-    parser.add_argument("--mapping", choices=NAMES, default=BEST, help="this one (default: best)")
+    parser.add_argument("--mapping", choices=NAMES, default="folded", help="this one (default: folded)")
     parser.add_argument(
         "--days", type=number(0.001, 36_500), default=14.0, metavar="N", help="of traffic (default: 14)"
     )
@@ -78,18 +73,17 @@ def execute(options: argparse.Namespace) -> int:
         _may_apply(settings)
     site = _site(settings)
     mappings = offers.mappings(site, udsp.MOST_RULES)
+    if options.apply or options.networks:
+        if site.addresses is None:
+            raise BadInput("part.routers.nids", "a file with the NIDs of nodes and routers", "none")
+        if options.networks:
+            return _print_networks(site, mappings[options.mapping], site.addresses)
+        return _apply(settings, options.mapping, mappings[options.mapping], site.addresses, options.json)
     period = _period(settings, options.days)
     with Progress() as progress:
         made = offers.offers(site, mappings, _judged_on(*period, progress) if period else None)
-    if not (options.apply or options.networks):
-        _print_offers(made, period, site, as_json=options.json)
-        return 0
-    chosen = _chosen(made, options.mapping, settings, applying=options.apply)
-    if site.addresses is None or chosen is None:
-        raise BadInput("part.routers.nids", *NO_NIDS)
-    if options.networks:
-        return _print_networks(site, mappings[chosen.name], site.addresses)
-    return _apply(settings, site, made, chosen, mappings[chosen.name], as_json=options.json)
+    _print_offers(made, period, site, as_json=options.json)
+    return 0
 
 
 def _may_apply(settings: config.Settings) -> None:
@@ -155,79 +149,42 @@ def _judged_on(directory: Path, begin_s: float, end_s: float, progress: Progress
             progress(f"judging: {(float(chunk.time_s[-1]) - begin_s) / (end_s - begin_s):.0%}")
 
 
-def _chosen(made: list[Offer], name: str, settings: config.Settings, *, applying: bool) -> Offer | None:
-    from tarazu.parts.bursts.mapping import offers
-
-    if name != BEST:
-        return next((offer for offer in made if offer.name == name), None)
-    if not any(offer.judged for offer in made):
-        raise Unavailable(f"{VERB}: expected traffic, found none: is tarazu-burstd there?")
-    chosen = offers.best(made, udsp.MOST_RULES)
-    if chosen is None:
-        why = f"expected a mapping that is better than the present one, in {udsp.MOST_RULES} rules"
-        if applying:
-            mapping.cannot_mend(settings, why)
-        raise InfeasibleRequest(why)
-    return chosen
-
-
 def _apply(
-    settings: config.Settings,
-    site: Site,
-    made: list[Offer],
-    chosen: Offer,
-    numbers: Numbers,
-    *,
-    as_json: bool,
+    settings: config.Settings, name: str, numbers: Numbers, addresses: Addresses, as_json: bool
 ) -> int:
-    from tarazu.parts.bursts.mapping import offers, rules
+    """By hand: whatever was left to somebody else, or taken back. Raises Unavailable where it is not set."""
+    from tarazu.parts.bursts.mapping import rules
 
-    most, path = udsp.MOST_RULES, mapping_file.path_of(settings)
-    if site.addresses is None or chosen.rules is None or not 0 < chosen.rules <= most:
-        expected = f"rules, at most {most} on a server (fewer: --mapping folded)"
-        raise BadInput(f"mapping {chosen.name}", expected, f"{chosen.rules}")
-    its = rules.rules(numbers, site.addresses)
-    _set(settings, chosen.name, its, _scores(made, chosen))
+    its, path = rules.rules(numbers, addresses), mapping_file.path_of(settings)
+    if not 0 < rules.on_a_server(its) <= udsp.MOST_RULES:
+        expected = f"rules, at most {udsp.MOST_RULES} on a server"
+        raise BadInput(f"mapping {name}", expected, rules.on_a_server(its))
+    agent = mapping.agent_of(settings)
+    agent.resume()
+    change = mapping.change_of(settings, name, its, f"{VERB} --apply", f"uid {os.getuid()}")
+    done = agent.follow(Plan((change,)), "apply", "", of=lambda held: False)
+    for failure in done.wrong:
+        raise Unavailable(failure.why)
     if as_json:
-        print_json({"written": path, "offer": chosen, "rules": [str(rule) for rule in its]})
+        print_json({"written": path, "mapping": name, "rules": [str(rule) for rule in its]})
         return 0
-    _print_offers([offer for offer in made if offer.name in (offers.PRESENT, chosen.name)], None, site)
-    say(f"{path}: {chosen.name}: {len(its)} rules; mdsd plans it, and takes it away after --undo")
+    say(f"{path}: {name}: {len(its)} rules; mdsd plans it, and takes it away after --undo")
+    if addresses.unknown:
+        print(_without_nid(addresses.unknown, len(addresses.nodes)))
     if _mode_of_rules(settings) == "advise":
         print("part.routers.mode is advise: OSSs say what they would set, and set nothing")
     return 0
 
 
-def _set(settings: config.Settings, how: str, rules: Sequence[Rule], scores: tuple[Score, ...]) -> None:
-    """By hand: whatever was left to somebody else, or taken back. Raises Unavailable where it is not set."""
-    agent = mapping.agent_of(settings)
-    agent.resume()
-    why, by = f"{VERB} --apply", f"uid {os.getuid()}"
-    change = mapping.change_of(settings, how, rules, why, by, scores)
-    done = agent.follow(Plan((change,)), "apply", "", of=lambda held: False)
-    for failure in done.wrong:
-        raise Unavailable(failure.why)
-
-
-def _scores(made: list[Offer], chosen: Offer) -> tuple[Score, ...]:
-    present = next((offer.judged for offer in made if offer.name == "present"), None)
-    before, after = (judged.busiest_share if judged else 0.0 for judged in (present, chosen.judged))
-    return mapping.scores_of(before, after)
-
-
 def _print_offers(
     made: list[Offer], period: tuple[Path, float, float] | None, site: Site, *, as_json: bool = False
 ) -> None:
-    from tarazu.parts.bursts.mapping import offers
-
     most = udsp.MOST_RULES
-    best = offers.best(made, most)
     unknown = site.addresses.unknown if site.addresses else None
     if as_json:
         print_json(
             {
                 "offers": made,
-                "best": best.name if best else None,
                 "judged_s": period[2] - period[1] if period else 0.0,
                 "rules": most,
                 "nodes_without_nid": unknown,
@@ -240,7 +197,7 @@ def _print_offers(
         ("mapping", "moved", "busiest 10 %", "by bytes", "of busiest 1 %", "most nodes", "rules"),
         map(_row, made),
     )
-    for line in _remarks(made, best, unknown, len(site.machine.nodes)):
+    for line in _remarks(made, unknown, len(site.machine.nodes)):
         print(line)
 
 
@@ -252,23 +209,24 @@ def _row(offer: Offer) -> tuple[object, ...]:
     return offer.name, offer.moved, *judged, offer.most_nodes, "-" if offer.rules is None else offer.rules
 
 
-def _remarks(made: list[Offer], best: Offer | None, unknown: int | None, nodes: int) -> Iterator[str]:
+def _remarks(made: list[Offer], unknown: int | None, nodes: int) -> Iterator[str]:
     from tarazu.parts.bursts.mapping.offers import PRESENT
 
-    most, judged = udsp.MOST_RULES, any(offer.judged for offer in made)
-    if not judged:
+    most = udsp.MOST_RULES
+    if not any(offer.judged for offer in made):
         yield "no traffic: what mappings give is not known"
     if any(offer.rules is not None and offer.rules > most for offer in made):
         yield f"a server sets {most} rules at most"
     if unknown:
-        yield f"{unknown} of {counted(nodes, 'node')} have no NID (part.routers.nids): no rule will be for them"
+        yield _without_nid(unknown, nodes)
     if unknown is None:
         yield "no NIDs are known (part.routers.nids): without them there are no rules, nothing folded"
-    elif judged:
-        verdict = f"{best.name} is best" if best else "none is better than the present one"
-        yield f"{verdict}, of those that have rules for a server"
     if made and made[0].name != PRESENT:
         yield "at present no node is bound to a router (io_node= in the machine's file): data take all routes alike"
+
+
+def _without_nid(unknown: int, nodes: int) -> str:
+    return f"{unknown} of {counted(nodes, 'node')} have no NID (part.routers.nids): no rule is for them"
 
 
 def _print_networks(site: Site, numbers: Numbers, addresses: Addresses) -> int:

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from tarazu import config
-from tarazu.errors import StoreError, TarazuError, Unavailable
-from tarazu.parts.changes.agent import Agent, Plan
-from tarazu.parts.changes.model.change import Change, Part, Score
-from tarazu.parts.changes.model.goals import CannotMend
+from tarazu.errors import StoreError, Unavailable
+from tarazu.parts.changes.agent import Agent
+from tarazu.parts.changes.model.change import Change, Part
 from tarazu.parts.changes.model.lever import Lever
 from tarazu.parts.changes.store import Store
 from tarazu.parts.routers import mapping_file
@@ -80,33 +79,8 @@ def agent_of(settings: config.Settings, name: str = "tarazu change bursts remap"
     return Agent(name, MappingStore(path), {MappingLever.name: MappingLever()}, settings)
 
 
-def scores_of(before: float, after: float) -> tuple[Score, ...]:
-    """By the share of the busiest routers, 0-1; none where it is not known to be less: then somebody wants it all the
-    same.
-    """
-    if not 0.0 < after < 0.99 * before:
-        return ()
-    return (Score("evenness", before, after, "share of the busiest 10 % of the routers"),)
-
-
-def cannot_mend(settings: config.Settings, why: str) -> None:
-    """Told, and listed until a mapping is set; as far as that can be written down."""
-    plan = Plan(cannot_mend=(CannotMend(MappingLever.name, mapping_file.path_of(settings), why),))
-    with contextlib.suppress(TarazuError):
-        agent_of(settings).follow(plan, "apply", "", of=lambda held: False)
-
-
-def change_of(
-    settings: config.Settings,
-    how: str,
-    rules: Sequence[Rule],
-    why: str,
-    asked_by: str,
-    scores: tuple[Score, ...] = (),
-) -> Change:
+def change_of(settings: config.Settings, how: str, rules: Sequence[Rule], why: str, asked_by: str) -> Change:
     """This mapping in force."""
     path = mapping_file.path_of(settings)
     wanted = {path: mapping_file.text_of(how, rules)}
-    return Change(
-        lever=MappingLever.name, target=path, wanted=wanted, why=why, asked_by=asked_by, scores=scores
-    )
+    return Change(lever=MappingLever.name, target=path, wanted=wanted, why=why, asked_by=asked_by)

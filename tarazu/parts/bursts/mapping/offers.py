@@ -96,21 +96,3 @@ def offers(site: Site, by_name: Mapping[str, Numbers], chunks: Iterable[Traffic]
         )
         for name, mapping in known.items()
     ]
-
-
-def best(made: Iterable[Offer], most_rules: int) -> Offer | None:
-    """The most even one of those that are judged and have no more rules than a server sets; of equal ones (1 %) that
-    of the fewest rules. None: there is none that is better than the present one.
-    """
-    known = {offer.name: offer for offer in made if offer.judged}
-    fit = [o for o in known.values() if o.name != PRESENT and o.rules is not None and o.rules <= most_rules]
-    if not fit:
-        return None
-    least = min(_share(offer) for offer in fit)
-    if PRESENT in known and least > 0.99 * _share(known[PRESENT]):
-        return None
-    return min((o for o in fit if _share(o) <= 1.01 * least), key=lambda o: (o.rules or 0, _share(o)))
-
-
-def _share(offer: Offer) -> float:
-    return offer.judged.busiest_share if offer.judged else 1.0
