@@ -1,7 +1,6 @@
 """What the daemons say to one another: msgpack of tagged structs, each with the protocol version.
 
 ossd ──OssReport──► mdsd, parts    PUB → SUB, may be lost
-parts ──PartReport──► parts         the same, with a client's key
 clientd ──AllocationRequest, FileClosed, StepEnded, StepAlive, PromiseTold, ViewRequest,
                                                     ThenRequest, StatusRequest──► mdsd
                                                                                         DEALER → ROUTER
@@ -298,15 +297,6 @@ class PartReply(msgspec.Struct, frozen=True, tag="part", omit_defaults=True):
     protocol: int = PROTOCOL
 
 
-class PartReport(msgspec.Struct, frozen=True, tag="part-report", omit_defaults=True):
-    """What one process of a part publishes to another one."""
-
-    part: Id
-    body: Annotated[bytes, msgspec.Meta(max_length=MAX_PART_BYTES)]
-    """A message of the part's own."""
-    protocol: int = PROTOCOL
-
-
 Request = (
     AllocationRequest
     | FileClosed
@@ -320,8 +310,7 @@ Request = (
     | PartRequest
 )
 Reply = AllocationReply | Acknowledged | ViewReply | ThenReply | StatusReply | TargetsChanged | PartReply
-Report = OssReport | PartReport
-Message = Report | Request | Reply
+Message = OssReport | Request | Reply
 
 _encoder = msgspec.msgpack.Encoder()
 

@@ -18,7 +18,7 @@ from tarazu.wire import messages
 from tarazu.wire.admission import Admitted
 from tarazu.wire.door import Door
 from tarazu.wire.ends import BOUND, ONE_OF_TWO, End, Socket, readable
-from tarazu.wire.messages import Reply, Report, Request
+from tarazu.wire.messages import Reply, Request
 from tarazu.wire.reports import OssReport
 from tarazu.wire.requester import Requester
 from tarazu.wire.security import QUESTIONERS, Curve, check_address
@@ -28,7 +28,6 @@ from tarazu.wire.transport import (
     Peer,
     Servers,
     askable,
-    reportable,
 )
 
 log = logging.getLogger("tarazu.wire")
@@ -44,14 +43,14 @@ class Publisher:
         self._came: list[End] = []
         self.counts = ends[0].counts
 
-    def publish(self, report: Report) -> None:
+    def publish(self, report: OssReport) -> None:
         """Send to every subscriber."""
         data = messages.encode(report)
         while self.wait(0.0):
             pass  # whoever has come by now gets this report, and needs no repetition
         self._send(data)
 
-    def repeat(self, report: Report) -> None:
+    def repeat(self, report: OssReport) -> None:
         """Send to those alone that `wait` has seen come since the last report."""
         self._send(messages.encode(report), self._came)
 
@@ -181,10 +180,6 @@ class ZmqTransport:
 
     def subscriber(self, address: str) -> Subscriber[OssReport]:
         return Subscriber(self._end(zmq.SUB, address, admits=("oss",), options=BOUND), lambda _: STATISTICS)
-
-    def reports(self, address: str) -> Subscriber[Report]:
-        """Of OSSs, and of a part's processes on clients."""
-        return Subscriber(self._end(zmq.SUB, address, admits=("oss", "client"), options=BOUND), reportable)
 
     def requester(self, servers: str | Servers) -> Requester:
         known = Servers(servers) if isinstance(servers, str) else servers

@@ -15,10 +15,8 @@ from tarazu.wire.messages import (
     AllocationReply,
     AllocationRequest,
     Message,
-    PartReport,
     PartRequest,
     Reply,
-    Report,
     Request,
     StatusRequest,
     ThenRequest,
@@ -40,7 +38,6 @@ LOOK_BACK_S = 2.0
 """So often it is seen whether an mdsd that stands before the one that answers is back."""
 
 STATISTICS = (OssReport,)
-REPORTS = get_args(Report)
 REQUESTS = get_args(Request)
 REPLIES = get_args(Reply)
 QUESTIONS = (ViewRequest, ThenRequest, StatusRequest)
@@ -113,7 +110,7 @@ def request_id(message: Message) -> str:
     """The id under which a request and its reply belong together."""
     if isinstance(message, AllocationRequest | AllocationReply):
         return message.id
-    if isinstance(message, OssReport | PartReport):
+    if isinstance(message, OssReport):
         raise TypeError("a report is not answered")
     return message.message_id
 
@@ -127,13 +124,6 @@ def askable(peer: Peer) -> tuple[type, ...]:
     if peer.admission.role == "server":
         return QUESTIONS
     return REQUESTS
-
-
-def reportable(peer: Peer) -> tuple[type, ...]:
-    """The reports that this peer may send to a part's daemon: without keys either."""
-    if peer.admission is None:
-        return REPORTS
-    return (OssReport,) if peer.admission.role == "oss" else (PartReport,)
 
 
 class Servers:

@@ -1,1 +1,1 @@
-"""tarazu-ossd: how one OSS and its OSTs are. `service.py` is its loop, `node.py` that of `tarazu-ossd --node`."""
+"""tarazu-ossd: how one OSS and its OSTs are. `service.py` is its loop."""

@@ -1,8 +1,6 @@
 """The part of spatial bursts: a few neighbouring compute nodes do most of the I/O, and meet on a few I/O nodes.
 
 settings   `[part.bursts]`
-messages   what `tarazu-ossd --node` tells tarazu-burstd
-ossd       that program, on a compute node; counters: what it reads there
 burstd     tarazu-burstd: traffic of compute nodes, whose jobs they ran, which nodes Slurm should give
 traffic    what each compute node moved when, and what serves it
 measures   how bursty in space that is: of distributions, intervals, jobs, applications, whole days
@@ -52,7 +50,6 @@ class BurstsPart(Part):
         "sim bursts": ("tarazu.parts.bursts.study.command", "spatial bursts on generated machines"),
     }
     extra = "sim,bursts"
-    ossd: ClassVar = {"node": "on a compute node: tell tarazu-burstd what it moves (part.bursts.statistics)"}
     agents: ClassVar = {
         "mapping": SettingAgent("tarazu.parts.bursts.mapping.agent", "", "tarazu-mapping", ""),
         "nodes": SettingAgent("tarazu.parts.bursts.nodes.agent", DAEMON, DIRECTORY, DAEMON),
@@ -75,11 +72,6 @@ class BurstsPart(Part):
         own = options_of(settings)
         reported = own.statistics and settings.ossd.exports
         return {own.statistics: DAEMON.removeprefix("tarazu-")} if reported else {}
-
-    def in_ossd(self, option: str) -> Any:
-        from tarazu.parts.bursts.ossd import NodeService
-
-        return NodeService
 
     def here(self, settings: Settings) -> dict[str, Any]:
         from tarazu.parts.bursts.status import told

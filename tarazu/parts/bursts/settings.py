@@ -29,7 +29,7 @@ DIRECTORY = "tarazu-burstd"
 
 @section(frozen=True)
 class Bursts:
-    RELOADED = ("nodes", "machine", "limit", "intensive", "per_io_node", "quiet")
+    RELOADED = ("nodes", "machine", "limit", "intensive", "per_io_node")
 
     statistics: str = setting(
         "",
@@ -64,9 +64,6 @@ class Bursts:
     )
     per_io_node: int = setting(
         8, "a job that is spread has at least so many nodes an I/O node, on average", POSITIVE
-    )
-    quiet: bool = setting(
-        False, "assume that applications whose communication nobody counts communicate little"
     )
     metrics: str = setting("", "where Prometheus finds tarazu-burstd's metrics; empty: nowhere", LISTENS)
 

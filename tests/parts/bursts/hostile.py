@@ -22,7 +22,7 @@ def _jobs(directory: Path) -> Path:
     kept.put([job])
     from tarazu.parts.bursts.measures.characteristics import JobBytes
 
-    kept.add_moved([JobBytes(job, np.array([1, 2], "<i8"), 5)], 130.0)
+    kept.add_moved([JobBytes(job, np.array([1, 2], "<i8"))], 130.0)
     kept.close()
     return path
 
@@ -46,14 +46,13 @@ def _use_jobs(path: Path) -> None:
 def _traffic(directory: Path) -> Path:
     from tests.parts.bursts.traffic.test_days import DAY, traffic
 
-    days.append(directory, traffic([(DAY + 10, "n1", 1, 2, 3), (DAY + 20, "n2", 4, 5, 6)]))
+    days.append(directory, traffic([(DAY + 10, "n1", 1, 2), (DAY + 20, "n2", 4, 5)]))
     (path,) = (directory / "parts").glob("*.parquet")
     return path
 
 
 LEFT = {
     "tarazu.parts.bursts.burstd.asked:read": "a message",
-    "tarazu.parts.bursts.burstd.service:BurstService._of_node": "a message",
     "tarazu.parts.bursts.slurm:plugin": "comes with the package",
 }
 CASES = (

@@ -86,23 +86,14 @@ def _load(machine: Machine, places: dict[str, int], running: Iterable[Job], know
     return load
 
 
-def expected(
-    knowledge: Knowledge, application: ApplicationKey, options: Bursts
-) -> tuple[ApplicationCharacter | None, str]:
+def expected(knowledge: Knowledge, application: ApplicationKey) -> tuple[ApplicationCharacter | None, str]:
     """What its next job will be like, if other nodes would be good for it; else why it is left alone."""
     character = knowledge(application)
     if character is None:
         return None, "not enough jobs of this application are known"
-    optimizable = character.optimizable(communicates=False if options.quiet else None)
-    if optimizable:
+    if character.optimizable:
         return character, ""
-    if not character.intensive.expected:
-        return None, "not data-intensive"
-    if not character.all_rank.expected:
-        return None, "one node does its I/O"
-    if optimizable is None:
-        return None, "how much it communicates is unknown"
-    return None, "it communicates more than it reads and writes"
+    return None, "one node does its I/O" if character.intensive.expected else "not data-intensive"
 
 
 def decide(
@@ -114,7 +105,7 @@ def decide(
 ) -> Decision:
     """`taken`: idle nodes that were just asked for, for others."""
     application = ApplicationKey(asked.user, asked.name, asked.nodes)
-    character, why = expected(knowledge, application, options)
+    character, why = expected(knowledge, application)
     if character is None:
         return Decision((), why)
     if asked.waits:
@@ -128,7 +119,7 @@ def decide(
     if partition.kinds != 1:
         # Whether all that a job asks for can be had on the nodes chosen only Slurm knows: it would refuse the job.
         return Decision((), f"its partition has {partition.kinds} kinds of nodes")
-    wish = Wish(asked.nodes, character.shares, next_optimizable(site.view.queue, knowledge, options))
+    wish = Wish(asked.nodes, character.shares, next_optimizable(site.view.queue, knowledge))
     fit = "tree" if site.by_topology else "consecutive"
     chosen = choose(
         site.machine,
@@ -160,13 +151,11 @@ def idle(site: Site, partition: str, taken: Iterable[str] = ()) -> Flags:
     return flags
 
 
-def next_optimizable(
-    queue: Iterable[Waiting], knowledge: Knowledge, options: Bursts, most: int = 100
-) -> int | None:
+def next_optimizable(queue: Iterable[Waiting], knowledge: Knowledge, most: int = 100) -> int | None:
     """Nodes of the pending job with the highest priority that would gain too; None: there is none of the first."""
     pending = (job for job in queue if job.pending)
     for job, _ in zip(pending, range(most), strict=False):
-        if expected(knowledge, ApplicationKey(job.user, job.name, job.nodes), options)[0]:
+        if expected(knowledge, ApplicationKey(job.user, job.name, job.nodes))[0]:
             return job.nodes
     return None
 

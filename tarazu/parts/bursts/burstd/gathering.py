@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tarazu.parts.bursts.traffic.traffic import UNKNOWN, Traffic
+from tarazu.parts.bursts.traffic.traffic import Traffic
 
 MAX_NODES = 200_000
 """Distinct names in an interval; the bytes of further ones count for `OTHERS`."""
@@ -19,8 +19,8 @@ MAX_OPEN = 1024
 MAX_BYTES = 1 << 60
 """Of a node in an interval, whatever senders say."""
 
-Moved = tuple[str, int, int, int]
-"""A node, bytes read, written, and besides Lustre's on the network (`UNKNOWN`: nobody counted them)."""
+Moved = tuple[str, int, int]
+"""A node, bytes read, written."""
 Interval = dict[str, list[int]]
 """One that may still grow: node → its bytes."""
 
@@ -51,18 +51,16 @@ class Gathering:
         """What was moved in this time; nothing is negative. A name may come twice."""
         pieces = self._pieces(*span)
         for name, *values in moved:
-            before = (0, 0, 0)
+            before = (0, 0)
             for number, interval, share in pieces:
                 # Rounded so that all parts together are the whole.
-                read, written, network = values if share == 1.0 else (int(value * share) for value in values)
+                read, written = values if share == 1.0 else (int(value * share) for value in values)
                 bytes_ = _bytes_of(interval, name)
                 bytes_[0] += read - before[0]
                 bytes_[1] += written - before[1]
-                if values[2] != UNKNOWN:
-                    bytes_[2] = max(bytes_[2], 0) + network - before[2]
                 if number < self._first:
                     self.late_bytes += read + written - before[0] - before[1]
-                before = read, written, network
+                before = read, written
 
     def _pieces(self, begin_s: float, end_s: float) -> list[tuple[int, Interval, float]]:
         """Numbers of the intervals, where bytes of each go, and the part of all that came by its end."""
@@ -87,8 +85,6 @@ class Gathering:
                 bytes_ = _bytes_of(interval, name)
                 bytes_[0] += ahead[0]
                 bytes_[1] += ahead[1]
-                if ahead[2] != UNKNOWN:
-                    bytes_[2] = max(bytes_[2], 0) + ahead[2]
 
     def close(self, before_s: float) -> Traffic | None:
         """Rows of the intervals that ended by then, which are closed now; None where nothing was moved in them."""
@@ -107,16 +103,8 @@ class Gathering:
         if not rows:
             return None
         self._closed = len(index)
-        time_s, node, read, written, network = np.array(rows, np.int64).T
-        return Traffic(
-            tuple(index),
-            float(self.interval_s),
-            time_s,
-            node.astype(np.int32),
-            read,
-            written,
-            None if (network == UNKNOWN).all() else network,
-        )
+        time_s, node, read, written = np.array(rows, np.int64).T
+        return Traffic(tuple(index), float(self.interval_s), time_s, node.astype(np.int32), read, written)
 
 
 def _bytes_of(interval: Interval, name: str) -> list[int]:
@@ -124,5 +112,5 @@ def _bytes_of(interval: Interval, name: str) -> list[int]:
     if bytes_ is None:
         if len(interval) >= MAX_NODES:
             name = OTHERS
-        bytes_ = interval.setdefault(name, [0, 0, UNKNOWN])
+        bytes_ = interval.setdefault(name, [0, 0])
     return bytes_

@@ -22,12 +22,11 @@ import numpy as np
 from tarazu.batch.jobs import ApplicationKey, Job
 from tarazu.errors import StoreError
 from tarazu.parts.bursts.measures.characteristics import JobBytes
-from tarazu.parts.bursts.traffic.traffic import UNKNOWN
 from tarazu.store.sqlite import UNREADABLE
 
 log = logging.getLogger("tarazu.bursts")
 
-VERSION = 1
+VERSION = 2
 APPLICATION_ID = 0x747A6A62
 MOST_JOBS = 500_000
 MOST_BYTES = 2 << 30
@@ -38,7 +37,7 @@ MAX_NAMES_BYTES = 16 << 20
 _TABLES = (
     "CREATE TABLE job (id TEXT NOT NULL, start_s REAL NOT NULL, end_s REAL, user TEXT NOT NULL, name TEXT NOT NULL, "
     "size INTEGER NOT NULL, nodes BLOB NOT NULL, submit_s REAL NOT NULL, state TEXT NOT NULL, "
-    "partition TEXT NOT NULL, moved BLOB, network INTEGER, PRIMARY KEY (id, start_s)) WITHOUT ROWID",
+    "partition TEXT NOT NULL, moved BLOB, PRIMARY KEY (id, start_s)) WITHOUT ROWID",
     "CREATE INDEX job_end ON job (end_s)",
     "CREATE INDEX job_application ON job (user, name, size, end_s)",
     "CREATE TABLE gap (start_s REAL NOT NULL, end_s REAL NOT NULL)",
@@ -125,7 +124,7 @@ class Jobs:
                 end_s = None if math.isinf(job.end_s) else job.end_s
                 values = (job.id, job.start_s, end_s, job.user, job.name, len(job.nodes), names)
                 done = self._db.execute(
-                    "INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL) ON CONFLICT DO UPDATE SET "
+                    "INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL) ON CONFLICT DO UPDATE SET "
                     "end_s = excluded.end_s, state = excluded.state WHERE (job.end_s IS NULL AND "
                     "(excluded.end_s IS NOT NULL OR job.state <> excluded.state)) "
                     "OR (job.state = 'GONE' AND excluded.end_s IS NOT NULL)",
@@ -157,29 +156,17 @@ class Jobs:
             return [_job(row) for row in rows]
 
     def add_moved(self, found: Iterable[JobBytes], until_s: float | None = None) -> None:
-        """What jobs moved in a further stretch of time, up to `until_s`, which is noted with it. Of a network of which
-        a part is not known nothing is.
-        """
+        """What jobs moved in a further stretch of time, up to `until_s`, which is noted with it."""
         with self._errors(), self._transaction():
             for one in found:
-                row = self._db.execute(
-                    "SELECT moved, network FROM job WHERE id = ? AND start_s = ?",
-                    (one.job.id, one.job.start_s),
-                ).fetchone()
+                key = one.job.id, one.job.start_s
+                row = self._db.execute("SELECT moved FROM job WHERE id = ? AND start_s = ?", key).fetchone()
                 if row is None:
                     continue
-                moved, network = one.bytes, one.network
-                if row[0] is not None:
-                    moved = moved + np.frombuffer(row[0], "<i8")
-                    network = None if network is None or row[1] == UNKNOWN else network + row[1]
+                moved = one.bytes if row[0] is None else one.bytes + np.frombuffer(row[0], "<i8")
                 self._db.execute(
-                    "UPDATE job SET moved = ?, network = ? WHERE id = ? AND start_s = ?",
-                    (
-                        moved.astype("<i8").tobytes(),
-                        UNKNOWN if network is None else network,
-                        one.job.id,
-                        one.job.start_s,
-                    ),
+                    "UPDATE job SET moved = ? WHERE id = ? AND start_s = ?",
+                    (moved.astype("<i8").tobytes(), *key),
                 )
             if until_s is not None:
                 self._db.execute("INSERT OR REPLACE INTO known VALUES (?, ?)", (UNTIL, until_s))
@@ -197,14 +184,11 @@ class Jobs:
         """What its last jobs moved that ended by then, the last one first."""
         with self._errors():
             rows = self._db.execute(
-                f"SELECT {_COLUMNS}, moved, network FROM job WHERE user = ? AND name = ? AND size = ? AND end_s <= ? "
+                f"SELECT {_COLUMNS}, moved FROM job WHERE user = ? AND name = ? AND size = ? AND end_s <= ? "
                 f"AND moved IS NOT NULL AND {_WHOLE} ORDER BY end_s DESC LIMIT ?",
                 (application.user, application.name, application.size, until_s, most),
             ).fetchall()
-            return [
-                JobBytes(_job(row[:9]), np.frombuffer(row[9], "<i8"), None if row[10] == UNKNOWN else row[10])
-                for row in rows
-            ]
+            return [JobBytes(_job(row[:9]), np.frombuffer(row[9], "<i8")) for row in rows]
 
     def applications(self, least: int, since_s: float, until_s: float) -> list[ApplicationKey]:
         """Those with more than so many jobs that ended by then, one of them since."""

@@ -285,7 +285,7 @@ class NodeSelection:
             partition = site.view.partitions.get(job.partition)
             if not partition or not partition.slots:
                 continue
-            if not deciding.expected(self.knowledge, application, self.options)[0]:
+            if not deciding.expected(self.knowledge, application)[0]:
                 continue
             features, why = deciding.preference(job.nodes, partition, self.options.per_io_node)
             record = self._record(application)

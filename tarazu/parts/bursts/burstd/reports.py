@@ -1,4 +1,4 @@
-"""What OSSs and nodes report, as traffic of hosts."""
+"""What OSSs report, as traffic of hosts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from tarazu.parts.bursts.burstd.gathering import MAX_BYTES, Gathering
 from tarazu.parts.bursts.burstd.names import Names
-from tarazu.parts.bursts.messages import NodeReport
-from tarazu.parts.bursts.traffic.traffic import UNKNOWN
 from tarazu.past import no_later
 from tarazu.wire.reports import OssReport
 from tarazu.wire.said import SaidOnce
@@ -23,8 +21,6 @@ SLACK_S = 5.0
 """Reports come a moment after their intervals' ends."""
 LONGEST_S = 3600.0
 """Intervals wait for reports of this length at most."""
-FIRST_S = 180.0
-"""After the start, until it is clear that no OSS reports."""
 SILENT_TIMES = 3
 """Senders that were silent for so many of their intervals are not waited for."""
 
@@ -40,13 +36,10 @@ class _Sender(NamedTuple):
 class Reports:
     """Of one loop. Times are seconds since 1970."""
 
-    def __init__(self, gathering: Gathering, names: Names, now_s: float | None = None) -> None:
-        """`now_s`: from when on OSSs that do not report are taken for none; None: in a while."""
+    def __init__(self, gathering: Gathering, names: Names) -> None:
         self.gathering = gathering
         self.names = names
         self.taken = self.again = self.missed = self.refused = 0
-        self._osss_until_s = time.time() + FIRST_S if now_s is None else now_s
-        """Until then OSSs are taken to report."""
         self._senders: dict[str, _Sender] = {}
         self._said = SaidOnce(log)
         self._now_s = 0.0
@@ -60,37 +53,16 @@ class Reports:
         length_s = _length(report.interval_s)
         if not self._is_new(report.oss, report.incarnation, report.sequence, length_s, now_s):
             return
-        self._osss_until_s = max(self._osss_until_s, now_s + SILENT_TIMES * max(length_s, 10.0))
         if not length_s > 0:
             return
         age_s = _length(report.age_s)
         end_s = report.sent_s if abs(report.sent_s - now_s + age_s) < AGREE_S else now_s - age_s
         host = self.names.host
-        moved = ((host(c.nid), _bytes(c.read_bytes), _bytes(c.write_bytes), UNKNOWN) for c in report.clients)
+        moved = ((host(c.nid), _bytes(c.read_bytes), _bytes(c.write_bytes)) for c in report.clients)
         self.gathering.add(moved, (end_s - length_s, end_s))
-
-    def take_node(self, report: NodeReport, now_s: float) -> None:
-        """One of a compute node's own. What it says that it read and wrote counts where no OSS reports: programs' bytes
-        may come out of its cache, and else all would count twice.
-        """
-        self._look(now_s)
-        host = report.host.partition(".")[0]
-        length_s = _length(report.interval_s)
-        if not self._is_new(f"node {host}", report.incarnation, report.sequence, length_s, now_s):
-            return
-        if not length_s > 0:
-            return
-        end_s = report.sent_s if abs(report.sent_s - now_s) < AGREE_S else now_s
-        alone = now_s >= self._osss_until_s
-        read, written = (
-            _bytes(value or 0) if alone else 0 for value in (report.read_bytes, report.write_bytes)
-        )
-        network = UNKNOWN if report.network_bytes is None else _bytes(report.network_bytes)
-        self.gathering.add([(host, read, written, network)], (end_s - length_s, end_s))
 
     def _look(self, now_s: float) -> None:
         if now_s < self._now_s:
-            self._osss_until_s = no_later(self._osss_until_s, now_s + FIRST_S)
             self._senders = {
                 name: sender._replace(at_s=no_later(sender.at_s, now_s))
                 for name, sender in self._senders.items()

@@ -10,7 +10,6 @@ writing (`service.SAVE_S`). SIGTERM and SIGINT end it, SIGHUP makes it read its 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import logging
 import socket
 import sys
@@ -26,7 +25,6 @@ from tarazu.daemons.service import Service, Wakeup, claim, parser, serve
 from tarazu.daemons.writer import Writer
 from tarazu.errors import BadInput, TarazuError
 from tarazu.figures import Family, counter, gauge
-from tarazu.malformed import MALFORMED
 from tarazu.parts.bursts.burstd.batch import Batch, machine_of
 from tarazu.parts.bursts.burstd.gathering import Gathering
 from tarazu.parts.bursts.burstd.history import BurstHistory, Saved
@@ -36,19 +34,16 @@ from tarazu.parts.bursts.burstd.node_part import NodeSelection
 from tarazu.parts.bursts.burstd.reports import Reports
 from tarazu.parts.bursts.measures.applications import ApplicationCharacter
 from tarazu.parts.bursts.measures.characteristics import Thresholds
-from tarazu.parts.bursts.messages import NodeReport
 from tarazu.parts.bursts.settings import directory_of, options_of
 from tarazu.parts.bursts.traffic.machine import Machine, regular
 from tarazu.parts.changes.figures import of_agents
 from tarazu.parts.routers.settings import Routers
 from tarazu.units import counted
-from tarazu.wire.messages import PartReport, Report
-from tarazu.wire.reports import OssReport
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import of_sockets
 
 if TYPE_CHECKING:
-    from tarazu.wire.sockets import Subscriber
+    pass
 
 log = logging.getLogger("tarazu.bursts")
 
@@ -106,7 +101,7 @@ class BurstService(Service):
         self.nodes: NodeSelection | None = None
         """None: Slurm is not answered (yet)."""
         self.transport = self.connect("server")
-        self.subscriber = self.transport.reports(own.statistics) if own.statistics else None
+        self.subscriber = self.transport.subscriber(own.statistics) if own.statistics else None
         log.info(
             "traffic at %s (%s)",
             self.subscriber.address if self.subscriber else "none: no part.bursts.statistics",
@@ -151,19 +146,7 @@ class BurstService(Service):
         while time.monotonic() < until:
             if (report := self.subscriber.receive(0)) is None:
                 return
-            if isinstance(report, OssReport):
-                self.reports.take(report, now_s)
-            elif node := self._of_node(self.subscriber, report):
-                self.reports.take_node(node, now_s)
-
-    @staticmethod
-    def _of_node(subscriber: Subscriber[Report], report: PartReport) -> NodeReport | None:
-        """None: it was dropped."""
-        if report.part == "bursts":
-            with contextlib.suppress(*MALFORMED):
-                return msgspec.msgpack.decode(report.body, type=NodeReport)
-        subscriber.counts.drop(subscriber.sender.name, "what a compute node moved")
-        return None
+            self.reports.take(report, now_s)
 
     def save(self, now_s: float, *, all_of_it: bool = False) -> None:
         """Hand over what is complete; all_of_it: also what is not, for nobody will hear the rest."""

@@ -48,8 +48,7 @@ def execute(options: argparse.Namespace) -> int:
     from tarazu.parts.bursts.measures.report import report
 
     settings = config.load(options.config)
-    communicates = False if options_of(settings).quiet else None
-    found = report(_measured(settings, options.days), communicates=communicates)
+    found = report(_measured(settings, options.days))
     if options.json:
         print_json(found)
     else:

@@ -80,9 +80,7 @@ def _jobs(found: Report) -> Iterator[str]:
         ("data-intensive, of all jobs", jobs.intensive, "intensive"),
         ("their part of all jobs' bytes", jobs.intensive_bytes, "their traffic"),
         ("all ranks' I/O, of all jobs", jobs.all_rank, "all rank"),
-        ("low communication, of all jobs", jobs.low_communication, "low communication"),
-        ("all three: optimizable", jobs.optimizable, "optimizable"),
-        ("optimizable if they communicate little, unknown", jobs.perhaps_optimizable, ""),
+        ("both: optimizable, if they communicate little", jobs.optimizable, "optimizable"),
         ("divergent, of applications with more than 5 jobs", found.statistics.divergent, "divergent"),
     )
     yield from table_lines(
@@ -104,14 +102,13 @@ def _consistency(found: ApplicationStatistics) -> str:
     degrees = {
         "data-intensive": found.consistency_intensive,
         "all ranks": found.consistency_all_rank,
-        "low communication": found.consistency_low_communication,
     }
     means = (f"{name} {'unknown' if its is None else percent(its)}" for name, its in degrees.items())
     return f"mean degree of consistency of {counted(found.applications, 'application')}: {', '.join(means)}"
 
 
 def _applications(found: tuple[ApplicationReport, ...]) -> Iterator[str]:
-    what = "user application nodes jobs bytes intensive all-rank low-comm. divergence optimizable"
+    what = "user application nodes jobs bytes intensive all-rank divergence optimizable"
     yield from table_lines(what.split(), map(_application, found[:MOST_APPLICATIONS]), left=2)
     if len(found) > MOST_APPLICATIONS:
         yield f"and {len(found) - MOST_APPLICATIONS} more (--json)"
@@ -126,20 +123,17 @@ def _application(one: ApplicationReport) -> tuple[str, ...]:
         human_bytes(one.bytes),
         _trait(one.found.intensive),
         _trait(one.found.all_rank),
-        _trait(one.found.low_communication),
         f"{one.found.divergence:.2f}{'!' if one.found.divergent else ''}",
-        {True: "yes", False: "no", None: "unknown"}[one.optimizable],
+        "yes" if one.found.optimizable else "no",
     )
 
 
-def _trait(found: Trait | None) -> str:
-    return "unknown" if found is None else f"{100 * found.share:.0f} %"
+def _trait(found: Trait) -> str:
+    return f"{100 * found.share:.0f} %"
 
 
 def _published(key: str) -> tuple[str, str]:
-    """Of Tianhe-1A and CS19, in percent; a dash where nothing is."""
-    if not key:
-        return "-", "-"
+    """Of Tianhe-1A and CS19, in percent."""
     values = next(each.values for each in STATISTICS if each.key == key)
     return f"{values['tianhe-1a']:.1f} %", f"{values['cs19']:.1f} %"
 

@@ -39,7 +39,7 @@ class ApplicationCharacter(msgspec.Struct, frozen=True):
     intensive: Trait
     all_rank: Trait
     low_communication: Trait | None
-    """None where it is known of no job."""
+    """None where it is known of no job: such are taken to communicate little, as nearly all do (table 3)."""
     divergence: float
     """Mean distance between two jobs' distributions of bytes on nodes (definition 4), from 0 to the root of 2."""
     divergent: bool
@@ -47,16 +47,11 @@ class ApplicationCharacter(msgspec.Struct, frozen=True):
     """Part of a job's bytes that each node is expected to move, in the order of ranks; None where that is divergent,
     or nothing was moved."""
 
-    def optimizable(self, *, communicates: bool | None = None) -> bool | None:
-        """Whether its next job is expected to gain by other nodes (S 6.2).
-
-        communicates: what is taken where communication is not known; with None the answer is then None.
-        """
-        if not (self.intensive.expected and self.all_rank.expected):
-            return False
-        if self.low_communication is not None:
-            return self.low_communication.expected
-        return None if communicates is None else not communicates
+    @property
+    def optimizable(self) -> bool:
+        """Whether its next job is expected to gain by other nodes (S 6.2)."""
+        low = self.low_communication is None or self.low_communication.expected
+        return self.intensive.expected and self.all_rank.expected and low
 
 
 def trait(found: Iterable[bool | None]) -> Trait | None:

@@ -36,7 +36,7 @@ class JobBytes:
     bytes: Bytes
     """(nodes,): read and written, in the order of `job.nodes`."""
     network: int | None = None
-    """Bytes besides Lustre's that its nodes sent and received; None where not all of them were counted."""
+    """Bytes besides Lustre's that its nodes sent and received; None: nobody counted them."""
 
 
 class Character(msgspec.Struct, frozen=True):
@@ -67,11 +67,9 @@ class Character(msgspec.Struct, frozen=True):
         return None if self.cabinets is None else self.cabinets == self.least_cabinets
 
     @property
-    def optimizable(self) -> bool | None:
-        """Data-intensive, all ranks, little communication (S 6.2); None where it depends on the last, unknown."""
-        if not (self.intensive and self.all_rank) or self.low_communication is False:
-            return False
-        return self.low_communication
+    def optimizable(self) -> bool:
+        """Data-intensive, all ranks, little communication as far as it is known (S 6.2)."""
+        return self.intensive and self.all_rank and self.low_communication is not False
 
 
 class Places:

@@ -11,7 +11,7 @@ import numpy as np
 from tarazu.errors import BadInput
 from tarazu.parts.bursts.measures.characteristics import Places
 from tarazu.parts.bursts.measures.measures import Floats
-from tarazu.parts.bursts.traffic.traffic import UNKNOWN, Numbers, Traffic
+from tarazu.parts.bursts.traffic.traffic import Numbers, Traffic
 
 
 @dataclass(eq=False, slots=True)
@@ -24,15 +24,13 @@ class Interval:
     elsewhere: float
     """Bytes of nodes that are not the machine's."""
     network: Floats | None
-    """(nodes,): bytes besides Lustre's, NaN where nobody counted; None where nobody counted any."""
+    """(nodes,): bytes besides Lustre's; None: nobody counted."""
 
     def add(self, other: Interval) -> None:
         """The rest of the same interval."""
         self.moved += other.moved
         self.elsewhere += other.elsewhere
-        if self.network is None or other.network is None:
-            self.network = None
-        else:
+        if self.network is not None and other.network is not None:
             self.network += other.network
 
 
@@ -81,8 +79,7 @@ def _of_chunk(chunk: Traffic, at: Numbers, nodes: int) -> Iterator[Interval]:
         dense = sums(where, moved, nodes + 1)
         network = None
         if chunk.network is not None:
-            seen = chunk.network[low:high]
-            network = sums(where, np.where(seen == UNKNOWN, np.nan, seen), nodes + 1)[:nodes]
+            network = sums(where, chunk.network[low:high].astype(np.float64), nodes + 1)[:nodes]
         yield Interval(
             int(chunk.time_s[low]), chunk.interval_s, dense[:nodes].copy(), float(dense[nodes]), network
         )

@@ -49,9 +49,7 @@ class Attribution:
             self._flush()
             self._change(low, high)
         self._held += interval.moved
-        if interval.network is None:
-            self._held_network[:] = np.nan
-        else:
+        if interval.network is not None:
             self._counted = True
             self._held_network += interval.network
         self._holds = True
@@ -91,7 +89,7 @@ class Attribution:
         job_bytes = []
         for job, high in zip(self.jobs, self._ends.tolist(), strict=True):
             part = slice(high - len(job.nodes), high)
-            network = float(self._network[part].sum()) if self._counted else float("nan")
+            network = round(float(self._network[part].sum())) if self._counted else None
             moved = np.rint(self._moved[part]).astype(np.int64)
-            job_bytes.append(JobBytes(job, moved, None if np.isnan(network) else round(network)))
+            job_bytes.append(JobBytes(job, moved, network))
         return job_bytes

@@ -43,7 +43,6 @@ class ApplicationReport(msgspec.Struct, frozen=True):
     bytes: int
     """Of its jobs of the period."""
     found: ApplicationCharacter
-    optimizable: bool | None
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -75,8 +74,7 @@ class Report(msgspec.Struct, frozen=True):
     """With more than five jobs; those that moved most come first."""
 
 
-def report(period: Period, *, communicates: bool | None = None) -> Report:
-    """communicates: what is taken of jobs' communication where nobody counted it."""
+def report(period: Period) -> Report:
     shares, machine = period.shares, period.machine
     moved: dict[ApplicationKey, int] = defaultdict(int)
     for each, character in zip(period.moved, period.characters, strict=True):
@@ -100,7 +98,11 @@ def report(period: Period, *, communicates: bool | None = None) -> Report:
         statistics=period.application_statistics,
         applications=tuple(
             ApplicationReport(
-                a.user, a.name, a.size, moved[a], summary, summary.optimizable(communicates=communicates)
+                a.user,
+                a.name,
+                a.size,
+                moved[a],
+                summary,
             )
             for a, summary in sorted(period.applications.items(), key=lambda item: (-moved[item[0]], item[0]))
         ),

@@ -43,8 +43,6 @@ class JobStatistics(msgspec.Struct, frozen=True):
     low_communication: Share
     optimizable: Share
     """Of all jobs."""
-    perhaps_optimizable: Share
-    """Of all jobs: those that are if they communicate little, which nobody counted."""
 
 
 class ApplicationStatistics(msgspec.Struct, frozen=True):
@@ -54,11 +52,9 @@ class ApplicationStatistics(msgspec.Struct, frozen=True):
     divergent: Share
     """6.4.1"""
     optimizable: Share
-    perhaps_optimizable: Share
     consistency_intensive: float | None
     """Mean degree (figure 10)."""
     consistency_all_rank: float | None
-    consistency_low_communication: float | None
 
 
 def _share(found: Iterable[bool | None]) -> Share:
@@ -83,8 +79,7 @@ def of_jobs(jobs: Sequence[Character]) -> JobStatistics:
         intensive_bytes=Share(sum(j.bytes for j in jobs if j.intensive), total),
         all_rank=_share(j.all_rank for j in jobs),
         low_communication=_share(j.low_communication for j in jobs),
-        optimizable=_share(j.optimizable is True for j in jobs),
-        perhaps_optimizable=_share(j.optimizable is None for j in jobs),
+        optimizable=_share(j.optimizable for j in jobs),
     )
 
 
@@ -93,14 +88,12 @@ def of_applications(applications: Sequence[ApplicationCharacter]) -> Application
     return ApplicationStatistics(
         applications=len(many),
         divergent=_share(a.divergent for a in many),
-        optimizable=_share(a.optimizable() is True for a in many),
-        perhaps_optimizable=_share(a.optimizable() is None for a in many),
+        optimizable=_share(a.optimizable for a in many),
         consistency_intensive=_consistency(a.intensive for a in many),
         consistency_all_rank=_consistency(a.all_rank for a in many),
-        consistency_low_communication=_consistency(a.low_communication for a in many),
     )
 
 
-def _consistency(traits: Iterable[Trait | None]) -> float | None:
-    degrees = [each.consistency for each in traits if each]
+def _consistency(traits: Iterable[Trait]) -> float | None:
+    degrees = [each.consistency for each in traits]
     return mean(degrees) if degrees else None

@@ -75,7 +75,7 @@ class Learned:
 
     def optimizable(self, job: int) -> bool:
         character = self.of(job)
-        return character is not None and character.optimizable() is True
+        return character is not None and character.optimizable
 
 
 class Chosen:

@@ -1,5 +1,5 @@
 """A directory of traffic: a Parquet file an hour, `2026-11-22T13-10s.parquet`, and parts of hours that are not over, in
-`parts/`. Columns time_s, node, read, written, network; rows by time.
+`parts/`. Columns time_s, node, read, written; rows by time.
 
 `append` adds a part, whole or not at all; `tidy` makes one file of those of an hour that is over, and removes the
 oldest beyond a limit. `read` sees each row once at any time, also after a crash in the middle of any of it: a file
@@ -26,13 +26,13 @@ import numpy as np
 from tarazu import durable, locks
 from tarazu.errors import BadInput, StoreError
 from tarazu.malformed import MALFORMED, described
-from tarazu.parts.bursts.traffic.traffic import UNKNOWN, Traffic, joined, rows
+from tarazu.parts.bursts.traffic.traffic import Traffic, joined, rows
 
 log = logging.getLogger("tarazu.bursts")
 
 VERSION = 2
 KEY = b"tarazu"
-COLUMNS = ("time_s", "node", "read", "written", "network")
+COLUMNS = ("time_s", "node", "read", "written")
 HOUR_S, DAY_S = 3600, 86400
 AGAIN = 5
 """Files may go while we look at them: then the directory is read again."""
@@ -230,14 +230,10 @@ def _write(path: Path, traffic: Traffic, replaces: Iterable[str] = ()) -> None:
     schema = _schema().with_metadata({KEY: msgspec.json.encode(about)})
     used, node = np.unique(traffic.node, return_inverse=True)
     names = pyarrow.array([traffic.nodes[at] for at in used.tolist()], pyarrow.string())
-    network = pyarrow.nulls(len(traffic), pyarrow.int64())
-    if traffic.network is not None:
-        network = pyarrow.array(traffic.network, mask=traffic.network == UNKNOWN)
     columns = [
         pyarrow.array(traffic.time_s, pyarrow.int64()),
         pyarrow.DictionaryArray.from_arrays(pyarrow.array(node, pyarrow.int32()), names),
         *(pyarrow.array(column, pyarrow.int64()) for column in (traffic.read, traffic.written)),
-        network,
     ]
     sink = pyarrow.BufferOutputStream()
     table = pyarrow.Table.from_arrays(columns, schema=schema)
@@ -259,8 +255,7 @@ def _load(paths: Iterable[Path]) -> Traffic:
     kept = [table for path, (_, table) in tables.items() if path.name not in replaced]
     table = pyarrow.concat_tables(kept).unify_dictionaries().combine_chunks()
     columns = {name: table[name].combine_chunks() for name in COLUMNS}
-    node, network = columns["node"], columns["network"]
-    counted = network.null_count < len(table)
+    node = columns["node"]
     traffic = Traffic(
         tuple(node.dictionary.to_pylist()),
         next(iter(tables.values()))[0].interval_s,
@@ -268,7 +263,6 @@ def _load(paths: Iterable[Path]) -> Traffic:
         np.asarray(node.indices.cast(pyarrow.int32())),
         np.asarray(columns["read"]),
         np.asarray(columns["written"]),
-        np.asarray(network.fill_null(UNKNOWN)) if counted else None,
     )
     return joined(traffic)
 
@@ -287,7 +281,7 @@ def _table(path: Path) -> tuple[About, Any]:
                 if (found := file.schema_arrow.field(field.name).type) != field.type:
                     raise BadInput(str(path), f"{field.name} of type {field.type}", str(found)[:200])
             table = file.read(columns=list(COLUMNS)).select(COLUMNS).cast(wanted)
-        for name in COLUMNS[:-1]:
+        for name in COLUMNS:
             if table[name].null_count:
                 raise BadInput(str(path), f"{name} in each row", "none")
     except FileNotFoundError:
@@ -307,7 +301,6 @@ def _schema() -> Any:
             pyarrow.field("node", pyarrow.dictionary(pyarrow.int32(), pyarrow.string())),
             pyarrow.field("read", long),
             pyarrow.field("written", long),
-            pyarrow.field("network", long),
         ]
     )
 

@@ -11,9 +11,6 @@ Seconds = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
 Bytes = npt.NDArray[np.int64]
 
-UNKNOWN = -1
-"""Of `network`: nobody counted it."""
-
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
@@ -31,7 +28,7 @@ class Traffic:
     written: Bytes
     """(rows,)"""
     network: Bytes | None = None
-    """(rows,): bytes besides Lustre's, sent and received; `UNKNOWN` where nobody counted them. None: nowhere."""
+    """(rows,): bytes besides Lustre's, sent and received; None: nobody counted them, as on a site."""
 
     def __len__(self) -> int:
         return len(self.time_s)
@@ -49,12 +46,11 @@ def rows(traffic: Traffic, which: slice | np.ndarray) -> Traffic:
         node=traffic.node[which],
         read=traffic.read[which],
         written=traffic.written[which],
-        network=None if traffic.network is None else traffic.network[which],
     )
 
 
 def joined(traffic: Traffic) -> Traffic:
-    """Rows in any order as ascending ones, what is of one time and node summed up."""
+    """Rows in any order as ascending ones, what is of one time and node summed up. Of networks nothing is kept."""
     time_s, node = traffic.time_s, traffic.node
     later = time_s[1:] > time_s[:-1]
     if (later | ((time_s[1:] == time_s[:-1]) & (node[1:] > node[:-1]))).all():
@@ -62,15 +58,10 @@ def joined(traffic: Traffic) -> Traffic:
     traffic = rows(traffic, np.lexsort((node, time_s)))
     time_s, node = traffic.time_s, traffic.node
     first = np.flatnonzero(np.concatenate([[True], (time_s[1:] != time_s[:-1]) | (node[1:] != node[:-1])]))
-    network = traffic.network
-    if network is not None:
-        known = np.add.reduceat(network != UNKNOWN, first, dtype=np.int64) > 0
-        network = np.where(known, np.add.reduceat(np.maximum(network, 0), first), UNKNOWN)
     return replace(
         traffic,
         time_s=time_s[first],
         node=node[first],
         read=np.add.reduceat(traffic.read, first),
         written=np.add.reduceat(traffic.written, first),
-        network=network,
     )

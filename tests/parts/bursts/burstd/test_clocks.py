@@ -17,11 +17,7 @@ from tarazu.parts.bursts.burstd.gathering import Gathering
 from tarazu.parts.bursts.burstd.history import BurstHistory, Saved
 from tarazu.parts.bursts.burstd.jobs import ALIVE, UNTIL, Jobs
 from tarazu.parts.bursts.burstd.keeping import Keeping
-from tarazu.parts.bursts.burstd.names import Names
-from tarazu.parts.bursts.burstd.reports import Reports
 from tarazu.parts.bursts.measures.characteristics import Thresholds
-from tarazu.parts.bursts.messages import NodeReport
-from tarazu.parts.bursts.traffic.traffic import UNKNOWN
 from tests.parts.bursts.burstd.test_history import traffic
 
 T = 1_795_358_000.0
@@ -30,7 +26,7 @@ YEAR = 365 * 86400.0
 
 def test_what_nodes_move_is_kept_again_as_soon_as_the_clock_is_right() -> None:
     gathering = Gathering(10.0)
-    one = [("n1", 100, 100, UNKNOWN)]
+    one = [("n1", 100, 100)]
     gathering.add(one, (T, T + 10))
     assert gathering.close(T + 20) is not None
     gathering.add(one, (T + YEAR, T + YEAR + 10))
@@ -86,16 +82,6 @@ def test_jobs_are_known_again_as_soon_as_the_clock_is_right(tmp_path: Path, rest
     assert all(end_s <= T + 900 for _, end_s in with_jobs.gaps())
     assert all(job.end_s <= T + 900 for job in with_jobs.overlapping(0, 1e12))
     with_jobs.close()
-
-
-def test_nodes_count_again_where_osss_reported_with_a_clock_that_was_ahead() -> None:
-    gathering = Gathering(10.0)
-    reports = Reports(gathering, Names(""), T + YEAR)
-    reports.complete_s(T + YEAR)
-    for number, at_s in enumerate((T, T + 400)):
-        reports.take_node(NodeReport("n1", number, at_s, 10.0, 1, 100, 100), at_s)
-    assert gathering.close(T + 500) is not None
-    assert reports.complete_s(T + 400) > T + 300
 
 
 def test_sacct_is_asked_for_the_time_before_the_clock_was_ahead(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from typing import Any
 
@@ -19,7 +18,7 @@ from tarazu.parts.bursts.settings import Bursts
 from tarazu.parts.bursts.traffic.machine import Machine, regular
 
 YES, NO = Trait(1.0, 6), Trait(0.0, 6)
-EVEN = ApplicationCharacter(6, 4, YES, YES, YES, 0.0, False, (0.25,) * 4)
+EVEN = ApplicationCharacter(6, 4, YES, YES, None, 0.0, False, (0.25,) * 4)
 OPTIONS = Bursts(per_io_node=1)
 MACHINE = regular(16, 4)
 
@@ -48,8 +47,6 @@ def character(**traits: Any) -> ApplicationCharacter:
         (None, {}, {}, "not enough jobs"),
         (character(intensive=NO), {}, {}, "not data-intensive"),
         (character(all_rank=NO), {}, {}, "one node does its I/O"),
-        (character(low_communication=NO), {}, {}, "communicates more"),
-        (character(low_communication=None), {}, {}, "is unknown"),
         (EVEN, {}, {"waits": True}, "does not start now"),
         (EVEN, {"age_s": 61.0}, {}, "the state of Slurm's nodes is unknown"),
         (EVEN, {}, {"partition": "other"}, "its partition is unknown"),
@@ -84,10 +81,7 @@ def test_io_nodes_that_serve_running_data_intensive_jobs_come_last() -> None:
 def test_nodes_of_more_io_nodes_but_none_that_are_taken() -> None:
     decision = decide(EVEN, site())
     assert (decision.folded, decision.io_nodes) == ("n[00-01,04-05]", 2)
-    quiet = dataclasses.replace(OPTIONS, quiet=True)
     asked = AboutJob(1, "io", 4, 1000, "ann")
-    unknown = character(low_communication=None)
-    assert deciding.decide(asked, site(), lambda _: unknown, quiet).nodes == decision.nodes
     again = deciding.decide(asked, site(), lambda _: EVEN, OPTIONS, decision.nodes)
     assert len(again.nodes) == 4 and not set(again.nodes) & set(decision.nodes)
     assert deciding.by_slurm(asked, site(), decision.nodes) == [f"n{i:02}" for i in range(8, 12)]
@@ -101,8 +95,8 @@ def test_the_next_optimizable_job_is_the_first_that_waits() -> None:
         return Waiting(id, "ann", nodes, "test", state, 0.0, "Priority", "", False, name)
 
     queue = [job("1", "io", 9, "RUNNING"), job("2", "other", 7), job("3", "io", 5), job("4", "io", 3)]
-    assert deciding.next_optimizable(queue, known, OPTIONS) == 5
-    assert deciding.next_optimizable(queue, known, OPTIONS, most=1) is None
+    assert deciding.next_optimizable(queue, known) == 5
+    assert deciding.next_optimizable(queue, known, most=1) is None
 
 
 def test_slots_and_which_of_them_a_job_that_waits_prefers() -> None:

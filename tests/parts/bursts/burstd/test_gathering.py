@@ -13,8 +13,7 @@ from tarazu.parts.bursts.burstd import reports as reports_module
 from tarazu.parts.bursts.burstd.gathering import Gathering, Moved
 from tarazu.parts.bursts.burstd.names import Names
 from tarazu.parts.bursts.burstd.reports import Reports
-from tarazu.parts.bursts.messages import NodeReport
-from tarazu.parts.bursts.traffic.traffic import UNKNOWN, Traffic
+from tarazu.parts.bursts.traffic.traffic import Traffic
 from tarazu.wire.reports import ClientRate, OssReport
 
 NOW = 1_795_358_000.0
@@ -29,8 +28,8 @@ def totals(traffic: Traffic | None) -> dict[str, tuple[int, int]]:
     return found
 
 
-def moved(name: str, read: int, written: int = 0, network: int = UNKNOWN) -> Moved:
-    return name, read, written, network
+def moved(name: str, read: int, written: int = 0) -> Moved:
+    return name, read, written
 
 
 ADDED = st.tuples(
@@ -68,7 +67,7 @@ def test_a_long_report_is_spread_evenly() -> None:
     traffic = gathering.close(begin + 50)
     assert traffic is not None
     assert traffic.read.tolist() == [50, 100, 100, 100, 50] and traffic.written.sum() == 40
-    assert traffic.time_s.tolist() == [begin + 10 * i for i in range(5)] and traffic.network is None
+    assert traffic.time_s.tolist() == [begin + 10 * i for i in range(5)]
 
 
 def test_what_comes_late_is_in_the_first_open_interval() -> None:
@@ -139,28 +138,6 @@ def test_intervals_wait_for_those_that_report_and_not_for_the_silent() -> None:
     assert reports.complete_s(NOW + 300) == NOW + 300 - reports_module.SLACK_S and len(reports) == 0
 
 
-def node_report(sequence: int, **own: int | None) -> NodeReport:
-    return NodeReport("n1.site", sequence, NOW, 10.0, 5, **own)
-
-
-def test_nodes_tell_their_network_and_their_bytes_where_no_oss_does(tmp_path: Path) -> None:
-    path = tmp_path / "nids"
-    path.write_text("n1 10.0.0.1@tcp\n")
-    names = Names(str(path))
-    names.look([])
-    reports = Reports(Gathering(10.0), names, NOW)
-    told = {"read_bytes": 100, "write_bytes": 10}
-    reports.take_node(node_report(1, **told), NOW)
-    reports.take(report(clients=CLIENTS[:1]), NOW)
-    reports.take_node(node_report(2, **told, network_bytes=77), NOW)
-    reports.take_node(node_report(2, **told, network_bytes=77), NOW)
-    traffic = reports.gathering.close(NOW + 60)
-    assert totals(traffic) == {"n1": (106, 15)} and reports.again == 1 and len(reports) == 2
-    assert traffic is not None and traffic.network is not None and traffic.network.tolist() == [77]
-    reports.take_node(node_report(3, **told), NOW + 200)
-    assert totals(reports.gathering.close(NOW + 300)) == {"n1": (100, 10)}, "the OSS has been silent"
-
-
 ANY = st.one_of(st.floats(), st.sampled_from([0.0, -1.0, 10.0, NOW]))
 BYTES = st.integers(-(1 << 63), (1 << 64) - 1)
 
@@ -168,11 +145,10 @@ BYTES = st.integers(-(1 << 63), (1 << 64) - 1)
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), ANY, ANY, ANY, BYTES, BYTES), max_size=3))
 def test_no_report_ends_the_daemon(told: list[tuple[int, float, float, float, int, int]]) -> None:
-    reports = Reports(Gathering(10.0), Names(""), NOW)
+    reports = Reports(Gathering(10.0), Names(""))
     for sequence, sent_s, interval_s, age_s, one, two in told:
         own = {"sent_s": sent_s, "interval_s": interval_s}
         reports.take(report(sequence, **own, age_s=age_s, clients=(ClientRate("é\0", one, two),)), NOW)
-        reports.take_node(NodeReport("", sequence, sent_s, interval_s, 1, one, two, one), NOW)
     assert reports.complete_s(NOW) <= NOW
     traffic = reports.gathering.close(NOW + 1e6)
     assert traffic is None or (traffic.written.min() >= 0 and traffic.time_s.max() <= NOW)

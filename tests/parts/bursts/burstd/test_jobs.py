@@ -21,8 +21,8 @@ def ended(job: Job, end_s: float) -> Job:
     return msgspec.structs.replace(job, end_s=end_s, state="COMPLETED")
 
 
-def moved(job: Job, *values: int, network: int | None = None) -> JobBytes:
-    return JobBytes(job, np.array(values, np.int64), network)
+def moved(job: Job, *values: int) -> JobBytes:
+    return JobBytes(job, np.array(values, np.int64))
 
 
 def test_a_job_ends_once_and_keeps_what_it_moved(tmp_path: Path) -> None:
@@ -30,26 +30,17 @@ def test_a_job_ends_once_and_keeps_what_it_moved(tmp_path: Path) -> None:
     again = msgspec.structs.replace(JOB, start_s=900.0)
     assert jobs.put([JOB, again]) == 2 and jobs.put([JOB]) == 0
     assert jobs.running() == [JOB, again]
-    jobs.add_moved([moved(JOB, 1, 2, network=7)], 200.0)
-    jobs.add_moved([moved(JOB, 10, 20, network=1)], 300.0)
+    jobs.add_moved([moved(JOB, 1, 2)], 200.0)
+    jobs.add_moved([moved(JOB, 10, 20)], 300.0)
     jobs.close()
     jobs = Jobs(tmp_path / "jobs.db")
     assert jobs.known(UNTIL) == 300.0 and [j.start_s for j in jobs.without_moved(1e9)] == [900.0]
     assert jobs.put([ended(JOB, 290.0)]) == 1 and jobs.put([ended(JOB, 280.0)]) == 0
     found = jobs.moved(JOB.application, 300.0, 9)
-    assert [(one.job.end_s, one.bytes.tolist(), one.network) for one in found] == [(290.0, [11, 22], 8)]
+    assert [(one.job.end_s, one.bytes.tolist()) for one in found] == [(290.0, [11, 22])]
     jobs.ended([("1", 900.0)], 950.0)
     assert not jobs.running() and jobs.put([ended(again, 940.0)]) == 1, "its own end is better than none"
     assert [j.end_s for j in jobs.overlapping(0, 1e9)] == [290.0, 940.0] and not jobs.overlapping(290, 900)
-    jobs.close()
-
-
-def test_a_network_that_was_not_counted_once_is_not_known(tmp_path: Path) -> None:
-    jobs = Jobs(tmp_path / "jobs.db")
-    jobs.put([ended(JOB, 290.0)])
-    for network in (7, None, 7):
-        jobs.add_moved([moved(JOB, 1, 2, network=network)])
-    assert jobs.moved(JOB.application, 300.0, 9)[0].network is None
     jobs.close()
 
 

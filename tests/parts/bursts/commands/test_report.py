@@ -72,10 +72,10 @@ def test_figures_as_text(site: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert cells["present"][1:5] == ["100.0", "%", "100.0", "%"]
     assert cells["round-robin"][1:3] == ["70.8", "%"]
     assert "rank-0 I/O, of jobs on several nodes" in cells
-    assert any(line.startswith("ann   mo\\x1bdel") and line.endswith("unknown") for line in lines)
+    assert any(line.startswith("ann   mo\\x1bdel") and line.endswith("yes") for line in lines)
     assert "\x1b" not in "".join(lines)
     assert cells["present"][-1] == "0.920"  # 210 GB on one of four I/O nodes, 5 on another
-    degrees = "data-intensive 100.0 %, all ranks 100.0 %, low communication unknown"
+    degrees = "data-intensive 100.0 %, all ranks 100.0 %"
     assert f"mean degree of consistency of 1 application: {degrees}" in lines
     assert "4.7 GiB moved where no job that is known ran" in lines
 

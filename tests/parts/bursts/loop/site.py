@@ -60,7 +60,7 @@ def remember(directory: Path, user: str, shares: Mapping[str, list[float]], jobs
         for i in range(jobs):
             begin = now - 7200 + 600 * i
             job = Job(f"{90000 + 100 * number + i}", user, name, nodes, begin, begin + 300, begin)
-            moved.append(JobBytes(job, (np.array(gib) * GIB).astype(np.int64), network=0))
+            moved.append(JobBytes(job, (np.array(gib) * GIB).astype(np.int64)))
     kept.put(each.job for each in moved)
     kept.add_moved(moved)
     kept.close()

@@ -31,7 +31,7 @@ def test_jobs_that_are_alike() -> None:
     found = application(*[[30, 10]] * 6, network=GIB)
     assert found is not None
     assert (found.divergence, found.divergent, found.shares) == (0, False, (0.75, 0.25))
-    assert found.optimizable() is True
+    assert found.optimizable
     assert found.intensive.consistency == 1
 
 
@@ -43,18 +43,15 @@ def test_jobs_that_put_it_elsewhere_each_time() -> None:
     assert found.shares is None
 
 
-def test_what_is_not_known_of_communication_can_be_taken_for_something() -> None:
-    found = application(*[[10, 10]] * 6)
-    assert found is not None
-    assert found.optimizable() is None
-    assert found.optimizable(communicates=False) is True
-    assert found.optimizable(communicates=True) is False
+def test_where_communication_is_not_known_it_is_taken_for_little() -> None:
+    assert (found := application(*[[10, 10]] * 6)) and found.optimizable
+    assert (found := application(*[[10, 10]] * 6, network=50 * GIB)) and not found.optimizable
 
 
 def test_an_application_of_rank_0_gains_nothing() -> None:
     found = application(*[[20, 0]] * 6)
     assert found is not None
-    assert found.optimizable(communicates=False) is False
+    assert not found.optimizable
 
 
 def test_jobs_that_moved_nothing_have_no_distribution() -> None:
@@ -102,4 +99,4 @@ def test_shares_of_applications() -> None:
     assert alike and unlike and single
     found = statistics.of_applications([alike, unlike, single])
     assert (found.applications, found.divergent) == (2, Share(1, 2))
-    assert (found.consistency_intensive, found.consistency_low_communication) == (1, None)
+    assert found.consistency_intensive == 1

@@ -14,7 +14,7 @@ from tarazu.parts.bursts.measures.characteristics import Places
 from tarazu.parts.bursts.measures.dense import intervals
 from tarazu.parts.bursts.measures.intervals import Collector, Shares
 from tarazu.parts.bursts.traffic.machine import Machine, regular
-from tarazu.parts.bursts.traffic.traffic import UNKNOWN, Numbers, Traffic
+from tarazu.parts.bursts.traffic.traffic import Numbers, Traffic
 
 MACHINE = regular(20, 4)
 NAMES = (*MACHINE.nodes, "login1")
@@ -104,14 +104,11 @@ def test_time_that_goes_back_is_refused() -> None:
         shares(traffic([(1, 0, 1)]), traffic([(0, 0, 1)]))
 
 
-def test_network_that_nobody_counted_is_unknown() -> None:
-    counted = traffic([(0, 0, 1), (0, 1, 1)], network=[UNKNOWN, 7])
-    (found,) = intervals([counted], Places(MACHINE))
-    assert found.network is not None
-    assert np.isnan(found.network[0])
-    assert found.network[1:3].tolist() == [7, 0]
-    (both,) = intervals([counted, traffic([(0, 2, 1)])], Places(MACHINE))
-    assert both.network is None
+def test_network_where_it_was_counted() -> None:
+    (found,) = intervals([traffic([(0, 0, 1), (0, 1, 1)], network=[0, 7])], Places(MACHINE))
+    assert found.network is not None and found.network[:3].tolist() == [0, 7, 0]
+    (found,) = intervals([traffic([(0, 2, 1)])], Places(MACHINE))
+    assert found.network is None
 
 
 rows_of = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 20), st.integers(0, 10**12)), max_size=40)

@@ -14,7 +14,7 @@ from tarazu.parts.bursts.measures.characteristics import JobBytes, Places
 from tarazu.parts.bursts.measures.dense import intervals
 from tarazu.parts.bursts.measures.job_bytes import Attribution
 from tarazu.parts.bursts.traffic.machine import regular
-from tarazu.parts.bursts.traffic.traffic import UNKNOWN, Traffic
+from tarazu.parts.bursts.traffic.traffic import Traffic
 
 MACHINE = regular(4, 2)
 PLACES = Places(MACHINE)
@@ -85,10 +85,10 @@ def test_no_jobs() -> None:
     assert moved([], [(0, 0, 5)]) == []
 
 
-def test_network_is_known_when_each_interval_was_counted() -> None:
+def test_network_is_known_where_it_was_counted() -> None:
     rows = [(0, 0, 1), (0, 1, 1), (10, 0, 1)]
-    first, second = given_to([job([0], 0, 20), job([1], 0, 20)], rows, [5, UNKNOWN, 6])
-    assert (first.network, second.network) == (11, None)
+    first, second = given_to([job([0], 0, 20), job([1], 0, 20)], rows, [5, 7, 6])
+    assert (first.network, second.network) == (11, 7)
     (never,) = given_to([job([0], 0, 20)], rows)
     assert never.network is None
 

@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 from tarazu import durable
 from tarazu.errors import BadInput, StoreError
 from tarazu.parts.bursts.traffic import days
-from tarazu.parts.bursts.traffic.traffic import UNKNOWN, Traffic
+from tarazu.parts.bursts.traffic.traffic import Traffic
 
 DAY = 20_000 * days.DAY_S
 """2024-10-04."""
-Row = tuple[int, str, int, int, int]
+Row = tuple[int, str, int, int]
 
 
 def traffic(rows: Iterable[Row], interval_s: float = 10.0) -> Traffic:
     rows = list(rows)
     nodes = tuple(dict.fromkeys(row[1] for row in rows))
-    numbers = [np.array([row[i] for row in rows], np.int64) for i in (0, 2, 3, 4)]
+    numbers = [np.array([row[i] for row in rows], np.int64) for i in (0, 2, 3)]
     node = np.array([nodes.index(row[1]) for row in rows], np.int32)
     return Traffic(nodes, interval_s, numbers[0], node, *numbers[1:])
 
@@ -36,9 +36,8 @@ def found(directory: Path, start_s: float = 0, end_s: float = 1e12) -> list[Row]
     rows: list[Row] = []
     chunks = list(days.read(directory, start_s, end_s))
     for chunk in chunks:
-        network = chunk.network if chunk.network is not None else np.full(len(chunk), UNKNOWN)
-        columns = (chunk.time_s, chunk.node, chunk.read, chunk.written, network)
-        rows += [(t, chunk.nodes[n], r, w, x) for t, n, r, w, x in zip(*(c.tolist() for c in columns))]
+        columns = (chunk.time_s, chunk.node, chunk.read, chunk.written)
+        rows += [(t, chunk.nodes[n], r, w) for t, n, r, w in zip(*(c.tolist() for c in columns))]
     for before, after in pairwise(chunks):
         if before.interval_s == after.interval_s:
             assert before.time_s[-1] < after.time_s[0], "an interval is in two chunks"
@@ -48,12 +47,10 @@ def found(directory: Path, start_s: float = 0, end_s: float = 1e12) -> list[Row]
 
 def summed(rows: Iterable[Row]) -> list[Row]:
     total: dict[tuple[int, str], list[int]] = {}
-    for time_s, node, read, written, network in rows:
-        of = total.setdefault((time_s, node), [0, 0, UNKNOWN])
+    for time_s, node, read, written in rows:
+        of = total.setdefault((time_s, node), [0, 0])
         of[0] += read
         of[1] += written
-        if network != UNKNOWN:
-            of[2] = max(of[2], 0) + network
     return [(*key, *values) for key, values in sorted(total.items())]
 
 
@@ -62,7 +59,6 @@ ROW = st.tuples(
     st.sampled_from(["n1", "n2", "login1", "10.0.0.7@o2ib"]),
     st.integers(0, 1 << 50),
     st.integers(0, 1 << 50),
-    st.one_of(st.just(UNKNOWN), st.integers(0, 1 << 50)),
 )
 
 
@@ -90,12 +86,12 @@ def test_what_was_added_is_read_in_order_each_once(steps: list[list[Row] | int])
 
 
 def of_an_hour(first_s: int, nodes: int = 4) -> Traffic:
-    return traffic((first_s + 600 * i, f"n{n}", i, n, UNKNOWN) for i in range(6) for n in range(nodes))
+    return traffic((first_s + 600 * i, f"n{n}", i, n) for i in range(6) for n in range(nodes))
 
 
 def found_of(one: Traffic) -> list[Row]:
     return [
-        (t, one.nodes[n], r, w, UNKNOWN)
+        (t, one.nodes[n], r, w)
         for t, n, r, w in zip(one.time_s.tolist(), one.node.tolist(), one.read.tolist(), one.written.tolist())
     ]
 
@@ -144,9 +140,9 @@ def test_a_crash_while_files_are_put_together_loses_nothing_and_doubles_nothing(
 
 
 def test_two_intervals_follow_one_another(tmp_path: Path) -> None:
-    days.append(tmp_path, traffic([(DAY, "a", 1, 2, 3)]))
-    days.append(tmp_path, traffic([(DAY + 60, "b", 1, 2, 3)], interval_s=60.0))
-    days.append(tmp_path, traffic([(DAY + 3690, "a", 1, 2, 3)]))
+    days.append(tmp_path, traffic([(DAY, "a", 1, 2)]))
+    days.append(tmp_path, traffic([(DAY + 60, "b", 1, 2)], interval_s=60.0))
+    days.append(tmp_path, traffic([(DAY + 3690, "a", 1, 2)]))
     days.tidy(tmp_path, DAY + 2 * days.DAY_S)
     chunks = list(days.read(tmp_path, 0, 1e12))
     assert [(c.interval_s, c.time_s.tolist()) for c in chunks] == [
@@ -170,16 +166,15 @@ def test_pandas_and_duckdb_read_what_is_there(tmp_path: Path) -> None:
     import duckdb
     import pandas
 
-    days.append(tmp_path, traffic([(DAY, "n1", 5, 7, UNKNOWN), (DAY, "n2", 1, 1, 9)]))
-    days.append(tmp_path, traffic([(DAY + 2 * days.DAY_S, "n1", 2, 3, 4)]))
+    days.append(tmp_path, traffic([(DAY, "n1", 5, 7), (DAY, "n2", 1, 1)]))
+    days.append(tmp_path, traffic([(DAY + 2 * days.DAY_S, "n1", 2, 3)]))
     days.tidy(tmp_path, DAY + 2 * days.DAY_S + 1)
     frame = pandas.read_parquet(tmp_path / "2024-10-04T00-10s.parquet")
     assert frame.groupby("node", observed=True)["written"].sum().to_dict() == {"n1": 7, "n2": 1}
-    assert frame["network"].isna().tolist() == [True, False]
     rows = duckdb.sql(
-        f"SELECT node, sum(read), sum(network) FROM '{tmp_path}/**/*.parquet' GROUP BY node ORDER BY node"
+        f"SELECT node, sum(read), sum(written) FROM '{tmp_path}/**/*.parquet' GROUP BY node ORDER BY node"
     ).fetchall()
-    assert rows == [("n1", 7, 4), ("n2", 1, 9)]
+    assert rows == [("n1", 7, 10), ("n2", 1, 1)]
 
 
 @pytest.mark.parametrize("damage", ["cut", "garbage", "other", "version", "times of another type"])
@@ -209,7 +204,7 @@ def test_a_file_that_is_none_is_named_and_set_aside(tmp_path: Path, damage: str)
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
-    for rows, interval_s in (([(-1, "a", 1, 1, 1)], 10.0), ([(DAY, "a", 1, 1, 1)], 0.0)):
+    for rows, interval_s in (([(-1, "a", 1, 1)], 10.0), ([(DAY, "a", 1, 1)], 0.0)):
         with pytest.raises(BadInput):
             days.append(tmp_path, traffic(rows, interval_s))
     (tmp_path / "file").write_text("")
