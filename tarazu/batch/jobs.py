@@ -27,7 +27,7 @@ COLUMNS = ("JobIDRaw", "User", "UID", "NodeList", "Submit", "Start", "End", "Sta
 """Of our questions, the name last."""
 SQUEUE = ("%A", "%u", "%U", "%N", "%V", "%S", "%e", "%T", "%P", "%j")
 """The same as squeue has them."""
-QUEUED = ("%i", "%u", "%D", "%P", "%T", "%V", "%r", "%n", "%x", "%f", "%v", "%j")
+QUEUED = ("%i", "%u", "%D", "%P", "%T", "%V", "%r", "%n", "%j")
 """Of `Waiting`."""
 MAX_CHARACTERS = 256
 """Of a name."""
@@ -84,18 +84,11 @@ class Waiting(NamedTuple):
     reason: str
     asked: str
     """Node names that were asked for, folded; empty: none."""
-    own: bool
-    """It says otherwise which nodes it wants: excluded ones, features, a reservation."""
     name: str
 
     @property
     def pending(self) -> bool:
         return self.state == "PENDING"
-
-    @property
-    def plain(self) -> bool:
-        """No part of something larger."""
-        return self.id.isdecimal()
 
 
 class Listed(NamedTuple):
@@ -140,13 +133,12 @@ def waiting(text: str, separator: str) -> tuple[Waiting, ...]:
     """Jobs with `QUEUED`, in their order. Raises BadInput."""
     jobs = []
     for number, row in enumerate(rows(text, separator, len(QUEUED), "squeue"), 1):
-        id, user, nodes, partition, state, submit, reason, asked, *others, name = row
+        id, user, nodes, partition, state, submit, reason, asked, name = row
         for what, word, most in (("a number of nodes", nodes, 9), ("seconds", submit, 12)):
             if not word.isdecimal() or len(word) > most:
                 raise BadInput(f"squeue:{number}", what, word[:20])
-        own = not all(other in ("", "(null)") for other in others)
         asked = "" if asked == "(null)" else asked
-        jobs.append(Waiting(id, user, int(nodes), partition, state, float(submit), reason, asked, own, name))
+        jobs.append(Waiting(id, user, int(nodes), partition, state, float(submit), reason, asked, name))
     return tuple(jobs)
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tarazu.batch import node_set
 from tarazu.errors import BadInput
 
-SINFO = "%P|%T|%c,%z,%m,%d,%G,%w|%f|%N"
-"""A line for all nodes that are alike; features are not part of what makes them so."""
+SINFO = "%P|%T|%c,%z,%m,%d,%G,%w|%N"
+"""A line for all nodes that are alike."""
 IDLE = "idle"
 """Nothing else will do: `planned` nodes wait for a job before us, `idle*` does not answer, `idle~` is switched off."""
-SLOT = "tz"
-"""A node with the feature tz0 is the first of its I/O node, one with tz1 the second…: see `bursts nodes --features`."""
 
 _WORD = re.compile(r"(\w+)=(\S+)")
 
@@ -26,8 +24,6 @@ class Partition(NamedTuple):
     idle: frozenset[str]
     kinds: int
     """How many kinds of nodes it has, by processors, memory, disk, generic resources and weight."""
-    slots: Mapping[str, frozenset[str]]
-    """Feature `tz…` → nodes that have it."""
 
 
 def partitions(text: str) -> tuple[dict[str, Partition], str]:
@@ -35,14 +31,13 @@ def partitions(text: str) -> tuple[dict[str, Partition], str]:
     nodes: dict[str, set[str]] = {}
     idle: dict[str, set[str]] = {}
     kinds: dict[str, set[str]] = {}
-    slots: dict[str, dict[str, set[str]]] = {}
     default = ""
     for number, line in enumerate(text.splitlines(), 1):
         where = f"sinfo:{number}"
         words = line.split("|")
-        if len(words) != 5:
-            raise BadInput(where, "5 fields", line[:80])
-        shown, state, kind, features, folded = words
+        if len(words) != 4:
+            raise BadInput(where, "4 fields", line[:80])
+        shown, state, kind, folded = words
         name = shown.removesuffix("*")
         if name != shown:
             default = name
@@ -51,16 +46,8 @@ def partitions(text: str) -> tuple[dict[str, Partition], str]:
         kinds.setdefault(name, set()).add(kind)
         if state == IDLE:
             idle.setdefault(name, set()).update(hosts)
-        for feature in features.split(","):
-            if feature.startswith(SLOT) and feature[len(SLOT) :].isdecimal():
-                slots.setdefault(name, {}).setdefault(feature, set()).update(hosts)
     return {
-        name: Partition(
-            frozenset(all_of),
-            frozenset(idle.get(name, ())),
-            len(kinds[name]),
-            {feature: frozenset(having) for feature, having in slots.get(name, {}).items()},
-        )
+        name: Partition(frozenset(all_of), frozenset(idle.get(name, ())), len(kinds[name]))
         for name, all_of in nodes.items()
     }, default
 

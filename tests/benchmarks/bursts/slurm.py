@@ -160,12 +160,10 @@ def _busy(bursts: Bursts, count: int) -> Iterator[Figure]:
     jobs = [("large", 16) if dice.random() < 0.5 else ("other", dice.randint(2, 24)) for _ in range(count)]
     runs_s = [dice.uniform(1.0, 3.0) for _ in jobs]
     own: tuple[float, float] | None = None
-    for what in ("Slurm's own choice", "named", "named or preferred"):
+    for what in ("Slurm's own choice", "named"):
         bursts.cancel()
         bursts.plugin(0 if what == "Slurm's own choice" else 2.0)
         bursts.order("observe" if what == "Slurm's own choice" else "apply")
-        if what == "named or preferred":
-            bursts.give_features()
         time.sleep(1.1)
         begin = time.monotonic()
         ids = [

@@ -31,10 +31,7 @@ def main(words: Sequence[str]) -> int:
         print(" ".join(f"{name}={value}" for name, value in {"JobId": id, **found[id]}.items()))
         return 0
     for name, _, value in (word.partition("=") for word in words[3:]):
-        if value or name != "Prefer":
-            found[id][name] = value or "(null)"
-        else:
-            found[id].pop(name, None)
+        found[id][name] = value or "(null)"
     write(root, found)
     return 0
 

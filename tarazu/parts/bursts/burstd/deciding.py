@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from tarazu.batch.jobs import ApplicationKey, Job, Waiting
 from tarazu.batch.node_set import fold
-from tarazu.batch.nodes import SLOT, Partition
 from tarazu.batch.slurm import View
 from tarazu.parts.bursts.burstd.asked import AboutJob
 from tarazu.parts.bursts.measures.applications import ApplicationCharacter
@@ -158,39 +157,3 @@ def next_optimizable(queue: Iterable[Waiting], knowledge: Knowledge, most: int =
         if expected(knowledge, ApplicationKey(job.user, job.name, job.nodes))[0]:
             return job.nodes
     return None
-
-
-def preference(nodes: int, partition: Partition, per_io_node: int) -> tuple[str, str]:
-    """Features that a job which waits should prefer, so that it is spread when it starts; or none, and why.
-
-    `per_io_node` slots of each I/O node, or as many as it takes to hold the job; those with the most idle nodes first.
-    Slurm takes other nodes where they are busy (`--prefer`).
-    """
-    if not partition.slots:
-        return "", "no nodes of its partition have features tz0, tz1… (tarazu change bursts nodes --features)"
-    by_idle = sorted(
-        partition.slots.items(), key=lambda item: (-len(item[1] & partition.idle), int(item[0][len(SLOT) :]))
-    )
-    features: list[str] = []
-    room: set[str] = set()
-    for feature, having in by_idle:
-        features.append(feature)
-        room |= having
-        if len(room) >= nodes and len(features) >= per_io_node:
-            break
-    else:
-        return "", "it takes nodes of every feature"
-    if len(features) == len(partition.slots):
-        return "", "it takes nodes of every feature"
-    return "|".join(sorted(features, key=lambda f: int(f[len(SLOT) :]))), ""
-
-
-def slots(machine: Machine) -> dict[str, list[str]]:
-    """Feature → nodes: tz0 is the first node of each I/O node, tz1 the second…"""
-    count = [0] * len(machine.io_nodes)
-    features: dict[str, list[str]] = {}
-    for name, io_node in zip(machine.nodes, machine.served_by.tolist(), strict=True):
-        if io_node >= 0:
-            features.setdefault(f"{SLOT}{count[io_node]}", []).append(name)
-            count[io_node] += 1
-    return features

@@ -1,21 +1,19 @@
 """Looks at Slurm again and again, and takes back what was asked of it for jobs that did not start soon.
 
 A job whose nodes were named waits for them though others become free: so its wish is taken back after `wait_s`, or as
-soon as one of its nodes is busy, or when the mode is not `apply` any more. A job that waits anyway is given a
-preference (`Prefer=`) instead, which Slurm gives up by itself. What was asked stays noted until the job is gone: put
-back into the queue it would wait for the same nodes again.
+soon as one of its nodes is busy, or when the mode is not `apply` any more. What was asked stays noted until the job is
+gone: put back into the queue it would wait for the same nodes again.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 
 from tarazu import config
-from tarazu.batch.jobs import Waiting
 from tarazu.batch.slurm import Slurm, View
 from tarazu.errors import StoreError
 from tarazu.parts.bursts.burstd.wishes import (
@@ -29,7 +27,7 @@ from tarazu.parts.bursts.burstd.wishes import (
 )
 from tarazu.parts.bursts.nodes.agent import MOST, agent_of
 from tarazu.parts.bursts.nodes.lever import NODES, NodesLever
-from tarazu.parts.changes.agent import Plan, words_of_veto
+from tarazu.parts.changes.agent import words_of_veto
 from tarazu.parts.changes.model.change import Change
 from tarazu.parts.changes.model.held import Held
 from tarazu.parts.changes.model.trail import event
@@ -58,12 +56,7 @@ class Tended(NamedTuple):
 
     @property
     def nodes(self) -> str:
-        return self.held.change.wanted.get(NODES, "")
-
-    @property
-    def wish(self) -> str:
-        """Nodes, or features."""
-        return ", ".join(self.held.change.wanted.values())
+        return self.held.change.wanted[NODES]
 
 
 class Keeping:
@@ -88,7 +81,7 @@ class Keeping:
     @property
     def waited_for(self) -> bool:
         """Whether jobs may wait for nodes that were named."""
-        return any(NODES in held.change.wanted and not has_started(held) for held in self.all)
+        return not all(map(has_started, self.all))
 
     def no_new(self) -> str:
         """Why people let no job be asked about: all is held or stopped, or this lever taken back; empty: they do."""
@@ -105,7 +98,7 @@ class Keeping:
         """On disk when this returns; Slurm sets it. False: there are too many, or too many of this user, who gets no
         more than half of those that are left. Raises StoreError: then nothing may be asked for.
         """
-        held, now = noted(user, name, nodes, "", "", why, time.time()), self.all
+        held, now = noted(user, name, nodes, "", why, time.time()), self.all
         if sum(named(each)[0] == user for each in now) >= MOST - len(now):
             return False
         self.agent.store.add(held)
@@ -182,14 +175,3 @@ class Keeping:
         if none:
             return []
         return self.tend(self._lever.slurm.view(running=True), 0.0, now_s=time.time(), all_of=why)
-
-    def prefer(self, wishes: Iterable[tuple[Waiting, str]]) -> list[str]:
-        """(job, features): ids of those that got them; others are left alone. Raises StoreError, Unavailable."""
-        changes = [
-            noted(job.user, job.name, "", features, job.id, "it waits", 0.0).change
-            for job, features in wishes
-        ]
-        if not changes:
-            return []
-        done = self.agent.follow(Plan(tuple(changes)), "apply", "", of=lambda held: False)
-        return [self._lever.job(change.target) for change in done.set]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tarazu import config
-from tarazu.batch.jobs import ApplicationKey, Job, Waiting
+from tarazu.batch.jobs import ApplicationKey, Job
 from tarazu.batch.slurm import NONE, Slurm
 from tarazu.config import users
 from tarazu.config.taking_part import Who, why_not
@@ -29,7 +29,6 @@ from tarazu.parts.bursts.burstd.answering import Answering
 from tarazu.parts.bursts.burstd.asked import VERSION, AboutJob, JobAnswer, plain
 from tarazu.parts.bursts.burstd.deciding import Decision, Knowledge, Site
 from tarazu.parts.bursts.burstd.keeping import Keeping
-from tarazu.parts.bursts.burstd.wishes import job_id
 from tarazu.parts.bursts.nodes.selection import Wish, choose
 from tarazu.parts.bursts.settings import directory_of, options_of
 from tarazu.parts.bursts.traffic import machine as machines
@@ -56,9 +55,6 @@ LEAVE_S = 10.0
 MACHINE_S = 600.0
 REMEMBERED = 1000
 """Applications listed in the status."""
-PREFER_AT_ONCE = 20
-WAITING = ("Resources", "Priority")
-"""Why a job waits that would start if there were nodes."""
 
 
 @dataclass
@@ -70,7 +66,6 @@ class Record:
     """Nodes were asked of Slurm."""
     started: int = 0
     """On them."""
-    preferred: int = 0
     taken_back: int = 0
     would: int = 0
     """Nodes would have been asked for, were the mode `apply`."""
@@ -269,33 +264,6 @@ class NodeSelection:
         # After that: what is wrong with the machine's file keeps no job waiting.
         machine, by_topology = self._machine_now()
         self.site = deciding.site_of(machine, by_topology, view, self.running(), self.knowledge)
-        if not stop and self.may_update:
-            self._prefer(self.site)
-
-    def _prefer(self, site: Site) -> None:
-        """For jobs that wait: features, which Slurm gives up by itself."""
-        noted = {job_id(held) for held in self.keeping.all}
-        wishes: list[tuple[Waiting, str]] = []
-        for job in site.view.queue:
-            if len(wishes) == PREFER_AT_ONCE:
-                break
-            if job.id in noted or not _may_prefer(job):
-                continue
-            application = ApplicationKey(job.user, job.name, job.nodes)
-            partition = site.view.partitions.get(job.partition)
-            if not partition or not partition.slots:
-                continue
-            if not deciding.expected(self.knowledge, application)[0]:
-                continue
-            features, why = deciding.preference(job.nodes, partition, self.options.per_io_node)
-            record = self._record(application)
-            record.why = why or "it waits"
-            if features:
-                wishes.append((job, features))
-        given = self.keeping.prefer(wishes)
-        for job, _ in wishes:
-            if job.id in given:
-                self._record(ApplicationKey(job.user, job.name, job.nodes)).preferred += 1
 
     def _learn_rights(self) -> None:
         if time.monotonic() >= self._rights_at:
@@ -358,10 +326,6 @@ def set_mode(settings: config.Settings, mode: Mode, reason: str) -> Mode:
 
 def _mode_path(settings: config.Settings) -> Path:
     return Path(directory_of(settings)) / "nodes-mode"
-
-
-def _may_prefer(job: Waiting) -> bool:
-    return job.pending and job.plain and not job.asked and not job.own and job.reason in WAITING
 
 
 def _is_operator(slurm: Slurm) -> bool:

@@ -10,7 +10,7 @@ from tarazu.batch.jobs import Waiting
 from tarazu.batch.node_set import fold, names_in, unfold
 from tarazu.batch.slurm import View
 from tarazu.durable import boot_id
-from tarazu.parts.bursts.nodes.lever import NODES, PREFER, NodesLever
+from tarazu.parts.bursts.nodes.lever import NODES, NodesLever
 from tarazu.parts.changes.model.change import Change, Part
 from tarazu.parts.changes.model.held import Held
 
@@ -20,24 +20,21 @@ CANNOT = ("ReqNodeNotAvail", "Nodes_required_for_job_are")
 """How Slurm's reasons begin where a job's nodes are not available: a reservation is to come, or they are down."""
 GONE_S = 60.0
 """A job that is not in the queue so long after its nodes were noted has ended, or was never submitted."""
-PREFERS_S = 30 * 86400.0
-_TARGET = re.compile(r"([^/]*)/(.*)[#+]\w+", re.DOTALL)
+_TARGET = re.compile(r"([^/]*)/(.*)\+\w+", re.DOTALL)
 
 
-def noted(user: str, name: str, nodes: str, prefer: str, job: str, why: str, at_s: float) -> Held:
-    """A note of what is asked for: `nodes`, or features (`prefer`). `job`: its id, empty while it has none."""
-    target = f"{user}/{name}" + (f"#{job}" if prefer else f"+{secrets.token_hex(4)}")
-    wanted, lasts_s = ({PREFER: prefer}, PREFERS_S) if prefer else ({NODES: nodes}, GONE_S)
+def noted(user: str, name: str, nodes: str, job: str, why: str, at_s: float) -> Held:
+    """A note of what is asked for. `job`: its id, empty while it has none."""
     change = Change(
         lever=NodesLever.name,
-        target=target,
-        wanted=wanted,
+        target=f"{user}/{name}+{secrets.token_hex(4)}",
+        wanted={NODES: nodes},
         why=why,
         asked_by="tarazu-burstd",
-        lasts_s=lasts_s,
+        lasts_s=GONE_S,
     )
-    before = tuple(Part(part, "") for part in wanted)
-    return Held(change, before, (wanted,), at_s, at_s, boot_id(), lasting=True, askers=(job,) if job else ())
+    before, wanted = (Part(NODES, ""),), (change.wanted,)
+    return Held(change, before, wanted, at_s, at_s, boot_id(), lasting=True, askers=(job,) if job else ())
 
 
 def jobs_of(notes: Iterable[Held], queue: Iterable[Waiting]) -> Mapping[str, Waiting]:
@@ -56,7 +53,7 @@ def jobs_of(notes: Iterable[Held], queue: Iterable[Waiting]) -> Mapping[str, Wai
     for held in notes:
         job = by_id.get(job_id(held))
         if not is_known(held):
-            same = by_nodes.get((*named(held), names_in(held.change.wanted.get(NODES, ""))), [])
+            same = by_nodes.get((*named(held), names_in(held.change.wanted[NODES])), [])
             near = [each for each in same if -1.0 <= each.submit_s - held.asked_s <= SUBMITTED_S]
             if near:
                 job = min(near, key=lambda each: each.submit_s)
@@ -73,9 +70,7 @@ def named(held: Held) -> tuple[str, str]:
 
 
 def job_id(held: Held) -> str:
-    if held.askers:
-        return held.askers[0]
-    return held.change.target.rpartition("#")[2] if PREFER in held.change.wanted else ""
+    return held.askers[0] if held.askers else ""
 
 
 def is_known(held: Held) -> bool:
@@ -89,15 +84,12 @@ def has_started(held: Held) -> bool:
 
 
 def why_back(held: Held, job: Waiting, view: View, age_s: float, wait_s: float) -> str:
-    nodes = held.change.wanted.get(NODES)
-    if not nodes:
-        return ""
     if age_s >= wait_s:
         return f"it has not started within {wait_s:g} s"
     if job.reason.startswith(CANNOT):
         return job.reason[:80]
     partition = view.partitions.get(job.partition)
     # Nodes were looked at before jobs: those of a job that has just started there are not its own, but another's.
-    if partition and (busy := set(unfold(nodes)) - partition.idle):
+    if partition and (busy := set(unfold(held.change.wanted[NODES])) - partition.idle):
         return f"{fold(sorted(busy))[:80]} not idle any more"
     return ""

@@ -1,7 +1,6 @@
 """Which nodes are asked of Slurm for which application's jobs, what became of it, and why.
 
     tarazu change bursts nodes                 what it would do, or did
-    tarazu change bursts nodes --features      features that let Slurm spread waiting jobs, for slurm.conf
     tarazu change bursts nodes --observe       on tarazu-burstd's node, as root: only note what would be asked
     tarazu change bursts nodes --advise        there: also tell the user at submission
     tarazu change bursts nodes --apply         there: ask Slurm
@@ -14,7 +13,6 @@ The mode ordered last outlives restarts and overrides `part.bursts.nodes`. While
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +36,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--advise": "and tell the user",
             "--apply": "ask Slurm (again, after --undo)",
             "--undo": "take back what was asked; ask for nothing",
-            "--features": "features of nodes, for slurm.conf",
         },
     )
 
 
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
-    if options.features:
-        return _features(settings, as_json=options.json)
     if options.undo:
         return _undo(settings, as_json=options.json)
     mode = next((mode for mode in MODES if getattr(options, mode)), "")
@@ -77,7 +72,7 @@ def _show(settings: config.Settings, *, as_json: bool) -> int:
         print("no job was submitted yet that it was asked about")
         return 0
     print_table(
-        ["user", "application", "nodes", "asked", "would", "given", "started", "preferred", "back", "why"],
+        ["user", "application", "nodes", "asked", "would", "given", "started", "back", "why"],
         map(_row, sorted(status["applications"], key=lambda row: -row["asked"])),
         left=2,
     )
@@ -85,7 +80,7 @@ def _show(settings: config.Settings, *, as_json: bool) -> int:
 
 
 def _row(row: dict[str, Any]) -> list[object]:
-    counts = ("asked", "would", "given", "started", "preferred", "taken_back")
+    counts = ("asked", "would", "given", "started", "taken_back")
     return [row["user"], row["name"], row["size"], *(row[name] for name in counts), row["why"]]
 
 
@@ -125,23 +120,3 @@ def _undo(settings: config.Settings, *, as_json: bool) -> int:
 def _here(settings: config.Settings) -> None:
     if not Path(directory_of(settings)).is_dir():
         raise BadInput("this node", f"tarazu-burstd's ({directory_of(settings)})", "no such directory")
-
-
-def _features(settings: config.Settings, *, as_json: bool) -> int:
-    from tarazu.batch.node_set import fold
-    from tarazu.parts.bursts.burstd.deciding import slots
-    from tarazu.parts.bursts.burstd.here import machine as machine_of
-
-    machine = machine_of(settings)
-    if machine is None:
-        raise BadInput("part.bursts.machine", "a file, or leaf switches that Slurm knows", "neither")
-    features = {feature: fold(nodes) for feature, nodes in slots(machine).items()}
-    if as_json:
-        print_json(features)
-        return 0
-    print(
-        f"# {time.strftime('%Y-%m-%d')}: add to the nodes' Features in slurm.conf, then `scontrol reconfigure`"
-    )
-    for feature, folded in features.items():
-        print(f"{feature} {folded}")
-    return 0

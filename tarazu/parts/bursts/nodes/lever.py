@@ -1,11 +1,10 @@
-"""A job of Slurm's that waits: the nodes that it named (`ReqNodeList`), the features that it prefers (`Prefer`).
+"""A job of Slurm's that waits: the nodes that it named (`ReqNodeList`).
 
-slurmctld keeps both. Of a job that runs, has ended or is not known any more nothing is anybody's.
+slurmctld keeps them. Of a job that runs, has ended or is not known any more nothing is anybody's.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tarazu.batch.node_set import is_same
@@ -14,14 +13,13 @@ from tarazu.errors import BadInput, Unavailable
 from tarazu.parts.changes.model.change import Part
 from tarazu.parts.changes.model.lever import Lever
 
-NODES, PREFER = "ReqNodeList", "Prefer"
-_ID = re.compile(r"#(\d+)$")
+NODES = "ReqNodeList"
 _UNSET = ("ReqNodeList", "ExcNodeList", "Features")
 _OWN = {"Prefer", "Switches", "Reservation", "ArrayJobId", "HetJobId"}
 
 
 class NodesLever(Lever):
-    """Targets are USER/NAME#JOB, or USER/NAME+TEXT for a job that is just being submitted: `jobs` says which it is."""
+    """Targets are USER/NAME+TEXT, for a job that was just being submitted; `jobs` says which it is."""
 
     name = "nodes"
     lasting = True
@@ -35,8 +33,7 @@ class NodesLever(Lever):
 
     def job(self, target: str) -> str:
         """Empty: it is not known."""
-        its = _ID.search(target)
-        return its[1] if its else self.jobs.get(target) or self.known(target)
+        return self.jobs.get(target) or self.known(target)
 
     def read(self, target: str, parts: Collection[str] = ()) -> tuple[Part, ...]:
         id = self.job(target)
@@ -55,8 +52,8 @@ class NodesLever(Lever):
 
     def check(self, target: str, wanted: Mapping[str, str]) -> None:
         for name in wanted:
-            if name not in (NODES, PREFER):
-                raise BadInput(target, f"{NODES} or {PREFER}", name)
+            if name != NODES:
+                raise BadInput(target, NODES, name)
 
     def may_change(self, target: str, parts: Sequence[Part]) -> None:
         """Only of a job that says nothing of its nodes but how many."""

@@ -108,7 +108,7 @@ def test_sacct_is_asked_for_the_time_before_the_clock_was_ahead(monkeypatch: pyt
 
 def test_nodes_asked_for_with_a_clock_that_was_ahead_are_taken_back(tmp_path: Path) -> None:
     keeping = Keeping(config.Settings(state=config.State(str(tmp_path))), Slurm(), lambda: "")
-    keeping.agent.store.add(wishes.noted("ann", "io", "n1", "", "", "", T + YEAR))
+    keeping.agent.store.add(wishes.noted("ann", "io", "n1", "", "", T + YEAR))
     assert keeping.tend(NONE, 5.0, now_s=T) == []
     assert [held.asked_s for held in keeping.all] == [T]
     (gone,) = keeping.tend(NONE, 5.0, now_s=T + wishes.GONE_S + 1)

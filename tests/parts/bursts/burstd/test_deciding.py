@@ -25,7 +25,7 @@ MACHINE = regular(16, 4)
 
 def site(machine: Machine = MACHINE, idle: str = "n[00-15]", kinds: int = 1, age_s: float = 0.0) -> Any:
     nodes = frozenset(machine.nodes)
-    test = Partition(nodes, frozenset(unfold(idle)), kinds, {})
+    test = Partition(nodes, frozenset(unfold(idle)), kinds)
     view = View(time.monotonic() - age_s, {"test": test}, "test", ())
     return deciding.site_of(machine, True, view)
 
@@ -92,24 +92,8 @@ def test_the_next_optimizable_job_is_the_first_that_waits() -> None:
         return EVEN if application.name == "io" else None
 
     def job(id: str, name: str, nodes: int, state: str = "PENDING") -> Waiting:
-        return Waiting(id, "ann", nodes, "test", state, 0.0, "Priority", "", False, name)
+        return Waiting(id, "ann", nodes, "test", state, 0.0, "Priority", "", name)
 
     queue = [job("1", "io", 9, "RUNNING"), job("2", "other", 7), job("3", "io", 5), job("4", "io", 3)]
     assert deciding.next_optimizable(queue, known) == 5
     assert deciding.next_optimizable(queue, known, most=1) is None
-
-
-def test_slots_and_which_of_them_a_job_that_waits_prefers() -> None:
-    slots = deciding.slots(MACHINE)
-    assert slots["tz3"] == ["n03", "n07", "n11", "n15"] and len(slots) == 4
-
-    def partition(idle: str) -> Partition:
-        having = {feature: frozenset(nodes) for feature, nodes in slots.items()}
-        return Partition(frozenset(MACHINE.nodes), frozenset(unfold(idle)), 1, having)
-
-    assert deciding.preference(4, partition("n[00-15]"), 1) == ("tz0", "")
-    assert deciding.preference(4, partition("n[01-15]"), 1) == ("tz1", "")
-    assert deciding.preference(4, partition("n[01-15]"), 2) == ("tz1|tz2", "")
-    assert deciding.preference(6, partition("n15"), 1) == ("tz0|tz3", "")
-    assert deciding.preference(13, partition("n15"), 1)[0] == ""
-    assert deciding.preference(4, partition("n15")._replace(slots={}), 1)[0] == ""

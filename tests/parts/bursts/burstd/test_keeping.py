@@ -49,14 +49,14 @@ def shown(one: Keeping) -> list[tuple[str, ...]]:
 
 
 def view(*queue: Waiting, idle: str = "n1 n2 n3 n4") -> View:
-    test = Partition(frozenset(f"n{i}" for i in range(1, 9)), frozenset(idle.split()), 1, {})
+    test = Partition(frozenset(f"n{i}" for i in range(1, 9)), frozenset(idle.split()), 1)
     return View(0.0, {"test": test}, "test", queue)
 
 
 def waiting(
     name: str = "io", state: str = "PENDING", asked: str = "n[1-4]", id: str = "8", at_s: float = 100.0
 ) -> Waiting:
-    return Waiting(id, "ann", 4, "test", state, at_s, "None", asked, False, name)
+    return Waiting(id, "ann", 4, "test", state, at_s, "None", asked, name)
 
 
 def test_notes_are_there_after_a_restart_and_while_somebody_has_the_lock(tmp_path: Path) -> None:
@@ -84,9 +84,7 @@ def test_one_user_does_not_take_all_notes(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_of_a_thousand_notes_one_more_is_noted_while_slurm_waits(tmp_path: Path) -> None:
     one = kept(tmp_path)
-    pins = [
-        keeping.noted("ann", f"io{n}", "n[1-4]", "", str(n), "why", 1.0) for n in range(keeping.MOST - 10)
-    ]
+    pins = [keeping.noted("ann", f"io{n}", "n[1-4]", str(n), "why", 1.0) for n in range(keeping.MOST - 10)]
     with one.agent.store.locked():
         one.agent.store.note_all(pins)
     took = []
@@ -127,7 +125,7 @@ def test_what_becomes_of_a_note(tmp_path: Path) -> None:
     def tended(seen: View, now_s: float) -> list[str]:
         return [each.outcome for each in one.tend(seen, 30.0, now_s=now_s)]
 
-    one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "", "", "", 100.9))
+    one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "", "", 100.9))
     # Others' jobs, or of another name, or on other nodes, or submitted at another time, are not meant.
     others = (waiting("other"), waiting(asked="n[1-3,5]"), waiting(asked=""), waiting(id="7", at_s=90.0))
     assert tended(view(*others), 159.0) == [] and len(one.all) == 1
@@ -143,7 +141,7 @@ def test_jobs_of_one_name_on_the_same_nodes_have_a_note_each(tmp_path: Path) -> 
     """An old note took nodes back from a new job, which had them named anew."""
     one = kept(tmp_path)
     for at_s in (100.0, 140.0, 141.0):
-        one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "", "", "", at_s))
+        one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "", "", at_s))
     queue = [waiting(id="9", at_s=141.0), waiting(id="8", at_s=140.0)]
     assert one.tend(view(*queue), 30.0, now_s=142.0) == []
     found = {held.since_s: held.askers for held in one.all}
@@ -153,7 +151,7 @@ def test_jobs_of_one_name_on_the_same_nodes_have_a_note_each(tmp_path: Path) -> 
 def noted(directory: Path, slurm: Slurm | None = None) -> Keeping:
     """Job 8's nodes, asked for at 100 s."""
     one = kept(directory, slurm)
-    one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "", "8", "", 100.0))
+    one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "8", "", 100.0))
     return one
 
 
@@ -195,7 +193,7 @@ def test_nodes_that_slurm_says_cannot_be_had_are_taken_back_at_once(tmp_path: Pa
 
 def test_one_job_with_nodes_that_nobody_can_read_stopped_all_taking_back(tmp_path: Path) -> None:
     one = kept(tmp_path)
-    one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "", "", "", 1.0))
+    one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "", "", 1.0))
     assert outcomes(one, waiting(asked="n[1-"), 10.0) == []
 
 
@@ -203,7 +201,7 @@ def test_a_full_disk_kept_jobs_waiting(tmp_path: Path, monkeypatch: pytest.Monke
     """Notes could not be written, and nothing was taken back."""
     slurm = Queue(_8="ReqNodeList=n[1-4]", _9="ReqNodeList=n[5-8]")
     one = noted(tmp_path, slurm)
-    one.agent.store.add(keeping.noted("ann", "io", "n[5-8]", "", "", "", 100.0))  # its job is not known yet
+    one.agent.store.add(keeping.noted("ann", "io", "n[5-8]", "", "", 100.0))  # its job is not known yet
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
@@ -217,21 +215,8 @@ def test_a_full_disk_kept_jobs_waiting(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_an_undo_forgot_the_job_that_was_just_being_submitted(tmp_path: Path) -> None:
     one = noted(tmp_path)
-    one.agent.store.add(keeping.noted("ann", "other", "n[5-8]", "", "", "", 150.0))
+    one.agent.store.add(keeping.noted("ann", "other", "n[5-8]", "", "", 150.0))
     found = one.tend(view(), 30.0, now_s=150.1, all_of="undo")
     assert [each.outcome for each in found] == ["gone"] and len(one.all) == 1
     came = waiting("other", asked="n[5-8]", at_s=150.0)
     assert outcomes(one, came, 152.0, "undo") == ["not taken back"]
-
-
-def test_only_jobs_that_say_nothing_of_nodes_get_a_preference(tmp_path: Path) -> None:
-    nothing = "ReqNodeList=(null) ExcNodeList=(null) Features=(null) Contiguous=0"
-    slurm = Queue(_8=nothing, _9=nothing.replace("Contiguous=0", "Contiguous=1"), _10=f"{nothing} Prefer=his")
-    one = kept(tmp_path, slurm)
-    jobs = [waiting(id=id, asked="") for id in ("8", "9", "10")]
-    assert one.prefer((job, "tz0|tz1") for job in jobs) == ["8"] == slurm.updated
-    assert [held.before[0].value for held in one.all] == [""] and not one.waited_for
-    assert [each.outcome for each in one.tend(view(*jobs), 30.0, now_s=time.time() + 1e5)] == []
-    found = one.tend(view(*jobs), 30.0, now_s=time.time(), all_of="the mode is observe")
-    assert [(each.outcome, each.wish) for each in found] == [("taken back", "tz0|tz1")]
-    assert slurm.jobs["8"] == "Prefer=(null)"

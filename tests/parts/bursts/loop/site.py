@@ -216,14 +216,6 @@ class Bursts:
         nodes = unfold(self.started(id)["NodeList"])
         return len({math.ceil(int(node[1:]) / self.of_leaf) for node in nodes})
 
-    def give_features(self) -> None:
-        """As the site's administrator would add to slurm.conf."""
-        lines = self.tarazu("change", "bursts", "nodes", "--features").stdout.splitlines()[1:]
-        for feature, nodes in map(str.split, lines):
-            both = (f"AvailableFeatures={feature}", f"ActiveFeatures={feature}")
-            self.run("scontrol", "update", f"NodeName={nodes}", *both)
-        self.until(lambda: self.run("sinfo", "-h", "-o", "%f").count("tz") >= len(lines))
-
     def until(self, true: Callable[[], bool]) -> None:
         limit = time.monotonic() + PATIENCE_S
         while not true():

@@ -164,28 +164,6 @@ def test_a_job_that_is_put_back_into_the_queue_waits_for_no_certain_nodes(bursts
     bursts.start()
 
 
-@pytest.fixture(scope="module")
-def features(bursts: Bursts) -> None:
-    bursts.give_features()
-
-
-@pytest.mark.usefixtures("features")
-def test_a_job_that_waits_prefers_nodes_that_are_spread(bursts: Bursts) -> None:
-    busy = bursts.submit(f"-N{NODES}")
-    bursts.started(busy)
-    bursts.until(lambda: bursts.status()["idle"] == 0)
-    waiting = bursts.submit("-N4", "-J", "io")
-    left = bursts.submit("-N4", "-J", "little")
-    bursts.until(lambda: bursts.job(waiting).get("Prefer", "").startswith("tz"))
-    assert "Prefer" not in bursts.job(left) and bursts.job(waiting)["ReqNodeList"] == "(null)"
-    # Slurm starts a job as soon as enough nodes are free, and that they become one after another: not here.
-    bursts.run("scontrol", "hold", waiting)
-    bursts.run("scancel", busy, left)
-    bursts.until(lambda: bursts.slurm.idle() == NODES)
-    bursts.run("scontrol", "release", waiting)
-    assert bursts.leaves(waiting) == 4
-
-
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_no_submission_waits_for_a_daemon_in_trouble_and_none_is_lost(bursts: Bursts, trouble: str) -> None:
     bursts.plugin(0.02)

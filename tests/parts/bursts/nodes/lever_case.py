@@ -34,31 +34,24 @@ class NodesCase(Case):
         slurm = Slurm()
         if self.in_process:
             slurm._programs["scontrol"] = Here("scontrol", scontrol.main, self.root)
-        return nodes.agent_of(self.settings, slurm=slurm, stopped=stopped)
+        agent = nodes.agent_of(self.settings, slurm=slurm, stopped=stopped)
+        agent.engine.levers["nodes"].jobs.update({f"ann/io+{id}": id for id in "789"})  # type: ignore[attr-defined]
+        return agent
 
     def wishes(self) -> list[list[Change]]:
-        def wish(id: str, part: str, value: str) -> Change:
-            target = f"ann/io#{id}"
-            return Change(lever="nodes", target=target, wanted={part: value}, why="a test", asked_by="test")
+        def wish(id: str, value: str) -> Change:
+            wanted = {"ReqNodeList": value}
+            return Change(lever="nodes", target=f"ann/io+{id}", wanted=wanted, why="a test", asked_by="test")
 
-        return [
-            [wish("7", "Prefer", "tz0|tz1")],
-            [wish("7", "Prefer", "tz1|tz2"), wish("8", "ReqNodeList", "n[1-4]")],
-            [wish("8", "ReqNodeList", "n[5-8]")],
-        ]
+        return [[wish("7", "n[1-2]")], [wish("7", "n[2-3]"), wish("8", "n[1-4]")], [wish("8", "n[5-8]")]]
 
     def now(self) -> dict[str, str]:
-        found = {
-            f"{id} {name}": words[name]
-            for id, words in scontrol.jobs(self.root).items()
-            for name in ("Prefer", "ReqNodeList")
-            if name in words
-        }
+        found = {f"{id} ReqNodeList": words["ReqNodeList"] for id, words in scontrol.jobs(self.root).items()}
         return {name: value for name, value in found.items() if value != "(null)"}
 
     def administrator(self, number: int) -> None:
-        id, wish = (("7", f"Prefer=his{number}"), ("8", f"ReqNodeList=n1{number}"))[number % 2]
-        assert scontrol.main([str(self.root), "update", f"JobId={id}", wish]) == 0
+        id = "78"[number % 2]
+        assert scontrol.main([str(self.root), "update", f"JobId={id}", f"ReqNodeList=n1{number}"]) == 0
 
 
 CASE = NodesCase
