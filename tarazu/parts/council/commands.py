@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable, Mapping
-from itertools import groupby
 from typing import Any
 
 from tarazu import config
@@ -96,8 +95,7 @@ def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
         _print_council(council)
         if learned:
             print()
-            for line in learned_lines(council["learned"]) or ["nothing was learned yet"]:
-                say(line)
+            _print_learned(council["learned"])
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise Unavailable(
             f"the council's answer: expected this version's form, found another: "
@@ -252,29 +250,28 @@ def _print_council(found: Mapping[str, Any]) -> None:
                 say(f"{name}: {node['problem']}")
 
 
-def learned_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What the council has learned, a paragraph for each lever and pattern, the patterns that are seen now first."""
-    lines: list[str] = []
-    of_pattern = [
-        (key, list(beliefs))
-        for key, beliefs in groupby(rows, key=lambda r: (r.get("node", ""), r["lever"], r["pattern"]))
+def _print_learned(rows: Iterable[Mapping[str, Any]]) -> None:
+    """A row for each pattern and value, a node's patterns that are seen now first."""
+    cells = [
+        (
+            row["node"],
+            f"{row['pattern']}{', now' * bool(row['nodes_now'])}",
+            row["lever"],
+            row["value"],
+            "best" * row["best"],
+            "decided" * row["decided"],
+            *(_mb_s(row[name]) for name in ("bytes_per_s", "low", "high")),
+            f"{row['seen']:.0f}",
+        )
+        for row in sorted(rows, key=lambda row: (row["node"], -row["nodes_now"]))
     ]
-    of_pattern.sort(key=lambda each: (each[0][0], -each[1][0]["nodes_now"]))
-    for (node, lever, pattern), beliefs in of_pattern:
-        now = beliefs[0]["nodes_now"]
-        seen = f"; seen on {counted(now, 'node')} now" if now and not node else "; seen now" if now else ""
-        lines += ["", f"{node}{': ' * bool(node)}{pattern} ({lever}{seen})"]
-        wide = max(len(row["value"]) for row in beliefs)
-        lines += [f"  {row['value']:<{wide}}  {_belief(row)}".rstrip() for row in beliefs]
-    return lines[1:]
+    if not cells:
+        say("nothing was learned yet")
+        return
+    print_table(
+        ("node", "pattern", "lever", "value", "", "", "MB/s", "95 %: from", "to", "intervals"), cells, left=6
+    )
 
 
-def _belief(row: Mapping[str, Any]) -> str:
-    """Of one value: rate, interval, count; whether it is the best, or decided."""
-    if not row["seen"]:
-        return "not tried" + (", decided" if row["decided"] else "")
-    high = f"{row['high'] / 1e6:.1f}" if row["high"] is not None else "?"
-    notes = [word for word in ("best", "decided") if row[word]]
-    count = counted(round(row["seen"]), "interval")
-    told = f"{row['bytes_per_s'] / 1e6:9.1f} MB/s [{row['low'] / 1e6:.1f}, {high}]  {count}"
-    return told + (f"  {', '.join(notes)}" if notes else "")
+def _mb_s(rate: float | None) -> str:
+    return "?" if rate is None else f"{rate / 1e6:.1f}"

@@ -50,9 +50,6 @@ class Observed(msgspec.Struct, frozen=True, tag="observed", omit_defaults=True):
     group: Id
     host: Id
     kind: Kind
-    start: Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
-    """A random number of this start of the announcer: `sequence` counts up within it."""
-    sequence: Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
     observation: Observation | None = None
     """None: no I/O, or not of one value alone; a sign of life."""
     in_force: Values = {}

@@ -1,7 +1,7 @@
 """Which announcers a council accepts reports from, and how many.
 
-A connection stands for one node, a node has one connection at a time; another group's are refused. What comes again, or
-late, or too often, is not learned. What a node says is a voice among many, and never more: see docs/security.md.
+A connection stands for one node, a node has one connection at a time; another group's are refused. What comes too often
+is not learned. What a node says is a voice among many, and never more: see docs/security.md.
 """
 
 from __future__ import annotations
@@ -25,16 +25,11 @@ MOST_AT_ONCE = 16.0
 class CouncilNode:
     """What is known of one announcer."""
 
-    __slots__ = ("address", "allowance", "heard_at", "observed", "peer", "problem", "route")
-
-    def __init__(self, peer: Peer, address: str, now: float) -> None:
-        self.peer = peer.name
-        self.route = peer.route
-        self.address = address
+    def __init__(self, peer: Peer, now: float) -> None:
+        self.address, self.route = peer.name, peer.route
         self.observed: Observed | None = None
         self.heard_at = now
         self.allowance = MOST_AT_ONCE
-        self.problem = ""
 
     @property
     def mode(self) -> Mode:
@@ -49,7 +44,6 @@ class CouncilNodes:
         self.silent_s = silent_s
         self.of: dict[str, CouncilNode] = {}
         """By host."""
-        self.stale = 0
         self.too_often = 0
         self._hosts: dict[bytes, str] = {}
         """Route → host."""
@@ -76,7 +70,7 @@ class CouncilNodes:
         if known.route == peer.route:
             return ""
         if now - known.heard_at <= self.silent_s and not gone(known.route):
-            return f"expected one announcer of {message.host}, found another at {known.peer}"
+            return f"expected one announcer of {message.host}, found another at {known.address}"
         self.forget(message.host)
         return self._add(peer, message, now)
 
@@ -86,13 +80,13 @@ class CouncilNodes:
             return f"expected at most {NODES_PER_ADDRESS} nodes at one address"
         if len(self.of) >= MAX_HOSTS:
             return f"expected at most {MAX_HOSTS} nodes in a group"
-        self.of[message.host] = CouncilNode(peer, address, now)
+        self.of[message.host] = CouncilNode(peer, now)
         self._hosts[peer.route] = message.host
         self._per_address[address] += 1
         return ""
 
     def take(self, message: Observed, now: float) -> bool:
-        """Note what it says; False for what is not to be learned: it came before, late or too often."""
+        """Note what it says; False for what is not to be learned, for it comes too often."""
         node = self.of[message.host]
         passed_s, node.heard_at = now - node.heard_at, now
         node.allowance = min(
@@ -102,10 +96,6 @@ class CouncilNodes:
             self.too_often += 1
             return False
         node.allowance -= 1.0
-        last = node.observed
-        if last is not None and last.start == message.start and message.sequence <= last.sequence:
-            self.stale += 1
-            return False
         node.observed = message
         return True
 
@@ -117,8 +107,7 @@ class CouncilNodes:
         node = self.of.pop(host)
         self._hosts.pop(node.route, None)
         self._per_address[node.address] -= 1
-        if self._per_address[node.address] <= 0:
-            del self._per_address[node.address]
+        self._per_address += Counter()  # without those of no node
 
     def silent(self, now: float) -> list[str]:
         """Those that have said nothing for too long; look now and then."""

@@ -81,7 +81,6 @@ class CouncilService(Service):
             raise ConfigError(
                 "part.council.address", "the address at which this council listens, tcp://mds1:5774", ""
             )
-        self.started = time.monotonic()
         self.start = secrets.randbits(62)
         self.name = socket.gethostname()
         self.levers = levers_of(self.options.levers) or USUAL
@@ -91,13 +90,12 @@ class CouncilService(Service):
         self.refused = 0
         self.answers = Histogram(SECONDS)
         """From the receipt of a message to the answers of all that were there with it."""
-        self.changed_at = self.started
+        self.changed_at = time.monotonic()
         self._said = SaidOnce(log)
-        self._save_at = self._save_free_at = self.started
+        self._save_at = self._save_free_at = self.changed_at
         """When what was learned is written next; before when it is not, because to put it together takes a while."""
-        self._ask_free_at = self.started
+        self._ask_free_at = self.changed_at
         """When the next one who asks how it is is answered."""
-        self._trouble = ""
         self.site = SiteWatch(settings.run.stop_file)
         self.site.start()
         self.why_mode = ""
@@ -285,9 +283,8 @@ class CouncilService(Service):
             self.council.silent(host)
         if now >= self._save_at:
             self._save()
-        if self.writer.trouble and self.writer.trouble != self._trouble:
+        if self.writer.trouble:
             self._said.warning(f"what was learned cannot be written: {self.writer.trouble}")
-        self._trouble = self.writer.trouble
         self.manager.status(
             f"{counted(len(self.nodes), 'node')}, {self.council.sum('active')} with I/O; {mode}"
         )
@@ -394,7 +391,6 @@ class CouncilService(Service):
         )
         left = {
             "refused": self.refused,
-            "stale": nodes.stale,
             "too_often": nodes.too_often,
             "impossible": council.sum("impossible"),
         }

@@ -43,7 +43,6 @@ class Announcer:
         self.socket.curve_serverkey = curve.server
         self.socket.connect(options_of(settings).address)
         self.host = f"oss{number}"
-        self.start = secrets.randbits(62)
         self.sequence = 0
         self.sent_at = 0.0
         self.answered = True
@@ -58,9 +57,7 @@ class Announcer:
         seen = Observation(1.0, write=Direction(moved, 1000, 0.1), demand=8.0)
         self.answered, self.at_send = False, self.generation
         self.sent_at = time.monotonic()
-        message = Observed(
-            f"{self.sequence}", "g", self.host, "oss", self.start, self.sequence, seen, self.values, "apply"
-        )
+        message = Observed(f"{self.sequence}", "g", self.host, "oss", seen, self.values, "apply")
         self.socket.send(encode(message))
 
     def receive(self) -> tuple[bool, bool]:

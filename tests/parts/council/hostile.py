@@ -78,10 +78,10 @@ def valid() -> list[bytes]:
     """Of nodes that come and speak by turns, with what a council would learn from."""
     seen = Observation(1.0, Direction(10**6, 100), Direction(10**9, 1000, 0.1), 8.0)
     said: list[exchange.ToCouncil] = [
-        Observed(f"m{n}", "hostile", f"node{n}", "oss", 7, n, seen, {"nrs": "fifo"}, "apply", "why")
+        Observed(f"m{n}", "hostile", f"node{n}", "oss", seen, {"nrs": "fifo"}, "apply", "why")
         for n in range(4)
     ]
-    said += [Observed("m", "hostile", "idle", "oss", 7, 1), exchange.Asked("how")]
+    said += [Observed("m", "hostile", "idle", "oss"), exchange.Asked("how")]
     return [exchange.encode(message) for message in said]
 
 
@@ -107,7 +107,7 @@ def _announce(site: Site, waits: Waits, stopping: threading.Event, deadline_s: f
     seen = Observation(1.0, write=Direction(10**9, 1000))
     while not stopping.is_set():
         number += 1
-        said = Observed(f"h{number}", "hostile", "honest", "oss", 1, number, seen, {"nrs": "fifo"}, "apply")
+        said = Observed(f"h{number}", "hostile", "honest", "oss", seen, {"nrs": "fifo"}, "apply")
         begin = time.monotonic()
         while not end.send(said) and time.monotonic() < begin + deadline_s:
             time.sleep(0.01)

@@ -22,7 +22,7 @@ from tarazu.parts.council.exchange import (
 from tarazu.parts.council.observation import Direction, Observation
 
 SEEN = Observation(1.0, write=Direction(10**9, 1000, 0.1), demand=4.0)
-OBSERVED = Observed("1", "g", "oss1", "oss", 7, 1, SEEN, {"nrs": "crrn 16"}, "apply", "")
+OBSERVED = Observed("1", "g", "oss1", "oss", SEEN, {"nrs": "crrn 16"}, "apply", "")
 
 
 @pytest.mark.parametrize("message", [OBSERVED, Asked("a")], ids=["observed", "asked"])
@@ -52,14 +52,13 @@ def test_what_a_council_says_comes_whole(message: Decided | Refused | TuneStatus
     [
         {"host": "n" * 200},
         {"kind": "printer"},
-        {"sequence": -1},
         {"mode": "all"},
         {"in_force": {f"lever{n}": "1" for n in range(MAX_LEVERS + 1)}},
         {"problem": "x" * 1000},
         {"observation": [1.0, [1.5]]},
         {"protocol": 99},
     ],
-    ids=["host", "kind", "sequence", "mode", "levers", "problem", "bytes", "protocol"],
+    ids=["host", "kind", "mode", "levers", "problem", "bytes", "protocol"],
 )
 def test_what_is_out_of_bounds_is_refused(wrong: dict[str, object]) -> None:
     said = {**msgspec.msgpack.decode(encode(OBSERVED)), **wrong}

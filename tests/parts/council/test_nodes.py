@@ -17,10 +17,8 @@ def peer(route: bytes = b"r1", address: str = "10.0.0.7", role: str = "oss") -> 
     return Peer(route, address, Admission(role, role, b"k") if role else None)
 
 
-def observed(host: str = "oss1", sequence: int = 1, start: int = 1, **own: Any) -> Observed:
-    return Observed(
-        f"{sequence}", own.pop("group", "g"), host, own.pop("kind", "oss"), start, sequence, **own
-    )
+def observed(host: str = "oss1", group: str = "g", kind: Any = "oss") -> Observed:
+    return Observed("1", group, host, kind)
 
 
 @pytest.fixture
@@ -64,24 +62,17 @@ def test_of_two_announcers_of_one_name_the_first_keeps_it_while_it_is_there(node
     nodes.refusal(peer(b"r1"), observed(), 0.0, here)
     nodes.take(observed(), 0.0)
     second = peer(b"r2", "10.0.0.8")
-    assert "expected one announcer of oss1" in nodes.refusal(second, observed(start=2), 1.0, here)
-    assert nodes.refusal(second, observed(start=2), 1.0, gone) == ""
-    assert nodes.refusal(peer(b"r1"), observed(sequence=2), 2.0, here).startswith("expected one announcer")
-    assert nodes.refusal(peer(b"r3"), observed(start=3), 40.0, here) == "" and len(nodes) == 1
-
-
-def test_what_comes_again_or_late_is_not_learned_and_a_new_start_counts_anew(nodes: CouncilNodes) -> None:
-    nodes.refusal(peer(), observed(), 0.0, here)
-    assert nodes.take(observed(sequence=5), 1.0)
-    assert not nodes.take(observed(sequence=5), 2.0) and not nodes.take(observed(sequence=4), 3.0)
-    assert nodes.take(observed(sequence=1, start=2), 4.0) and nodes.stale == 2
+    assert "expected one announcer of oss1" in nodes.refusal(second, observed(), 1.0, here)
+    assert nodes.refusal(second, observed(), 1.0, gone) == ""
+    assert nodes.refusal(peer(b"r1"), observed(), 2.0, here).startswith("expected one announcer")
+    assert nodes.refusal(peer(b"r3"), observed(), 40.0, here) == "" and len(nodes) == 1
 
 
 def test_who_says_too_much_is_not_heard(nodes: CouncilNodes) -> None:
     nodes.refusal(peer(), observed(), 0.0, here)
-    taken = sum(nodes.take(observed(sequence=n), 0.0) for n in range(1, 101))
+    taken = sum(nodes.take(observed(), 0.0) for _ in range(100))
     assert taken == MOST_AT_ONCE and nodes.too_often == 100 - MOST_AT_ONCE
-    assert sum(nodes.take(observed(sequence=200 + n), 2.0) for n in range(100)) == 8
+    assert sum(nodes.take(observed(), 2.0) for _ in range(100)) == 8
 
 
 def test_a_crowd_at_one_address_is_bounded_and_all_together_too(

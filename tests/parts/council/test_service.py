@@ -87,8 +87,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 def observed(host: str = "oss1", sequence: int = 1, **own: Any) -> Observed:
     own = {"group": "g", "kind": "oss", "observation": SEEN, "mode": "apply", **own}
-    own = {"in_force": {"nrs": "fifo"}, "start": 1, **own}
-    return Observed(message_id=f"{host}-{sequence}", host=host, sequence=sequence, **own)
+    own = {"in_force": {"nrs": "fifo"}, **own}
+    return Observed(message_id=f"{host}-{sequence}", host=host, **own)
 
 
 def test_all_are_told_when_it_changes_and_each_is_answered(site: Site) -> None:
@@ -158,10 +158,10 @@ def test_one_that_has_hung_up_leaves_its_name_to_the_next(site: Site) -> None:
     site.council()
     first, second = site.end(), site.end()
     site.hear(first, observed())
-    assert isinstance(site.hear(second, observed(start=2)), Refused)
+    assert isinstance(site.hear(second, observed()), Refused)
     site.transports[0].close()
     deadline = time.monotonic() + PATIENCE_S
-    while not isinstance(said := site.hear(second, observed(start=2)), Decided):
+    while not isinstance(said := site.hear(second, observed()), Decided):
         assert time.monotonic() < deadline, said
 
 

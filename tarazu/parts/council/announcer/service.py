@@ -93,7 +93,6 @@ class Announcer(Service):
         self.host = name or socket.gethostname()
         self.kind: Kind | None = None
         """None while Lustre shows nothing here: nothing is seen, and nobody told."""
-        self.start = secrets.randbits(62)
         self.sequence = 0
         self.transport: ZmqTransport | None = None
         self.end: AnnouncerEnd | None = None
@@ -149,7 +148,6 @@ class Announcer(Service):
         self.kind = kind
         self.end = AnnouncerEnd(self.transport, self.options.address)
         self.sampler = SAMPLERS[kind](config.root())
-        self.start, self.sequence = secrets.randbits(62), 0
         self.following = Following(self.options.group, exchange.SILENT_S, time.monotonic())
         self._acted, self._mixed = (), True
         self._shown_until = self._sent_at = float("-inf")
@@ -227,10 +225,8 @@ class Announcer(Service):
             self._tell(observation, now)
 
     def _measure(self, seen: Observation) -> None:
-        """Measures the effect of each lever, or of a drained OST: seconds a GiB. How many requests of a client are
-        under way is what its own levers change.
-        """
-        if self.kind != "client" and not seen.is_crowded:
+        """Measures the effect of each lever, or of a drained OST: seconds a GiB."""
+        if not seen.is_crowded:
             return
         size = seen.bytes / GIB
         levers = [(self.agent, name) for name in self._in_force()]
@@ -250,8 +246,6 @@ class Announcer(Service):
             self.options.group,
             self.host,
             self.kind,
-            self.start,
-            self.sequence,
             observation,
             self._in_force(),
             self.mode,
