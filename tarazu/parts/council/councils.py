@@ -109,15 +109,9 @@ class Councils:
                 forgotten, oldest = self.clients.popitem(last=False)
                 self._kept.pop(forgotten, None)
                 self._generation = max(self._generation, oldest.decision.generation)
-            group = self.group
-            council = self.clients[host] = Council(
-                self.levers,
-                Careful,
-                group.rules,
-                seed=self.seed,
-                mode=group.mode,
-                alone=True,
-            )
+            rules, mode = self.group.rules, self.group.mode
+            council = Council(self.levers, Careful, rules, seed=self.seed, mode=mode, alone=True)
+            self.clients[host] = council
             council.decision = Decision(generation=self._generation)
         self.clients.move_to_end(host)
         return council
@@ -140,14 +134,8 @@ class Councils:
 
     def explain(self) -> list[dict[str, Any]]:
         """As `Council.explain`; a client's rows have its name as `node`, the group's none."""
-        parts = [[{"node": "", **row} for row in self.group.explain()]]
-        left = MOST_ROWS - len(parts[0])
-        for host, council in list(self.clients.items())[: -SHOWN - 1 : -1]:
-            rows = [{"node": host, **row} for row in council.explain()]
-            if len(rows) <= left:
-                left -= len(rows)
-                parts.insert(1, rows)
-        return [row for part in parts for row in part]
+        shown = [("", self.group), *list(self.clients.items())[: -SHOWN - 1 : -1]]
+        return [{"node": host, **row} for host, council in shown for row in council.explain()][:MOST_ROWS]
 
     def knowledge(self, *, whole: bool = False) -> bytes:
         """As `Council.knowledge`. With many clients what is a little older is taken of some, but with `whole`."""

@@ -65,10 +65,23 @@ MATTERS = 0.02
 MOST_HOSTS = 1 << 16
 
 
+class Drift:
+    """How far what a value gives has gone one way, and the rewards since it began to."""
+
+    __slots__ = ("gave", "many", "sum")
+
+    def __init__(self) -> None:
+        self.sum, self.gave, self.many = 0.0, 0.0, 0
+
+    def add(self, off: float, reward: float) -> None:
+        self.sum = max(0.0, self.sum + off - NO_CHANGE)
+        self.gave, self.many = (self.gave + reward, self.many + 1) if self.sum else (0.0, 0)
+
+
 class View:
     """What is believed of a pattern now; computed from what is known, not kept."""
 
-    __slots__ = tuple("apart2 error factors fall fallen mean noise2 rise risen sums usual wanted".split())
+    __slots__ = tuple("apart2 error factors fall mean noise2 rise sums usual wanted".split())
 
     def __init__(self, arms: int) -> None:
         self.factors: Factors = {}
@@ -83,8 +96,7 @@ class View:
         """Variance of observations, in units of `usual`; like for all values, whether fast or slow."""
         self.wanted = FADED
         """Observations; a value with fewer is to be tried, whatever is believed of it."""
-        self.rise = self.fall = 0.0
-        self.risen = self.fallen = (0.0, 0)
+        self.rise, self.fall = Drift(), Drift()
 
     def spread(self, arm: int) -> float:
         """Variance of one value's observations."""
@@ -140,13 +152,7 @@ class Tarazu(Learner):
 
     def _forgotten(self, pattern: Pattern) -> None:
         self._nodes.pop(pattern, None)
-        self._shown(pattern, None)
-
-    def _shown(self, pattern: Pattern, view: View | None) -> None:
-        """Take a view in place of the one before."""
         self._views.pop(pattern, None)
-        if view is not None:
-            self._views[pattern] = view
 
     def observe(self, host: str, pattern: Pattern, arm: int, reward: float, *, demand: float = 0.0) -> None:
         self._context(pattern, arm, reward)
@@ -220,7 +226,7 @@ class Tarazu(Learner):
         context.cell(number, self.arms)[arm].add(reward)
         view = self._views.get(context.pattern)
         if view is None or number not in view.factors:
-            self._shown(context.pattern, None)
+            self._views.pop(context.pattern, None)
             return
         factor, weight = view.factors[number]
         reward /= factor
@@ -236,18 +242,12 @@ class Tarazu(Learner):
         """CUSUM of what a value gives beside what it gave."""
         mean = view.sums[arm].mean
         off = max(-3.0, min(3.0, (reward - mean) / (view.usual * math.sqrt(view.noise2))))
-        rise, fall = view.rise + off - NO_CHANGE, view.fall - off - NO_CHANGE
-        if rise > 0.0:
-            view.rise, view.risen = rise, (view.risen[0] + reward, view.risen[1] + 1)
-        elif view.rise:
-            view.rise, view.risen = 0.0, (0.0, 0)
-        if fall > 0.0:
-            view.fall, view.fallen = fall, (view.fallen[0] + reward, view.fallen[1] + 1)
-        elif view.fall:
-            view.fall, view.fallen = 0.0, (0.0, 0)
-        if max(rise, fall) > ALARM:
-            total, many = view.risen if rise > ALARM else view.fallen
-            self._changed(context, view, arm, total / many, many)
+        view.rise.add(off, reward)
+        view.fall.add(-off, reward)
+        for drift in (view.rise, view.fall):
+            if drift.sum > ALARM:
+                self._changed(context, view, arm, drift.gave / drift.many, drift.many)
+                return
 
     def _changed(self, context: Known, view: View, arm: int, gives: float, many: int) -> None:
         """One value gives something else than it did, lately (`many`): the system is another one, and the others are to
@@ -266,8 +266,7 @@ class Tarazu(Learner):
                     value.fade(keep if other == arm else min(1.0, 8.0 / value.seen))
         if again:
             context.changed = max(1, context.decisions)
-        view.rise = view.fall = 0.0
-        view.risen = view.fallen = (0.0, 0)
+        view.rise, view.fall = Drift(), Drift()
         self._renew(context)
 
     def _renew(self, context: Known) -> None:
@@ -283,13 +282,8 @@ class Tarazu(Learner):
                     del context.cells[number]
         view = self._view(context)
         if before is not None:
-            view.rise, view.fall, view.risen, view.fallen = (
-                before.rise,
-                before.fall,
-                before.risen,
-                before.fallen,
-            )
-        self._shown(context.pattern, view)
+            view.rise, view.fall = before.rise, before.fall
+        self._views[context.pattern] = view
 
     def _view(self, context: Known) -> View:
         view = View(self.arms)
