@@ -12,14 +12,12 @@ import pytest
 
 from tarazu import config
 from tarazu.cli import main
-from tarazu.errors import BadInput
 from tarazu.parts.changes.agent import Plan
 from tarazu.parts.changes.model.change import ALL, Change
 from tarazu.parts.council import here
 from tarazu.parts.council.agent import agent_of
 from tarazu.parts.council.council import Council
 from tarazu.parts.council.here import CouncilDirectory
-from tarazu.parts.council.levers import levers_of
 from tarazu.parts.council.observation import Direction, Observation
 from tarazu.sim.testbed import tunables
 from tarazu.sim.testbed.daemons import lctl_command, stand_ins
@@ -185,8 +183,3 @@ def test_a_council_of_another_version_is_an_error_in_one_line(
     status, out, error = tune(more='address = "tcp://127.0.0.1:5774"')
     assert status == 1 and "this node:" in out
     assert "expected this version's form" in error and error.count("\n") == 1
-
-
-def test_each_lever_is_listed_once() -> None:
-    with pytest.raises(BadInput, match="nrs twice"):
-        levers_of(["nrs", "nrs=fifo | crrn 8"])

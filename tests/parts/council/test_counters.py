@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import random
 import re
 import shutil
@@ -227,12 +226,6 @@ def test_a_client_with_the_requests_of_its_programs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["oss", "client"])
-def test_nothing_there_is_nothing_seen(kind: Kind, tmp_path: Path) -> None:
-    sampler = SAMPLERS[kind](tmp_path / "nowhere")
-    assert [sampler.sample(float(t)) for t in range(3)] == [None] * 3
-
-
-@pytest.mark.parametrize("kind", ["oss", "client"])
 def test_files_changed_at_random_never_raise(kind: Kind, series: Series, tmp_path: Path) -> None:
     client_files(series.root)
     series.set(4)
@@ -255,17 +248,6 @@ def test_files_changed_at_random_never_raise(kind: Kind, series: Series, tmp_pat
                 assert direction.discontiguous == -1 or 0 <= direction.discontiguous <= 1
             assert math.isfinite(seen.demand) and seen.demand >= 0
             detect(seen)
-
-
-def test_a_fifo_in_the_place_of_a_file_holds_nobody_up(series: Series) -> None:
-    series.set(1)
-    path = series.root / DEBUG / "obdfilter/lustre-OST0000/stats"
-    path.unlink()
-    os.mkfifo(path)
-    sampler = OssSampler(series.root)
-    sampler.sample(0.0)
-    series.root.joinpath(DEBUG, "obdfilter/lustre-OST0001/stats").write_text("rubbish")
-    assert sampler.sample(1.0) is None
 
 
 @pytest.mark.parametrize("number", SUMS)

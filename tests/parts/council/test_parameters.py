@@ -151,28 +151,12 @@ def test_thresholds_of_hybrid_io_are_set_and_come_back(client: Node) -> None:
     assert len(client.make(agent).restored) == 2 and client.now() == before
 
 
-def test_thresholds_that_an_administrator_changed_are_his(client: Node) -> None:
-    agent = client.agent(HYBRID)
-    client.make(agent, **{HYBRID[1]: "8388608"})
-    client.set(f"llite.*.{HYBRID[1]}", "4M")
-    client.make(agent)
-    assert in_force(agent.engine.levers[HYBRID[1]]) == "4194304"
-
-
 def test_thresholds_without_hybrid_io_are_left_alone(client: Node) -> None:
     """As on 2.16 unless somebody switches it on: they would be tried for nothing."""
     client.set("llite.*.hybrid_io", "0")
     before = client.now()
     assert "expected hybrid_io 1" in why(client.make(client.agent(HYBRID), **{HYBRID[0]: "2097152"}))
     assert client.now() == before
-
-
-def test_an_older_client_has_no_thresholds(client: Node) -> None:
-    for path in (client.root / "sys/fs/lustre/llite").rglob("hybrid_io*"):
-        path.unlink()
-    agent = client.agent(HYBRID)
-    assert [in_force(agent.engine.levers[name]) for name in HYBRID] == ["", ""]
-    assert "there is nothing on this node to set" in why(client.make(agent, **{HYBRID[0]: "2097152"}))
 
 
 def test_only_listed_values_are_ever_set(client: Node) -> None:
@@ -259,11 +243,6 @@ def test_parameters_are_found_where_2_12_has_them(tmp_path: Path) -> None:
         (tmp_path / place).mkdir(parents=True)
         (tmp_path / place / name).write_text(f"{value}\n")
         assert node.shown(name) == value
-
-
-def test_an_oss_without_lustre_has_no_levers(tmp_path: Path) -> None:
-    node = Node(tmp_path)
-    assert "there is nothing on this node to set" in why(node.make(nrs="crrn 8", **{RPCS: "8"}))
 
 
 PAIR = "osc_rpcs"

@@ -13,7 +13,6 @@ import pytest
 
 from tarazu import config
 from tarazu.daemons.service import Wakeup
-from tarazu.errors import BadInput, ConfigError, Unavailable
 from tarazu.parts.council import here
 from tarazu.parts.council import service as module
 from tarazu.parts.council.exchange import (
@@ -190,17 +189,6 @@ def test_knowledge_that_is_none_is_set_aside(site: Site, caplog: pytest.LogCaptu
     assert not [r for r in caplog.records if r.levelno >= logging.WARNING]
 
 
-def test_what_was_learned_for_other_values_is_not_taken_for_these(
-    site: Site, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    council = site.council()
-    council._save()
-    site.end_of(council)
-    site.council(levers=["nrs=fifo | trr 64"])
-    assert "no longer used: what was learned of nrs" in caplog.text
-
-
 def test_an_order_counts_at_once_and_one_that_cannot_be_read_is_observe(site: Site) -> None:
     council, end = site.council(), site.end()
     settings = site.group.settings()
@@ -235,19 +223,6 @@ def test_the_sites_stop_file_is_observe(site: Site, tmp_path: Path) -> None:
     service = CouncilService(stopped, Wakeup())
     site.services.append(service)
     assert service.council.mode == "observe" and "maintenance" in service.why_mode
-
-
-def test_a_second_one_with_the_same_knowledge_does_not_start(site: Site) -> None:
-    site.council()
-    with pytest.raises(Unavailable, match="another tarazu-council"):
-        site.council()
-
-
-def test_no_address_and_an_unknown_lever_are_said(site: Site) -> None:
-    with pytest.raises(ConfigError, match=r"part\.council\.address"):
-        site.council(address="")
-    with pytest.raises(BadInput, match="expected one of nrs"):
-        site.council(levers=["no_such_lever"])
 
 
 def test_how_it_is_comes_over_the_wire_and_into_its_figures(site: Site) -> None:

@@ -81,18 +81,3 @@ def test_nrs_is_learned_set_and_restored_whatever_dies(bed: Testbed, tmp_path: P
         assert nrs() == before and "Traceback" not in group.log("oss1")
     finally:
         group.close()
-
-
-def test_a_server_that_was_down_has_fifo_again_and_its_statistics(bed: Testbed) -> None:
-    root = bed.oss_root("oss1")
-    lctl(root, "set_param", "ost.OSS.ost_io.nrs_policies=crrn")
-    bed.kill_oss("oss1")
-    bed.revive_oss("oss1")
-    assert "name: crrn\n    state: stopped" in lctl(root, "get_param", "ost.OSS.ost_io.nrs_policies")
-    bed.refresh()
-    assert (root / POLICIES).with_name("stats").read_text().startswith("snapshot_time")
-
-
-def test_clients_have_their_tunables(bed: Testbed) -> None:
-    text = lctl(bed.client_root(), "get_param", "osc.*.max_rpcs_in_flight", "llite.*.max_read_ahead_mb")
-    assert text.count("max_rpcs_in_flight=8\n") == 2 and text.endswith("max_read_ahead_mb=256\n")

@@ -6,7 +6,6 @@ import logging
 import signal
 import subprocess
 import sys
-import threading
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -29,7 +28,6 @@ from tarazu.parts.council.announcer import service, start
 from tarazu.parts.council.announcer.service import Announcer
 from tarazu.parts.council.observation import Direction, Observation
 from tarazu.parts.council.service import CouncilService
-from tarazu.store import stop
 from tests.parts.council.group import BEFORE, PATIENCE_S, Client, Group
 
 VALUES = ("4", "8", "16")
@@ -191,62 +189,6 @@ def test_a_lever_that_fails_is_said_to_the_council_and_what_was_there_stays(pair
     pair.until(lambda: pair.announcer.problem)
     assert pair.client.in_force == BEFORE
     pair.until(lambda: pair.council and (o := pair.council.nodes.of["login1"].observed) and o.problem)
-
-
-def test_how_it_is_comes_into_its_figures(pair: Pair) -> None:
-    def values() -> dict[str, Any]:
-        return {family.name: family.samples.get(()) for family in pair.announcer.figures()}
-
-    assert (values()["announcer_followed"], values()["announcer_mode"]) == (0, 0)
-    pair.begin("mds1")
-    pair.until(lambda: pair.client.in_force in VALUES)
-    found = values()
-    assert found["announcer_levers_set"] == found["announcer_followed"] == 1
-    assert found["announcer_mode"] == 2 and found["announcer_intervals_told"] > 0
-
-
-def test_an_announcer_without_io_says_only_that_it_lives(pair: Pair) -> None:
-    announcer = pair.announcer
-    for tick in range(20):
-        announcer._tick(100.0 + tick * 0.1)
-    # A sign of life in each third of silent_s, not one in each interval.
-    assert announcer.observed == 0 and 8 <= announcer.sequence <= 13
-
-
-def test_a_stop_file_that_hangs_holds_up_no_announcer(
-    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = threading.Event()
-
-    def hangs(_: str) -> None:
-        answers.wait(PATIENCE_S)
-
-    monkeypatch.setattr(stop, "site_stop", hangs)
-    monkeypatch.setattr(stop, "FIRST_S", 0.05)
-    group = make(worse=1.0, dwell_s=0.1, silent_s=0.5)
-    path = group.configuration("login1", tmp_path)
-    path.write_text(path.read_text().replace("stop_file = ''", f"stop_file = '{tmp_path}/stop'"))
-    group.configuration = lambda *_, **__: path  # type: ignore[method-assign]
-    client = Client(tmp_path, "login1")
-    pair = Pair(group, client, monkeypatch)
-    try:
-        pair.announcer._tick(pair.now)
-        assert pair.announcer.mode == "apply"
-    finally:
-        answers.set()
-        pair.close()
-
-
-def test_what_was_wrong_for_a_moment_is_not_said_for_ever(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(service, "LOCK_S", 0.0)
-    monkeypatch.setattr(service, "LOOK_S", 0.1)
-    pair.begin("mds1")
-    pair.until(lambda: pair.client.in_force in VALUES)
-    with pair.announcer.agent.store.locked():
-        pair.until(lambda: "found it taken" in pair.announcer.problem)
-    pair.until(lambda: not pair.announcer.problem)
 
 
 def test_an_announcer_that_cannot_begin_restores_what_was_left(make: Make, tmp_path: Path) -> None:

@@ -116,36 +116,6 @@ class TestLearner:
             chosen = learn(kind(7, 1), [1e8 * mean for mean in means], 400)
             assert sum(arm == best for arm in chosen[-100:]) >= 75
 
-    def test_one_value_is_always_chosen(self, kind: type[Learner]) -> None:
-        assert set(learn(kind(1), [5.0], 20)) == {0}
-
-    def test_without_observations_the_choice_stays(self, kind: type[Learner]) -> None:
-        learner = kind(7, 2)
-        assert learner.choose() == Choice(0, False)
-        learn(learner, [1.0, 2.0, 9.0, 2.0, 2.0, 2.0, 2.0], 100)
-        learner.observe("a", READ, 2, 9.0)
-        arm = learner.choose().arm
-        assert [learner.choose() for _ in range(5)] == [Choice(arm, False)] * 5
-
-    def test_of_a_pattern_never_seen_nothing_is_certain(self, kind: type[Learner]) -> None:
-        learner = kind(3)
-        learner.observe("a", READ, 0, 5.0)
-        for belief in learner.beliefs(WRITE):
-            assert (belief.low, belief.high, belief.seen) == (0.0, math.inf, 0.0)
-
-    def test_patterns_are_in_the_order_in_which_they_came(self, kind: type[Learner]) -> None:
-        learner = kind(3)
-        for pattern in (WRITE, READ, WRITE):
-            learner.observe("a", pattern, 0, 5.0)
-        assert learner.patterns() == (WRITE, READ)
-
-    @pytest.mark.parametrize("reward", [0.0, -1.0, math.nan, math.inf, 1e19])
-    def test_what_is_no_reward_is_refused(self, kind: type[Learner], reward: float) -> None:
-        learner = kind(3)
-        with pytest.raises(BadInput, match="reward"):
-            learner.observe("a", READ, 0, reward)
-        assert learner.patterns() == ()
-
     def test_knowledge_is_bounded(self, kind: type[Learner], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "MOST_PATTERNS", 8)
         learner = kind(7)
@@ -184,11 +154,6 @@ class TestLearner:
         else:
             learn(learner, [1.0] * 7, 10)
             kind(7).restore(learner.knowledge())
-
-    @pytest.mark.parametrize("text", [b"", b"null", b"[]", b"{}", b"\xff", b"[" * 5000, b'{"learner": 1}'])
-    def test_what_is_no_knowledge(self, kind: type[Learner], text: bytes) -> None:
-        with pytest.raises(BadInput):
-            kind(7).restore(msgspec.Raw(text))
 
     def test_knowledge_of_another_is_refused(self, kind: type[Learner]) -> None:
         with pytest.raises(BadInput, match="number of values"):

@@ -18,10 +18,6 @@ OTHER = Pattern("write", "strided", 32768)
 SHAPE = [1.0, 0.9, 0.8, 0.6, 0.5, 0.4, 0.3]
 
 
-class Forgetful(Tarazu):
-    half_life = 300.0
-
-
 def play(
     learner: Learner,
     pattern: Pattern,
@@ -82,14 +78,6 @@ def test_a_system_that_changes_is_learned_anew() -> None:
     assert used[-30:].count(6) > 25
 
 
-def test_a_change_that_what_is_used_does_not_show_is_found_late() -> None:
-    learner, random = Forgetful(7), Random(6)
-    play(learner, READ, SHAPE, 500, random)
-    used = play(learner, READ, [2.0 - share for share in SHAPE], 2500, random, arm=0)
-    assert used[-100:].count(6) > 90
-    assert used[:100].count(0) > 90
-
-
 def test_another_level_again_and_again_is_not_explored_each_time() -> None:
     """As where another application comes and goes: all values change alike."""
     learner, random, explored = Tarazu(7), Random(7), 0
@@ -112,20 +100,6 @@ def test_nodes_with_different_patterns_share_a_value() -> None:
         learner.observe("d", OTHER, arm, 1e9 * (0.1, 1.0, 1.1)[arm] * random.lognormvariate(0, 0.05))
         arm = learner.choose().arm
     assert used[50:].count(1) > 90
-
-
-def test_beliefs_between_observations_and_a_choice_change_nothing() -> None:
-    asked, unasked = Tarazu(7, 1), Tarazu(7, 1)
-    random, arm = Random(8), 0
-    for _ in range(100):
-        reward = 1e8 * SHAPE[arm] * random.lognormvariate(0, 0.2)
-        for learner in (asked, unasked):
-            learner.observe("a", READ, arm, reward)
-        asked.beliefs(READ)
-        asked.knowledge()
-        choice = asked.choose()
-        assert choice == unasked.choose()
-        arm = choice.arm
 
 
 @pytest.mark.parametrize("noise", [0.1, 0.4])

@@ -103,9 +103,3 @@ def test_pictures_are_whole_and_say_what_is_best() -> None:
         assert "nan" not in svg and "inf" not in svg
         ElementTree.fromstring(svg)
     assert ">500us<" in drawn["tuning-online.svg"] and ">4ms<" in drawn["tuning-change.svg"]
-
-
-def test_cases_of_the_evaluation_are_different_and_all_there() -> None:
-    for size in (evaluate.WHOLE, evaluate.SHORT):
-        cases = [*evaluate._runs(size), *evaluate._replaced(size)]
-        assert len({case.id for case in cases}) == len({case.label for case in cases}) == len(cases)

@@ -36,10 +36,6 @@ def test_what_is_queued_behind_one_another_goes_at_the_rate_of_the_disk(write: b
     assert stream(Drive(DISK), write, 0.0, ahead=True) == pytest.approx(DISK.bytes_per_s, rel=1e-6)
 
 
-def test_one_who_reads_on_and_pauses_a_little_gets_what_the_disk_has_read_ahead() -> None:
-    assert stream(Drive(DISK), False, 20e-6) == pytest.approx(DISK.bytes_per_s, rel=0.02)
-
-
 def test_one_who_writes_on_a_little_late_loses_a_turn_each_time() -> None:
     rate = stream(Drive(DISK), True, 20e-6)
     assert rate == pytest.approx(SIZE / (DISK.rotation_s + SIZE / DISK.bytes_per_s), rel=0.01)
@@ -73,8 +69,3 @@ def test_a_second_stream_costs_seeks_and_its_data_are_kept() -> None:
     assert again - wrote > DISK.command_s + SIZE / DISK.bytes_per_s, (
         "what was written over is read from the disk"
     )
-
-
-def test_a_faster_disk_is_faster() -> None:
-    assert DISK.faster(2).bytes_per_s == pytest.approx(2 * DISK.bytes_per_s)
-    assert stream(Drive(DISK.faster(2)), True, 20e-6) > 1.9 * stream(Drive(DISK), True, 20e-6)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tarazu.parts.council.pattern import Pattern
 from tarazu.parts.council.study.online import madbench2, write_and_read
 from tarazu.parts.council.study.requests.outcome import Setting, SystemChange
 from tarazu.parts.council.study.requests.run import simulate
@@ -25,16 +24,6 @@ FEW = 256
 BYTES = PAPER_BYTES // FEW
 
 
-def test_the_situations_are_the_144_of_the_paper() -> None:
-    assert len(set(SITUATIONS)) == 144
-    assert set(TABLE_III.values()) <= set(SITUATIONS)
-    assert not [one for one in SITUATIONS if one.spatiality == "strided" and not one.shared]
-    assert F.phase(1).requests == 1024
-    assert F.pattern == Pattern("read", "strided", 32768)
-    own = Situation(4, 256, False, "contiguous", "write", 256 << 10)
-    assert own.pattern == Pattern("write", "contiguous", 262144)
-
-
 @pytest.mark.parametrize("scheduler", ["fifo", "hbrr", "twins"])
 @pytest.mark.parametrize("situation", [F, SITUATIONS[11], TABLE_III["C"]], ids=str)
 def test_bytes_are_kept_and_limits_hold(situation: Situation, scheduler: str) -> None:
@@ -53,12 +42,6 @@ def test_bytes_are_kept_and_limits_hold(situation: Situation, scheduler: str) ->
         assert (
             one.observation.read if situation.operation == "write" else one.observation.write
         ).requests == 0
-
-
-def test_all_bytes_are_seen_where_the_last_interval_is_whole() -> None:
-    outcome = simulate(F, Setting("fifo"), 1, part=FEW, interval_s=0.004)
-    seen = sum(one.observation.bytes for one in outcome.seen)
-    assert 0.97 * BYTES < seen <= BYTES
 
 
 def test_the_same_seed_is_the_same_run() -> None:
@@ -156,14 +139,6 @@ def test_order_on_the_servers_matters_too() -> None:
         simulate(F, Setting("fifo", server=server), 1, part=FEW // 4) for server in ("fifo", "trr 256")
     )
     assert trr.makespan_s < 0.9 * fifo.makespan_s
-
-
-def test_a_run_ends_where_it_is_told_to() -> None:
-    whole = simulate(F, Setting(), 1, part=FEW, interval_s=0.02)
-    half = simulate(F, Setting(), 1, part=FEW, interval_s=0.02, until_s=0.5 * whole.makespan_s)
-    assert half.makespan_s == 0.5 * whole.makespan_s
-    assert 0.2 * whole.bytes < half.bytes < 0.8 * whole.bytes
-    assert half.seen[:8] == whole.seen[:8]
 
 
 def test_the_benchmark_writes_and_reads_in_turn() -> None:
