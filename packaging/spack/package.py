@@ -51,6 +51,7 @@ class Tarazu(PythonPackage):
     with when("+client"):
         depends_on("py-numpy@1.25:", type=("build", "run"))
         depends_on("py-pyelftools@0.29:", type=("build", "run"))
+        depends_on("py-statsmodels@0.14:", type=("build", "run"))
     with when("+mysql"):
         depends_on("py-pymysql@1.1:", type=("build", "run"))
     with when("+metrics"):

@@ -44,9 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     history = History(own_path(settings.run.history_dir))
-    runs = _runs(history, options)[-RUNS:]
+    runs = _runs(history, options)
     if options.accuracy:
-        return _accuracy(runs, options)
+        return _accuracy(runs[-RUNS:], options)
     step = _next_step(runs[-1], options.command)
     prediction = aipa.forecast(runs, step, model=options.model or "arima")
     if options.explain and not options.json:

@@ -3,4 +3,6 @@
 from __future__ import annotations
 
 RUNS = 10
-"""How many past runs a forecast looks at."""
+"""Names, and what numbers on command lines explain, are looked for in so many of the newest runs."""
+LOOKED_AT = 60
+"""Runs: of all of them what they took counts (`tarazu.evidence`)."""

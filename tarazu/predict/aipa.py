@@ -12,7 +12,7 @@ from statistics import median
 import msgspec
 
 from tarazu.model import FileName, Forecast, JobStep
-from tarazu.predict import regression
+from tarazu.predict import RUNS, regression
 from tarazu.predict.classes import FileClass, classes, usable
 from tarazu.predict.next_names import NextNames
 from tarazu.predict.series import SeriesModel
@@ -64,10 +64,11 @@ class Prediction(msgspec.Struct, frozen=True):
     """ARIMA fits that were made."""
 
 
-def forecast(history: Sequence[KnownRun], step: JobStep, *, model: str = "arima") -> Prediction:
+def forecast(history: Sequence[KnownRun], step: JobStep, *, model: str | SeriesModel = "arima") -> Prediction:
     """Forecast the run `step` from its history, oldest run first. No history: no files, and a warning.
 
-    `model`: `arima` (with regression on what is known before the run) or a baseline, `last`, `mean`, `drift`.
+    `model`: `arima` (with regression on what is known before the run) or a baseline, `last`, `mean`, `drift`; or one
+    with fits of its own.
     """
     started = time.perf_counter()
     absurd = why_absurd(step)
@@ -77,9 +78,9 @@ def forecast(history: Sequence[KnownRun], step: JobStep, *, model: str = "arima"
     runs = usable(history, warnings.append)
     if not runs:
         return Prediction((), {}, time.perf_counter() - started, ("no run in history has files",))
-    series_model = SeriesModel(model)
-    if model == "arima":
-        warnings += regression.unseen([r.step for r in runs], step)
+    series_model = SeriesModel(model) if isinstance(model, str) else model
+    if series_model.model == "arima":
+        warnings += regression.unseen([r.step for r in runs[-RUNS:]], step)
     builder = _Builder(runs, step, series_model)
     expected = classes(runs, warnings.append)
     while expected:
@@ -268,7 +269,7 @@ class _Builder:
             elapsed_s=time.perf_counter() - started,
             warnings=tuple(dict.fromkeys(warnings)),
             series=tuple(self.reports),
-            fits=self.model.fits,
+            fits=self.model.made,
         )
 
     def _told_apart(self) -> list[Forecast]:

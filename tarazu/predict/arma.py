@@ -2,14 +2,17 @@
 
 The likelihood is that of the Kalman filter in Harvey's form (Time Series Models, 1993, section 4.4), which for q ≤ 1 is
 one number for each value of the series. The mean and the variance that fit best are known in closed form. So the search
-is over one or two numbers between -1 and 1: partial autocorrelations and the moving average's coefficient, for all of
-which the model is stationary and invertible.
+is over one to three numbers between -1 and 1: partial autocorrelations and the moving average's coefficient, for all of
+which the model is stationary and invertible. statsmodels searches where it is installed and nobody waits; `searched` is
+the way of nodes that are to stay light.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from itertools import product
 from typing import NamedTuple
 
@@ -21,13 +24,32 @@ FINEST = 1e-4
 """Of a parameter."""
 LEAST_VARIANCE = 1e-8
 """Of a series whose largest values are about 1."""
+ITERATIONS = 200
+"""Of statsmodels' search, which has 50 by default: some of 480 drawn series need more."""
+
+Search = Callable[[Sequence[float], int, int, bool], tuple[float, ...]]
+"""(series, p, q, with a mean other than 0) → the p + q parameters that fit best."""
 
 
 class Fitted(NamedTuple):
+    """A fitted model, and how the series ended: all that its next values follow from."""
+
     likelihood: float
     """Its logarithm, at its maximum."""
-    values: tuple[float, ...]
-    """The next ones."""
+    mean: float
+    phi1: float = 0.0
+    phi2: float = 0.0
+    value: float = 0.0
+    """The last one, from the mean."""
+    rest: float = 0.0
+    """What its noise, and the value before it, add to the next one."""
+
+    def ahead(self, steps: int) -> list[float]:
+        values, value, rest = [], self.value, self.rest
+        for _ in range(steps):
+            value, rest = self.phi1 * value + rest, self.phi2 * value
+            values.append(self.mean + value)
+        return values
 
 
 class _Model(NamedTuple):
@@ -36,27 +58,65 @@ class _Model(NamedTuple):
     theta: float
 
 
-class _Filtered(NamedTuple):
-    likelihood: float
-    mean: float
-    after: float
-    """What the last value's noise, and the value before it, add to the next value."""
+def fit(series: Sequence[float], p: int, q: int, constant: bool, search: Search) -> Fitted:
+    """The most likely ARMA(p, q), with a mean other than 0 if `constant`."""
+    return _filter(_model(search(series, p, q, constant), p, q), series, constant)
 
 
-def fit(series: Sequence[float], p: int, q: int, constant: bool, steps: int) -> Fitted:
-    """The most likely ARMA(p, q), with a mean other than 0 if `constant`, and the next `steps` values."""
+def best_search() -> Search:
+    """statsmodels' where it is installed. It takes a second and 190 MB to load."""
+    return by_statsmodels if find_spec("statsmodels") else searched
+
+
+def searched(series: Sequence[float], p: int, q: int, constant: bool) -> tuple[float, ...]:
+    """From the best point of the grid on, along and across the parameters, in ever smaller steps."""
 
     def badness(parameters: tuple[float, ...]) -> float:
         return -_filter(_model(parameters, p, q), series, constant).likelihood
 
-    model = _model(_lowest(badness, p + q), p, q)
-    found = _filter(model, series, constant)
-    value, rest = series[-1] - found.mean, found.after
-    values = []
-    for _ in range(steps):
-        value, rest = model.phi1 * value + rest, model.phi2 * value
-        values.append(found.mean + value)
-    return Fitted(found.likelihood, tuple(values))
+    ways = [way for way in product((-1, 0, 1), repeat=p + q) if any(way)]
+    best = _begun(series, p, q, constant)
+    least, step = badness(best), 0.1
+    while step > FINEST:
+        near = [tuple(_within(b + w * step) for b, w in zip(best, way)) for way in ways]
+        nearest = min(near, key=badness)
+        if badness(nearest) < least - FINEST * step:
+            best, least = nearest, badness(nearest)
+        else:
+            step /= 2
+    return best
+
+
+def by_statsmodels(series: Sequence[float], p: int, q: int, constant: bool) -> tuple[float, ...]:
+    """The same by statsmodels' ARIMA; from where it begins by itself it ends at a lower maximum now and then."""
+    parameters = _begun(series, p, q, constant)
+    begun = _model(parameters, p, q)
+    means = [_filter(begun, series, True).mean] if constant else []
+    start = [*means, *(begun.phi1, begun.phi2)[:p], *(begun.theta,)[:q]]
+    try:
+        from statsmodels.tsa.arima.model import ARIMA
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of searches that end at the edge
+            trend = "c" if constant else "n"
+            model = ARIMA(list(series), order=(p, 0, q), trend=trend, concentrate_scale=True)
+            fitted = model.fit(start, method_kwargs={"maxiter": ITERATIONS})
+    except (ImportError, ValueError):  # no memory to load it, or a series without spread
+        return searched(series, p, q, constant)
+    most_likely = [float(each) for each in fitted.params[constant:]]
+    if p == 2:
+        most_likely[0] /= 1 - _within(most_likely[1])
+    return tuple(map(_within, most_likely)) if all(map(math.isfinite, most_likely)) else parameters
+
+
+def _begun(series: Sequence[float], p: int, q: int, constant: bool) -> tuple[float, ...]:
+    """The best point of the grid."""
+    at = {point: _filter(_model(point, p, q), series, constant) for point in product(GRID, repeat=p + q)}
+    return max(at, key=lambda point: at[point].likelihood)
+
+
+def _within(parameter: float) -> float:
+    return min(max(parameter, -EDGE), EDGE)
 
 
 def _model(parameters: tuple[float, ...], p: int, q: int) -> _Model:
@@ -66,7 +126,7 @@ def _model(parameters: tuple[float, ...], p: int, q: int) -> _Model:
     return _Model(parameters[0] if p else 0.0, 0.0, theta)
 
 
-def _filter(model: _Model, series: Sequence[float], constant: bool) -> _Filtered:
+def _filter(model: _Model, series: Sequence[float], constant: bool) -> Fitted:
     """The series and one of ones go through the filter together: what is not foreseen of them gives the mean."""
     phi1, phi2, theta = model
     noise = 1 + theta * phi1 + theta * theta
@@ -95,19 +155,4 @@ def _filter(model: _Model, series: Sequence[float], constant: bool) -> _Filtered
     n = len(series)
     spread = max((squares - 2 * mean * products + mean * mean * ones) / n, LEAST_VARIANCE)
     likelihood = -0.5 * (n * (math.log(2 * math.pi * spread) + 1) + logs)
-    return _Filtered(likelihood, mean, after - mean * after_one)
-
-
-def _lowest(badness: Callable[[tuple[float, ...]], float], count: int) -> tuple[float, ...]:
-    """From the best point of the grid on, along and across the parameters, in ever smaller steps."""
-    ways = [way for way in product((-1, 0, 1), repeat=count) if any(way)]
-    best = min(product(GRID, repeat=count), key=badness)
-    least, step = badness(best), 0.1
-    while step > FINEST:
-        near = [tuple(min(max(b + w * step, -EDGE), EDGE) for b, w in zip(best, way)) for way in ways]
-        found = min(near, key=badness)
-        if badness(found) < least - FINEST * step:
-            best, least = found, badness(found)
-        else:
-            step /= 2
-    return best
+    return Fitted(likelihood, mean, phi1, phi2, series[-1] - mean, after - mean * after_one)

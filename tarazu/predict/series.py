@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
 
-from tarazu.predict import arma
+from tarazu.predict import RUNS, arma
 
 MODELS = ("arima", "last", "mean", "drift")
+ORDERS = ((1, 0), (0, 1), (2, 0), (1, 1))
+MORE_ORDERS_FROM = 10
+"""The last two are for series of so many values: with fewer, AICc never chooses them."""
 
-LONGEST = 40
-"""Only so many of the latest values are used."""
+LONGEST = 100
+"""Only so many of the latest values are used: as many runs as a history keeps."""
 SHORTEST_ARIMA = 4
 DRIFT_T = 1.5
 """A drift is kept when the mean difference is this many standard errors from zero."""
@@ -28,6 +31,8 @@ HIGHEST_GROWTH, LOWEST_SHRINK = 2.0, 0.5
 
 LONGEST_FITTING_S = 5.0
 """All fits of one forecast; series that come later get models in closed form."""
+
+Shape = tuple[float, ...]
 
 
 class SeriesEstimate(msgspec.Struct, frozen=True):
@@ -41,26 +46,37 @@ class SeriesEstimate(msgspec.Struct, frozen=True):
     """(model, its first value)."""
 
 
-class _Fit(msgspec.Struct, frozen=True):
-    """One candidate on a normalised series."""
+class SeriesFit(msgspec.Struct, frozen=True, array_like=True):
+    """The model of a series, in units of the spread of its newest values; kept after a run for the next one."""
 
     label: str
-    aicc: float
-    values: tuple[float, ...]
+    degree: int
+    """Of differencing."""
+    fitted: arma.Fitted
+    others: tuple[tuple[str, float], ...]
+    """Models that were considered, the first value of each."""
 
 
 class SeriesModel:
     """Forecasts series with one of MODELS; remembers the shapes that it has fitted."""
 
-    def __init__(self, model: str = "arima") -> None:
+    def __init__(
+        self,
+        model: str = "arima",
+        search: arma.Search = arma.searched,
+        fits: Mapping[Shape, SeriesFit] | None = None,
+    ) -> None:
+        """`fits`: of an earlier one, so that series that have not changed since are not fitted again."""
         if model not in MODELS:
             raise ValueError(f"expected a model out of {', '.join(MODELS)}, found {model!r}")
         self.model = model
-        self.fits = 0
-        """Number of ARIMA fits that were really made."""
+        self.made = 0
+        """Fits of ARIMA that were really made."""
+        self.fits = dict(fits or {})
+        """Shape of the newest values → model of the whole series."""
         self.warnings: list[str] = []
+        self._search = search
         self._fitting_s = 0.0
-        self._fitted: dict[tuple[tuple[float, ...], int], tuple[_Fit, ...]] = {}
 
     def ahead(self, series: Sequence[float], steps: int = 1) -> SeriesEstimate:
         """The next `steps` values. `series` is not empty; the oldest value is first."""
@@ -74,47 +90,72 @@ class SeriesModel:
         return _bounded(self._arima(y, steps), y)
 
     def _arima(self, y: list[float], steps: int) -> SeriesEstimate:
-        differences = [b - a for a, b in pairwise(y)]
+        newest = y[-RUNS:]
+        differences = [b - a for a, b in pairwise(newest)]
         if not any(differences):
             method = "arima" if len(y) >= SHORTEST_ARIMA else "last"
-            return SeriesEstimate((y[-1],) * steps, method, f"constant over {len(y)}")
+            return SeriesEstimate((y[-1],) * steps, method, f"constant over {len(newest)}")
         if len(y) < SHORTEST_ARIMA:
             return _short(y, steps)
-        if max(differences) - min(differences) <= 1e-9 * max(map(abs, y)):
+        if max(differences) - min(differences) <= 1e-9 * max(map(abs, newest)):
             values = tuple(y[-1] + differences[0] * (k + 1) for k in range(steps))
             return SeriesEstimate(values, "arima", "ARIMA(0,1,0) with drift, exact", (("last value", y[-1]),))
-        scale = max(abs(v - y[-1]) for v in y)
-        shape = tuple(round((v - y[-1]) / scale, 4) for v in y)
-        fits = self._fitted.get((shape, steps))
-        if fits is None:
-            fits = self._fitted[shape, steps] = self._fit(shape, steps)
-        best = min(fits, key=lambda f: f.aicc)
-        others = tuple((f"{f.label}, AICc {f.aicc:.1f}", y[-1] + scale * f.values[0]) for f in fits)
-        values = tuple(y[-1] + scale * v for v in best.values)
+        scale = max(abs(v - y[-1]) for v in newest)
+        key = shape(newest)
+        best = self.fits.get(key)
+        if best is None:
+            best = self.fits[key] = self._fit([(v - y[-1]) / scale for v in y])
+        values = _integrate(best.fitted.ahead(steps), key, best.degree)
+        others = tuple((label, y[-1] + scale * value) for label, value in best.others)
         return SeriesEstimate(
-            values, "arima", f"{best.label}, AICc {best.aicc:.1f}", (*others, ("last value", y[-1]))
+            tuple(y[-1] + scale * v for v in values), "arima", best.label, (*others, ("last value", y[-1]))
         )
 
-    def _fit(self, shape: tuple[float, ...], steps: int) -> tuple[_Fit, ...]:
-        """Candidates of one degree of differencing; their likelihoods are of the same numbers."""
-        self.fits += 1
-        d = _differencing(shape)
-        z = _difference(shape, d)
+    def _fit(self, x: Sequence[float]) -> SeriesFit:
+        """The order of the least AICc over all values but the last, if it foresees that one better than none does."""
+        self.made += 1
+        d = _differencing(x)
+        z = _difference(x, d)
         constant = d == 0 or (d == 1 and abs(_t_value(z)) >= DRIFT_T)
-        fits = [_white(shape, z, d, constant, steps)]
-        orders = [(1, 0), (0, 1)] + ([(2, 0), (1, 1)] if len(z) >= 10 else [])
+        known, last = z[:-1], z[-1]
+        tried = {(0, 0): _white(known, constant)}
         started = time.perf_counter()
-        for p, q in orders if self._fitting_s < LONGEST_FITTING_S else ():
-            if len(z) - (p + q + constant + 1) - 1 > 0:
-                fits.append(_candidate(shape, z, (p, d, q), constant, steps))
-        if self._fitting_s < LONGEST_FITTING_S <= self._fitting_s + time.perf_counter() - started:
+        for p, q in ORDERS if len(z) >= MORE_ORDERS_FROM else ORDERS[:2]:
+            if len(known) - (p + q + constant + 1) - 1 > 0 and self._fitting_s < LONGEST_FITTING_S:
+                tried[p, q] = arma.fit(known, p, q, constant, self._search)
+        badness = {
+            (p, q): _aicc(fitted.likelihood, len(known), p + q + constant + 1)
+            for (p, q), fitted in tried.items()
+        }
+        errors = {order: abs(fitted.ahead(1)[0] - last) for order, fitted in tried.items()}
+        best = min(badness, key=badness.__getitem__)
+        if errors[best] >= errors[0, 0]:
+            best = (0, 0)
+        fitted = arma.fit(z, *best, constant, self._search) if any(best) else _white(z, constant)
+        spent_s = time.perf_counter() - started
+        if self._fitting_s < LONGEST_FITTING_S <= self._fitting_s + spent_s:
             self._warn(f"more than {LONGEST_FITTING_S:g} s of fits: further series get simpler models")
-        self._fitting_s += time.perf_counter() - started
-        return tuple(fits)
+        self._fitting_s += spent_s
+        labels = {
+            (p, q): f"{_label((p, d, q), constant)}, AICc {badness[p, q]:.1f}, off by {errors[p, q]:.2g}"
+            for p, q in tried
+        }
+        others = tuple(
+            (labels[order], _integrate(of.ahead(2)[1:], x, d)[0])
+            for order, of in tried.items()
+            if order != best
+        )
+        return SeriesFit(labels[best], d, fitted, others)
 
     def _warn(self, text: str) -> None:
         if text not in self.warnings:
             self.warnings.append(text)
+
+
+def shape(values: Sequence[float]) -> Shape:
+    """A series without its level and scale; empty for one that is constant."""
+    scale = max(abs(v - values[-1]) for v in values)
+    return tuple(round((v - values[-1]) / scale, 4) for v in values) if scale else ()
 
 
 def _bounded(estimate: SeriesEstimate, y: Sequence[float]) -> SeriesEstimate:
@@ -173,23 +214,11 @@ def _integrate(values: Sequence[float], shape: Sequence[float], d: int) -> tuple
     return tuple(result)
 
 
-def _candidate(
-    shape: Sequence[float], z: Sequence[float], order: tuple[int, int, int], constant: bool, steps: int
-) -> _Fit:
-    """Fit p and q on the differenced series `z`."""
-    p, d, q = order
-    fitted = arma.fit(z, p, q, constant, steps)
-    aicc = _aicc(fitted.likelihood, len(z), p + q + constant + 1)
-    return _Fit(_label(order, constant), aicc, _integrate(fitted.values, shape, d))
-
-
-def _white(shape: Sequence[float], z: Sequence[float], d: int, constant: bool, steps: int) -> _Fit:
+def _white(z: Sequence[float], constant: bool) -> arma.Fitted:
     """ARIMA(0,d,0), in closed form."""
     mean = sum(z) / len(z) if constant else 0.0
     variance = max(sum((v - mean) ** 2 for v in z) / len(z), arma.LEAST_VARIANCE)
-    likelihood = -0.5 * len(z) * (math.log(2 * math.pi * variance) + 1)
-    aicc = _aicc(likelihood, len(z), 1 + constant)
-    return _Fit(_label((0, d, 0), constant), aicc, _integrate([mean] * steps, shape, d))
+    return arma.Fitted(-0.5 * len(z) * (math.log(2 * math.pi * variance) + 1), mean)
 
 
 def _aicc(likelihood: float, n: int, k: int) -> float:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.model import JobStep
-from tarazu.predict import regression
+from tarazu.predict import RUNS, regression
 from tarazu.predict.classes import FileClass
-from tarazu.predict.series import LONGEST, SeriesEstimate, SeriesModel
+from tarazu.predict.series import LONGEST, SHORTEST_ARIMA, SeriesEstimate, SeriesModel, shape
 from tarazu.trace.records import NOT_KNOWN_S, KnownRun
 from tarazu.units import counted
 
@@ -34,6 +34,10 @@ class Series(NamedTuple):
     """Oldest first, those with such a file."""
     values: array[float]
 
+    def newest(self) -> Series:
+        """What numbers on command lines are to explain: a program that was changed since is another one."""
+        return Series(self.runs[-RUNS:], self.values[-RUNS:])
+
 
 class SizeForecast(msgspec.Struct, frozen=True):
     """Forecast mean size of the files of one group, and how it came about."""
@@ -50,7 +54,7 @@ def file_count(
     cls: FileClass, runs: Sequence[KnownRun], step: JobStep, model: SeriesModel
 ) -> tuple[float, str]:
     """Files per creating rank (shared class: files), and how that was found."""
-    counts = cls.counts()
+    counts = cls.counts()[-RUNS:]
     series = [count for _, count in counts]
     if model.model == "arima":
         steps = [runs[t].step for t, _ in counts]
@@ -93,7 +97,7 @@ def _scales_with_ranks(cls: FileClass, runs: Sequence[KnownRun], step: JobStep) 
     """A shared file that every rank writes, on a number of ranks that history never varied: weak scaling."""
     before = runs[cls.reference].step.ranks
     writers = max(f.writers for files in cls.latest.values() for f in files)
-    never_varied = len({r.step.ranks for r in runs}) == 1
+    never_varied = len({r.step.ranks for r in runs[-RUNS:]}) == 1
     return cls.shared and never_varied and step.ranks != before and writers >= before > 1
 
 
@@ -104,7 +108,8 @@ def _unscaled_sizes(
     regressors = _Regressors(runs, step)
     forecasts = [_explained(cls, n, y, regressors, files, model) for n, y in enumerate(series)]
     open_groups = [i for i, y in enumerate(series) if y.runs and forecasts[i] is None]
-    shapes = {_shape(series[i].values) for i in open_groups} - {()}
+    histories = [series[i].values for i in open_groups]
+    shapes = {shape(y[-RUNS:]) for y in histories if len(y) >= SHORTEST_ARIMA} - {()}
     if model.model == "arima" and len(shapes) > MOST_SHAPES:
         return _pooled(series, forecasts, open_groups, model)
     for i in open_groups:
@@ -233,6 +238,7 @@ def _explained(
     """What a regressor gives: of the mean size, else (files of single ranks) of the sum over ranks."""
     if model.model != "arima" or not series.runs:
         return None
+    series = series.newest()
     steps, step, y = regressors.steps(series.runs), regressors.step, series.values
     explained = regression.explain(steps, y, step) or regression.identity(steps, y, step, least=4096)
     if explained is not None:
@@ -289,11 +295,3 @@ def _of(estimate: SeriesEstimate, history: tuple[float, ...]) -> SizeForecast:
 def _kept(n: int, series: Series) -> tuple[float, ...]:
     """What a SizeForecast keeps of its history; for most of a hundred thousand, the last value."""
     return tuple(series.values if n < EXPLAINED else series.values[-1:])
-
-
-def _shape(y: Sequence[float]) -> tuple[float, ...]:
-    """Normalised history; empty for one that needs no fit."""
-    scale = max(abs(v - y[-1]) for v in y)
-    if len(y) < 4 or scale == 0:
-        return ()
-    return tuple(round((v - y[-1]) / scale, 4) for v in y)

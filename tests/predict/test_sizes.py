@@ -80,8 +80,25 @@ def test_series_of_one_shape_are_fitted_once() -> None:
     base = [5.0, 9, 6, 10, 7, 8]
     first = model.ahead(base)
     second = model.ahead([1000 + 7 * v for v in base])
-    assert model.fits == 1
+    assert model.made == 1
     assert second.values[0] == pytest.approx(1000 + 7 * first.values[0])
+
+
+def test_kept_fits_of_a_whole_history_serve_its_newest_values() -> None:
+    """Three values by turns: seen in thirty runs, not in ten."""
+    whole = [1e6 * (10 + 3 * (n % 3) + (7 * n * n) % 5 / 10) for n in range(31)]
+    after_the_run = SeriesModel()
+    expected = after_the_run.ahead(whole)
+    at_the_start = SeriesModel(fits=after_the_run.fits)
+    assert at_the_start.ahead(whole[-10:]).values == pytest.approx(expected.values)
+    assert at_the_start.made == 0 and after_the_run.made == 1
+    assert at_the_start.ahead([*whole[-9:], 5e6]) and at_the_start.made == 1, "another run has come"
+
+
+def test_an_order_that_does_not_foresee_the_last_value_is_not_taken() -> None:
+    alternating = [100.0, 20, 101, 19, 99, 21, 100, 20, 101, 20, 100, 19]
+    assert "ARIMA(1,0," in SeriesModel().ahead(alternating).detail
+    assert SeriesModel().ahead([*alternating, 20.0]).detail.startswith("ARIMA(0,0,0)")
 
 
 @FIXED

@@ -15,6 +15,7 @@ from tarazu.batch import environment
 from tarazu.config import Settings
 from tarazu.errors import TarazuError
 from tarazu.model import JobStep
+from tarazu.predict import LOOKED_AT
 from tarazu.run.plan import default_layouts
 from tarazu.run.plan.waiting import Waiting
 from tarazu.stats import client
@@ -25,8 +26,6 @@ from tarazu.wire.channel import Channel, connect
 if TYPE_CHECKING:
     from tarazu.trace.records import RunRecord
 
-LOOKED_AT = 60
-"""Runs: of the newest `RUNS` files are forecast, of all of them what they took counts (`tarazu.evidence`)."""
 ANSWER_S = 60.0
 """Longest wait for one answer of clientd; it declines by itself long before."""
 
