@@ -48,14 +48,13 @@ def take_apart(file: KnownFile) -> NameParts:
     pieces, parts = _pieces(file.precise)
     if len(parts) == 1:
         return NameParts(parts, ())
-    match = None
+    texts = None
     if file.key != file.precise:
-        careful = len(file.key) > _LONGEST_KEY or sum(p[0] == "{" for p in parts[1::2]) > _MOST_TOKENS
-        match = _pattern(parts, careful).fullmatch(file.key)
+        texts = _texts(file.key, parts)
     elif "{" not in file.precise:
         return NameParts(parts, pieces[1::2])
-    if match:
-        return NameParts(parts, match.groups())
+    if texts:
+        return NameParts(parts, texts)
     rank = str(file.creator if file.creator_count else max(file.rank, 0))
     known = {"{rank}": rank, "{array}": "0"}
     return NameParts(parts, tuple(known.get(piece, piece) for piece in pieces[1::2]))
@@ -71,6 +70,13 @@ def numbers_like(file: KnownFile, name: NameParts) -> tuple[int, ...] | None:
     if _pieces(file.precise)[1] != name.parts:
         return None
     return take_apart(file).numbers
+
+
+def _texts(key: str, parts: tuple[str, ...]) -> tuple[str, ...] | None:
+    """What the fields of these parts are in a key; None where it has other parts."""
+    careful = len(key) > _LONGEST_KEY or sum(p[0] == "{" for p in parts[1::2]) > _MOST_TOKENS
+    match = _pattern(parts, careful).fullmatch(key)
+    return match.groups() if match else None
 
 
 @lru_cache(maxsize=4096)
@@ -118,6 +124,21 @@ def put_together(
             precise.append(part)
     text = "".join(key)
     return text, text if key == precise else "".join(precise)
+
+
+def of_job(key: str, precise: str, old: JobStep, new: JobStep) -> str:
+    """The key of a volatile name with the ids of the new step's job."""
+    parts = _pieces(precise)[1]
+    fields = iter(_texts(key, parts) or ())
+    pieces = [part if i % 2 == 0 else (part, next(fields, "")) for i, part in enumerate(parts)]
+    return "".join(
+        piece
+        if isinstance(piece, str)
+        else _new_job_text(piece[1], old, new)
+        if piece[0] == "{job}"
+        else piece[1]
+        for piece in pieces
+    )
 
 
 def _new_job_text(text: str, old: JobStep, new: JobStep) -> str:

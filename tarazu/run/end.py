@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tarazu.errors import StoreError, TraceError
+from tarazu.errors import StoreError, TarazuError, TraceError
 from tarazu.left import UNUSABLE, NotPlaced
 from tarazu.names import one_line
 from tarazu.run.nodes import hosts
@@ -132,6 +132,9 @@ def _remember(step: Step, run: RunRecord) -> None:
     schedule = step.schedules.get(run.step.fs_name)
     if schedule and (schedule.plans.last or step.mode != "observe"):  # observed: where clientd has answered
         step.reports.report(schedule.plans, path)
+        with contextlib.suppress(TarazuError):
+            paths = step.history.paths(run.step.fs_name, run.step.application)
+            step.reports.prepare(run.step.fs_name, paths)
 
 
 def _stopped(step: Step) -> str:

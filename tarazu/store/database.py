@@ -30,6 +30,8 @@ PLAN_BYTES = 4096
 ROWS_AT_ONCE = 2_000
 """Files in one transaction."""
 MARKS_KEPT_S = 86_400.0
+MOST_PREPARED = 50
+"""Of one user's applications: of the others the next run begins with its histories."""
 
 Result = TypeVar("Result")
 Row = TypeVar("Row")
@@ -276,6 +278,28 @@ class InteractionDatabase:
             if plan is not None and fs_name in (None, plan.step.fs_name):
                 explained.append(Explained(plan, row))
         return explained
+
+    def keep_prepared(self, step: JobStep, body: bytes) -> None:
+        """What the next run of the step's user and application begins with, instead of what was kept before."""
+
+        def keep() -> None:
+            self._lock()
+            of = _application(step)
+            same = " AND ".join(f"{column}=?" for column in of)
+            self._db.execute(f"DELETE FROM prepared WHERE {same}", tuple(of.values()))
+            insert_row(self._db, "prepared", **of, body=body, made_s=time.time())
+            newest = "SELECT made_s FROM prepared WHERE uid=? ORDER BY made_s DESC"
+            for (made_s,) in self._db.query(newest, (step.uid,))[MOST_PREPARED:]:
+                self._db.execute("DELETE FROM prepared WHERE uid=? AND made_s<=?", (step.uid, made_s))
+
+        self._write(keep)
+
+    def prepared(self, step: JobStep) -> bytes:
+        """What was kept for the step's user and application; empty for nothing."""
+        of = _application(step)
+        same = " AND ".join(f"{column}=?" for column in of)
+        rows = self._db.query(f"SELECT body FROM prepared WHERE {same}", tuple(of.values()))
+        return bytes(rows[0][0]) if rows else b""
 
     def prune(self, step: JobStep, *, keep: int, user_bytes: int, in_vain: int = 0) -> int:
         """Delete old plans of the step's user; how many went. Other users' plans are never touched.

@@ -6,6 +6,7 @@ layouts    each distinct layout once, as JSON; `components` its components as co
 plan_layouts   which plans use which layouts, so that a layout goes with its last plan
 files      one per expected file: names, forecast, layout, outcome
 extents    the OST list of each component of a file
+prepared   per user and application what its next run begins with (`tarazu.daemons.clientd.forecasts.prepared`)
 writes     marks of transactions (`tarazu.store.connection`); on a server, whose answer to a commit may be lost
 interaction   view: the columns of the paper's tables 1, 2, 4 and 5
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-VERSION = 6
+VERSION = 7
 APPLICATION_ID = 0x545A4442
 """`TZDB`: SQLite's application_id of our files."""
 
@@ -28,6 +29,8 @@ class SqlDialect(NamedTuple):
     """Column type of a number that we hand out."""
     text: str
     """Type of text of any length."""
+    bytes: str
+    """Type of bytes of any length."""
     short: str
     """Type of text that is indexed as a whole."""
     prefix: str
@@ -40,12 +43,13 @@ class SqlDialect(NamedTuple):
 
 
 SQLITE = SqlDialect(
-    "INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER PRIMARY KEY", "TEXT", "TEXT", "", "/", "", ""
+    "INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER PRIMARY KEY", "TEXT", "BLOB", "TEXT", "", "/", "", ""
 )
 MYSQL = SqlDialect(
     "BIGINT PRIMARY KEY AUTO_INCREMENT",
     "BIGINT PRIMARY KEY",
     "LONGTEXT",
+    "LONGBLOB",
     "VARCHAR(180)",
     "(180)",
     "DIV",
@@ -101,6 +105,11 @@ _EXTENTS = """CREATE TABLE extents (
     PRIMARY KEY (file_id, extent_id)
 ){table_end}"""
 
+_PREPARED = """CREATE TABLE prepared (
+    uid BIGINT NOT NULL, fs_name {short} NOT NULL, application {short} NOT NULL, body {bytes} NOT NULL,
+    made_s DOUBLE PRECISION NOT NULL, PRIMARY KEY (uid, fs_name, application)
+){table_end}"""
+
 _WRITES = "CREATE TABLE writes (mark {short} PRIMARY KEY, at_s DOUBLE PRECISION NOT NULL){table_end}"
 
 _END = "CASE WHEN c.end_bytes < 0 OR c.end_bytes > f.size_bytes THEN f.size_bytes ELSE c.end_bytes END"
@@ -117,7 +126,7 @@ WHERE c.stripe_count > 0 AND (c.start_bytes < f.size_bytes OR c.extent_id = 1)""
 """Stripe sizes by the paper's equations 2 and 3; a file's last extent ends at its size."""
 
 TABLES = (
-    *("plans", "requests", "layouts", "components", "plan_layouts", "files", "extents", "writes"),
+    *("plans", "requests", "layouts", "components", "plan_layouts", "files", "extents", "prepared", "writes"),
     *("interaction", "tarazu_schema"),
 )
 """And the view."""
@@ -137,6 +146,7 @@ _STATEMENTS = (
     "CREATE INDEX files_by_key ON files (file_key{prefix})",
     "CREATE INDEX files_by_actual_key ON files (actual_key{prefix})",
     _EXTENTS,
+    _PREPARED,
     _WRITES,
     _INTERACTION,
     "CREATE TABLE tarazu_schema (version INTEGER NOT NULL, last_file_id BIGINT NOT NULL){table_end}",

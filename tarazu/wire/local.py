@@ -13,6 +13,7 @@ PlanRequest (SCM_RIGHTS), so clientd needs no right to read them; who asks is kn
     tarazu run ── PartTold ──► clientd             ◄── Done ──   of a part (`tarazu.part`), for the same part in mdsd
     tarazu run ── TargetsWait ──► clientd          ◄── TargetsNews ──   when there are any; who waits costs no thread
     tarazu run ── StepReport ──► clientd           ◄── Done ──   as soon as clientd has it; it works on it later
+    tarazu run ── PrepareNext + history files ──► clientd  ◄── Done ──  before it is made: nobody waits for it
     any        ── PlansQuery, ViewQuery, StatusQuery ──►  ◄── PlansReply, messages.ViewReply, StatusAnswer ──
     any        ── ThenQuery ──► clientd            ◄── messages.ThenReply ──
 
@@ -207,6 +208,12 @@ class StepReport(msgspec.Struct, frozen=True, tag="step-report"):
     request_ids: tuple[str, ...]
 
 
+class PrepareNext(msgspec.Struct, frozen=True, tag="prepare-next"):
+    """Make what the next run like the newest of the histories that come along begins with, when there is time."""
+
+    fs_name: str
+
+
 class PlansQuery(msgspec.Struct, frozen=True, tag="plans?"):
     """Rows of the interaction database: the newest plan (of `application`, on `fs_name`), one plan, or one key."""
 
@@ -285,6 +292,7 @@ LocalMessage = (
     | TargetsWait
     | TargetsNews
     | StepReport
+    | PrepareNext
     | PlansQuery
     | PlansReply
     | ViewQuery

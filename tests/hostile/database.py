@@ -19,7 +19,7 @@ from tarazu.store.database import open_database
 from tarazu.wire import local
 from tests.store.test_database import PFL, STEP, planned
 
-SEED = Path(__file__).parents[1] / "data" / "database" / "6.db"
+SEED = Path(__file__).parents[1] / "data" / "database" / "7.db"
 
 
 class Result(NamedTuple):

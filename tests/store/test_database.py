@@ -216,6 +216,20 @@ class Contract:
         assert database.explain("/ior/test.0", fs_name="home") == []
         assert database.explain("/nothing") == []
 
+    def test_what_the_next_run_begins_with_is_kept_for_its_user_and_application(
+        self, database: InteractionDatabase, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        other = msgspec.structs.replace(STEP, uid=1001)
+        odd = msgspec.structs.replace(STEP, application="odd\udcff")
+        assert database.prepared(STEP) == b""
+        for step, body in ((STEP, b"before"), (STEP, b"\x00\xff"), (other, b"another's"), (odd, b"odd")):
+            database.keep_prepared(step, body)
+        assert [database.prepared(step) for step in (STEP, other, odd)] == [b"\x00\xff", b"another's", b"odd"]
+        monkeypatch.setattr("tarazu.store.database.MOST_PREPARED", 1)
+        database.keep_prepared(msgspec.structs.replace(STEP, application="new"), b"new")
+        assert (database.prepared(STEP), database.prepared(odd)) == (b"", b"")
+        assert database.prepared(other) == b"another's"
+
     def test_prune_keeps_the_newest_of_each_and_row_ids_are_not_used_again(
         self, database: InteractionDatabase
     ) -> None:

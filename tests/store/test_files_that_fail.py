@@ -51,7 +51,7 @@ def test_a_damaged_file_is_set_aside_once_and_it_is_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path, aside = tmp_path / "i.db", tmp_path / "i.db.damaged"
-    data = (DATA / "6.db").read_bytes()
+    data = (DATA / "7.db").read_bytes()
     damaged = data[:8192] + b"\xff" * 20_000 + data[28_192:]
     path.write_bytes(damaged)
     with caplog.at_level(logging.ERROR):
@@ -75,7 +75,7 @@ def test_a_file_of_somebody_else_is_never_set_aside(tmp_path: Path) -> None:
 def test_a_row_that_was_changed_is_one_line(tmp_path: Path) -> None:
     import sqlite3
 
-    shutil.copy(DATA / "6.db", tmp_path / "i.db")
+    shutil.copy(DATA / "7.db", tmp_path / "i.db")
     open_database(tmp_path / "i.db").close()
     with sqlite3.connect(tmp_path / "i.db") as raw:
         raw.execute("UPDATE layouts SET layout = '{'")

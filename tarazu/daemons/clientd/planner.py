@@ -25,7 +25,7 @@ from tarazu.daemons import questions
 from tarazu.daemons.clientd.forecasts.frames import Choose, ForecastSummary, ForecastTask
 from tarazu.daemons.clientd.forecasts.pool import ForecastFailed, Forecasts
 from tarazu.daemons.questions import Questions
-from tarazu.errors import TarazuError, Unavailable
+from tarazu.errors import StoreError, TarazuError, Unavailable
 from tarazu.evidence.decide import NextRun, decide
 from tarazu.evidence.model_error import AS_ESTIMATED, correction
 from tarazu.evidence.outcomes import kind_of
@@ -131,6 +131,7 @@ class Planner:
             self.settings.predict.horizon_s,
             self.forecasts.seconds,
             self._parts(),
+            b"" if request.in_run else self._kept(step),
         )
         request_id = uuid.uuid4().hex
         tell("forecast")
@@ -166,6 +167,22 @@ class Planner:
             return self._store_and_place(
                 step, request, expected, outline, mdsd, problem, request_id, model, tell
             )
+
+    def prepare(self, fs_name: str, descriptors: Sequence[int], uid: int) -> None:
+        """Forecast a run like the newest of these, and keep that for its start. Raises a TarazuError."""
+        horizon_s = self.settings.predict.horizon_s
+        task = ForecastTask(None, 0.0, 0.0, False, horizon_s, self.forecasts.seconds, self._parts())
+        with self.forecasts.process(uid, large=True) as forecast:
+            kept = forecast.prepare(task, descriptors)
+        if kept.body:
+            with open_database(self.settings.clientd.database) as database:
+                database.keep_prepared(JobStep(fs_name, uid, kept.application, ""), kept.body)
+
+    def _kept(self, step: JobStep) -> bytes:
+        """What the end of the run before has left for this one."""
+        with suppress(StoreError), open_database(self.settings.clientd.database) as database:
+            return database.prepared(step)
+        return b""
 
     def _parts(self) -> dict[str, bytes]:
         """What parts make of the runs before they make by this; those alone that make something."""

@@ -75,6 +75,8 @@ MAX_FRAMES_BYTES = 64 << 20
 KEPT_DESCRIPTORS = 512 + MAX_WAITING
 """For sockets and files of our own, and leaders that wait; the rest may be histories of users."""
 PLANS_AT_ONCE = 8
+PREPARES_AT_ONCE = 2
+"""Of two users. Who finds no turn is passed over: his next run begins with its histories."""
 QUESTIONS_AT_ONCE = 8
 BYTES_A_TURN = 8 << 20
 """Of a plan's histories: a plan of long ones counts for several, so that few of these are in memory at once."""
@@ -121,6 +123,7 @@ class Clientd(Service):
         self.frames = Share(MAX_FRAMES_BYTES)
         self.descriptors = Share(max(2 * local.MAX_DESCRIPTORS, more_descriptors() - KEPT_DESCRIPTORS))
         self.plans = Turns(PLANS_AT_ONCE)
+        self.prepares = Turns(PREPARES_AT_ONCE)
         self.questions = Turns(QUESTIONS_AT_ONCE)
         self._noted: set[str] = set()
         self._said = SaidOnce(log)
@@ -243,6 +246,12 @@ class Clientd(Service):
                 self.reports.put(uid, message, channel.descriptors[0])
                 channel.descriptors = []
                 channel.send(local.Done())
+            case local.PrepareNext():
+                check_ids((message.fs_name,))
+                channel.send(local.Done())
+                if not self.site.stop:
+                    with contextlib.suppress(Busy), self.prepares.turn(uid, 1, 0.0):
+                        self.planner.prepare(message.fs_name, channel.descriptors, uid)
             case local.PlansQuery():
                 self.counts["questions"] += 1
                 self._answer_question(channel, uid, lambda: self.stored.rows(message, uid))

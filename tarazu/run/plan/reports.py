@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import msgspec
 from tarazu.errors import TarazuError
 from tarazu.malformed import MALFORMED, described
 from tarazu.then import System
-from tarazu.trace.history import file_name
+from tarazu.trace.history import file_name, opened
 from tarazu.wire import local
 from tarazu.wire.channel import Channel, connect
 from tarazu.wire.messages import ThenReply
@@ -66,6 +66,16 @@ class StepReports:
         except TarazuError:
             _keep(self._kept, f"{self._run_id}.{file_name(plans.step.fs_name)}", report, run)
             raise
+
+    def prepare(self, fs_name: str, runs: Sequence[Path]) -> None:
+        """Have what the next run begins with made from these, the newest last. Raises TarazuError."""
+        if self._left_s <= 0:
+            return
+        with self._to_clientd() as channel, contextlib.ExitStack() as stack:
+            files = [
+                stack.enter_context(file) for path in runs[-local.MAX_DESCRIPTORS :] if (file := opened(path))
+            ]
+            channel.ask(local.PrepareNext(fs_name), [file.fileno() for file in files])
 
     def give_back(self, promises: StepPromises, not_placed: Mapping[str, int]) -> None:
         """The step has ended and made nothing of what was promised; `not_placed`: as `StepProgress` has it.

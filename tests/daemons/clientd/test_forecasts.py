@@ -9,21 +9,30 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Never
 
+import msgspec
 import pytest
 
 from tarazu.config import LayoutSettings
-from tarazu.daemons.clientd.forecasts import frames
-from tarazu.daemons.clientd.forecasts.frames import Choose, ChosenLayouts, ForecastSummary, ForecastTask, Pipe
+from tarazu.daemons.clientd.forecasts import frames, prepared
+from tarazu.daemons.clientd.forecasts.frames import (
+    Choose,
+    ChosenLayouts,
+    ForecastSummary,
+    ForecastTask,
+    Pipe,
+    PreparedForecast,
+)
 from tarazu.daemons.clientd.forecasts.pool import ForecastConversation, ForecastFailed, Forecasts
 from tarazu.daemons.clientd.forecasts.work import limited
 from tarazu.errors import WireError
 from tarazu.layout.manager import UsableOsts
-from tarazu.model import JobStep
+from tarazu.model import Forecast, JobStep
 from tarazu.plan.configure import layout_policy
 from tarazu.trace.records import FileRecord, RunRecord
 from tarazu.trace.runfile import encode_run
@@ -178,6 +187,85 @@ def test_a_server_that_is_killed_is_started_again(forecasts: Forecasts, history:
     with forecasts.process(1000) as forecast:
         assert forecast.find(JOB, [history]).files == 2_500
     assert server_of(forecasts) != before
+
+
+def with_ranks(history: Path, ranks: int = 1) -> Path:
+    """A run of four files in a directory of its job."""
+    step = msgspec.structs.replace(STEP, application="app", job_id="4711", ranks=ranks)
+    rows = tuple(
+        FileRecord(f"/d/4711/{n}", f"/d/{{job}}/{n}", "/d/#/#", 0, (0,), 0, n, 0.1, (8 << 20) + n)
+        for n in range(4)
+    )
+    history.write_bytes(encode_run(RunRecord(step, 1.0, 2.0, "light", rows, 1, 1)))
+    return history
+
+
+def read(
+    forecasts: Forecasts, task: ForecastTask, *paths: Path
+) -> tuple[ForecastSummary, tuple[Forecast, ...]]:
+    """A forecast's summary, and the files in it."""
+    with contextlib.ExitStack() as stack, forecasts.process(os.getuid()) as forecast:
+        files = [stack.enter_context(path.open("rb")) for path in paths]
+        summary = forecast.find(task, [file.fileno() for file in files])
+        if not summary.files:
+            return summary, ()
+        policy = replace(layout_policy(LayoutSettings()), min_size_bytes=0)
+        nothing = local.DirectoryLayouts(b"", {})
+        chosen = forecast.choose(Choose(UsableOsts(8, {}), nothing, policy, False), summary.files)
+        return summary, tuple(file.forecast for file in chosen.files)
+
+
+def prepared_by(forecasts: Forecasts, *paths: Path) -> PreparedForecast:
+    with contextlib.ExitStack() as stack, forecasts.process(os.getuid()) as forecast:
+        files = [stack.enter_context(path.open("rb")) for path in paths]
+        return forecast.prepare(msgspec.structs.replace(JOB, step=None), [file.fileno() for file in files])
+
+
+def test_the_same_command_begins_with_what_the_run_before_has_left_and_reads_nothing(
+    forecasts: Forecasts, tmp_path: Path
+) -> None:
+    runs = [with_ranks(tmp_path / f"{n}.run") for n in range(3)]
+    kept = prepared_by(forecasts, *runs)
+    assert kept.application == "app" and 0 < len(kept.body) < 4096
+    step = msgspec.structs.replace(STEP, application="app", job_id="4712")
+    task = msgspec.structs.replace(JOB, step=step, prepared=kept.body)
+    as_ever = read(forecasts, msgspec.structs.replace(task, prepared=b""), *runs)
+    status = runs[-1].stat()
+    for path in runs:
+        path.write_bytes(b" " * path.stat().st_size)
+    os.utime(runs[-1], ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert read(forecasts, task, *runs) == as_ever
+    assert {file.name.key for file in as_ever[1]} == {f"/d/4712/{n}" for n in range(4)}
+
+
+@pytest.mark.parametrize("other", ["ranks", "runs", "version", "damaged"])
+def test_what_was_prepared_for_something_else_is_made_anew(
+    forecasts: Forecasts, tmp_path: Path, other: str
+) -> None:
+    runs = [with_ranks(tmp_path / f"{n}.run") for n in range(3)]
+    body, step = prepared_by(forecasts, *runs).body, msgspec.structs.replace(STEP, application="app")
+    expected = ""
+    match other:
+        case "ranks":
+            step = msgspec.structs.replace(step, ranks=2)
+        case "runs":
+            runs.append(with_ranks(tmp_path / "3.run"))
+        case "version":
+            later = (prepared.VERSION + 1, *msgspec.msgpack.decode(zlib.decompress(body))[1:])
+            body = zlib.compress(msgspec.msgpack.encode(later))
+            expected = f"prepared forecast left out: expected version {prepared.VERSION}, found {prepared.VERSION + 1}"
+        case "damaged":
+            body, expected = body[:-9], "prepared forecast left out: expected one of tarazu, found "
+    task = msgspec.structs.replace(JOB, step=step, prepared=body)
+    summary, files = read(forecasts, task, *runs)
+    assert files == read(forecasts, msgspec.structs.replace(task, prepared=b""), *runs)[1]
+    assert len(files) == 4 * step.ranks and "".join(summary.problems).startswith(expected)
+
+
+def test_nothing_is_prepared_of_runs_that_cannot_be_read(forecasts: Forecasts, tmp_path: Path) -> None:
+    (tmp_path / "broken.run").write_text("no run\n")
+    assert prepared_by(forecasts, tmp_path / "broken.run") == PreparedForecast()
+    assert prepared_by(forecasts) == PreparedForecast()
 
 
 OWNER = """

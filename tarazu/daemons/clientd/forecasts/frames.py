@@ -1,7 +1,8 @@
 """What clientd and the process of a forecast say to one another, over a socket pair.
 
-clientd ──Job, with the histories as descriptors──► process ──Found──► clientd
-clientd ──Choose──► process ──Chosen, several──► clientd
+clientd ──ForecastTask, with the histories as descriptors──► process ──ForecastSummary──► clientd
+clientd ──Choose──► process ──ChosenLayouts, several──► clientd
+clientd ──ForecastTask of no step, with the histories──► process ──PreparedForecast──► clientd
 
 What comes back is checked like any message of a stranger: the process has read a user's file.
 """
@@ -14,6 +15,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from tarazu import names
+from tarazu.daemons.clientd.forecasts.prepared import MOST_BYTES
 from tarazu.errors import WireError
 from tarazu.evidence.outcomes import Outcome
 from tarazu.layout.manager import LayoutPolicy, UsableOsts
@@ -55,7 +57,8 @@ READY = b"ready"
 class ForecastTask(msgspec.Struct, frozen=True, tag="job"):
     """Read the histories that come along, and forecast."""
 
-    step: JobStep
+    step: JobStep | None
+    """None: a step like the newest of the histories is to come. What it begins with is told, a PreparedForecast."""
     from_s: float
     until_s: float
     in_run: bool
@@ -65,6 +68,15 @@ class ForecastTask(msgspec.Struct, frozen=True, tag="job"):
     """In which `ForecastSummary` has to be told."""
     parts: dict[str, bytes] = {}
     """Part of tarazu → by what it makes something of the runs (`tarazu.part.Part.planned_by`)."""
+    prepared: bytes = b""
+    """What the end of the run before has left (`prepared.py`)."""
+
+
+class PreparedForecast(msgspec.Struct, frozen=True, tag="prepared"):
+    """What the next run of an application begins with; of none where no run can be read."""
+
+    application: Annotated[str, msgspec.Meta(max_length=MOST_CHARACTERS)] = ""
+    body: Annotated[bytes, msgspec.Meta(max_length=MOST_BYTES)] = b""
 
 
 class ForecastSummary(msgspec.Struct, frozen=True, tag="found"):
@@ -111,7 +123,7 @@ class ForecastRefused(msgspec.Struct, frozen=True, tag="refused"):
     reason: str
 
 
-Frame = ForecastTask | ForecastSummary | Choose | ChosenLayouts | ForecastRefused
+Frame = ForecastTask | ForecastSummary | Choose | ChosenLayouts | PreparedForecast | ForecastRefused
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Frame | local.Escaped)
 

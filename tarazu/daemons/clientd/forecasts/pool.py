@@ -33,6 +33,7 @@ from tarazu.daemons.clientd.forecasts.frames import (
     ForecastTask,
     Frame,
     Pipe,
+    PreparedForecast,
 )
 from tarazu.daemons.service import ISOLATED
 from tarazu.errors import TarazuError, Unavailable, WireError
@@ -40,7 +41,7 @@ from tarazu.plan.configure import Configured
 from tarazu.store.rows import NewFile
 from tarazu.units import MIB
 
-Answer = TypeVar("Answer", ForecastSummary, ChosenLayouts)
+Answer = TypeVar("Answer", ForecastSummary, ChosenLayouts, PreparedForecast)
 
 log = logging.getLogger("tarazu.clientd")
 
@@ -216,6 +217,12 @@ class ForecastConversation:
         with self._limited():
             self._pipe.put(job, list(descriptors))
             return self._next(ForecastSummary)
+
+    def prepare(self, task: ForecastTask, descriptors: Sequence[int]) -> PreparedForecast:
+        """What the next run begins with."""
+        with self._limited():
+            self._pipe.put(task, list(descriptors))
+            return self._next(PreparedForecast)
 
     def choose(self, choose: Choose, files: int) -> Configured:
         """The files that were found, with layouts. They come in small parts, so that other threads are not held up."""

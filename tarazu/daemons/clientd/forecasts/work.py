@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from tarazu.daemons.clientd.forecasts import prepared
 from tarazu.daemons.clientd.forecasts.frames import (
     FILES_AT_ONCE,
-    MOST_OUTCOMES,
     MOST_TEXTS,
     Begin,
     Choose,
@@ -21,13 +21,15 @@ from tarazu.daemons.clientd.forecasts.frames import (
     ForecastSummary,
     ForecastTask,
     Pipe,
+    PreparedForecast,
 )
 from tarazu.errors import TarazuError, WireError
-from tarazu.evidence.outcomes import Outcome, outcomes
+from tarazu.evidence.outcomes import outcomes
 from tarazu.model import Forecast, JobStep
 from tarazu.part import installed
 from tarazu.plan.configure import configure, parents_of
-from tarazu.predict import RUNS, aipa, rules
+from tarazu.predict import LOOKED_AT, RUNS, aipa, arma, rules
+from tarazu.predict.series import SeriesModel
 from tarazu.predict.waves import waves
 from tarazu.trace.past import read_first_lines, read_past
 from tarazu.trace.records import KnownRun
@@ -37,6 +39,8 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
 PART_S = 5.0
 """For what a part makes of the runs: files that take longer to read are no reason to delay a job."""
 MOST_DESCRIPTORS = local.MAX_DESCRIPTORS + 16
+OLDER_BYTES = 32 << 20
+"""Of runs before the newest RUNS, which only fits look at, after a run: about a second to read."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -67,10 +71,13 @@ def give_up(begin: Begin, server: int) -> None:
 def serve(pipe: Pipe) -> None:
     """One conversation."""
     try:
-        job = pipe.take()
-        if not isinstance(job, ForecastTask):
-            raise WireError("forecast", "a job", type(job).__name__)
-        wanted = _forecast(pipe, job)
+        task = pipe.take()
+        if not isinstance(task, ForecastTask):
+            raise WireError("forecast", "a task", type(task).__name__)
+        if task.step is None:
+            pipe.put(_prepared(pipe, task))
+            return
+        wanted = _forecast(pipe, task, task.step)
         if not wanted:
             return
         choose = pipe.take()
@@ -94,37 +101,75 @@ def serve(pipe: Pipe) -> None:
         pipe.put(ForecastRefused(f"the forecast failed: {_line(f'{type(error).__name__}: {error}')}"))
 
 
-def _forecast(pipe: Pipe, job: ForecastTask) -> list[Forecast]:
-    """Tell what was found; the files expected in the job's time."""
-    until = time.monotonic() + job.seconds
-    history, problems = read_past(pipe.descriptors, RUNS)
-    taken: list[Outcome] = []
-    if not job.in_run:
-        taken = outcomes(read_first_lines(pipe.descriptors, MOST_OUTCOMES))
+def _forecast(pipe: Pipe, task: ForecastTask, step: JobStep) -> list[Forecast]:
+    """Tell what is expected; the files of the task's time."""
+    before, problem = prepared.decode(task.prepared)
+    expected = before.of(step, task.parts, prepared.stamp(pipe.descriptors)) if before else None
+    if expected is None:
+        history, problems = read_past(pipe.descriptors, RUNS)
+        problems += [problem] if problem else []
+        model = SeriesModel(fits=dict(before.fits) if before else {})
+        expected = _expected(pipe, task, step, history, problems, model)
     pipe.close_descriptors()
-    prediction = predicted(history, job.step, job.horizon_s, in_run=job.in_run)
-    earlier = history[:-1] if job.in_run else history
-    of_parts = {}
-    for name, by in job.parts.items():
-        made = partial(installed()[name].plan, by, earlier, job.step)
-        of_parts[name], why = limited(made, until - time.monotonic())
-        problems += [f"part {name}: {why}"] if why else []
-    del earlier, history
-    wanted = [f for f in prediction.files if job.from_s <= f.at_s < job.until_s or job.in_run]
+    wanted = [f for f in expected.files if task.from_s <= f.at_s < task.until_s or task.in_run]
     pipe.put(
         ForecastSummary(
             files=len(wanted),
             size_bytes=sum(f.size_bytes for f in wanted),
-            nothing=not prediction.files,
-            later=any(f.at_s >= job.until_s for f in prediction.files),
+            nothing=not expected.files,
+            later=any(f.at_s >= task.until_s for f in expected.files),
             parents=parents_of(wanted),
-            problems=_lines(problems),
-            warnings=_lines(prediction.warnings),
-            parts={name: of for name, of in of_parts.items() if of},
-            outcomes=tuple(taken),
+            problems=_lines(expected.problems),
+            warnings=_lines(expected.warnings),
+            parts=expected.parts,
+            outcomes=expected.outcomes,
         )
     )
     return wanted
+
+
+def _prepared(pipe: Pipe, task: ForecastTask) -> PreparedForecast:
+    """For a run like the newest. ARIMA is fitted to all runs, by statsmodels where it is installed."""
+    history, problems = read_past(pipe.descriptors, _runs_to_fit(pipe.descriptors))
+    if not history:
+        return PreparedForecast()
+    step, model = history[-1].step, SeriesModel(search=arma.best_search())
+    expected = _expected(pipe, task, step, history, problems, model)
+    stamp = prepared.stamp(pipe.descriptors)
+    kept = prepared.Prepared(stamp, step, task.parts, tuple(model.fits.items()), expected)
+    return PreparedForecast(step.application, prepared.encode(kept))
+
+
+def _expected(
+    pipe: Pipe,
+    task: ForecastTask,
+    step: JobStep,
+    history: Sequence[KnownRun],
+    problems: Sequence[str],
+    model: SeriesModel,
+) -> prepared.Expected:
+    until = time.monotonic() + task.seconds
+    taken = () if task.in_run else outcomes(read_first_lines(pipe.descriptors, LOOKED_AT))
+    prediction = predicted(history, step, task.horizon_s, model, in_run=task.in_run)
+    earlier = history[-RUNS:-1] if task.in_run else history[-RUNS:]
+    made: dict[str, bytes] = {}
+    whys: list[str] = []
+    for name, by in task.parts.items():
+        body, why = limited(partial(installed()[name].plan, by, earlier, step), until - time.monotonic())
+        made |= {name: body} if body else {}
+        whys += [f"part {name}: {why}"] if why else []
+    return prepared.Expected(prediction.files, (*problems, *whys), prediction.warnings, made, tuple(taken))
+
+
+def _runs_to_fit(descriptors: Sequence[int]) -> int:
+    """The newest RUNS, and of the others as many as are read in no time."""
+    left_bytes, count = OLDER_BYTES, min(RUNS, len(descriptors))
+    for descriptor in reversed(descriptors[: len(descriptors) - count]):
+        left_bytes -= os.fstat(descriptor).st_size
+        if left_bytes < 0:
+            break
+        count += 1
+    return count
 
 
 def limited(make: Callable[[], bytes], left_s: float) -> tuple[bytes, str]:
@@ -152,13 +197,18 @@ def limited(make: Callable[[], bytes], left_s: float) -> tuple[bytes, str]:
 
 
 def predicted(
-    history: Sequence[KnownRun], step: JobStep, horizon_s: float, *, in_run: bool = False
+    history: Sequence[KnownRun],
+    step: JobStep,
+    horizon_s: float,
+    model: SeriesModel | None = None,
+    *,
+    in_run: bool = False,
 ) -> aipa.Prediction:
     """The files of the next run, from those before; `in_run`: of the rest of this one, the last of the history."""
     if in_run and history:
         return aipa.extend(history[-1], step, horizon_s=horizon_s)
     decision = rules.decide(history)
-    return aipa.forecast(history[decision.since :], step)
+    return aipa.forecast(history[decision.since :], step, model=model or "arima")
 
 
 def _lines(texts: Sequence[str]) -> tuple[str, ...]:
