@@ -239,17 +239,16 @@ class Planner:
         model: Correction,
         tell: Callable[[str], None],
     ) -> local.PlanReply:
-        answers: list[messages.AllocationReply] = []
         wishes = [(e.forecast, e.layout, e.own) for e in expected if e.layout]
-        if request.attempt and request.place and wishes:
-            # Only what comes of it is stored: attempts in vain would push out plans that were in force.
+        answer = None
+        if request.place and wishes:
             tell("allocation")
             answer = self._allocate(step, wishes, mdsd, problem, request, request_id, model)
-            if answer.status != "allocated":
+            if request.attempt and answer.status != "allocated":
+                # Only what comes of it is stored: attempts in vain would push out plans that were in force.
                 return msgspec.structs.replace(outline, status=answer.status, reason=answer.reason)
-            answers.append(answer)
-            tell("writing")
-        with given_back(mdsd, answers), open_database(self.settings.clientd.database) as database:
+        tell("writing")
+        with given_back(mdsd, answer), open_database(self.settings.clientd.database) as database:
             database.prune(
                 step,
                 keep=KEEP_PLANS,
@@ -264,15 +263,10 @@ class Planner:
             left = Counter(e.left_because for e in expected if not e.layout)
             names = left_names((e.left_because, e.forecast.name) for e in expected if not e.layout)
             reply = msgspec.structs.replace(outline, plan_id=plan_id, left=commonest(left), left_names=names)
-            if not request.place or not placeable:
+            if answer is None:
                 status = "forecast" if not request.place else LEFT_TO_LUSTRE
                 database.set_allocation(plan_id, status=status, reason=outline.stripes)
                 return msgspec.structs.replace(reply, status=status)
-            if not answers:
-                tell("allocation")
-                answer = self._allocate(step, wishes, mdsd, problem, request, request_id, model)
-                answers.append(answer)
-            answer = answers[0]
             ost_count = max(request.osts, default=0) + 1
             nothing = answer.status == "allocated" and not any(map(any, answer.osts))
             no_gain = answer.reason in GAINS_NOTHING or nothing
@@ -283,7 +277,6 @@ class Planner:
             reply = msgspec.structs.replace(
                 reply, left=commonest(left), left_names=left_names(left_too, names)
             )
-            tell("writing")
             database.set_allocation(
                 plan_id,
                 status=status,
@@ -413,15 +406,14 @@ def allocation_request(
 
 
 @contextmanager
-def given_back(mdsd: Requester, answers: Sequence[messages.AllocationReply]) -> Iterator[None]:
+def given_back(mdsd: Requester, answer: messages.AllocationReply | None) -> Iterator[None]:
     """What was allocated is promised no longer when it cannot be stored: nobody will create these files."""
     try:
         yield
     except BaseException:
-        for answer in answers:
-            if answer.status == "allocated":
-                with suppress(TarazuError):
-                    questions.give_back(mdsd, answer.id)
+        if answer and answer.status == "allocated":
+            with suppress(TarazuError):
+                questions.give_back(mdsd, answer.id)
         raise
 
 
