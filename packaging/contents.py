@@ -87,7 +87,7 @@ ANALYSIS = {
     "parts/forwarding": "study",
     "parts/forwarding/commands": "allocate benchmarks study",
     "parts/bursts/burstd": "answering batch deciding gathering here history jobs keeping names "
-    "node_part reports service wishes",
+    "node_part reports service",
     "parts/bursts/commands": "nodes remap report report_text",
     "parts/bursts/mapping": "mappings offers rules",
     "parts/bursts/nodes": "grouping selection slurm_fit",

@@ -52,7 +52,7 @@ def _traffic(directory: Path) -> Path:
 
 
 LEFT = {
-    "tarazu.parts.bursts.burstd.asked:read": "a message",
+    "tarazu.parts.bursts.burstd.answering:read": "a message",
     "tarazu.parts.bursts.slurm:plugin": "comes with the package",
 }
 CASES = (

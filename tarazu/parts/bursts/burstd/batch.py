@@ -137,14 +137,16 @@ class Batch:
         self._take(answer)
 
 
-def machine_of(setting: str) -> Machine | None:
-    """Where nodes stand by `part.bursts.machine`: its file, or Slurm's topology; None where there is neither. Raises
-    BadInput for a file that cannot be read.
+def machine_of(setting: str) -> tuple[Machine | None, bool]:
+    """Where nodes stand by `part.bursts.machine`: its file, or Slurm's topology; None where there is neither. And
+    whether Slurm has a topology. Raises BadInput for a file that cannot be read.
     """
-    if setting:
-        return machines.read(Path(setting))
     try:
-        return machines.parse(Slurm(ANSWER_S).topology(), "scontrol show topology")
+        topology = Slurm(ANSWER_S).topology()
     except TarazuError as error:
-        log.info("no cabinets are known: %s", error)
-        return None
+        log.info("no topology: %s", error)
+        topology = ""
+    known = "SwitchName=" in topology
+    if setting:
+        return machines.read(Path(setting)), known
+    return (machines.parse(topology, "scontrol show topology") if known else None), known

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tarazu.batch.jobs import ApplicationKey, Job, Waiting
 from tarazu.batch.node_set import fold
 from tarazu.batch.slurm import View
-from tarazu.parts.bursts.burstd.asked import AboutJob
+from tarazu.parts.bursts.burstd.answering import AboutJob
 from tarazu.parts.bursts.measures.applications import ApplicationCharacter
 from tarazu.parts.bursts.nodes.selection import Floats, NodeChoice, SelectionOptions, Wish, choose, loads
 from tarazu.parts.bursts.nodes.slurm_fit import FITS

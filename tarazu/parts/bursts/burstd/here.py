@@ -47,4 +47,4 @@ def gaps(settings: config.Settings) -> list[tuple[float, float]]:
 
 def machine(settings: config.Settings) -> Machine | None:
     """Where nodes stand, by `part.bursts.machine` or else Slurm's topology; None: nobody knows. Raises BadInput."""
-    return machine_of(options_of(settings).machine)
+    return machine_of(options_of(settings).machine)[0]

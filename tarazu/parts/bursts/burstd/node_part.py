@@ -23,15 +23,13 @@ from tarazu.batch.jobs import ApplicationKey, Job
 from tarazu.batch.slurm import NONE, Slurm
 from tarazu.config import users
 from tarazu.config.taking_part import Who, why_not
-from tarazu.errors import BadInput, TarazuError, Unavailable
+from tarazu.errors import TarazuError, Unavailable
 from tarazu.parts.bursts.burstd import deciding
-from tarazu.parts.bursts.burstd.answering import Answering
-from tarazu.parts.bursts.burstd.asked import VERSION, AboutJob, JobAnswer, plain
+from tarazu.parts.bursts.burstd.answering import VERSION, AboutJob, Answering, JobAnswer, plain
 from tarazu.parts.bursts.burstd.deciding import Decision, Knowledge, Site
 from tarazu.parts.bursts.burstd.keeping import Keeping
 from tarazu.parts.bursts.nodes.selection import Wish, choose
 from tarazu.parts.bursts.settings import directory_of, options_of
-from tarazu.parts.bursts.traffic import machine as machines
 from tarazu.parts.bursts.traffic.machine import Machine
 from tarazu.parts.changes import ordered
 from tarazu.parts.changes.ordered import Mode
@@ -84,12 +82,15 @@ class NodeSelection:
         settings: config.Settings,
         knowledge: Knowledge,
         running: Callable[[], Iterable[Job]] = tuple,
+        where: Callable[[], tuple[Machine | None, bool]] = lambda: (None, False),
     ) -> None:
-        """`running`: jobs that run. Raises ConfigError, StoreError."""
+        """`running`: jobs that run. `where`: the machine, None while it is not known, and whether Slurm has a topology.
+        Raises ConfigError, StoreError.
+        """
         self.options = options_of(settings)
         self.run = settings.run
         self.knowledge = knowledge
-        self.running = running
+        self.running, self.where = running, where
         self.slurm = Slurm()
         self.site: Site | None = None
         self.problem = ""
@@ -98,7 +99,6 @@ class NodeSelection:
         self.records: OrderedDict[ApplicationKey, Record] = OrderedDict()
         self.mode: Mode = "observe"
         self.why_mode = ""
-        self._machine: tuple[float, Machine, bool] | None = None
         self._slurm_uid = -1
         self._rights_at = 0.0
         self._taken: dict[str, float] = {}
@@ -152,7 +152,6 @@ class NodeSelection:
 
     def take_over(self, settings: config.Settings) -> None:
         self.options = options_of(settings)
-        self._machine = None
         self._set_mode()
 
     def close(self) -> None:
@@ -262,7 +261,14 @@ class NodeSelection:
                 record.taken_back += 1
                 record.why = each.why
         # After that: what is wrong with the machine's file keeps no job waiting.
-        machine, by_topology = self._machine_now()
+        machine, by_topology = self.where()
+        if machine is None:
+            raise Unavailable(
+                "the place of nodes is unknown: set part.bursts.machine, or use Slurm's topology/tree"
+            )
+        if self.site is None:
+            # What is computed for the first time takes long: not while somebody waits.
+            choose(machine, np.ones(len(machine.nodes), np.bool_), Wish(2, (1.0, 1.0)))
         self.site = deciding.site_of(machine, by_topology, view, self.running(), self.knowledge)
 
     def _learn_rights(self) -> None:
@@ -270,29 +276,6 @@ class NodeSelection:
             self._slurm_uid = self.slurm.uid()
             self.may_update = os.geteuid() in (0, self._slurm_uid) or _is_operator(self.slurm)
             self._rights_at = time.monotonic() + MACHINE_S
-
-    def _machine_now(self) -> tuple[Machine, bool]:
-        """Where nodes stand, and whether Slurm's topology says so too. Raises TarazuError."""
-        now = time.monotonic()
-        kept = self._machine
-        if kept is None or now > kept[0] + MACHINE_S:
-            try:
-                topology = self.slurm.topology()
-            except BadInput:
-                topology = ""  # there is none
-            by_topology = "SwitchName=" in topology
-            if self.options.machine:
-                machine = machines.read(Path(self.options.machine))
-            elif by_topology:
-                machine = machines.parse(topology, "scontrol show topology")
-            else:
-                raise Unavailable(
-                    "the place of nodes is unknown: set part.bursts.machine, or use Slurm's topology/tree"
-                )
-            # What is computed for the first time takes long: not while somebody waits.
-            choose(machine, np.ones(len(machine.nodes), np.bool_), Wish(2, (1.0, 1.0)))
-            kept = self._machine = (now, machine, by_topology)
-        return kept[1], kept[2]
 
     # How it is
 

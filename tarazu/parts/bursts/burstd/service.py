@@ -15,6 +15,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,6 +36,7 @@ from tarazu.parts.bursts.burstd.reports import Reports
 from tarazu.parts.bursts.measures.applications import ApplicationCharacter
 from tarazu.parts.bursts.measures.characteristics import Thresholds
 from tarazu.parts.bursts.settings import directory_of, options_of
+from tarazu.parts.bursts.traffic import machine as machines
 from tarazu.parts.bursts.traffic.machine import Machine, regular
 from tarazu.parts.changes.figures import of_agents
 from tarazu.parts.routers.settings import Routers
@@ -85,8 +87,10 @@ class BurstService(Service):
         self.names = Names(settings.part.of("routers", Routers).nids)
         self.gathering = Gathering(own.interval_s)
         self.reports = Reports(self.gathering, self.names)
-        self.machine = machine_of(own.machine) if own.machine else None
+        self.machine = machines.read(Path(own.machine)) if own.machine else None
         """Where nodes stand; None: nobody knows (yet: Slurm is asked beside the loop)."""
+        self.by_topology = False
+        """Slurm has leaf switches, and fills them."""
         self._topology_at = 0.0
         self._said = SaidOnce(log)
         self.history = BurstHistory(
@@ -159,7 +163,7 @@ class BurstService(Service):
         """In the batch's thread: what may take long."""
         if time.monotonic() >= self._topology_at:
             try:
-                machine = machine_of(self.own.machine)
+                machine, self.by_topology = machine_of(self.own.machine)
             except BadInput as error:
                 machine = None
                 self._said.warning(f"part.bursts.machine: {error}: what was known stays", str(error))
@@ -175,7 +179,12 @@ class BurstService(Service):
         if own.jobs != "slurm" or self.nodes:
             return
         try:
-            self.nodes = NodeSelection(self.settings, self._known, running=lambda: self.history.running)
+            self.nodes = NodeSelection(
+                self.settings,
+                self._known,
+                running=lambda: self.history.running,
+                where=lambda: (self.machine, self.by_topology),
+            )
         except TarazuError as error:
             self._said.warning(f"Slurm is not answered: {error}", f"nodes {error}")
 
@@ -206,7 +215,7 @@ class BurstService(Service):
     def take_over(self, settings: config.Settings) -> None:
         own = options_of(settings)
         if own.machine:
-            self._take_machine(machine_of(own.machine))
+            self._take_machine(machines.read(Path(own.machine)))
         self.history.limits = Thresholds(intensive=own.intensive)
         self.history.limit_bytes = own.limit
         if self.nodes:

@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from tarazu.errors import BadInput
 from tarazu.parts.bursts.nodes import grouping
 from tarazu.parts.bursts.nodes.slurm_fit import FITS, Flags, Indices
 from tarazu.parts.bursts.traffic.machine import Machine
@@ -86,9 +85,7 @@ def choose(
     """The job's nodes, or why it is better left to Slurm.
 
     `idle`: (nodes of the machine,), those that Slurm could give to this job. `load`: (I/O nodes,), traffic that is
-    expected of jobs already running there, in any unit; I/O nodes that have less come first. None: they are alike.
-    Raises BadInput where lengths do not fit."""
-    _check(machine, idle, wish, load)
+    expected of jobs already running there, in any unit; I/O nodes that have less come first. None: they are alike."""
     own = FITS[options.fit](machine, idle, wish.nodes)
     if own is None:
         return Left("not so many nodes are idle")
@@ -133,21 +130,6 @@ def loads(
     at = machine.served_by[np.asarray(nodes, dtype=np.int64)]
     known = at >= 0
     return np.bincount(at[known], share[known], len(machine.io_nodes)) / (total or 1.0)
-
-
-def _check(machine: Machine, idle: Flags, wish: Wish, load: Floats | None) -> None:
-    if idle.shape != (len(machine.nodes),):
-        raise BadInput("idle", f"{len(machine.nodes)} flags", str(idle.shape))
-    if wish.nodes < 1:
-        raise BadInput("nodes of the job", "at least 1", str(wish.nodes))
-    if wish.shares is not None:
-        if len(wish.shares) != wish.nodes:
-            raise BadInput("shares", f"{wish.nodes} numbers", str(len(wish.shares)))
-        shares = np.array(wish.shares)
-        if not (np.isfinite(shares) & (shares >= 0)).all():
-            raise BadInput("shares", "numbers >= 0", "others")
-    if load is not None and load.shape != (len(machine.io_nodes),):
-        raise BadInput("load", f"{len(machine.io_nodes)} numbers", str(load.shape))
 
 
 def _pick(room: npt.NDArray[np.int64], count: int, nodes: int, load: Floats | None) -> list[int]:

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput, ConfigError
-from tarazu.parts.bursts.burstd import answering, asked
-from tarazu.parts.bursts.burstd.answering import Answering
-from tarazu.parts.bursts.burstd.asked import AboutJob, JobAnswer
+from tarazu.parts.bursts.burstd import answering
+from tarazu.parts.bursts.burstd.answering import AboutJob, Answering, JobAnswer
 from tests.daemons.conftest import PATIENCE_S
 
 JOB = b'{"ask":"job","v":1,"name":"io","nodes":4,"uid":1000,"user":"ann"}\n'
@@ -104,11 +103,11 @@ def test_a_socket_that_a_crash_left_is_replaced_and_anothers_is_not_removed(tmp_
 @given(st.binary(max_size=200) | st.from_regex(rb'\{"ask":"(job|status)","v":[0-9]{1,3}.{0,80}\}'))
 def test_whatever_is_asked_is_a_question_or_an_error(line: bytes) -> None:
     try:
-        found = asked.read(line)
+        found = answering.read(line)
     except BadInput:
         return
     assert isinstance(found, AboutJob) and found.v == 1
 
 
 def test_what_is_shown_has_nothing_that_the_plugin_cannot_read() -> None:
-    assert asked.plain('a "b" \\ \n é') == "a ?b? ? ? ?"
+    assert answering.plain('a "b" \\ \n é') == "a ?b? ? ? ?"

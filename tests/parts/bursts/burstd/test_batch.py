@@ -90,9 +90,10 @@ def test_what_a_command_does_not_say(bin: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.undo()
     monkeypatch.setenv("PATH", f"{bin}:{PATH}")
     command(bin, "scontrol", "echo SwitchName=s1 Level=0 Nodes=n[1-2]")
-    machine = machine_of("")
+    machine, by_topology = machine_of("")
+    assert by_topology
     assert machine is not None and machine.nodes == ("n1", "n2")
     command(bin, "scontrol", "echo No topology >&2; exit 1")
-    assert machine_of("") is None
+    assert machine_of("") == (None, False)
     with pytest.raises(BadInput):
         machine_of("/nowhere")

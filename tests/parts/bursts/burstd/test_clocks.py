@@ -9,10 +9,8 @@ import pytest
 from tarazu import config
 from tarazu.batch.jobs import Job, Listed
 from tarazu.batch.slurm import NONE, Slurm
-from tarazu.errors import BadInput
-from tarazu.parts.bursts.burstd import batch as batch_module
-from tarazu.parts.bursts.burstd import wishes
-from tarazu.parts.bursts.burstd.batch import Batch, SlurmAnswer
+from tarazu.parts.bursts.burstd import keeping as wishes
+from tarazu.parts.bursts.burstd.batch import SlurmAnswer
 from tarazu.parts.bursts.burstd.gathering import Gathering
 from tarazu.parts.bursts.burstd.history import BurstHistory, Saved
 from tarazu.parts.bursts.burstd.jobs import ALIVE, UNTIL, Jobs
@@ -82,28 +80,6 @@ def test_jobs_are_known_again_as_soon_as_the_clock_is_right(tmp_path: Path, rest
     assert all(end_s <= T + 900 for _, end_s in with_jobs.gaps())
     assert all(job.end_s <= T + 900 for job in with_jobs.overlapping(0, 1e12))
     with_jobs.close()
-
-
-def test_sacct_is_asked_for_the_time_before_the_clock_was_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[float] = []
-
-    def ended(_: Slurm, since_s: float) -> Listed:
-        asked.append(since_s)
-        raise BadInput("sacct", "an answer", "none")
-
-    def jobs(_: Slurm) -> Listed:
-        raise BadInput("squeue", "an answer", "none")
-
-    monkeypatch.setattr(Slurm, "ended", ended)
-    monkeypatch.setattr(Slurm, "jobs", jobs)
-    monkeypatch.setattr(batch_module.time, "time", lambda: T)
-    one = Batch("slurm", lambda _: None)
-    one.since_s = T + YEAR
-    one.look()
-    one.since_s = T - batch_module.OVERLAP_S
-    one._sacct_at = 0.0
-    one.look()
-    assert asked == [T - batch_module.OVERLAP_S] * 2
 
 
 def test_nodes_asked_for_with_a_clock_that_was_ahead_are_taken_back(tmp_path: Path) -> None:

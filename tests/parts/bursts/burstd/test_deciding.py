@@ -12,7 +12,7 @@ from tarazu.batch.node_set import unfold
 from tarazu.batch.nodes import Partition
 from tarazu.batch.slurm import View
 from tarazu.parts.bursts.burstd import deciding
-from tarazu.parts.bursts.burstd.asked import AboutJob
+from tarazu.parts.bursts.burstd.answering import AboutJob
 from tarazu.parts.bursts.measures.applications import ApplicationCharacter, Trait
 from tarazu.parts.bursts.settings import Bursts
 from tarazu.parts.bursts.traffic.machine import Machine, regular

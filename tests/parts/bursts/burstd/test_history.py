@@ -155,24 +155,6 @@ def test_a_disk_that_is_full_is_waited_for(
     assert sum(map(len, days.read(tmp_path / "traffic", 0, 1e12))) == 2
 
 
-def test_a_job_that_ended_at_once_is_not_looked_for_again_and_again(
-    made: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    history = made()
-    history.save(Saved(traffic([(T + 5000, "n1", 1)]), T + 5010, T + 5010.0))
-    history.step(T + 5000)
-    history.answer(said(T + 5000, job("1", T + 10, T + 10), job("2", T + 10, T + 20)))
-    history.step(T + 5000)
-    read: list[float] = []
-    monkeypatch.setattr(
-        module.days, "read", lambda directory, start_s, end_s: read.append(end_s - start_s) or iter(())
-    )
-    for now_s in (T + 5100, T + 5200):
-        history.answer(said(now_s))
-        history.step(now_s)
-    assert max(read, default=0) <= 100
-
-
 def test_a_part_that_is_none_holds_up_nothing_for_long(made: Any, tmp_path: Path) -> None:
     history = made()
     for hour in range(2):

@@ -82,19 +82,6 @@ def test_one_user_does_not_take_all_notes(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(one.all) == 35 and not one.add("ann", "io", "n1", "")
 
 
-def test_of_a_thousand_notes_one_more_is_noted_while_slurm_waits(tmp_path: Path) -> None:
-    one = kept(tmp_path)
-    pins = [keeping.noted("ann", f"io{n}", "n[1-4]", str(n), "why", 1.0) for n in range(keeping.MOST - 10)]
-    with one.agent.store.locked():
-        one.agent.store.note_all(pins)
-    took = []
-    for _ in range(7):
-        began = time.perf_counter()
-        assert one.add("bob", "io", "n[1-4]", "why") or len(one.all) > keeping.MOST - 10
-        took.append(time.perf_counter() - began)
-    assert min(took) < 0.02, took  # of a disk that others use, too
-
-
 def test_notes_that_cannot_be_read_are_not_forgotten(tmp_path: Path) -> None:
     directory = tmp_path / "tarazu-burstd"
     directory.mkdir(0o700)
@@ -137,17 +124,6 @@ def test_what_becomes_of_a_note(tmp_path: Path) -> None:
     assert one.all == []
 
 
-def test_jobs_of_one_name_on_the_same_nodes_have_a_note_each(tmp_path: Path) -> None:
-    """An old note took nodes back from a new job, which had them named anew."""
-    one = kept(tmp_path)
-    for at_s in (100.0, 140.0, 141.0):
-        one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "", "", at_s))
-    queue = [waiting(id="9", at_s=141.0), waiting(id="8", at_s=140.0)]
-    assert one.tend(view(*queue), 30.0, now_s=142.0) == []
-    found = {held.since_s: held.askers for held in one.all}
-    assert found == {100.0: (), 140.0: ("8",), 141.0: ("9",)}
-
-
 def noted(directory: Path, slurm: Slurm | None = None) -> Keeping:
     """Job 8's nodes, asked for at 100 s."""
     one = kept(directory, slurm)
@@ -180,10 +156,6 @@ def test_a_job_that_had_ended_and_is_put_back_waited_for_its_old_nodes(tmp_path:
     one = noted(tmp_path)
     assert outcomes(one, waiting(state="COMPLETED"), 500.0) == ["started"]
     assert outcomes(one, waiting(), 510.0) == ["not taken back"]
-
-
-def test_a_job_that_was_cancelled_has_not_started(tmp_path: Path) -> None:
-    assert outcomes(noted(tmp_path), waiting(state="CANCELLED"), 110.0) == []
 
 
 def test_nodes_that_slurm_says_cannot_be_had_are_taken_back_at_once(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tarazu import config
 from tarazu.errors import StoreError
-from tarazu.parts.bursts.burstd.asked import AboutJob, JobAnswer
+from tarazu.parts.bursts.burstd.answering import AboutJob, JobAnswer
 from tarazu.parts.bursts.burstd.node_part import NodeSelection, set_mode
 from tarazu.parts.changes import by_hand, ordered
 

@@ -108,23 +108,6 @@ def test_what_mdsd_would_not_take_is_not_written(run: Run, tmp_path: Path) -> No
     assert not (tmp_path / "tarazu-mapping" / "mapping.json").exists()
 
 
-def test_json_has_no_numbers_that_are_none(run: Run, tmp_path: Path) -> None:
-    """No traffic came to an I/O node by the mapping that is there."""
-    (tmp_path / "machine").write_text("n[64-70] io_node=rtr0\nn[00-63] cabinet=c0\n")
-    status, out, err = run("--json")
-    assert status == 0, err
-    offers = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))["offers"]
-    assert offers[0]["name"] == "present" and offers[0]["judged"] is None and offers[1]["judged"]
-
-
-def test_a_spoilt_mapping_does_not_spoil_json(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "tarazu-mapping").mkdir()
-    (tmp_path / "tarazu-mapping" / "mapping.json").write_text("{")
-    status, out, err = run("--json")
-    assert status == 0 and json.loads(out)["offers"]
-    assert "what is in force is not known" in err
-
-
 def test_apply_writes_and_undo_takes_away(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "tarazu-mapping" / "mapping.json"
     status, out, _ = run("--apply")

@@ -80,19 +80,6 @@ def test_figures_as_text(site: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "4.7 GiB moved where no job that is known ran" in lines
 
 
-def test_the_period_of_a_report_does_not_end_in_the_future(
-    site: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    last_s = int(time.time()) // 10 * 10 - 10
-    times = np.array([last_s - 10, last_s])
-    ones = np.ones(2, np.int64)
-    now = Traffic(MACHINE.nodes, 10.0, times, ones.astype(np.int32), ones * 0, ones * GB)
-    days.append(site / "tarazu-burstd" / "traffic", now)
-    assert main(words(site, "--json", "--days", "1")) == 0
-    found = msgspec.json.decode(capsys.readouterr().out, type=Report, strict=True)
-    assert last_s < found.end_s <= time.time()
-
-
 def test_days_to_come_of_a_clock_that_was_ahead_are_no_part_of_a_report(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,18 +93,6 @@ def test_days_to_come_of_a_clock_that_was_ahead_are_no_part_of_a_report(
     assert main(words(site, "--json", "--days", "1")) == 0
     found = msgspec.json.decode(capsys.readouterr().out, type=Report, strict=True)
     assert now_s - 10 < found.end_s <= time.time() and found.bytes == 2 * GB
-
-
-def test_figures_as_json(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(words(site, "--json", "--days", "1")) == 0
-    found = msgspec.json.decode(capsys.readouterr().out, type=Report, strict=True)
-    assert (found.bytes, found.intervals) == (210 * GB, 7)
-    assert found.busiest_nodes.mean == pytest.approx(2 / 3)
-    assert found.mappings["present"].of_busiest == 1
-    assert found.mappings["round-robin"].busiest.mean == pytest.approx(2 / 3)
-    assert (found.jobs.all_rank.have, found.jobs.concentrated.share) == (7, 1.0)
-    (application,) = found.applications
-    assert application.found.shares == pytest.approx((2 / 3, 1 / 3))
 
 
 def test_without_jobs_and_machine_there_are_still_nodes(

@@ -22,7 +22,7 @@ from tarazu import config
 from tarazu.batch.jobs import Job
 from tarazu.batch.node_set import unfold
 from tarazu.parts.bursts.burstd import node_part
-from tarazu.parts.bursts.burstd.asked import VERSION, AboutJob
+from tarazu.parts.bursts.burstd.answering import VERSION, AboutJob
 from tarazu.parts.bursts.burstd.history import ALIVE
 from tarazu.parts.bursts.burstd.jobs import UNTIL, Jobs
 from tarazu.parts.bursts.burstd.kept import BurstsDirectory

@@ -38,7 +38,8 @@ def test_sacct_takes_our_options(slurm: Slurm) -> None:
 
 
 def test_a_jobs_nodes_start_and_end(slurm: Slurm, tmp_path: Path) -> None:
-    machine = machine_of("")
+    machine, by_topology = machine_of("")
+    assert by_topology
     assert machine is not None and machine.cabinets == ("leaf0", "leaf1") and len(machine.nodes) == 2
     answers: list[SlurmAnswer] = []
     batch = Batch("slurm", answers.append)

@@ -60,8 +60,3 @@ def test_where_chunks_are_cut_does_not_matter(bursts: list[dict[int, int]], at: 
     mappings = {"one": round_robin(400, 20)}
     one, other = (judge(mappings, chunks, MACHINE)["one"] for chunks in ([whole], parts))
     assert msgspec.structs.astuple(one) == pytest.approx(msgspec.structs.astuple(other), nan_ok=True)
-
-
-def test_nodes_that_the_machine_has_not_are_left_out() -> None:
-    stranger = regular(400, 20, name="other")
-    assert judge({"one": round_robin(400, 20)}, [traffic(stranger, [{3: 5}])], MACHINE)["one"].intervals == 0

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from itertools import combinations
 from math import sqrt
 
@@ -20,11 +19,6 @@ from tarazu.units import GIB
 def application(*jobs: list[int], network: int | None = None) -> ApplicationCharacter | None:
     moved = [np.array(each) * GIB for each in jobs]
     return applications.of_jobs([of_nodes(each, network=network) for each in moved], moved)
-
-
-def test_five_jobs_are_too_few() -> None:
-    assert application(*[[10, 10]] * 5) is None
-    assert application(*[[10, 10]] * 6) is not None
 
 
 def test_jobs_that_are_alike() -> None:
@@ -48,12 +42,6 @@ def test_where_communication_is_not_known_it_is_taken_for_little() -> None:
     assert (found := application(*[[10, 10]] * 6, network=50 * GIB)) and not found.optimizable
 
 
-def test_an_application_of_rank_0_gains_nothing() -> None:
-    found = application(*[[20, 0]] * 6)
-    assert found is not None
-    assert not found.optimizable
-
-
 def test_jobs_that_moved_nothing_have_no_distribution() -> None:
     found = application([0, 0], *[[30, 10]] * 5)
     assert found is not None
@@ -75,19 +63,6 @@ def test_divergence_is_the_mean_distance_of_pairs(rows: np.ndarray) -> None:
     rows = rows / rows.sum(axis=1, keepdims=True)
     expected = np.mean([np.linalg.norm(a - b) for a, b in combinations(rows, 2)])
     assert divergence(rows) == pytest.approx(expected, abs=1e-6)
-
-
-def test_ever_so_many_jobs_of_an_application_do_not_hold_up_a_report() -> None:
-    """Of 20,000 jobs in turn on either node, half of the pairs are the root of 2 apart."""
-    moved = [np.array([20, 0]) * GIB, np.array([0, 20]) * GIB] * 10_000
-    jobs = [of_nodes(each) for each in moved[:2]] * 10_000
-    begin = time.process_time()
-    found = applications.of_jobs(jobs, moved)
-    assert found is not None
-    assert found.divergence == pytest.approx(sqrt(2) / 2, rel=0.02)
-    alone = [of_nodes(np.array([20 * GIB]))] * 20_000
-    assert applications.of_jobs(alone, [np.array([20 * GIB])] * 20_000) is not None
-    assert time.process_time() - begin < 2.0
 
 
 def test_shares_of_applications() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tarazu.batch.jobs import Job
-from tarazu.parts.bursts.measures.characteristics import Character, JobBytes, Places, Thresholds, character
+from tarazu.parts.bursts.measures.characteristics import Character, JobBytes, Places, character
 from tarazu.parts.bursts.measures.statistics import Share, of_jobs
-from tarazu.parts.bursts.traffic.machine import Machine, regular
+from tarazu.parts.bursts.traffic.machine import regular
 from tarazu.units import GIB
 
 MACHINE = regular(512, 64)
@@ -34,15 +34,6 @@ def test_a_job_that_moved_nothing_has_neither_pattern() -> None:
     assert (found.rank_0, found.all_rank, found.even, found.intensive) == (False, False, True, False)
 
 
-def test_a_job_of_one_node_is_rank_0() -> None:
-    assert job([7]).rank_0
-
-
-def test_evenness_at_the_threshold() -> None:
-    assert job([100, 100, 100, 90]).even
-    assert not job([100, 100, 0, 0]).even
-
-
 def test_cabinets_that_it_stands_in_and_the_least_it_could() -> None:
     within = job([1] * 64)
     assert (within.cabinets, within.least_cabinets, within.concentrated) == (1, 1, True)
@@ -57,12 +48,6 @@ def test_a_node_that_is_not_of_the_machine_leaves_cabinets_unknown() -> None:
     found = character(JobBytes(batch_job, np.array([1, 1])), PLACES)
     assert (found.cabinets, found.concentrated, found.cabinets_even) == (None, None, None)
     assert found.all_rank
-
-
-def test_the_largest_cabinets_hold_most() -> None:
-    at = np.array([0] * 2 + [1] * 8 + [2] * 4, np.int32)
-    places = Places(Machine(tuple(f"n{i}" for i in range(14)), ("a", "b", "c"), ("r",), at, at * 0))
-    assert [places.least_cabinets(n) for n in (1, 8, 9, 12, 13, 14)] == [1, 1, 2, 2, 3, 3]
 
 
 def test_communication_is_unknown_where_nobody_counted() -> None:
@@ -86,19 +71,6 @@ def test_optimizable(moved: list[int], network: int | None, expected: bool) -> N
     assert job(moved, network=network).optimizable is expected
 
 
-def test_thresholds_are_as_given() -> None:
-    batch_job = Job("1", "ann", "model", ("n000", "n001"), 0, 100)
-    moved = JobBytes(batch_job, np.array([80, 20]))
-    assert not character(moved, PLACES).rank_0
-    assert character(moved, PLACES, Thresholds(rank_0=0.7, intensive=99)).rank_0
-    assert character(moved, PLACES, Thresholds(intensive=99)).intensive
-
-
-def test_bytes_of_other_nodes_are_refused() -> None:
-    with pytest.raises(ValueError):
-        character(JobBytes(Job("1", "ann", "model", ("n000",), 0, 1), np.array([1, 2])))
-
-
 def test_shares_of_jobs_by_hand() -> None:
     jobs = [
         job([100 * GIB]),  # one node
@@ -118,7 +90,3 @@ def test_shares_of_jobs_by_hand() -> None:
     assert found.all_rank == Share(2, 5)
     assert found.low_communication == Share(1, 1)
     assert found.optimizable == Share(1, 5)
-
-
-def test_shares_of_no_jobs_are_unknown() -> None:
-    assert of_jobs([]).rank_0.share is None

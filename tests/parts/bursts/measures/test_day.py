@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from tarazu.batch.jobs import ApplicationKey, Job
 from tarazu.parts.bursts.measures.characteristics import Thresholds
@@ -82,14 +81,3 @@ def test_nodes_of_jobs_that_the_machine_does_not_know_are_taken_up() -> None:
     found = day([strange], moved, mappings={"all on one": np.zeros(16, np.int32)})
     assert found.characters[0].cabinets is None
     assert found.shares.mapped["all on one"].busiest.tolist() == [1]
-
-
-def test_progress_goes_to_the_end() -> None:
-    told: list[float] = []
-    day([], np.ones((4, 16)), progress=told.append)
-    assert told == pytest.approx([0, 0.25, 0.5, 0.75])
-
-
-def test_nothing_at_all() -> None:
-    found = analyse([], [], regular(0, 4), (0, 86_400))
-    assert (found.job_statistics.jobs, found.unowned_bytes, len(found.shares.time_s)) == (0, 0, 0)

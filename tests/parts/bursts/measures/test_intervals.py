@@ -79,26 +79,6 @@ def test_nodes_of_no_cabinet_and_no_io_node() -> None:
     assert np.isnan(found.mean(found.cabinets))
 
 
-def test_what_other_nodes_moved_counts_for_none() -> None:
-    found = shares(traffic([(0, 0, 10), (0, 20, 990), (1, 20, 7)]))
-    assert (found.bytes.tolist(), found.elsewhere) == ([10.0], 997)
-
-
-def test_no_traffic_at_all() -> None:
-    found = shares()
-    assert len(found.time_s) == 0
-    assert np.isnan(found.mean(found.nodes))
-    assert np.isnan(found.weighted(found.nodes))
-
-
-def test_an_interval_may_lie_in_several_chunks() -> None:
-    rows = [(0, 0, 60), (0, 1, 30), (0, 19, 10), (1, 4, 5)]
-    for cut in range(len(rows) + 1):
-        found = shares(traffic(rows[:cut]), traffic(rows[cut:]))
-        assert found.bytes.tolist() == [100, 5]
-        assert found.nodes.tolist() == [0.6, 1.0]
-
-
 def test_time_that_goes_back_is_refused() -> None:
     with pytest.raises(BadInput, match="after 1010"):
         shares(traffic([(1, 0, 1)]), traffic([(0, 0, 1)]))

@@ -42,15 +42,6 @@ def moved(*arguments: object) -> list[list[int]]:
     return [found.bytes.tolist() for found in given_to(*arguments)]  # type: ignore[arg-type]
 
 
-def test_each_nodes_bytes_while_the_job_ran() -> None:
-    rows = [(0, 0, 5), (0, 1, 6), (10, 0, 7), (20, 1, 8), (20, 3, 9), (30, 0, 10)]
-    assert moved([job([1, 0], 0, 30)], rows) == [[14, 12]]
-
-
-def test_bytes_are_in_the_order_of_the_jobs_nodes() -> None:
-    assert moved([job([3, 0], 0, 10)], [(0, 0, 5), (0, 3, 6)]) == [[6, 5]]
-
-
 def test_a_job_that_was_alone_gets_the_whole_of_its_first_and_last_interval() -> None:
     assert moved([job([0], 7, 23)], [(0, 0, 5), (10, 0, 6), (20, 0, 7), (30, 0, 8)]) == [[18]]
 
@@ -60,18 +51,6 @@ def test_an_interval_of_two_jobs_is_shared_by_their_seconds() -> None:
     assert moved([one, other], [(0, 0, 50), (10, 0, 80), (20, 0, 30)]) == [[50 + 20], [60 + 30]]
 
 
-def test_two_jobs_on_a_node_at_once_share_it() -> None:
-    assert moved([job([0, 1], 0, 30), job([1, 2], 0, 30)], [(10, 1, 100), (20, 2, 7)]) == [[0, 50], [50, 7]]
-
-
-def test_jobs_within_one_interval() -> None:
-    assert moved([job([0], 11, 13), job([0], 14, 15)], [(10, 0, 30)]) == [[20], [10]]
-
-
-def test_jobs_between_intervals_with_traffic_get_nothing() -> None:
-    assert moved([job([0], 20, 30), job([0], 40, 50)], [(0, 0, 1), (100, 0, 1)]) == [[0], [0]]
-
-
 def test_a_running_job_has_all_so_far() -> None:
     assert moved([job([0], 5, float("inf"))], [(0, 0, 1), (10, 0, 2)]) == [[3]]
 
@@ -79,10 +58,6 @@ def test_a_running_job_has_all_so_far() -> None:
 def test_nodes_that_the_machine_does_not_know_have_nothing() -> None:
     stranger = Job("1", "ann", "model", ("elsewhere", "n0"), 0, 10)
     assert moved([stranger], [(0, 0, 5)]) == [[0, 5]]
-
-
-def test_no_jobs() -> None:
-    assert moved([], [(0, 0, 5)]) == []
 
 
 def test_network_is_known_where_it_was_counted() -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.errors import BadInput
 from tarazu.parts.bursts.nodes.selection import Left, NodeChoice, SelectionOptions, Wish, choose, loads, span
 from tarazu.parts.bursts.nodes.slurm_fit import FITS
 from tarazu.parts.bursts.traffic.machine import Machine, regular
@@ -46,11 +45,6 @@ def test_what_is_kept_for_the_next_job_follows_its_size(next_size: int | None, i
 def test_where_too_little_could_be_kept_the_job_comes_first() -> None:
     """2/3 of 3 I/O nodes kept would leave 1, which Slurm's own choice has too: it gets one more."""
     assert span(24, 3, 1, 1, 1000, 8) == 2
-
-
-def test_fewer_than_sixteen_nodes_are_left_to_slurm() -> None:
-    assert isinstance(choose(MACHINE, ALL, Wish(15)), Left)
-    assert isinstance(choose(MACHINE, ALL, Wish(16)), NodeChoice)
 
 
 def test_where_slurm_has_as_many_io_nodes_it_is_left_to_slurm() -> None:
@@ -108,19 +102,6 @@ def test_large_holes_stay_whole() -> None:
     assert max(choice.nodes) < 128
 
 
-def test_io_nodes_that_serve_nodes_between_one_anothers() -> None:
-    """Ranks cannot be grouped in order then: the job gets what is not worse than even node."""
-    served_by = (np.arange(512) // 64 * 2 + np.arange(512) % 2).astype(np.int32)
-    mixed = dataclasses.replace(MACHINE, served_by=served_by)
-    for heavy in range(0, 64, 5):
-        shares = tuple(9.0 if i % 7 == heavy % 7 or i == heavy else 1.0 for i in range(64))
-        choice = choose(mixed, ALL, Wish(64, shares))
-        by_number = choose(mixed, ALL, Wish(64))
-        assert isinstance(choice, NodeChoice)
-        assert isinstance(by_number, NodeChoice)
-        assert loads(mixed, choice.nodes, shares).max() <= loads(mixed, by_number.nodes, shares).max()
-
-
 @given(st.data())
 def test_idle_nodes_each_once_on_more_io_nodes_than_slurms_own(data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
@@ -143,20 +124,3 @@ def test_idle_nodes_each_once_on_more_io_nodes_than_slurms_own(data: st.DataObje
     assert choice.io_nodes > len(set(served[FITS[options.fit](machine, idle, nodes)].tolist()))
     room = np.sort(np.bincount(served[idle & (served >= 0)]))[::-1]
     assert choice.io_nodes <= max(nodes // 8, np.searchsorted(np.cumsum(room), nodes) + 1)
-
-
-@pytest.mark.parametrize(
-    ("wish", "idle", "load"),
-    [
-        (Wish(0), ALL, None),
-        (Wish(3, (1.0,)), ALL, None),
-        (Wish(1, (-1.0,)), ALL, None),
-        (Wish(1, (float("nan"),)), ALL, None),
-        (Wish(1), ALL[:5], None),
-        (Wish(1), ALL, np.zeros(3)),
-    ],
-    ids=["no nodes", "too few shares", "negative", "no number", "other machine", "other I/O nodes"],
-)
-def test_lengths_and_numbers_are_checked(wish: Wish, idle: np.ndarray, load: np.ndarray | None) -> None:
-    with pytest.raises(BadInput):
-        choose(MACHINE, idle, wish, load=load)

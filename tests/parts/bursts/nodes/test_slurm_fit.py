@@ -20,22 +20,9 @@ def idle(*ranges: tuple[int, int]) -> Flags:
     return flags
 
 
-def test_the_smallest_run_that_holds_the_job() -> None:
-    flags = idle((0, 6), (10, 14), (20, 24))
-    assert consecutive(MACHINE, flags, 4).tolist() == [10, 11, 12, 13]  # type: ignore[union-attr]
-    assert consecutive(MACHINE, flags, 5).tolist() == [0, 1, 2, 3, 4]  # type: ignore[union-attr]
-
-
 def test_no_run_holds_it_the_largest_and_then_the_smallest_that_holds_the_rest() -> None:
     flags = idle((0, 3), (5, 12), (20, 22))
     assert consecutive(MACHINE, flags, 9).tolist() == [*range(5, 12), 20, 21]  # type: ignore[union-attr]
-
-
-def test_of_leaf_switches_the_same() -> None:
-    flags = idle((0, 3), (6, 12), (16, 24), (26, 30))  # free: 5, 4, 8, 4
-    assert tree(MACHINE, flags, 4).tolist() == [8, 9, 10, 11]  # type: ignore[union-attr]
-    assert tree(MACHINE, flags, 5).tolist() == [0, 1, 2, 6, 7]  # type: ignore[union-attr]
-    assert tree(MACHINE, flags, 12).tolist() == [*range(8, 12), *range(16, 24)]  # type: ignore[union-attr]
 
 
 def test_runs_go_over_the_edge_of_a_cabinet_leaf_switches_do_not() -> None:

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tarazu.parts.bursts.burstd import asked
-from tarazu.parts.bursts.burstd.asked import AboutJob
+from tarazu.parts.bursts.burstd import answering as asked
+from tarazu.parts.bursts.burstd.answering import AboutJob
 from tarazu.parts.bursts.settings import Bursts
 from tarazu.parts.bursts.slurm import ANSWER_S, KINDS, plugin
 from tests.loop.slurm import missing_lua

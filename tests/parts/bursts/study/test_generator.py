@@ -11,7 +11,7 @@ from tarazu.parts.bursts.measures.measures import normalised_unevenness
 from tarazu.parts.bursts.measures.published import NAMES, STATISTICS, Name
 from tarazu.parts.bursts.study import generator
 from tarazu.parts.bursts.study.queue import TrafficPattern
-from tarazu.parts.bursts.study.shares import drawn, shares
+from tarazu.parts.bursts.study.shares import drawn
 
 SMALL = 2000
 PRINTED = {statistic.key: statistic.values for statistic in STATISTICS}
@@ -42,14 +42,6 @@ def test_jobs_are_in_the_published_proportions(name: Name) -> None:
     assert (queue.io_s < queue.run_s).all()
     assert ((queue.size == 1) == (queue.pattern == TrafficPattern.SINGLE)).all()
     assert (queue.applications.size[queue.application] == queue.size).all()
-
-
-def test_the_same_seed_gives_the_same_queue() -> None:
-    one, same, other = (generator.queue("cs19", 300, seed) for seed in (3, 3, 4))
-    assert (one.submit_s == same.submit_s).all()
-    assert (one.volume == same.volume).all()
-    assert (shares(one, 7) == shares(same, 7)).all()
-    assert not (one.volume == other.volume).all()
 
 
 @settings(max_examples=60, deadline=None)

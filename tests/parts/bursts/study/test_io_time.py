@@ -131,45 +131,6 @@ def test_one_job_alone_takes_as_long_as_in_the_simulators_network(data: st.DataO
     assert io.io_s[0] * (1 - 1e-6) <= theirs <= 1.3 * io.io_s[0]
 
 
-def test_many_jobs_take_about_as_long_as_in_the_simulators_network() -> None:
-    """Who is slowed by whom differs, as streams that ask for more get more; in sum it is nearly the same."""
-    rng = np.random.default_rng(5)
-    drawn = [
-        (
-            float(t),
-            int(rng.integers(1, 7)),
-            12.0,
-            float(rng.uniform(20, 400)) * MB,
-            1,
-            float(rng.uniform(4, 10)),
-        )
-        for t in np.sort(rng.uniform(0, 300, 120))
-    ]
-    jobs = queue(*drawn)
-    parts = [rng.dirichlet(np.full(n, 4.0)) for n in jobs.size.tolist()]
-    carries = 40 * MB
-    replayed, io = run(jobs, carries, parts)
-    theirs = of_network(jobs, carries, parts, replayed)
-    assert io.io_s.sum() > 1.1 * jobs.io_s.sum()
-    assert io.io_s.sum() == pytest.approx(theirs.sum(), rel=0.05)
-
-
-@settings(max_examples=50)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 40), st.integers(1, 16), st.integers(1, 5), st.floats(1, 500)), min_size=1
-    )
-)
-def test_jobs_run_longer_by_what_their_io_takes_longer(
-    drawn: list[tuple[int, int, int, float]],
-) -> None:
-    jobs = queue(*[(s, n, 20.0, v * MB, b, 10.0) for s, n, b, v in sorted(drawn)])
-    carries = max(20.0, 50 * MB)
-    replayed, io = run(jobs, carries)
-    assert (io.io_s >= jobs.io_s * (1 - 1e-6)).all()
-    assert replayed.end_s - replayed.start_s == pytest.approx(jobs.run_s + io.io_s - jobs.io_s)
-
-
 def test_nodes_of_no_known_io_node_do_not_wait() -> None:
     unknown = dataclasses.replace(MACHINE, served_by=np.full(16, -1, dtype=np.int32))
     _, io = run(queue((0, 4, 100, 800 * MB, 5, 20)), MB, machine=unknown)

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.errors import BadInput
-from tarazu.parts.bursts.study.replay import Replayed, Slurms, replay
+from tarazu.parts.bursts.study.replay import Replayed, replay
 from tarazu.parts.bursts.traffic.machine import regular
 from tarazu.sim.kernel.fluid import Floats, Ints
 
@@ -61,14 +60,6 @@ def test_backfill_goes_by_limits_not_by_how_long_jobs_will_run() -> None:
     assert found.start_s.tolist() == [0, 22, 2]
 
 
-def test_nodes_as_slurm_chooses_them() -> None:
-    found = replay(MACHINE, queue((0, 3, 9, 9), (0, 6, 9, 9), (0, 1, 9, 9)))
-    assert [n.tolist() for n in found.nodes] == [[0, 1, 2], [4, 5, 6, 7, 8, 9], [3]]
-    consecutive = Slurms(MACHINE, np.array([3, 6, 1]), "consecutive")
-    found = replay(MACHINE, queue((0, 3, 9, 9), (0, 6, 9, 9), (0, 1, 9, 9)), consecutive)
-    assert [n.tolist() for n in found.nodes] == [[0, 1, 2], [3, 4, 5, 6, 7, 8], [9]]
-
-
 JOBS = st.lists(
     st.tuples(st.integers(0, 30), st.integers(1, 16), st.integers(1, 20), st.integers(0, 10)),
     min_size=1,
@@ -112,10 +103,3 @@ def as_heads(jobs: Columns, starts: Floats) -> list[float]:
                 found.append(time)
                 break
     return found
-
-
-def test_what_cannot_run_is_said_before() -> None:
-    with pytest.raises(BadInput, match="nodes of a job"):
-        replay(MACHINE, queue((0, 17, 1, 1)))
-    with pytest.raises(BadInput, match="order of their submission"):
-        replay(MACHINE, queue((1, 1, 1, 1), (0, 1, 1, 1)))

@@ -41,16 +41,6 @@ def test_bytes_of_a_job_are_its_volume_on_its_nodes_while_it_runs(small: BurstSy
     assert 0 < sum(chunk.read.sum() for chunk in chunks) <= made.volume[job] / made.bursts[job] * 1.001
 
 
-def test_rows_are_in_order_and_each_once(small: BurstSystem) -> None:
-    last = -1
-    for chunk in small.traffic(0, 3600):
-        key = chunk.time_s * len(chunk.nodes) + chunk.node
-        assert (np.diff(key) > 0).all()
-        assert key[0] > last
-        assert (chunk.bytes > 0).all()
-        last = int(key[-1])
-
-
 def test_chunks_of_any_length_give_the_same(small: BurstSystem) -> None:
     made, ran = small.queue, small.replayed
     log = KNOBS["tianhe-1a"].intensive.log
