@@ -12,7 +12,7 @@ TZ_MIDDLE static struct {
 } slots[SCRATCH_SLOTS];
 
 /* Of the first slot: most processes need no other. Its beginning lies in one page. */
-TZ_LARGE static _Alignas(TZ_PAGE) struct tz_scratch first;
+TZ_LARGE static char first[TZ_PAGE + sizeof(struct tz_scratch)];
 
 /* Where this thread found one before: warm memory, and no fight for the first slot. */
 static TZ_THREAD int my_slot;
@@ -26,7 +26,7 @@ static struct tz_scratch *get(void)
             continue;
         found = tz_relaxed(&slots[i].scratch);
         if (!found) {
-            found = i == 0 ? &first : tz_pages(sizeof *found);
+            found = i == 0 ? tz_page_in(first) : tz_pages(sizeof *found);
             __atomic_store_n(&slots[i].scratch, found, __ATOMIC_SEQ_CST);
         }
         if (found) {
