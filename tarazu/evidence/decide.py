@@ -26,9 +26,9 @@ from tarazu.units import counted
 RUNS = 60
 """The newest of an application that are looked at."""
 FIRST_PLACED = 3
-"""Runs of an application that are placed before one is left as a control; fewer where others, observed before, were
-faster for sure.
-"""
+"""Runs of an application that are placed before one is left as a control."""
+COMPARED = 2
+"""So many are enough where as many were left before, as of who observes first; one, where it is slower for sure."""
 CLEAR_RUNS = 50
 """One in so many is a control once the answer is clear."""
 CHANCE = 0.5
@@ -66,7 +66,8 @@ def decide(runs: Sequence[Outcome], next_run: NextRun, control: float, least_gai
     belief = compare(same, expected_gain(same))
     both = bool(belief.placed and belief.left)
     slower = both and belief.highest < least_gain
-    if sum(run.arm == "placed" for run in runs) < FIRST_PLACED and not slower:
+    compared = min(belief.placed, belief.left) >= COMPARED
+    if sum(run.arm == "placed" for run in runs) < FIRST_PLACED and not (slower or compared):
         return PLACE
     clear = both and not belief.lowest < least_gain <= belief.highest
     share = min(control, 1 / CLEAR_RUNS) if clear else control
