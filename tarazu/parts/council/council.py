@@ -58,18 +58,15 @@ class Decision(msgspec.Struct, frozen=True):
     """The last change undid one that made things worse."""
 
 
-class _Host:
+class _Host(msgspec.Struct):
     """What is known of one node."""
 
-    __slots__ = ("before", "epoch", "in_force", "now", "pattern")
-
-    def __init__(self) -> None:
-        self.in_force: Mapping[str, str] = {}
-        self.pattern: Pattern | None = None
-        self.epoch = 0
-        self.before: Before = {}
-        self.now: Before = {}
-        """Since the last change, which was number `epoch`; `before` that."""
+    in_force: Mapping[str, str] = {}
+    pattern: Pattern | None = None
+    epoch: int = 0
+    before: Before = {}
+    now: Before = {}
+    """Since the last change, which was number `epoch`; `before` that."""
 
 
 class _Knowledge(msgspec.Struct, omit_defaults=True):

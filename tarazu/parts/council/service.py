@@ -65,7 +65,6 @@ asks meanwhile has no answer, and asks again.
 """
 WORSE = 0.2
 """A value under which the same pattern is slower by this share is taken back at once."""
-SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 class CouncilService(Service):
@@ -88,7 +87,7 @@ class CouncilService(Service):
         self.claimed = claim(self.kept.directory, "another tarazu-council has its knowledge here")
         self.writer = Writer()
         self.refused = 0
-        self.answers = Histogram(SECONDS)
+        self.answers = Histogram()
         """From the receipt of a message to the answers of all that were there with it."""
         self.changed_at = time.monotonic()
         self._said = SaidOnce(log)

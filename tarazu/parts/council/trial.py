@@ -32,17 +32,14 @@ BARRED_DWELLS = 10.0
 MOST_BARRED_DWELLS = 1000.0
 
 
-class TrialRewards:
+class TrialRewards(msgspec.Struct):
     """Rewards of one node with one pattern since the last change."""
 
-    __slots__ = ("count", "demand", "mean", "spread")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.mean = 0.0
-        self.spread = 0.0
-        """Mean of the squared differences from the mean."""
-        self.demand = 0.0
+    count: int = 0
+    mean: float = 0.0
+    spread: float = 0.0
+    """Mean of the squared differences from the mean."""
+    demand: float = 0.0
 
     def add(self, reward: float, demand: float) -> None:
         self.count += 1
@@ -68,15 +65,14 @@ class Earlier(NamedTuple):
     """Variance of one interval, in units of its mean."""
 
 
-class _OfPattern:
+class _OfPattern(msgspec.Struct):
     """What came of one pattern in a trial."""
 
-    __slots__ = ("earlier", "expected", "got", "intervals", "variance")
-
-    def __init__(self, earlier: Earlier | None) -> None:
-        self.earlier = earlier
-        self.got = self.expected = self.variance = 0.0
-        self.intervals = 0
+    earlier: Earlier | None
+    got: float = 0.0
+    expected: float = 0.0
+    variance: float = 0.0
+    intervals: int = 0
 
 
 class Verdict(NamedTuple):
@@ -102,10 +98,7 @@ class Trial:
         """`had`: hosts that had the value already. There nothing changes, and nothing is to be compared. `known`: what
         is known of it from earlier; asked once for each pattern.
         """
-        self.lever = lever
-        self.before = before
-        self.value = value
-        self.since = since
+        self.lever, self.before, self.value, self.since = lever, before, value, since
         self.had = frozenset(had)
         self._known = known
         self._patterns: dict[Pattern, _OfPattern] = {}

@@ -1,12 +1,12 @@
-"""Online, in simulated time: the real council beside each window alone; disks that are replaced."""
+"""Online, in simulated time: the real council beside each window alone."""
 
 from __future__ import annotations
 
 import sys
 import time
 
-from tarazu.parts.council.study.control import OURS, PAPER
-from tarazu.parts.council.study.evaluate import SHORT, WHOLE, Again, Compared, OnlineEvaluation, evaluate
+from tarazu.parts.council.study.control import PAPER
+from tarazu.parts.council.study.evaluate import SHORT, WHOLE, Compared, OnlineEvaluation, evaluate
 from tarazu.parts.council.study.pictures import trend
 from tarazu.parts.council.study.requests.situation import WINDOWS
 from tarazu.sim.study.runner import cores
@@ -16,11 +16,6 @@ MOST_S = 900.0
 """On two cores that have other work as well; alone, less than a third of it."""
 MOST_OVER = 1.12
 """F's second half of the runs, beside the best window alone."""
-MOST_FOUND_S = 30.0
-LEAST_SHARE = 0.9
-"""Of the best window's bytes, after disks became faster."""
-LEAST_MORE = 1.3
-"""Bytes of ours over those of the paper's then."""
 
 
 def measure(short: bool) -> list[Figure]:
@@ -38,7 +33,6 @@ def figures(found: OnlineEvaluation, took_s: float, judged: bool) -> list[Figure
         Figure("all of it, on so many cores as there are", took_s, "s", most=MOST_S if judged else None),
         Figure("cores", cores(), ""),
         *(figure for phase in found.phases for figure in _phase(phase, judged)),
-        *(figure for one in found.again for figure in _again(one, judged)),
     ]
 
 
@@ -67,30 +61,3 @@ def _phase(phase: Compared, judged: bool) -> list[Figure]:
             ),
         ]
     return made
-
-
-def _again(one: Again, judged: bool) -> list[Figure]:
-    """Where disks become slower neither finds the best window: told, not judged."""
-    made = []
-    judged = judged and one.to == "faster"
-    for name in one.found_s:
-        what = f"disks become {one.to}, {name}"
-        ours = judged and name != PAPER.name
-        made += [
-            Figure(
-                f"{what}: found again after, median",
-                one.median_s(name),
-                "s",
-                most=MOST_FOUND_S if ours else None,
-            ),
-            Figure(f"{what}: at most", max(one.found_s[name]), "s"),
-            Figure(
-                f"{what}: bytes after it / best window's, median",
-                one.median_share(name),
-                "",
-                least=LEAST_SHARE if ours else None,
-            ),
-        ]
-    more = one.median_share(OURS.name) / one.median_share(PAPER.name)
-    least = LEAST_MORE if judged else None
-    return [*made, Figure(f"disks become {one.to}: bytes, ours / the paper's", more, "", least=least)]

@@ -62,7 +62,6 @@ LASTS_S = 3600.0
 """So long what was decided lasts at most, where no announcer is left that would restore what was there."""
 SIGNS = 3.0
 """Signs of life in `exchange.SILENT_S`, without I/O."""
-SECONDS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 PROBLEM_CHARACTERS = 500
 
 
@@ -100,7 +99,7 @@ class Announcer(Service):
         self.observed = 0
         """Intervals with I/O that were reported."""
         self.unsent = 0
-        self.samples = Histogram(SECONDS)
+        self.samples = Histogram()
         self.site = SiteWatch(settings.run.stop_file, every_s=STOP_S)
         self.levers = levers_of(self.options.levers)
         self.agent = agent_of(settings, turn=self.manager.alive, stopped=lambda: self.site.why)

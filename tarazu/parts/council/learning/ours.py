@@ -65,13 +65,12 @@ MATTERS = 0.02
 MOST_HOSTS = 1 << 16
 
 
-class Drift:
+class Drift(msgspec.Struct):
     """How far what a value gives has gone one way, and the rewards since it began to."""
 
-    __slots__ = ("gave", "many", "sum")
-
-    def __init__(self) -> None:
-        self.sum, self.gave, self.many = 0.0, 0.0, 0
+    sum: float = 0.0
+    gave: float = 0.0
+    many: int = 0
 
     def add(self, off: float, reward: float) -> None:
         self.sum = max(0.0, self.sum + off - NO_CHANGE)

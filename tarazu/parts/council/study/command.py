@@ -1,16 +1,15 @@
-"""Parameters that learn, online: a table and pictures (docs/tuning-study.md).
+"""Parameters that learn, online: a table and a picture (docs/tuning-study.md).
 
 A council learns TWINS' time window on a simulated forwarding layer, by the paper's algorithm and by ours, beside each
 window alone. It takes some minutes on two cores.
 
-F writes and reads a shared file again and again, MADbench2 is its S, W and C; then all disks are replaced while one
-runs. Seconds are those of the daemons, of which one is an interval of the simulation.
+F writes and reads a shared file again and again, MADbench2 is its S, W and C. Seconds are those of the daemons, of
+which one is an interval of the simulation.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--short", action="store_true", help="a small part of it, to see that it works")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write the pictures there")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write tuning-online.svg there")
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -36,12 +35,10 @@ def execute(options: argparse.Namespace) -> int:
         evaluation = evaluate(SHORT if options.short else WHOLE, progress)
     _print(evaluation)
     if options.out:
-        from tarazu.parts.council.study.pictures import pictures
+        from tarazu.parts.council.study.pictures import online_picture
 
         options.out.mkdir(parents=True, exist_ok=True)
-        for name, drawn in pictures(evaluation).items():
-            durable.replace(options.out / name, drawn.encode())
-            print(options.out / name)
+        durable.replace(options.out / "tuning-online.svg", online_picture(evaluation).encode())
     return 0
 
 
@@ -65,27 +62,6 @@ def _print(found: OnlineEvaluation) -> None:
         ],
         left=2,
     )
-    if not found.again:
-        return
-    print(
-        "\nseconds until a window as good as the best was found again: median (least to most); bytes moved after the"
-    )
-    print("change, over those of the best window alone: median")
-    print_table(
-        ("disks become", "best window", *_names(found)),
-        [
-            (
-                one.to,
-                WINDOWS[max(one.alone, key=lambda window: one.alone[window])],
-                *(
-                    f"{_seconds(one.median_s(name))} ({_seconds(min(one.found_s[name]))} to "
-                    f"{_seconds(max(one.found_s[name]))}); {one.median_share(name):.2f}"
-                    for name in _names(found)
-                ),
-            )
-            for one in found.again
-        ],
-    )
 
 
 def _names(found: OnlineEvaluation) -> list[str]:
@@ -97,7 +73,3 @@ def _learned(phase: Compared, name: str) -> str:
         return "-"
     seconds = phase.learned_s(name)
     return f"{seconds:.1f} ({seconds / phase.alone_s[phase.best]:.2f})"
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.0f} s" if math.isfinite(value) else "never"

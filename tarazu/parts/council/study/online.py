@@ -1,19 +1,17 @@
 """The online evaluation (Bez et al., Adaptive Request Scheduling, sections V-C and V-D) in simulated time.
 
-Applications run again and again while a council learns, beside the same runs under each window alone. And the disks are
-replaced while situation F writes, in one phase without an end: when is the best window found again? Which windows are
-good there is told by runs under each alone. Seconds are the daemons': one for each interval of the simulation.
+Applications run again and again while a council learns, beside the same runs under each window alone. Seconds are the
+daemons': one for each interval of the simulation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import groupby
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from tarazu.parts.council.pattern import Operation
 from tarazu.parts.council.study.control import FIRST, Control, ControlStep, Manner, described
-from tarazu.parts.council.study.requests.outcome import Setting, SystemChange
+from tarazu.parts.council.study.requests.outcome import Setting
 from tarazu.parts.council.study.requests.run import simulate
 from tarazu.parts.council.study.requests.situation import (
     INTERVAL_S,
@@ -23,7 +21,6 @@ from tarazu.parts.council.study.requests.situation import (
     Phase,
     Workload,
 )
-from tarazu.parts.council.study.requests.system import GRID5000
 from tarazu.sim.study.case import Case
 
 F_PART = 2 * SCALE
@@ -35,14 +32,6 @@ MATRIX_BYTES = 8 * MADBENCH_PIXELS**2
 """A matrix of N_pix x N_pix doubles, which all processes share out among them: 51,200 bytes each."""
 C_PASSES = 4
 """C reads all N_bin matrices again for each of them, 84 GB in all; here so many times."""
-FASTER = 4.0
-"""The other disks turn, seek and transfer so many times faster."""
-BEFORE_S, AFTER_S = 120, 200
-ALONE_S = 60
-"""Of a run under one window on the other disks."""
-ENDLESS = 1 << 40
-
-To = Literal["faster", "slower"]
 
 
 def write_and_read(times: int, part: int = F_PART) -> Workload:
@@ -117,45 +106,8 @@ class Ran(NamedTuple):
     """Rows of `Council.explain` at the end."""
 
 
-class Replaced(Case, frozen=True):
-    """One run in which the disks are replaced."""
-
-    to: To
-    manner: Manner | None
-    """None: one window for all, and the disks are the other ones from the start."""
-    window: int = FIRST
-    seed: int = 1
-
-    @property
-    def label(self) -> str:
-        how = described(self.manner, self.window)
-        return f"disks are replaced by {self.to} ones, {how}, seed {self.seed}"
-
-    @property
-    def weight(self) -> float:
-        return 100.0 * (BEFORE_S + AFTER_S if self.manner else ALONE_S)
-
-
-class Course(NamedTuple):
-    """What came of it, second by second."""
-
-    case: Replaced
-    windows: tuple[int, ...]
-    bytes_per_s: tuple[float, ...]
-    """Of all I/O nodes."""
-
-    def rate(self, begin_s: int = 0) -> float:
-        """Mean from there on."""
-        part = self.bytes_per_s[begin_s:]
-        return sum(part) / len(part)
-
-
-def rows(case: Runs | Replaced, progress: object = None) -> list[Ran] | list[Course]:
+def rows(case: Runs, progress: object = None) -> list[Ran]:
     """Compute a case."""
-    return [_ran(case)] if isinstance(case, Runs) else [_course(case)]
-
-
-def _ran(case: Runs) -> Ran:
     workload = APPLICATIONS[case.application](case.runs)
     control = Control(case.manner, case.seed) if case.manner else None
     outcome = simulate(workload, Setting("twins", WINDOWS_S[case.window]), case.seed, controller=control)
@@ -164,7 +116,7 @@ def _ran(case: Runs) -> Ran:
     runs = [outcome.phases[begin : begin + of_run] for begin in range(0, len(outcome.phases), of_run)]
     # A component of an application may be several phases of one name, one after another.
     parts = [[[phase for phase in run if phase.name == name] for run in runs] for name in names]
-    return Ran(
+    ran = Ran(
         case,
         names,
         tuple(tuple((run[-1].end_s - run[0].begin_s) / INTERVAL_S for run in one) for one in parts),
@@ -172,25 +124,4 @@ def _ran(case: Runs) -> Ran:
         tuple(control.steps) if control else (),
         tuple(control.council.explain()) if control else (),
     )
-
-
-def _course(case: Replaced) -> Course:
-    other = GRID5000.disk.faster(FASTER)
-    before, after = (GRID5000.disk, other) if case.to == "faster" else (other, GRID5000.disk)
-    learns = case.manner is not None
-    phase = TABLE_III["F"]._replace(operation="write").phase()._replace(total_bytes=ENDLESS, part=1)
-    outcome = simulate(
-        Workload(TABLE_III["F"].nodes, (phase,)),
-        Setting("twins", WINDOWS_S[case.window]),
-        case.seed,
-        controller=Control(case.manner, case.seed) if case.manner else None,
-        system=GRID5000._replace(disk=before if learns else after),
-        changes=(SystemChange(BEFORE_S * INTERVAL_S, after),) if learns else (),
-        until_s=(BEFORE_S + AFTER_S if learns else ALONE_S) * INTERVAL_S,
-    )
-    windows, rates = [], []
-    for _, nodes in groupby(outcome.seen, key=lambda seen: seen.at_s):
-        of_all = list(nodes)
-        windows.append(WINDOWS_S.index(of_all[0].window_s))
-        rates.append(sum(seen.observation.bytes_per_s for seen in of_all))
-    return Course(case, tuple(windows), tuple(rates))
+    return [ran]

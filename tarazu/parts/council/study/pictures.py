@@ -1,9 +1,9 @@
-"""The online evaluation's pictures: what figures 6, 7, 8 and 10 of the paper show, and disks that are replaced."""
+"""Pictures of the evaluations: online what figures 6, 7, 8 and 10 of the paper show, offline figures 4 and 5."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import linear_regression, median
+from statistics import linear_regression
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy as np
 from tarazu import drawing
 from tarazu.parts.council.study import learners
 from tarazu.parts.council.study.control import OURS, PAPER
-from tarazu.parts.council.study.evaluate import Again, Compared, OnlineEvaluation
+from tarazu.parts.council.study.evaluate import Compared, OnlineEvaluation
 from tarazu.parts.council.study.offline import BIN, Floats
-from tarazu.parts.council.study.online import BEFORE_S, Course, Ran
+from tarazu.parts.council.study.online import Ran
 from tarazu.parts.council.study.requests.situation import TABLE_III, WINDOWS
 
 OUR_COLOUR, PAPERS, BEST, WORST, OTHER = "#4c8bd6", "#d08a2e", "#3f9b57", "#e0524a", "#8a939e"
@@ -23,21 +23,10 @@ SHOWN_S = 480
 DASHES = (0, (4, 3))
 
 
-def pictures(found: OnlineEvaluation) -> dict[str, str]:
-    """File name → SVG. Raises Unavailable without matplotlib."""
-    plt = drawing.pyplot()
-    made = {
-        "tuning-online.svg": drawing.svg(
-            plt,
-            "Online: times of runs, windows and estimates while the council learns",
-            lambda plt: _applications(plt, found),
-        )
-    }
-    if found.again:
-        made["tuning-change.svg"] = drawing.svg(
-            plt, "Disks are replaced by others: bytes a second", lambda plt: _changes(plt, found)
-        )
-    return made
+def online_picture(found: OnlineEvaluation) -> str:
+    """SVG. Raises Unavailable without matplotlib."""
+    title = "Online: times of runs, windows and estimates while the council learns"
+    return drawing.svg(drawing.pyplot(), title, lambda plt: _applications(plt, found))
 
 
 def _applications(plt: Any, found: OnlineEvaluation) -> Any:
@@ -82,15 +71,9 @@ def trend(values: Sequence[float]) -> tuple[float, float]:
     return begin, begin + slope * (len(values) - 1)
 
 
-def _level(
-    axis: Any, value: float, colour: str, words: str, label: str, span: tuple[float, float] | None = None
-) -> None:
-    """A dashed line over the span, else from side to side."""
-    style: dict[str, Any] = {"color": colour, "linestyle": DASHES, "linewidth": 1.3, "label": label}
-    if span:
-        axis.hlines(value, *span, **style)
-    else:
-        axis.axhline(value, **style)
+def _level(axis: Any, value: float, colour: str, words: str, label: str) -> None:
+    """A dashed line from side to side."""
+    axis.axhline(value, color=colour, linestyle=DASHES, linewidth=1.3, label=label)
     axis.annotate(
         words,
         (1, value),
@@ -134,35 +117,6 @@ def _values(axes: Any, ran: Ran) -> None:
         axis.set_xticks(range(len(rows)), [str(row["value"]) for row in rows])
         axis.set_ylim(bottom=0)
         axis.set_title(f"Believed at the end, ours, {operation}: MB/s of a node", fontsize=9)
-
-
-def _changes(plt: Any, found: OnlineEvaluation) -> Any:
-    figure, axes = drawing.panels(plt, len(found.again), 1, width=9.0)
-    for axis, one in zip(axes.flat, found.again, strict=True):
-        _change(axis, one, found.courses)
-    drawing.legend(figure, axes)
-    return figure
-
-
-def _change(axis: Any, one: Again, courses: Sequence[Course]) -> None:
-    here = [course for course in courses if course.case.to == one.to and course.case.manner]
-    seconds = min(len(course.bytes_per_s) for course in here)
-    for name, colour in COLOURS.items():
-        of = [course.bytes_per_s for course in here if course.case.manner and course.case.manner.name == name]
-        if of:
-            medians = [median(rates[second] for rates in of) / 1e6 for second in range(seconds)]
-            axis.plot(medians, color=colour, label=name)
-    axis.axvline(BEFORE_S, color=OTHER, linewidth=0.7)
-    for choose, colour, label in ((max, BEST, "best"), (min, WORST, "worst")):
-        window = choose(one.alone, key=lambda window: one.alone[window])
-        rate = one.alone[window] / 1e6
-        _level(axis, rate, colour, WINDOWS[window], f"{label} window alone", (BEFORE_S, seconds))
-    axis.set_ylim(bottom=0)
-    axis.set_xlabel("s")
-    axis.set_title(
-        f"All disks are replaced by {one.to} ones: MB/s, median of {len(one.found_s[OURS.name])} runs",
-        fontsize=9,
-    )
 
 
 SHADES = ("#e8c48f", "#dba653", "#c57a1c", "#8a5210")

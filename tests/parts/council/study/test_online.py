@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
 
-from tarazu.parts.council.study import evaluate, online, pictures
+from tarazu.parts.council.study import online, pictures
 from tarazu.parts.council.study.control import FIRST, OURS, PAPER, Control, Manner
-from tarazu.parts.council.study.evaluate import Again, Compared, OnlineEvaluation, found_again_s
-from tarazu.parts.council.study.online import Course, Replaced
+from tarazu.parts.council.study.evaluate import Compared, OnlineEvaluation
 from tarazu.parts.council.study.requests.outcome import Setting
 from tarazu.parts.council.study.requests.run import simulate
 from tarazu.parts.council.study.requests.situation import TABLE_III, WINDOWS, WINDOWS_S, Workload
@@ -55,28 +53,7 @@ def test_the_trend_of_a_straight_line_is_its_ends() -> None:
     assert pictures.trend([3.0]) == (3.0, 3.0)
 
 
-def test_found_again_is_when_most_of_what_follows_is_good() -> None:
-    before = [0] * 10
-    assert found_again_s([*before, *[1] * 5, *[5] * 30], {5}, 10) == 5
-    # Now and then something else is tried.
-    assert found_again_s([*before, *[5, 5, 5, 1] * 10], {5}, 10) == 0
-    # A try alone has found nothing.
-    assert found_again_s([*before, 5, *[1] * 40], {5}, 10) == math.inf
-    assert found_again_s([5] * 10 + [1] * 40, {5}, 10) == math.inf
-
-
-def test_as_good_as_the_best() -> None:
-    alone = [
-        Course(Replaced("faster", None, window), (window,) * 4, (rate,) * 4)
-        for window, rate in enumerate((50.0, 98.0, 100.0))
-    ]
-    learns = Course(Replaced("faster", OURS), (0,) * 120 + (1,) * 30, (50.0,) * 120 + (98.0,) * 30)
-    again = evaluate._again("faster", [*alone, learns])
-    assert again.alone == {0: 50.0, 1: 98.0, 2: 100.0}
-    assert again.median_s(OURS.name) == 0.0 and again.median_share(OURS.name) == 0.98
-
-
-def test_pictures_are_whole_and_say_what_is_best() -> None:
+def test_the_picture_is_whole_and_says_what_is_best() -> None:
     times = {PAPER.name: (9.0, 8.0, 8.0, 8.0), OURS.name: (9.0, 6.0, 5.5, 5.0)}
     phase = Compared("F", "write", (7.0, 6.0, 5.0, 8.0, 9.0, 10.0, 11.0), times)
     assert (WINDOWS[phase.best], WINDOWS[phase.worst]) == ("500us", "8ms")
@@ -90,16 +67,6 @@ def test_pictures_are_whole_and_say_what_is_best() -> None:
         tuple(control.steps),
         tuple(control.council.explain()),
     )
-    seconds = {PAPER.name: (math.inf, 50.0, math.inf), OURS.name: (8.0, 0.0, 9.0)}
-    again = Again("faster", {0: 1e8, 5: 3e8}, seconds, dict.fromkeys(seconds, (0.5, 0.7, 0.6)))
-    courses = tuple(
-        Course(Replaced("faster", manner, seed=seed), (5,) * 200, (2e8,) * 200)
-        for manner in (PAPER, OURS)
-        for seed in (1, 2, 3)
-    )
-    drawn = pictures.pictures(OnlineEvaluation((phase,), (again,), (ran,), courses))
-    assert set(drawn) == {"tuning-online.svg", "tuning-change.svg"}
-    for svg in drawn.values():
-        assert "nan" not in svg and "inf" not in svg
-        ElementTree.fromstring(svg)
-    assert ">500us<" in drawn["tuning-online.svg"] and ">4ms<" in drawn["tuning-change.svg"]
+    svg = pictures.online_picture(OnlineEvaluation((phase,), (ran,)))
+    assert "nan" not in svg and "inf" not in svg and ">500us<" in svg
+    ElementTree.fromstring(svg)

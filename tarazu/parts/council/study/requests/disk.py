@@ -37,10 +37,6 @@ class Drive:
         self.busy_s = 0.0
         self.turned_s = 0.0
         """Of it, waiting for the disk to turn, and seeking."""
-        self.change(disk)
-
-    def change(self, disk: Disk) -> None:
-        """From now on it is another one, which holds the same."""
         self.disk = disk
         # At hand, for every access asks for them.
         self._rate = disk.bytes_per_s

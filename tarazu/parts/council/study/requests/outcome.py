@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from tarazu.parts.council.observation import Observation
 from tarazu.parts.council.pattern import Pattern
-from tarazu.parts.council.study.requests.system import Disk
 
 
 class Setting(NamedTuple):
@@ -18,13 +17,6 @@ class Setting(NamedTuple):
     """Of TWINS."""
     server: str = "fifo"
     """Of the servers, as Lustre's NRS has them: `fifo`, `orr 256`, `trr 256`."""
-
-
-class SystemChange(NamedTuple):
-    """All servers have other disks from some time on."""
-
-    at_s: float
-    disk: Disk
 
 
 class NodeInterval(NamedTuple):

@@ -18,7 +18,6 @@ from tarazu.parts.council.study.requests.outcome import (
     PhaseTimes,
     RequestsOutcome,
     Setting,
-    SystemChange,
 )
 from tarazu.parts.council.study.requests.request import SHARED, Access, Piece, Placement, Request
 from tarazu.parts.council.study.requests.schedulers import (
@@ -80,16 +79,9 @@ class RequestRun:
         seed: int,
         controller: Controller | None,
         system: RequestSystem,
-        changes: Sequence[SystemChange],
         interval_s: float,
-        until_s: float,
     ) -> None:
-        self._work, self._window_s, self._interval_s, self._until_s = (
-            work,
-            setting.window_s,
-            interval_s,
-            until_s,
-        )
+        self._work, self._window_s, self._interval_s = work, setting.window_s, interval_s
         self._controller = controller
         self._random = Random(seed)
         self._hop_s, self._per_byte_s, self._client_s = (
@@ -117,22 +109,16 @@ class RequestRun:
         self._running = 0
         self._times: list[PhaseTimes] = []
         self._begin_s = 0.0
-        self._moved = 0
-        """Bytes of the phase that have."""
         self._placement = Placement(system, self._random)
         self._cut = self._placement.cut
         self._seen: list[NodeInterval] = []
         self._accesses = 0
         self._interval_begin_s = 0.0
-        for change in changes:
-            self._at(change.at_s, self._change, change)
         self._at(interval_s, self._tick, None)
 
     def run(self) -> RequestsOutcome:
         self._next_phase(0.0)
-        if not self._calls.run(self._until_s):
-            phase = self._work.phases[self._phase]
-            self._times.append(PhaseTimes(phase.name, self._begin_s, self._calls.now, self._moved))
+        self._calls.run()
         if self._calls.now - self._interval_begin_s >= self._interval_s / 2:
             self._look(self._calls.now)
         return RequestsOutcome(
@@ -154,7 +140,6 @@ class RequestRun:
             return
         phase = self._work.phases[self._phase]
         self._begin_s = now
-        self._moved = 0
         self._phase_bytes = phase.request_bytes
         self._placement.place(phase)
         # Files of processes have other numbers than those that are shared, of which there are two at most.
@@ -273,7 +258,6 @@ class RequestRun:
         self._dispatch(now, node)
 
     def _finished(self, now: float, request: Request) -> None:
-        self._moved += request.bytes
         self._issue(request.process, now)
 
     # Intervals
@@ -306,10 +290,6 @@ class RequestRun:
         self._interval_begin_s = now
         return intervals
 
-    def _change(self, now: float, change: SystemChange) -> None:
-        for server in self._servers:
-            server.drive.change(change.disk)
-
 
 def simulate(
     work: Situation | Workload,
@@ -318,14 +298,10 @@ def simulate(
     *,
     controller: Controller | None = None,
     system: RequestSystem = GRID5000,
-    changes: Sequence[SystemChange] = (),
     part: int = SCALE,
     interval_s: float = INTERVAL_S,
-    until_s: float = math.inf,
 ) -> RequestsOutcome:
-    """Run it until all bytes have moved, or until a time. part: of a situation only the first 1/part is run; a workload
-    says it itself.
-    """
+    """Run it until all bytes have moved. part: of a situation only the first 1/part is run, a workload says it."""
     if isinstance(work, Situation):
         work = Workload(work.nodes, (work.phase(part),))
-    return RequestRun(work, setting, seed, controller, system, changes, interval_s, until_s).run()
+    return RequestRun(work, setting, seed, controller, system, interval_s).run()

@@ -43,16 +43,6 @@ class Disk(NamedTuple):
     def bytes_per_s(self) -> float:
         return self.track_bytes / self.rotation_s
 
-    def faster(self, times: float) -> Disk:
-        """One that turns, transfers and seeks so many times as fast."""
-        return self._replace(
-            rotation_s=self.rotation_s / times,
-            track_seek_read_s=self.track_seek_read_s / times,
-            track_seek_write_s=self.track_seek_write_s / times,
-            average_seek_read_s=self.average_seek_read_s / times,
-            average_seek_write_s=self.average_seek_write_s / times,
-        )
-
 
 class RequestSystem(NamedTuple):
     """Servers, I/O nodes and what lies between them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tarazu.parts.council.study.online import madbench2, write_and_read
-from tarazu.parts.council.study.requests.outcome import Setting, SystemChange
+from tarazu.parts.council.study.requests.outcome import Setting
 from tarazu.parts.council.study.requests.run import simulate
 from tarazu.parts.council.study.requests.situation import (
     PAPER_BYTES,
@@ -123,14 +123,6 @@ def test_phases_follow_one_another_and_a_file_that_was_written_is_read() -> None
     write, read = outcome.phases
     assert write.begin_s == 0.0 < write.end_s <= read.begin_s < read.end_s == outcome.makespan_s
     assert {one.pattern.operation for one in outcome.seen} == {"write", "read"}
-
-
-def test_a_system_that_changes_is_another_one_from_then_on() -> None:
-    slow = GRID5000.disk.faster(0.25)
-    before = simulate(F, Setting(), 1, part=FEW // 2, interval_s=0.02)
-    after = simulate(F, Setting(), 1, part=FEW // 2, interval_s=0.02, changes=[SystemChange(0.1, slow)])
-    assert after.makespan_s > 1.5 * before.makespan_s
-    assert [s for s in after.seen if s.at_s <= 0.1] == [s for s in before.seen if s.at_s <= 0.1]
 
 
 def test_order_on_the_servers_matters_too() -> None:
