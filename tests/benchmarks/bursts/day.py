@@ -21,7 +21,7 @@ import numpy as np
 from tarazu.batch.jobs import Job
 from tarazu.parts.bursts.burstd.jobs import Jobs
 from tarazu.parts.bursts.measures.published import HARDWARE
-from tarazu.parts.bursts.study import traffic as generated
+from tarazu.parts.bursts.study import system as generated
 from tarazu.parts.bursts.study.generator import queue
 from tarazu.parts.bursts.study.replay import replay
 from tarazu.parts.bursts.traffic import days

@@ -9,7 +9,9 @@ import argparse
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
 from tarazu.cli.output import Progress, table_lines
@@ -23,7 +25,6 @@ from tarazu.parts.bursts.study.selection_study import (
     LEGEND,
     SelectionOutcome,
     SelectionStudy,
-    mean,
     rows,
     study,
 )
@@ -36,6 +37,20 @@ OURS = RECOMMENDED.name
 JUDGED = ("even node, span", "even traffic, span", OURS)
 LARGEST = 2048
 """Nodes of the largest generated jobs."""
+
+
+def mean(studies: Sequence[SelectionStudy]) -> tuple[SelectionOutcome, ...]:
+    """Of the same system and policies with other seeds; each policy's figures are means of those that there are."""
+    means = []
+    for same in zip(*(each.outcomes for each in studies), strict=True):
+        fields = {}
+        for name in SelectionOutcome.__struct_fields__[1:]:
+            values = np.array([getattr(outcome, name) for outcome in same], dtype=np.float64)
+            known = values[~np.isnan(values)]
+            fields[name] = float(known.mean()) if len(known) else float("nan")
+        fields["chosen"], fields["optimizable"] = round(fields["chosen"]), round(fields["optimizable"])
+        means.append(msgspec.structs.replace(same[0], **fields))
+    return tuple(means)
 
 
 def measure(short: bool) -> list[Figure]:

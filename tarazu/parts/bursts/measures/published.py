@@ -38,9 +38,9 @@ class Published(NamedTuple):
     place: str
     """Section, figure or table of the paper."""
     values: dict[Name, float]
-    """As printed: percent, or a factor."""
-    tolerance: float
-    """Generated ones may be so far away, in the same unit."""
+    """As printed: percent, or a factor; of which machine nothing is printed has none."""
+    tolerance: float | None
+    """Generated ones may be so far away, in the same unit; None: nothing was turned for it, and it is as it is."""
     use: Use
     unit: str = "%"
 
@@ -80,27 +80,34 @@ STATISTICS = (
         1.5,
         "drawn",
     ),
+    Published(
+        "contiguous",
+        "traffic of the busiest 10 % I/O nodes, contiguous",
+        "7.4.1, figure 15c",
+        {"tianhe-1a": 58.6},
+        None,
+        "follows",
+    ),
+    Published(
+        "i % n",
+        "traffic of the busiest 10 % I/O nodes, i % n",
+        "7.4.1, figure 15c",
+        {"tianhe-1a": 37.9},
+        None,
+        "follows",
+    ),
+    # Printed as "almost 1/3", on other days than those before.
+    Published(
+        "taken away", "part of it that i % n takes away", "7.4.2, figure 16c", {"cs19": 33.0}, None, "follows"
+    ),
+    # Printed as "about twice as many".
+    Published(
+        "more I/O nodes",
+        "I/O nodes of the busiest 1 % nodes, i % n beside contiguous",
+        "7.5, figure 17a",
+        {"cs19": 2.0},
+        None,
+        "follows",
+        "x",
+    ),
 )
-
-
-class Remapped(NamedTuple):
-    """What remapping gave. No knob of the generated systems is turned for it."""
-
-    what: str
-    place: str
-    values: dict[Name, float]
-    unit: str = "%"
-
-
-BUSIEST_BEFORE = Remapped(
-    "traffic of the busiest 10 % I/O nodes, contiguous", "7.4.1, figure 15c", {"tianhe-1a": 58.6}
-)
-BUSIEST_AFTER = Remapped(
-    "traffic of the busiest 10 % I/O nodes, i % n", "7.4.1, figure 15c", {"tianhe-1a": 37.9}
-)
-TAKEN_AWAY = Remapped("part of it that i % n takes away", "7.4.2, figure 16c", {"cs19": 33.0})
-"""Printed as "almost 1/3", on other days than those before."""
-MORE_IO_NODES = Remapped(
-    "I/O nodes of the busiest 1 % nodes, i % n beside contiguous", "7.5, figure 17a", {"cs19": 2.0}, "x"
-)
-"""Printed as "about twice as many"."""

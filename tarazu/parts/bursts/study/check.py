@@ -9,16 +9,7 @@ import numpy as np
 
 from tarazu.parts.bursts.mapping.mappings import contiguous, round_robin
 from tarazu.parts.bursts.measures.day import Period, analyse
-from tarazu.parts.bursts.measures.published import (
-    BUSIEST_AFTER,
-    BUSIEST_BEFORE,
-    MORE_IO_NODES,
-    STATISTICS,
-    TAKEN_AWAY,
-    Name,
-    Published,
-    Remapped,
-)
+from tarazu.parts.bursts.measures.published import STATISTICS, Name
 from tarazu.parts.bursts.study.system import BurstSystem
 
 BEFORE, AFTER = "contiguous", "i % n"
@@ -61,23 +52,20 @@ def check(system: BurstSystem, seen: Period | None = None) -> list[Checked]:
     """Jobs: all of them, but where they stand only of those that started when the machine was warm. Traffic: of the
     intervals between then and the last submission, each as much as another, as the paper counts."""
     seen = seen or period(system)
-    percentages = {**_jobs(system, seen), **_intervals(system, seen)}
+    found = {**_jobs(system, seen), **_intervals(system, seen)}
     return [
-        _beside(statistic, system.name, percentages[statistic.key]) for statistic in STATISTICS
-    ] + _remapped(system, seen)
-
-
-def _beside(statistic: Published, name: Name, found: float) -> Checked:
-    return Checked(
-        name,
-        statistic.what,
-        statistic.place,
-        statistic.use,
-        statistic.values[name],
-        found,
-        statistic.tolerance,
-        statistic.unit,
-    )
+        Checked(
+            system.name,
+            one.what,
+            one.place,
+            one.use,
+            one.values.get(system.name),
+            found[one.key],
+            one.tolerance,
+            one.unit,
+        )
+        for one in STATISTICS
+    ]
 
 
 def _jobs(system: BurstSystem, seen: Period) -> dict[str, float]:
@@ -103,40 +91,16 @@ def _jobs(system: BurstSystem, seen: Period) -> dict[str, float]:
 
 
 def _intervals(system: BurstSystem, seen: Period) -> dict[str, float]:
-    some = _steady(system, seen)
-    return {
-        "top nodes": 100 * float(seen.shares.nodes[some].mean()),
-        "top cabinets": 100 * float(seen.shares.cabinets[some].mean()),
-    }
-
-
-def _steady(system: BurstSystem, seen: Period) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     begin, until = system.steady_s
-    time_s = seen.shares.time_s
-    return (time_s >= begin) & (time_s < until)
-
-
-def _remapped(system: BurstSystem, seen: Period) -> list[Checked]:
-    some = _steady(system, seen)
+    some = (seen.shares.time_s >= begin) & (seen.shares.time_s < until)
     before, after = (seen.shares.mapped[name] for name in (BEFORE, AFTER))
     shares = [100 * float(mapped.busiest[some].mean()) for mapped in (before, after)]
     used = [float(mapped.of_busiest[some].mean()) for mapped in (before, after)]
-
-    def of(what: Remapped, found: float) -> Checked:
-        return Checked(
-            system.name,
-            what.what,
-            what.place,
-            "follows",
-            what.values.get(system.name),
-            found,
-            None,
-            what.unit,
-        )
-
-    return [
-        of(BUSIEST_BEFORE, shares[0]),
-        of(BUSIEST_AFTER, shares[1]),
-        of(TAKEN_AWAY, 100 * (1 - shares[1] / shares[0])),
-        of(MORE_IO_NODES, used[1] / used[0]),
-    ]
+    return {
+        "top nodes": 100 * float(seen.shares.nodes[some].mean()),
+        "top cabinets": 100 * float(seen.shares.cabinets[some].mean()),
+        BEFORE: shares[0],
+        AFTER: shares[1],
+        "taken away": 100 * (1 - shares[1] / shares[0]),
+        "more I/O nodes": used[1] / used[0],
+    }

@@ -8,8 +8,7 @@ import numpy as np
 
 from tarazu.parts.bursts.measures.published import HARDWARE, Name
 from tarazu.parts.bursts.study.knobs import KNOBS, Knobs, Sizes, Spread
-from tarazu.parts.bursts.study.queue import Applications, Flags, Queue, TrafficPattern
-from tarazu.parts.bursts.study.shares import drawn
+from tarazu.parts.bursts.study.queue import Applications, Flags, Queue, TrafficPattern, drawn
 from tarazu.sim.kernel.fluid import Floats, Ints
 
 SEED = 1

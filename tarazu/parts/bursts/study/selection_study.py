@@ -12,10 +12,9 @@ from tarazu.parts.bursts.nodes.slurm_fit import Indices
 from tarazu.parts.bursts.study.generator import JOBS, SEED, queue
 from tarazu.parts.bursts.study.io_time import NODES, SharedIoNodes, capacity
 from tarazu.parts.bursts.study.knobs import KNOBS
-from tarazu.parts.bursts.study.queue import Queue
+from tarazu.parts.bursts.study.queue import Queue, shares
 from tarazu.parts.bursts.study.replay import Replayed, replay
 from tarazu.parts.bursts.study.selectors import OWN, POLICIES, Chosen, SelectorPolicy
-from tarazu.parts.bursts.study.shares import shares
 from tarazu.parts.bursts.traffic.machine import Machine
 from tarazu.sim.kernel.fluid import Floats, Ints
 
@@ -149,20 +148,6 @@ def _least(machine: Machine, jobs: Queue) -> Ints:
     room = np.cumsum(np.sort(np.bincount(machine.cabinet))[::-1])
     cabinets: Ints = np.searchsorted(room, jobs.size) + 1
     return cabinets
-
-
-def mean(studies: Sequence[SelectionStudy]) -> tuple[SelectionOutcome, ...]:
-    """Of the same system and policies with other seeds; each policy's figures are means of those that there are."""
-    means = []
-    for same in zip(*(study.outcomes for study in studies), strict=True):
-        fields = {}
-        for name in SelectionOutcome.__struct_fields__[1:]:
-            values = np.array([getattr(outcome, name) for outcome in same], dtype=np.float64)
-            known = values[~np.isnan(values)]
-            fields[name] = float(known.mean()) if len(known) else float("nan")
-        fields["chosen"], fields["optimizable"] = round(fields["chosen"]), round(fields["optimizable"])
-        means.append(msgspec.structs.replace(same[0], **fields))
-    return tuple(means)
 
 
 def rows(outcomes: Sequence[SelectionOutcome]) -> list[tuple[str, ...]]:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tarazu.parts.bursts.measures.measures import normalised_unevenness
 from tarazu.parts.bursts.measures.published import NAMES, STATISTICS, Name
 from tarazu.parts.bursts.study import generator
-from tarazu.parts.bursts.study.queue import TrafficPattern
-from tarazu.parts.bursts.study.shares import drawn
+from tarazu.parts.bursts.study.queue import TrafficPattern, drawn
 
 SMALL = 2000
 PRINTED = {statistic.key: statistic.values for statistic in STATISTICS}

@@ -8,10 +8,8 @@ import pytest
 from tarazu.parts.bursts.measures.published import HARDWARE
 from tarazu.parts.bursts.study.generator import queue
 from tarazu.parts.bursts.study.knobs import KNOBS
-from tarazu.parts.bursts.study.queue import TrafficPattern
-from tarazu.parts.bursts.study.shares import shares
-from tarazu.parts.bursts.study.system import BurstSystem, generate
-from tarazu.parts.bursts.study.traffic import moved, traffic
+from tarazu.parts.bursts.study.queue import TrafficPattern, shares
+from tarazu.parts.bursts.study.system import BurstSystem, generate, moved, traffic
 
 
 @pytest.fixture(scope="module")
