@@ -10,5 +10,5 @@
 
 `simulate(..., controller=...)` asks at each interval's end which window is next, so whatever decides online runs in
 simulated time. situation: phases, and the paper's 144; system: the parts with their parameters and sources; disk: where
-time goes; schedulers: on I/O nodes and servers; situations, gains: all of them, and who gains.
+time goes; schedulers: on I/O nodes; situations, gains: all of them, and who gains.
 """

@@ -15,8 +15,6 @@ class Setting(NamedTuple):
     """Of the I/O nodes: fifo, hbrr, twins."""
     window_s: float = 1e-3
     """Of TWINS."""
-    server: str = "fifo"
-    """Of the servers, as Lustre's NRS has them: `fifo`, `orr 256`, `trr 256`."""
 
 
 class NodeInterval(NamedTuple):

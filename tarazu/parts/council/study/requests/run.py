@@ -7,6 +7,7 @@ looked up at each of them is kept at hand; this is where a study's time goes.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from math import log
 from random import Random
@@ -22,10 +23,8 @@ from tarazu.parts.council.study.requests.outcome import (
 from tarazu.parts.council.study.requests.request import SHARED, Access, Piece, Placement, Request
 from tarazu.parts.council.study.requests.schedulers import (
     NodeScheduler,
-    ServerScheduler,
     Twins,
     node_scheduler,
-    server_scheduler,
 )
 from tarazu.parts.council.study.requests.situation import INTERVAL_S, SCALE, Situation, Workload
 from tarazu.parts.council.study.requests.system import GRID5000, Disk, RequestSystem
@@ -60,12 +59,11 @@ class IoNode:
 
 
 class DataServer:
-    """A data server with its disk."""
+    """A data server with its disk, which takes accesses as they come."""
 
-    def __init__(self, disk: Disk, scheduler: ServerScheduler) -> None:
+    def __init__(self, disk: Disk) -> None:
         self.drive = Drive(disk)
-        self.scheduler = scheduler
-        self.arrived: list[Access] = []
+        self.arrived: deque[Access] = deque()
         self.idle = True
 
 
@@ -96,9 +94,7 @@ class RequestRun:
             )
             for n in range(work.nodes)
         ]
-        self._servers = [
-            DataServer(system.disk, server_scheduler(setting.server)) for _ in range(system.servers)
-        ]
+        self._servers = [DataServer(system.disk) for _ in range(system.servers)]
         self._calls = Calls()
         self._at = self._calls.at
         self._phase = -1
@@ -218,9 +214,8 @@ class RequestRun:
             self._serve(now, server)
 
     def _serve(self, now: float, server: DataServer) -> None:
-        arrived, server.arrived = server.arrived, []
-        access = server.scheduler.next(arrived)
-        if access is not None:
+        if server.arrived:
+            access = server.arrived.popleft()
             access.queued = now
             server.idle = False
             self._accesses += 1

@@ -1,10 +1,4 @@
-"""Which request comes next: on I/O nodes FIFO, HBRR, TWINS, on servers what Lustre's NRS has of order.
-
-On I/O nodes waiting pieces that lie side by side become one dispatch (`Neighbours`). On servers rounds, quanta and
-their accounts are as in lustre/ptlrpc/nrs_orr.c: whoever has used up its quantum, or had nothing waiting with some of
-it left, is scheduled in a later round. An object is what a file has on one server. A server here is one OST, so TRR's
-only target holds all objects, and its requests go in the order of their addresses.
-"""
+"""Which request is next on an I/O node: FIFO, HBRR, TWINS. Waiting pieces that lie side by side become one dispatch."""
 
 from __future__ import annotations
 
@@ -12,9 +6,8 @@ import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
-from heapq import heappop, heappush
 
-from tarazu.parts.council.study.requests.request import Access, Piece
+from tarazu.parts.council.study.requests.request import Piece
 
 
 class NodeScheduler(ABC):
@@ -201,90 +194,8 @@ class Twins(NodeScheduler):
         return math.inf
 
 
-class ServerScheduler(ABC):
-    """Keeps what has arrived on one server until it goes to the disk."""
-
-    @abstractmethod
-    def next(self, arrived: Sequence[Access]) -> Access | None:
-        """What the disk does now; None for nothing. arrived: since the last call, in order."""
-
-
-class ServerFifo(ServerScheduler):
-    """In the order of arrival (`fifo`)."""
-
-    def __init__(self) -> None:
-        self._queue: deque[Access] = deque()
-
-    def next(self, arrived: Sequence[Access]) -> Access | None:
-        self._queue.extend(arrived)
-        return self._queue.popleft() if self._queue else None
-
-
-class _Turn:
-    """What one object or target is owed."""
-
-    __slots__ = ("left", "round", "sequence", "waiting")
-
-    def __init__(self) -> None:
-        self.round = self.sequence = self.left = self.waiting = 0
-
-
-class RoundRobin(ServerScheduler):
-    """Batches of up to a quantum of one object's requests (`orr`) or of the target's (`trr`) in turn; within a batch in
-    the order of offsets.
-    """
-
-    def __init__(self, by: str, quantum: int) -> None:
-        self._by, self._quantum = by, quantum
-        self._turns: dict[int, _Turn] = {}
-        self._round = 0
-        self._sequence = 1
-        self._arrivals = 0
-        self._heap: list[tuple[int, int, int, int, Access]] = []
-
-    def _name(self, access: Access) -> int:
-        return access.file if self._by == "orr" else 0
-
-    def next(self, arrived: Sequence[Access]) -> Access | None:
-        for access in arrived:
-            self._add(access)
-        if not self._heap:
-            return None
-        _, _, _, _, access = heappop(self._heap)
-        self._turns[self._name(access)].waiting -= 1
-        if self._heap:
-            self._round = max(self._round, self._heap[0][0])
-        else:
-            self._round += 1
-        return access
-
-    def _add(self, access: Access) -> None:
-        turn = self._turns.setdefault(self._name(access), _Turn())
-        idle = not turn.waiting and turn.left > 0
-        if not turn.left or turn.round < self._round or idle:
-            if idle:
-                turn.round += 1
-            turn.round = max(turn.round, self._round)
-            if turn.sequence < self._sequence:
-                self._sequence += 1
-                turn.sequence = self._sequence
-            turn.left = self._quantum
-        self._arrivals += 1
-        heappush(self._heap, (turn.round, turn.sequence, access.start, self._arrivals, access))
-        turn.waiting += 1
-        turn.left -= 1
-        if not turn.left:
-            turn.round += 1
-
-
 def node_scheduler(name: str, node: int, servers: int, window_s: float, aggregate: int) -> NodeScheduler:
     """`fifo`, `hbrr` or `twins`, of I/O node number `node`; `aggregate`: requests of one dispatch, at most."""
     if name == "twins":
         return Twins(node, servers, window_s, aggregate)
     return {"fifo": Fifo, "hbrr": Hbrr}[name](servers, aggregate)
-
-
-def server_scheduler(name: str) -> ServerScheduler:
-    """As the lever `nrs` writes it: `fifo`, `orr 256`, `trr 256`."""
-    kind, _, quantum = name.partition(" ")
-    return RoundRobin(kind, int(quantum)) if quantum else ServerFifo()

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from tarazu.parts.council.study.requests.request import Access, Piece, Request
-from tarazu.parts.council.study.requests.schedulers import Twins, node_scheduler, server_scheduler
+from tarazu.parts.council.study.requests.request import Piece, Request
+from tarazu.parts.council.study.requests.schedulers import Twins, node_scheduler
 
 SIZE = 100
 FAR = 10_000
@@ -126,37 +126,3 @@ def test_nothing_is_lost_or_dispatched_twice(name: str) -> None:
             assert batch > now, "it must not be asked for ever"
             now = batch
     assert sent == Counter(map(id, kept))
-
-
-def access(node: int, start: int) -> Access:
-    """One file for each node."""
-    return Access(node, [Piece(Request(0, node, node, start, 10, False), 0, start, 10)])
-
-
-BURST = [access(*each) for each in ((0, 50), (0, 10), (0, 30), (1, 20), (0, 70), (1, 5), (1, 0))]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("fifo", [50, 10, 30, 20, 70, 5, 0]),
-        ("orr 3", [10, 30, 50, 0, 5, 20, 70]),
-        ("trr 256", [0, 5, 10, 20, 30, 50, 70]),
-        ("trr 3", [10, 30, 50, 5, 20, 70, 0]),
-    ],
-)
-def test_quanta_of_a_server_in_turn_offsets_in_order(name: str, expected: list[int]) -> None:
-    scheduler, found, arrived = server_scheduler(name), [], BURST
-    while (one := scheduler.next(arrived)) is not None:
-        found.append(one.start)
-        arrived = []
-    assert found == expected
-
-
-def test_who_was_idle_comes_in_a_later_round() -> None:
-    scheduler = server_scheduler("orr 2")
-    first = scheduler.next([access(1, 90), access(2, 40), access(2, 50)])
-    assert first is not None and first.start == 90
-    # File 1 is back with some of its quantum left: the batch of file 2 is not cut in two.
-    served = [scheduler.next([access(1, 10)] if not i else []) for i in range(3)]
-    assert [one.start for one in served if one is not None] == [40, 50, 10]

@@ -125,14 +125,6 @@ def test_phases_follow_one_another_and_a_file_that_was_written_is_read() -> None
     assert {one.pattern.operation for one in outcome.seen} == {"write", "read"}
 
 
-def test_order_on_the_servers_matters_too() -> None:
-    """Where requests queue there: sorted by their offsets they take less time than as they come."""
-    fifo, trr = (
-        simulate(F, Setting("fifo", server=server), 1, part=FEW // 4) for server in ("fifo", "trr 256")
-    )
-    assert trr.makespan_s < 0.9 * fifo.makespan_s
-
-
 def test_the_benchmark_writes_and_reads_in_turn() -> None:
     assert {phase.bytes for phase in write_and_read(3, part=1).phases} == {PAPER_BYTES}
     outcome = simulate(write_and_read(2, part=256), Setting(), 1)
