@@ -216,10 +216,6 @@ PARAMETERS: dict[str, Parameter] = {
         "bytes and requests of programs, where parameters learn",
         {f"{DEBUG}/llite/*/stats": ALL, f"{PROC}/llite/*/stats": "fallback"},
     ),
-    "llite.*.offset_stats": _client(
-        "where requests of programs jump, when it is on",
-        {f"{DEBUG}/llite/*/offset_stats": ALL, f"{PROC}/llite/*/offset_stats": "fallback"},
-    ),
 }
 
 CANDIDATES: dict[str, tuple[str, ...]] = {name: tuple(p.places) for name, p in PARAMETERS.items()}

@@ -18,7 +18,6 @@ from tarazu.stats import (
     job_stats,
     lnet,
     mds,
-    offset_stats,
     osp,
     routing,
 )
@@ -48,7 +47,6 @@ def test_every_parser_gives_its_value_or_refuses(content: bytes, seed: int) -> N
         lambda text: counters.some(text, ("read_bytes", "write_bytes")),
         brw_stats.parse,
         brw_stats.pieces,
-        offset_stats.parse,
         diskstats.parse,
         lnet.parse,
         routing.parse_routes,

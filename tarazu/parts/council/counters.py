@@ -2,7 +2,7 @@
 
 - `oss`: bulk requests (`obdfilter.*.stats`); spatiality by discontiguous pages (`brw_stats`); demand: queued and in
   service, as each request found it (`ost_io.stats`);
-- `client`: calls of programs (`llite.*.stats`); spatiality by their jumps (`llite.*.offset_stats`, where it is on).
+- `client`: calls of programs (`llite.*.stats`).
 
 Counters that began anew count from 0; a device that was not there, or could not be read, at one of the two ends counts
 nothing.
@@ -11,13 +11,12 @@ nothing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from tarazu.parts.council.observation import Direction, Observation
-from tarazu.stats import brw_stats, counters, offset_stats, reading
+from tarazu.stats import brw_stats, counters, reading
 from tarazu.stats.brw_stats import READS, WRITES
 from tarazu.stats.params import find
 
@@ -81,6 +80,7 @@ class Sampler(ABC):
         self._known: set[str] = set()
         """Files that could be read since they were looked for."""
         self._found_s: float | None = None
+        self.amounts: dict[str, _Amounts] = {}
         self._read_s: float | None = None
 
     def sample(self, now: float) -> Observation | None:
@@ -127,21 +127,24 @@ class Sampler(ABC):
         self._known.add(path)
         return answer
 
-    def all(self, parameter: str, parse: Callable[[str], T]) -> dict[str, T]:
-        answers = {device: self.read(path, parse) for device, path in self.files(parameter).items()}
-        return {device: answer for device, answer in answers.items() if answer is not None}
+    def moved(self, parameter: str) -> dict[str, _Amounts]:
+        """Of each device that was there before, too."""
+        before, now = (
+            self.amounts,
+            {of: self.read(path, _amounts) for of, path in self.files(parameter).items()},
+        )
+        self.amounts = {device: amounts for device, amounts in now.items() if amounts is not None}
+        return {of: amounts.since(before[of]) for of, amounts in self.amounts.items() if of in before}
 
 
 class OssSampler(Sampler):
     def __init__(self, root: str | Path) -> None:
         super().__init__(root)
-        self._amounts: dict[str, _Amounts] = {}
         self._pages: dict[str, tuple[brw_stats.Pieces, brw_stats.Pieces]] = {}
         self._queue: counters.Stats | None = None
 
     def _seen(self, elapsed_s: float) -> Observation:
-        before, self._amounts = self._amounts, self.all("obdfilter.*.stats", _amounts)
-        moved = {ost: now.since(before[ost]) for ost, now in self._amounts.items() if ost in before}
+        moved = self.moved("obdfilter.*.stats")
         total = _sum(list(moved.values()))
         queue_before, self._queue = (
             self._queue,
@@ -163,7 +166,7 @@ class OssSampler(Sampler):
         """
         apart, known = [0, 0], [0, 0]
         paths, before = self.files("osd-*.*.brw_stats"), self._pages
-        osts = [ost for ost in self._amounts if ost in paths]
+        osts = [ost for ost in self.amounts if ost in paths]
         busy = {ost for ost in osts if ost not in moved or any(moved[ost][:4])}
         # What an OST had counted holds as long as it does nothing.
         self._pages = {ost: before[ost] for ost in osts if ost in before and ost not in busy}
@@ -207,35 +210,11 @@ def _found_waiting(now: counters.Stats | None, before: counters.Stats | None) ->
 
 
 class ClientSampler(Sampler):
-    def __init__(self, root: str | Path) -> None:
-        super().__init__(root)
-        self._amounts: dict[str, _Amounts] = {}
-        self._runs: dict[str, Counter[offset_stats.SequentialRun]] = {}
-
     def _seen(self, elapsed_s: float) -> Observation:
-        before, self._amounts = self._amounts, self.all("llite.*.stats", _amounts)
-        total = _sum([now.since(before[mount]) for mount, now in self._amounts.items() if mount in before])
-        read_jumps, write_jumps = self._jumps()
+        total = _sum(list(self.moved("llite.*.stats").values()))
         return Observation(
-            elapsed_s,
-            Direction(total.read_bytes, total.reads, discontiguous=read_jumps),
-            Direction(total.write_bytes, total.writes, discontiguous=write_jumps),
+            elapsed_s, Direction(total.read_bytes, total.reads), Direction(total.write_bytes, total.writes)
         )
-
-    def _jumps(self) -> tuple[float, float]:
-        """Share of reads and of writes that did not go on where their process was; −1 where not known."""
-        before = self._runs
-        self._runs = {
-            mount: Counter(runs)
-            for mount, runs in self.all("llite.*.offset_stats", offset_stats.parse).items()
-        }
-        jumps, requests = [0, 0], [0, 0]
-        for mount, runs in self._runs.items():
-            for run, times in (runs - before.get(mount, Counter())).items() if mount in before else ():
-                jumps[run.write] += times * (run.jump != 0)
-                requests[run.write] += times * run.requests
-        read, write = (j / r if r >= MIN_KNOWN else -1.0 for j, r in zip(jumps, requests))
-        return read, write
 
 
 Kind = Literal["oss", "client"]

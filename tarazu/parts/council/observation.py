@@ -20,8 +20,7 @@ class Direction(msgspec.Struct, frozen=True, array_like=True):
     bytes: int = 0
     requests: int = 0
     discontiguous: float = -1.0
-    """Share of bulk I/Os with discontiguous pages (`brw_stats`), on a client of requests that did not go on where
-    their process was (`offset_stats`), 0-1; -1: not known."""
+    """Share of bulk I/Os with discontiguous pages (`brw_stats`), 0-1; -1: not known."""
 
 
 class Observation(msgspec.Struct, frozen=True, array_like=True):

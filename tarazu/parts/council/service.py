@@ -373,16 +373,6 @@ class CouncilService(Service):
             "Values that were taken back because they made things worse.",
             council.sum("taken_back"),
         )
-        yield gauge(
-            "council_generation",
-            "Number of decisions so far.",
-            sum(each.decision.generation for each in council.all()),
-        )
-        yield gauge(
-            "council_decision_age_seconds",
-            "Seconds since the last decision.",
-            time.monotonic() - self.changed_at,
-        )
         yield histogram(
             "council_answer_seconds",
             "Time from a node's message to the answers to all nodes.",

@@ -193,48 +193,32 @@ def test_of_many_busy_osts_a_few_say_how_contiguous_they_are(tmp_path: Path) -> 
     assert [o and (o.write.bytes, o.write.discontiguous) for o in seen] == [None, *[(120 << 20, 0.0)] * 3]
 
 
-def client_files(root: Path) -> dict[str, Path]:
-    places = {
-        "llite.stats": f"{DEBUG}/llite/lustre-ff21/stats",
-        "llite.offset_stats": f"{DEBUG}/llite/lustre-ff21/offset_stats",
-    }
-    for name, place in places.items():
-        put(root / place, (DATA / "client" / f"{name}.txt").read_text())
-    return {name: root / place for name, place in places.items()}
+def client_stats(root: Path) -> Path:
+    path = root / DEBUG / "llite/lustre-ff21/stats"
+    put(path, (DATA / "client/llite.stats.txt").read_text())
+    return path
 
 
 def test_a_client_with_the_requests_of_its_programs(tmp_path: Path) -> None:
-    files = client_files(tmp_path)
-    stats, offsets = files["llite.stats"], files["llite.offset_stats"]
-    sampler = ClientSampler(tmp_path)
+    stats, sampler = client_stats(tmp_path), ClientSampler(tmp_path)
     assert sampler.sample(0.0) is None
     stats.write_text(doubled(stats.read_text()))
-    runs = "".join(
-        f"  W       2001 {start:>14} {start + 65536:>14}             65536             65536         196608\n"
-        for start in range(0, 40 * 262144, 262144)
-    )
-    offsets.write_text(offsets.read_text() + runs)
     seen = sampler.sample(1.0)
     assert seen and (seen.read.bytes, seen.read.requests) == (146751488, 760)
     assert (seen.write.bytes, seen.write.requests) == (318144512, 4103)
-    assert seen.write.discontiguous == 1.0 and seen.read.discontiguous == -1.0
-    assert str(detect(seen)) == "both strided, 131072 B"
-    offsets.write_text("disabled\n write anything to this file to activate\n")
-    stats.write_text(doubled(stats.read_text()))
-    seen = sampler.sample(2.0)
-    assert seen and seen.write.discontiguous == -1.0
+    assert str(detect(seen)) == "both unknown, 131072 B"
 
 
 @pytest.mark.parametrize("kind", ["oss", "client"])
 def test_files_changed_at_random_never_raise(kind: Kind, series: Series, tmp_path: Path) -> None:
-    client_files(series.root)
+    client_stats(series.root)
     series.set(4)
     names = {
         "oss": ("obdfilter/*/stats", "osd-*/*/brw_stats", "ost/OSS/*/stats"),
         "client": ("llite/*/*",),
     }
     files = [path for name in names[kind] for path in sorted((series.root / DEBUG).glob(name))]
-    assert len(files) > 1
+    assert files
     good = {path: path.read_bytes() for path in files}
     source = random.Random(7)
     sampler = SAMPLERS[kind](series.root)
