@@ -10,12 +10,14 @@ As one of several ranks (`mpirun -np 4 tarazu run app`) it only runs the program
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from tarazu import config
-from tarazu.errors import BadInput
+from tarazu.errors import BadInput, TarazuError
 
 if TYPE_CHECKING:
     import argparse
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from tarazu.store.stop import SiteWatch
 
 MODES = ("observe", "advise", "place")
+BEFORE_SHARE = 0.3
+"""Of what clientd has at the end of a step, it has so much before a program that nobody leads."""
 
 
 class Asked(NamedTuple):
@@ -108,20 +112,33 @@ def execute(options: Asked | argparse.Namespace) -> int:
 
 
 def _tell_why_nobody_leads(argv: list[str], error: Exception, options: Asked | argparse.Namespace) -> None:
-    """Where its owner looks: the job's line and `tarazu.log`; with --debug on standard error too."""
+    """Where its owner looks, the job's line and `tarazu.log`; to clientd, which counts it, if not now then later; with
+    --debug on standard error too.
+    """
     from tarazu.left import SETTINGS, NotPlaced
     from tarazu.names import one_line
     from tarazu.run.command_line import job_step
-    from tarazu.run.problems import nobody_leads
+    from tarazu.run.plan.reports import StepReports
+    from tarazu.run.problems import append_line
+    from tarazu.trace.history import new_name
 
     why = NotPlaced(SETTINGS, one_line(str(error)))
     if options.debug:
         print(f"tarazu run: {why}", file=sys.stderr)
     try:
-        state_dir = config.examine(options.config).settings.run.state_dir
+        settings = config.examine(options.config).settings
+        state_dir, socket = settings.run.state_dir, settings.clientd.socket
     except Exception:
         state_dir = os.environ.get("TARAZU_RUN_STATE_DIR") or config.RunSettings().state_dir
-    nobody_leads(state_dir, options.app or job_step.application(argv), why)
+        socket = config.ClientdSettings().socket
+    run_id, application = new_name(), options.app or job_step.application(argv)
+    stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {run_id}"
+    with contextlib.suppress(OSError, TarazuError):  # nobody's home
+        state = config.own_path(state_dir)
+        append_line(state / "tarazu.log", f"{stamp} {application}: {why}")
+        append_line(state / "jobs.log", f"{stamp} app={application} mode=none why={str(why)!r}")
+        reports = StepReports(state / "reports", socket, run_id)
+        reports.ended(None, {why.word: 0}, BEFORE_SHARE)
 
 
 def left_alone(run: config.RunSettings) -> str:

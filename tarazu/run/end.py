@@ -7,14 +7,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from tarazu.errors import StoreError, TarazuError, TraceError
-from tarazu.left import UNUSABLE, NotPlaced
 from tarazu.names import one_line
 from tarazu.run.nodes import hosts
 from tarazu.run.problems import append_line
@@ -25,6 +24,7 @@ from tarazu.trace.history import KEEP_RUNS, id_of
 if TYPE_CHECKING:
     from tarazu.run.plan.accepted import Plans
     from tarazu.trace.records import NotPlacedFiles, RunRecord
+    from tarazu.wire.local import StepProgress
 
 MOST_PROBLEMS = 3
 """In the job's line; `tarazu.log` has all."""
@@ -38,15 +38,15 @@ def finish(step: Step, status: int, started_s: float) -> None:
     stopped = _stopped(step)
     planned = any(plans.planned_files for plans in step.plans) and step.mode == "place"
     if not (paths or problem or stopped or planned) and step.directories.spool:
-        give_back(step, step.schedules)  # nothing of it was to be recorded
+        give_back(step)  # nothing of it was to be recorded
         return
     from tarazu.run import not_placed
 
     runs, damaged = _parse(step, paths, problem, status, started_s)
     runs = [not_placed.decided(step, run, stopped) for run in runs]
     used = [run for run in runs if run.files]
-    unseen = not_placed.unseen(step, runs, stopped) if step.mode == "place" else []
-    give_back(step, step.schedules.keys() - {run.step.fs_name for run in used}, unseen)
+    unseen = not_placed.unseen(step, runs, stopped)
+    give_back(step, {run.step.fs_name for run in used}, unseen)
     if not (used or damaged or stopped or unseen) and step.directories.spool:
         return
     problems = [p for p in (*(s.problem for s in step.schedules.values()), *step.problems.noted) if p]
@@ -56,12 +56,14 @@ def finish(step: Step, status: int, started_s: float) -> None:
         step.problems.guard(_remember, step, run)
 
 
-def give_back(step: Step, fs_names: Iterable[str], unseen: Sequence[NotPlacedFiles] = ()) -> None:
-    """Nothing was created of what was planned on these file systems. `unseen`: of all of them."""
+def give_back(step: Step, used: Collection[str] = (), unseen: Sequence[NotPlacedFiles] = ()) -> None:
+    """Nothing was created of what was planned on other file systems than these. `unseen`: of all of them."""
     told = {of.why.word: of.files for of in unseen}
-    for fs_name in fs_names:
-        if step.problems.guard(step.reports.give_back, step.schedules[fs_name].plans.promises, told):
-            told = {}
+    its = [step.schedules[fs_name].plans.promises for fs_name in step.schedules.keys() - used]
+    ended: list[StepProgress | None] = [progress for promises in its if (progress := promises.progress())]
+    for progress in ended or ([None] if told else []):
+        step.problems.guard(step.reports.ended, progress, told)
+        told = {}
 
 
 def remove(step: Step) -> None:
@@ -130,11 +132,15 @@ def _remember(step: Step, run: RunRecord) -> None:
     path = step.history.append(noted[-1], id_of(step.run_id))
     step.history.prune(run.step.fs_name, run.step.application, KEEP_RUNS)
     schedule = step.schedules.get(run.step.fs_name)
-    if schedule and (schedule.plans.last or step.mode != "observe"):  # observed: where clientd has answered
-        step.reports.report(schedule.plans, path)
-        with contextlib.suppress(TarazuError):
-            paths = step.history.paths(run.step.fs_name, run.step.application)
-            step.reports.prepare(run.step.fs_name, paths)
+    plans = (schedule.plans.plan_ids, schedule.plans.request_ids) if schedule else ([], [])
+    with contextlib.suppress(*([TarazuError] if step.mode == "observe" else [])):  # it need not have asked
+        step.reports.report(run.step.fs_name, *plans, path)
+        if schedule and (
+            schedule.plans.last or step.mode != "observe"
+        ):  # observed: where clientd has answered
+            with contextlib.suppress(TarazuError):
+                paths = step.history.paths(run.step.fs_name, run.step.application)
+                step.reports.prepare(run.step.fs_name, paths)
 
 
 def _stopped(step: Step) -> str:
@@ -192,9 +198,8 @@ def _summary_line(
         where += f"job={one_line(step.job.job_id).replace(' ', '_')} "
     run = runs[0]
     if not_placed := summed((*(of for each in runs for of in each.not_placed), *unseen)):
-        states.append(f"left={sum(of.files for of in not_placed)} why={said_of(not_placed)!r}")
-    elif step.mode != "observe" and not step.plans and problems:  # there was no place for a map
-        states.append(f"why={str(NotPlaced(UNUSABLE, problems[0]))!r}")
+        count = sum(of.files for of in not_placed)
+        states.append(f"{f'left={count} ' if count else ''}why={said_of(not_placed)!r}")
     if stopped or run.passed_over:
         states.append(f"stopped={stopped or 'for a while'!r}")
     if run.passed_over:  # a process that began after the stop opens no spool, and counts nothing

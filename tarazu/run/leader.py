@@ -69,7 +69,7 @@ def lead(step: Step) -> int:
         from tarazu.run import end
 
         step.over.set()
-        end.give_back(step, step.schedules)
+        end.give_back(step)
         end.remove(step)
         raise
     gc.enable()

@@ -77,9 +77,16 @@ def decided(step: Step, run: RunRecord, stopped: str) -> RunRecord:
 
 
 def unseen(step: Step, runs: Sequence[RunRecord], stopped: str) -> list[NotPlacedFiles]:
-    """Files that were planned where the placement library saw none at all; empty where it saw any."""
+    """Files that were planned where the placement library saw none at all; empty where it saw any. Where there was a
+    place neither for spools nor for maps nobody knows how many.
+    """
+    if step.mode == "observe" or any(run.files or run.passed_over for run in runs):
+        return []
+    if not step.directories.spool:  # what it saw it could not say
+        why = NotPlaced(left.UNUSABLE, step.problems.noted[0]) if step.problems.noted else None
+        return [NotPlacedFiles(why, 0)] if why and not step.plans else []
     planned = sum(plans.planned_files for plans in step.plans)
-    if not planned or any(run.files or run.passed_over for run in runs):
+    if not planned or step.mode != "place":
         return []
     if stopped:
         return [NotPlacedFiles(NotPlaced(left.DISABLED, stopped), planned)]

@@ -12,10 +12,7 @@ from pathlib import Path
 from typing import ParamSpec
 
 from tarazu import locks
-from tarazu.config import own_path
 from tarazu.errors import TarazuError
-from tarazu.left import NotPlaced
-from tarazu.trace.history import new_name
 
 P = ParamSpec("P")
 MAX_PROBLEMS = 20
@@ -67,15 +64,6 @@ class Problems:
 def in_words(error: Exception) -> str:
     """Ours say all; of others the kind says more than their text."""
     return str(error) if isinstance(error, TarazuError) else f"{type(error).__name__}: {error}"
-
-
-def nobody_leads(state_dir: str, application: str, why: NotPlaced) -> None:
-    """A line in `tarazu.log` and the job's line, of a program that runs as it would without tarazu."""
-    stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {new_name()}"
-    with contextlib.suppress(OSError, RuntimeError):  # nobody's home
-        directory = own_path(state_dir)
-        append_line(directory / "tarazu.log", f"{stamp} {application}: {why}")
-        append_line(directory / "jobs.log", f"{stamp} app={application} mode=none why={str(why)!r}")
 
 
 def append_line(path: Path, line: str) -> None:

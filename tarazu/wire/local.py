@@ -167,7 +167,7 @@ class StepProgress(msgspec.Struct, frozen=True, tag="step-progress", omit_defaul
     ended: bool = False
     """It does not run any more, and there is no run to report: nothing is promised any longer."""
     not_placed: dict[str, int] = {}
-    """With `ended`: word of `tarazu.left` → files that were planned, and of which there is no run."""
+    """With `ended`: word of `tarazu.left` → files that were planned, and of which there is no run; 0: nobody knows."""
 
 
 class PromiseWanted(msgspec.Struct, frozen=True, tag="promise?"):

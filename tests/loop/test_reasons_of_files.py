@@ -19,6 +19,7 @@ from tarazu.sim.testbed.daemons import wait_until_ready
 from tarazu.stats import mds as mds_state
 from tarazu.units import MIB
 from tests.loop.reasons import Counted, everybody_says, last_line, site_of, until
+from tests.odd_layouts import ODD
 
 if TYPE_CHECKING:
     from tests.loop.conftest import Loop
@@ -63,6 +64,8 @@ OF_DEFAULTS = {
     ),
 }
 """A directory's default, and why a file below it is left."""
+OF_ODD = {"preferred": left.MIRRORED, "parity flag": left.ERASURE_CODED, "compressed": left.COMPRESSED}
+"""An odd default that the testbed keeps, and why."""
 OF_OPENS = {
     "later": left.SKIPPED[1],
     "frozen": left.SKIPPED[2],
@@ -104,19 +107,20 @@ def run(loop: Loop, app: str, *files: str) -> None:
 def test_every_file_has_the_reason_of_its_directory_or_of_its_open(site: Site) -> None:
     loop, counted = site
     bed = loop.testbed
-    for name, (default, _) in OF_DEFAULTS.items():
+    defaults = {name: native.encode_lov(*parse_layout(text)) for name, (text, _) in OF_DEFAULTS.items()}
+    for name, default in (defaults | {name: ODD[name][0] for name in OF_ODD}).items():
         (loop.mount() / name).mkdir()
-        bed.mds.set_default(bed.mount / name, native.encode_lov(*parse_layout(default)))
+        bed.mds.set_default(bed.mount / name, default)
     for name in OF_OPENS:
         (loop.mount() / name).mkdir()
     bed.mds.set_default(bed.mount / "append", native.encode_lov(*parse_layout(WITHOUT_LISTS)))
-    files = [*(f"usual:{name}" for name in OF_DEFAULTS), *(f"{name}:{name}" for name in OF_OPENS)]
+    files = [f"usual:{name}" for name in (*OF_DEFAULTS, *OF_ODD)] + [f"{name}:{name}" for name in OF_OPENS]
     run(loop, "each", *files)
     before = {word: counted.of(word) for word in left.REASONS}
     run(loop, "each", *files)
     assert " hit=" not in last_line(loop, "each"), last_line(loop, "each")
     why = {name: text for name, (_, text) in OF_DEFAULTS.items()}
-    why |= {name: f"own layout: {text}" for name, text in OF_OPENS.items()}
+    why |= {name: f"own layout: {text}" for name, text in (OF_ODD | OF_OPENS).items()}
     for name, text in why.items():
         (path,) = (loop.mount() / name).iterdir()
         everybody_says(loop, "each", text, files=len(files), of=len(files), path=path)

@@ -157,19 +157,27 @@ def test_what_the_site_excludes_and_this_node_does_not_know_yet(
 
 
 def test_settings_that_cannot_be_read(site: Site) -> None:
-    """The line lay in another directory than the settings name, and `history report` could not read it."""
-    loop, _ = site
+    """The line lay in another directory than the settings name, and `history report` could not read it; clientd heard
+    nothing of it.
+    """
+    loop, counted = site
     first(site, "wrong")
+    before = counted.runs("wrong settings")
     loop.run(*words(loop, "wrong"), app="wrong", env={"TARAZU_RUN_WAIT_S": "x"})
     why = "wrong settings: $TARAZU_RUN_WAIT_S: expected a number"
-    for words_of in (
-        ("job", "show", "wrong"),
-        ("job", "explain", loop.mount() / "wrong"),
-        ("history", "report", "--since", "1h", "--application", "wrong"),
-    ):
-        said = loop.tarazu(*words_of).stdout
-        assert why in said and "cannot be read" not in said, said
-    assert " mode=none " in last_line(loop, "wrong")
+    everybody_says(loop, "wrong", why, files=0, of=0, path=loop.mount() / "wrong")
+    assert " mode=none " in last_line(loop, "wrong") and counted.runs("wrong settings") == before + 1
+    assert "cannot be read" not in loop.tarazu("history", "report", "--since", "1h").stdout
+
+
+def test_settings_that_cannot_be_read_are_counted_later_where_clientd_is_not_there(site: Site) -> None:
+    loop, counted = site
+    before = counted.runs("wrong settings")
+    nobody = {"TARAZU_RUN_WAIT_S": "x", "TARAZU_CLIENTD_SOCKET": str(loop.home / "none.sock")}
+    loop.run(*words(loop, "wrong"), app="wrong", env=nobody)
+    assert counted.runs("wrong settings") == before
+    loop.run(*words(loop, "wrong"), app="wrong", env=LONG)
+    until(lambda: counted.runs("wrong settings") == before + 1)
 
 
 def test_no_usable_ost(site: Site) -> None:
@@ -393,16 +401,22 @@ def test_the_map_s_directory_is_removed_beneath_a_job(site: Site, tmp_path: Path
 
 def test_neither_maps_nor_spools_have_a_place(site: Site) -> None:
     """There was no line at all."""
-    loop, _ = site
+    loop, counted = site
     first(site, "nowhere")
+    before = counted.runs("plan unusable")
     env = {**LONG, "TARAZU_RUN_MAP_DIR": "/proc/nowhere", "TARAZU_RUN_SPOOL_DIR": "/proc/nowhere"}
     loop.run(*words(loop, "nowhere"), app="nowhere", env=env)
     why = "plan unusable: run.spool_dir: /proc/nowhere/"
-    assert f" why='{why}" in last_line(loop, "nowhere")
+    everybody_says(loop, "nowhere", why, files=0, of=0, path=loop.mount() / "nowhere")
     assert "run.map_dir: /proc/nowhere/" in last_line(loop, "nowhere")
-    for words_of in (
-        ("job", "show", "nowhere"),
-        ("job", "explain", loop.mount() / "nowhere"),
-        ("history", "report", "--since", "1h", "--application", "nowhere"),
-    ):
-        assert why in loop.tarazu(*words_of).stdout
+    assert counted.runs("plan unusable") == before + 1
+
+
+def test_files_are_not_called_unseen_where_only_spools_have_no_place(site: Site) -> None:
+    """They were placed: `not seen: planned 1 file, saw none`."""
+    loop, _ = site
+    first(site, "unsaid")
+    loop.run(*words(loop, "unsaid"), app="unsaid", env={**LONG, "TARAZU_RUN_SPOOL_DIR": "/proc/nowhere"})
+    line = last_line(loop, "unsaid")
+    assert " why=" not in line and " problem='run.spool_dir: /proc/nowhere/" in line, line
+    assert "not placed" not in loop.tarazu("job", "explain", loop.mount() / "unsaid").stdout

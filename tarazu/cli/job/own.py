@@ -99,8 +99,8 @@ class Line(msgspec.Struct, frozen=True):
 
     @property
     def unseen(self) -> bool:
-        """Nobody saw a file of it, and why is known: none that was planned was seen, it was stopped, nobody led it."""
-        return self.said.get("files", "0") == "0" and "why" in self.said
+        """Nobody saw a file of it: there was none, it was stopped, nobody led it, or nothing could be recorded."""
+        return self.said.get("files", "0") == "0"
 
 
 def newest(settings: Settings, application: str | None = None) -> str | None:
@@ -209,7 +209,7 @@ def why_not_placed(settings: Settings, fs_name: str, key: str, application: str)
     id = name.partition("-")[2]
     made = max((n for n, line in enumerate(log) if id and id_of(line.run) == id), default=-1)
     if newest > made and log[newest].unseen:
-        return f"{log[newest].said['why']} (run {log[newest].run})"
+        why, name = log[newest].said.get("why", ""), log[newest].run
     return f"{why} (run {name})" if why else ""
 
 

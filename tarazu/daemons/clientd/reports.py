@@ -66,6 +66,8 @@ class ReportWorkers:
         self.bytes = dict.fromkeys(OUTCOMES, 0)
         self.not_placed = dict.fromkeys(REASONS, 0)
         """The same that were not placed, by the word of the reason."""
+        self.runs_not_placed = dict.fromkeys(REASONS, 0)
+        """Their runs; and those of which nobody knows the files."""
         self._said = SaidOnce(log)
         self._changed = threading.Condition()
         self._queues: dict[int, deque[_WaitingReport]] = {}
@@ -169,6 +171,7 @@ class ReportWorkers:
             for word, count in files.items():
                 if word in self.not_placed:
                     self.not_placed[word] += min(max(0, count), LARGEST_BYTES)
+                    self.runs_not_placed[word] += 1
 
     def _tell_closed(self, waiting: _WaitingReport, run: RunRecord) -> None:
         """Tell mdsd what was closed, and that the step has ended; nobody's writing is waited for."""

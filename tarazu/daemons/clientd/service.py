@@ -372,6 +372,7 @@ class Clientd(Service):
             "notices": {"waiting": self.notices.waiting, **self.notices.counts},
             "planned": dict(self.planned),
             "not_placed": dict(self.reports.not_placed),
+            "runs_not_placed": dict(self.reports.runs_not_placed),
             **self.counts,
         }
         return local.StatusAnswer({"clientd": mine, **status}, self.planner.ready.is_set())

@@ -41,9 +41,15 @@ def figures(clientd: Clientd) -> Iterator[Family]:
     yield counters("clientd_file_bytes", "Bytes of the same files.", "outcome", clientd.reports.bytes)
     yield counters(
         "clientd_files_not_placed",
-        'Files not placed of steps that asked for a plan, by reason (docs/errors.md, "Files left to Lustre").',
+        'Files of ended steps that were not placed, by reason (docs/errors.md, "Files left to Lustre").',
         "reason",
         dict(clientd.reports.not_placed),
+    )
+    yield counters(
+        "clientd_runs_not_placed",
+        "Runs of these files, by reason, and those of which nobody knows the files.",
+        "reason",
+        dict(clientd.reports.runs_not_placed),
     )
     yield counters("clientd_plans", "Plans by result.", "status", dict(clientd.planned))
     yield histogram(

@@ -40,7 +40,8 @@ def execute(options: argparse.Namespace) -> int:
         raise TarazuError(f"{options.run}: expected a run of yours that ended, found none{meant}")
     run = runs[-1]
     if (step := runs_of.unseen_after(settings, run, options.run)) is not None:
-        unseen = f"{step.application}, {step.at}: {step.said['why']}: whether it was slow is not known"
+        why = step.said.get("why", "nothing of it was recorded")
+        unseen = f"{step.application}, {step.at}: {why}: whether it was slow is not known"
         if options.json:
             print_json({"run": step.run, "application": step.application, "why": None, "problem": unseen})
         else:

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,10 +19,6 @@ from tarazu.wire import local
 from tarazu.wire.channel import Channel, connect
 from tarazu.wire.messages import ThenReply
 
-if TYPE_CHECKING:
-    from tarazu.run.plan.accepted import Plans
-    from tarazu.run.plan.promises import StepPromises
-
 REPORT_S = 0.7
 """For the reports of an ended step, from connecting to their acknowledgement: nobody waits longer for his shell."""
 TELL_S = 10.0
@@ -34,11 +29,12 @@ AT_ONCE = 10
 """So many are delivered by one later step, the oldest first."""
 
 
-class KeptReport(msgspec.Struct, frozen=True):
+class KeptReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """One report, and the file of its run."""
 
-    report: local.StepReport
-    run: str
+    report: local.StepReport | local.StepProgress
+    run: str = ""
+    """Empty: there is none."""
 
 
 class StepReports:
@@ -53,18 +49,16 @@ class StepReports:
         """How long clientd is still waited for at the end."""
         self._delivering = threading.Lock()
 
-    def report(self, plans: Plans, run: Path) -> None:
+    def report(self, fs_name: str, plan_ids: Sequence[int], request_ids: Sequence[str], run: Path) -> None:
         """Tell clientd what came of its plans: `run` is in the history. Raises TarazuError, once it is kept."""
         report = local.StepReport(
-            plans.step.fs_name,
-            tuple(plans.plan_ids[-local.MAX_IDS :]),
-            tuple(plans.request_ids[-local.MAX_IDS :]),
+            fs_name, tuple(plan_ids[-local.MAX_IDS :]), tuple(request_ids[-local.MAX_IDS :])
         )
         try:
             with self._to_clientd() as channel, open(run, "rb") as file:
                 channel.ask(report, [file.fileno()])
         except TarazuError:
-            _keep(self._kept, f"{self._run_id}.{file_name(plans.step.fs_name)}", report, run)
+            self._keep(f"{self._run_id}.{file_name(fs_name)}", KeptReport(report, str(run)))
             raise
 
     def prepare(self, fs_name: str, runs: Sequence[Path]) -> None:
@@ -77,14 +71,23 @@ class StepReports:
             ]
             channel.ask(local.PrepareNext(fs_name), [file.fileno() for file in files])
 
-    def give_back(self, promises: StepPromises, not_placed: Mapping[str, int]) -> None:
-        """The step has ended and made nothing of what was promised; `not_placed`: as `StepProgress` has it.
+    def ended(
+        self, progress: local.StepProgress | None, not_placed: Mapping[str, int], share: float = 1.0
+    ) -> None:
+        """The step has ended and made nothing of what was promised (None: nothing was); `not_placed`: as `StepProgress`
+        has it. `share`: of the time that is left.
 
-        Raises TarazuError.
+        Raises TarazuError, once it is kept what was not placed.
         """
-        if progress := promises.progress():
-            with self._to_clientd() as channel:
-                channel.ask(msgspec.structs.replace(progress, ended=True, not_placed=dict(not_placed)))
+        progress = progress or local.StepProgress((), 0.0)
+        ended = msgspec.structs.replace(progress, ended=True, not_placed=dict(not_placed))
+        try:
+            with self._to_clientd(share) as channel:
+                channel.ask(ended)
+        except TarazuError:
+            if not_placed:
+                self._keep(self._run_id, KeptReport(ended))
+            raise
 
     def then(self, fs_name: str, osts: tuple[int, ...], from_ago_s: float, to_ago_s: float) -> System | None:
         """How these OSTs and their servers were; within half of what is left. Raises TarazuError."""
@@ -116,6 +119,15 @@ class StepReports:
         finally:
             self._left_s -= time.monotonic() - started
 
+    def _keep(self, name: str, report: KeptReport) -> None:
+        """Write a report down for later. Raises OSError."""
+        self._kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if sum(1 for _ in self._kept.iterdir()) >= MAX_KEPT:
+            return
+        part = self._kept / f".{name}.part"
+        part.write_bytes(msgspec.json.encode(report))
+        part.rename(self._kept / f"{name}.report")
+
     def deliver_kept(self) -> None:
         """What steps before this one could not tell clientd, now that it answers.
 
@@ -133,28 +145,19 @@ class StepReports:
             self._delivering.release()
 
 
-def _keep(directory: Path, name: str, report: local.StepReport, run: Path) -> None:
-    """Write a report down for later. Raises OSError."""
-    directory.mkdir(mode=0o700, exist_ok=True)
-    if sum(1 for _ in directory.iterdir()) >= MAX_KEPT:
-        return
-    part = directory / f".{name}.part"
-    part.write_bytes(msgspec.json.encode(KeptReport(report, str(run))))
-    part.rename(directory / f"{name}.report")
-
-
 def _deliver(path: Path, socket: str) -> None:
     """One that cannot be delivered any more (damaged, or its run was forgotten) is passed over."""
     try:
         kept = msgspec.json.decode(path.read_bytes(), type=KeptReport)
-        descriptor = os.open(kept.run, os.O_RDONLY | os.O_CLOEXEC)
+        run = [os.open(kept.run, os.O_RDONLY | os.O_CLOEXEC)] if kept.run else []
     except (OSError, *MALFORMED):
         return
     try:
         with connect(socket, TELL_S, deadline_s=TELL_S) as channel:
-            answer = channel.ask(kept.report, [descriptor])
+            answer = channel.ask(kept.report, run)
     finally:
-        os.close(descriptor)
+        for descriptor in run:
+            os.close(descriptor)
     if not isinstance(answer, local.Done):
         raise TarazuError(f"clientd: expected an acknowledgement, found {type(answer).__name__}")
 
