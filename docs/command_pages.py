@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
-from importlib.metadata import distribution
+from importlib import import_module
 
 from tarazu.cli import command, groups
-from tarazu.part import loaded
+from tarazu.daemons.programs import programs
 
 OPENING = """# Commands
 
@@ -51,9 +50,8 @@ def page() -> str:
         for name in names:
             parts += _sections(command(name))
     parts.append(DAEMONS)
-    for entry in sorted(distribution("tarazu").entry_points.select(group="console_scripts")):
-        if entry.name != "tarazu" and (main := loaded(entry)):
-            parts += _sections(_daemon(sys.modules[main.__module__].command_line()))
+    for name in sorted(found := programs()):
+        parts += _sections(_daemon(import_module(found[name]).command_line()))
     return OPENING + "\n".join(parts)
 
 

@@ -63,15 +63,12 @@ def _of(words: str, statuses: tuple[int, ...]) -> Iterator[str]:
 
 
 def _help_of_daemon(name: str) -> Iterator[str]:
-    from importlib.metadata import entry_points
+    from tarazu.daemons import programs
 
-    from tarazu.part import loaded
-
-    (program,) = entry_points(group="console_scripts", name=f"tarazu-{name}")
-    if (main := loaded(program)) is None:  # its part was taken away
+    if f"tarazu-{name}" not in programs.programs():  # its part was taken away
         return
     sys.argv = [f"tarazu-{name}", "--help"]
-    status, said = _tried(main)
+    status, said = _tried(programs.main)
     if status != 0:
         yield f"tarazu-{name} --help: status {status}: {said[-2000:]}"
 

@@ -14,7 +14,8 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator
-from importlib.metadata import distribution, version
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import shtab
@@ -22,7 +23,8 @@ from argparse_manpage.manpage import Manpage
 
 from tarazu import config
 from tarazu.cli import ABOUT, below, command, commands, groups
-from tarazu.part import loaded, sections
+from tarazu.daemons.programs import programs
+from tarazu.part import sections
 
 STATUS = {
     "0": "It did what it was asked.",
@@ -140,10 +142,9 @@ def daemons() -> Iterator[tuple[argparse.ArgumentParser, str]]:
     """Every daemon that the package installs, and how its module opens; it has `command_line() -> ArgumentParser`. Not
     those of a part that was taken away.
     """
-    for entry in sorted(distribution("tarazu").entry_points.select(group="console_scripts")):
-        if entry.name != "tarazu" and (main := loaded(entry)):
-            module = sys.modules[main.__module__]
-            yield module.command_line(), (module.__doc__ or "").strip()
+    for name in sorted(found := programs()):
+        module = import_module(found[name])
+        yield module.command_line(), (module.__doc__ or "").strip()
 
 
 def page(

@@ -247,6 +247,8 @@ class Part:
     """The class of its section, `[part.NAME]`; `RELOADED` in it names those that a running daemon takes over."""
     commands: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """As `tarazu.cli.COMMANDS`."""
+    programs: ClassVar[Mapping[str, str]] = {}
+    """Daemons of its own, as `tarazu.daemons.programs.CORE`; pyproject.toml has their names, too."""
     heading: ClassVar[str] = ""
     """Of `tarazu --help`, for its commands of one word (`tarazu.cli.GROUPS`)."""
     extra: ClassVar[str] = ""
@@ -363,24 +365,30 @@ class Part:
 
 @functools.cache
 def installed() -> Mapping[str, Part]:
-    """All parts that are here, each after those that it needs. One that cannot be loaded is not; that is logged.
+    """All parts that are here, each after those that it needs.
 
     Raises ConfigError for parts that need one another in a circle.
     """
+    return ordered(found())
+
+
+@functools.cache
+def found() -> Mapping[str, Part]:
+    """Those too that need one that is not there. One that cannot be loaded is not; that is logged."""
     from importlib.metadata import entry_points  # takes half as long as Python's own start
 
-    found: dict[str, Part] = {}
+    parts: dict[str, Part] = {}
     for entry in sorted(entry_points(group=GROUP)):
         try:
-            if (part := loaded(entry)) is not None:
-                found.setdefault(entry.name, part)
+            if (part := _loaded(entry)) is not None:
+                parts.setdefault(entry.name, part)
         except Exception:
             log.exception("part %s: cannot be loaded", entry.name)
-    return ordered(found)
+    return parts
 
 
-def loaded(entry: EntryPoint) -> Any:
-    """What a part, or a program of one, begins with; None: the part was taken away."""
+def _loaded(entry: EntryPoint) -> Any:
+    """None: the part was taken away."""
     try:
         return entry.load()
     except ModuleNotFoundError as error:

@@ -159,6 +159,7 @@ MAY_ASK: dict[str, set[str]] = {
         "clientd.planner",
         "mdsd.allocation_requests",
         "mdsd.limits",
+        "programs",
     },
     "cli from sim": {"output"},
 }

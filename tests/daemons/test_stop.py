@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ast
-import tomllib
 from pathlib import Path
 
 import pytest
 
+from tarazu.daemons.programs import programs
+
 ROOT = Path(__file__).parents[2]
-SCRIPTS = {
-    name: path
-    for name, target in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"].items()
-    if (path := ROOT.joinpath(*target.partition(":")[0].split(".")[:-1], "service.py")).exists()
-}
+SCRIPTS = {name: ROOT.joinpath(*module.split(".")[:-1], "service.py") for name, module in programs().items()}
 """Daemon → where its service is; of those that are here."""
 SETS_NOTHING = {"tarazu-ossd": "its rules of routers are mdsd's", "tarazu-page": "it shows"}
 

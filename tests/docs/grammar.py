@@ -14,9 +14,9 @@ import re
 import tomllib
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import distribution
 
 from tarazu.cli import below, command
+from tarazu.daemons.programs import programs
 from tests.docs.reading import ROOT, Typed
 
 SYSTEMD = ROOT / "tarazu/daemons/systemd"
@@ -62,21 +62,14 @@ def whole(typed: Typed) -> bool:
 
 
 def _ours(name: str) -> bool:
-    return name == "tarazu" or name in _daemons()
-
-
-@cache
-def _daemons() -> dict[str, str]:
-    """Program → module."""
-    entries = distribution("tarazu").entry_points.select(group="console_scripts")
-    return {entry.name: entry.module for entry in entries if entry.name != "tarazu"}
+    return name == "tarazu" or name in programs()
 
 
 @cache
 def _parser(program: str, name: str) -> argparse.ArgumentParser:
     if program == "tarazu":
         return command(name)
-    parser: argparse.ArgumentParser = importlib.import_module(_daemons()[program]).command_line()
+    parser: argparse.ArgumentParser = importlib.import_module(programs()[program]).command_line()
     return parser
 
 

@@ -7,7 +7,6 @@ import pty
 import re
 import shutil
 import subprocess
-import tomllib
 from pathlib import Path
 
 import manual
@@ -15,6 +14,7 @@ import pytest
 
 from tarazu import config
 from tarazu.cli import below, command
+from tarazu.daemons.programs import programs
 from tarazu.part import sections
 
 ROOT = Path(__file__).parents[2]
@@ -28,14 +28,8 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_there_is_a_page_for_each_command_each_daemon_and_the_settings(share: Path) -> None:
-    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     wanted = {f"tarazu-{name}.1" for name in below("")} | {"tarazu.1", "tarazu.toml.5"}
-    wanted |= {
-        f"{name}.8"
-        for name, target in scripts.items()
-        if name != "tarazu"
-        and ROOT.joinpath(*target.partition(":")[0].split(".")).with_suffix(".py").exists()
-    }
+    wanted |= {f"{name}.8" for name in programs()}
     assert {path.name for path in share.glob("man/*/*")} == wanted
     assert all(path.parent.name == f"man{path.suffix[1:]}" for path in share.glob("man/*/*"))
 

@@ -49,6 +49,7 @@ class BurstsPart(Part):
         ),
         "sim bursts": ("tarazu.parts.bursts.study.command", "spatial bursts on generated machines"),
     }
+    programs: ClassVar = {DAEMON: "tarazu.parts.bursts.burstd.service"}
     extra = "sim,bursts"
     agents: ClassVar = {
         "mapping": SettingAgent("tarazu.parts.bursts.mapping.agent", "", "tarazu-mapping", ""),

@@ -37,6 +37,10 @@ class CouncilPart(Part):
         ),
         "sim tune": ("tarazu.parts.council.study.command", "parameters that learn, online"),
     }
+    programs: ClassVar = {
+        "tarazu-council": "tarazu.parts.council.service",
+        ANNOUNCER: "tarazu.parts.council.announcer.start",
+    }
     units = (Unit(ANNOUNCER, "", lambda s: bool(options_of(s).address and options_of(s).levers), ("lctl",)),)
     agents: ClassVar = {
         "parameters": SettingAgent("tarazu.parts.council.agent", ANNOUNCER, ANNOUNCER, ANNOUNCER)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tarazu.part import Part
 from tarazu.parts.page.settings import NAME, PageSettings, directory_of
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 class PagePart(Part):
     name, settings = "page", PageSettings
     needs = ("changes",)
+    programs: ClassVar = {NAME: "tarazu.parts.page.service"}
 
     def examine(self, node: Node) -> Iterator[Finding]:
         from tarazu.doctor.capacity import space

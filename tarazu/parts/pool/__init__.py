@@ -25,6 +25,7 @@ class PoolPart(Part):
             "keep a pool of good OSTs, for programs without the library",
         )
     }
+    programs: ClassVar = {NAME: "tarazu.parts.pool.service"}
     units = (Unit(NAME, "mgs", lambda s: s.part.of("pool", Pool).mode == "apply", ("lctl",)),)
     agents: ClassVar = {"pools": SettingAgent("tarazu.parts.pool.agent", NAME, NAME, NAME)}
 

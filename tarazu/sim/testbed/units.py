@@ -15,9 +15,9 @@ import time
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from importlib import import_module
-from importlib.metadata import distribution
 from pathlib import Path
 
+from tarazu.daemons.programs import programs
 from tarazu.part import installed
 from tarazu.sim.testbed import processes
 from tarazu.sim.testbed.daemons import READY_S, daemon_commands, program
@@ -74,8 +74,7 @@ def start(testbed: Testbed, node: str, unit: str) -> bool:
 
 def _takes_name(name: str) -> bool:
     """Else it is called as the host is, which is the same one for all of a testbed's nodes."""
-    (script,) = distribution("tarazu").entry_points.select(group="console_scripts", name=name)
-    return "--name" in import_module(script.module).command_line()._option_string_actions
+    return "--name" in import_module(programs()[name]).command_line()._option_string_actions
 
 
 def _serves(testbed: Testbed, name: str, told: socket.socket) -> bool:
