@@ -117,7 +117,7 @@ def test_a_plan_that_has_not_come_when_the_job_ends_is_late_too(
     program = words(loop, "never", go=tmp_path / "go")
     with stopped(*children(pid_of(loop, "mdsd"))):
         with running(loop, "never", program, tmp_path / "go", 0.2):
-            until(lambda: loop.json("history", "db", "show", "--app", "never")["plan"]["status"] == "new")
+            until(lambda: loop.json("status")["mdsd"]["requests"]["running"])
         line = last_line(loop, "never")
         match = re.search(r"too late: no plan within \d+\.\d s: \w+ has been [\w ]+ for \d+\.\d s", line)
         assert match and " plan='none' because='too late: no plan" in line, line
