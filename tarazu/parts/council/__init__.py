@@ -2,8 +2,8 @@
 
 settings      `[part.council]`
 announcer     the daemon tarazu-announcer: tells the council what its node sees, and has set what it decides
-counters      what that is, from Lustre's counters: an observation of one interval
-pattern       what is learned about: the context of a bandit, detected in an observation
+counters      what that is, from Lustre's counters
+pattern       an observation of one interval, and its pattern: what is learned about, the context of a bandit
 service       the daemon tarazu-council; nodes: who reports to it; here: what it has on disk, and how it is asked
 exchange      what they say to one another
 learning      learners: from patterns and rewards to the next value

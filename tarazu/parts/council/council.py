@@ -24,8 +24,7 @@ from tarazu.malformed import MALFORMED, described
 from tarazu.parts.changes.ordered import Mode
 from tarazu.parts.council.learning.learner import Learner
 from tarazu.parts.council.learning.ours import Tarazu
-from tarazu.parts.council.observation import Observation, impossible
-from tarazu.parts.council.pattern import PHASE, Pattern
+from tarazu.parts.council.pattern import PHASE, Observation, Pattern, impossible
 from tarazu.parts.council.pattern import detect as detect_pattern
 from tarazu.parts.council.trial import PATTERNS, Before, LearnedLever, Trial, TrialRewards
 

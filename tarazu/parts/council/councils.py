@@ -20,7 +20,7 @@ from tarazu.parts.changes.ordered import Mode
 from tarazu.parts.council.council import USUAL, Council, Decision, Rules
 from tarazu.parts.council.learning.careful import Careful
 from tarazu.parts.council.levers.client import KINDS
-from tarazu.parts.council.observation import Observation
+from tarazu.parts.council.pattern import Observation
 
 MAX_HOSTS = 8192
 """Of a group."""

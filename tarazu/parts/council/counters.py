@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from tarazu.parts.council.observation import Direction, Observation
+from tarazu.parts.council.pattern import Direction, Observation
 from tarazu.stats import brw_stats, counters, reading
 from tarazu.stats.brw_stats import READS, WRITES
 from tarazu.stats.params import find

@@ -17,7 +17,7 @@ from tarazu.errors import WireError
 from tarazu.malformed import MALFORMED
 from tarazu.parts.changes.ordered import Mode
 from tarazu.parts.council.counters import Kind
-from tarazu.parts.council.observation import Observation
+from tarazu.parts.council.pattern import Observation
 from tarazu.wire.bounds import PROTOCOL, Id
 from tarazu.wire.ends import NOBLOCK, can_read
 from tarazu.wire.sockets import ZmqTransport

@@ -27,7 +27,7 @@ from tarazu.parts.council.council import Council
 from tarazu.parts.council.learning.careful import Careful
 from tarazu.parts.council.levers import USUAL
 from tarazu.parts.council.levers.client import PAIR, RpcPair
-from tarazu.parts.council.observation import Direction, Observation
+from tarazu.parts.council.pattern import Direction, Observation
 from tarazu.units import KIB
 from tests.benchmarks.figure import Figure
 

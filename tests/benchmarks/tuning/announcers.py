@@ -20,7 +20,7 @@ import zmq
 
 from tarazu import config
 from tarazu.parts.council.exchange import Decided, Observed, encode
-from tarazu.parts.council.observation import Direction, Observation
+from tarazu.parts.council.pattern import Direction, Observation
 from tarazu.parts.council.settings import options_of
 from tarazu.wire.security import curve_for
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from tarazu.parts.council.study.control import PAPER
 from tarazu.parts.council.study.evaluate import SHORT, WHOLE, Compared, OnlineEvaluation, evaluate
+from tarazu.parts.council.study.online import PAPER
 from tarazu.parts.council.study.pictures import trend
 from tarazu.parts.council.study.requests.situation import WINDOWS
 from tarazu.sim.study.runner import cores

@@ -15,7 +15,7 @@ from tarazu.parts.council import exchange
 from tarazu.parts.council.councils import Councils
 from tarazu.parts.council.exchange import AnnouncerEnd, Decided, Observed, Refused
 from tarazu.parts.council.here import CouncilDirectory as CouncilKept
-from tarazu.parts.council.observation import Direction, Observation
+from tarazu.parts.council.pattern import Direction, Observation
 from tarazu.parts.council.settings import announcer_of, options_of
 from tarazu.sim.testbed.processes import free_port
 from tarazu.wire.security import curve_for

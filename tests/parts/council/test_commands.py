@@ -18,7 +18,7 @@ from tarazu.parts.council import here
 from tarazu.parts.council.agent import agent_of
 from tarazu.parts.council.council import Council
 from tarazu.parts.council.here import CouncilDirectory
-from tarazu.parts.council.observation import Direction, Observation
+from tarazu.parts.council.pattern import Direction, Observation
 from tarazu.sim.testbed import tunables
 from tarazu.sim.testbed.daemons import lctl_command, stand_ins
 

@@ -12,8 +12,7 @@ from tarazu.errors import BadInput
 from tarazu.parts.council.council import Council, Decision, Mode, Rules
 from tarazu.parts.council.learning.learner import Choice, Learner
 from tarazu.parts.council.learning.value import Belief
-from tarazu.parts.council.observation import Direction, Observation
-from tarazu.parts.council.pattern import Pattern
+from tarazu.parts.council.pattern import Direction, Observation, Pattern
 
 VALUES = ("a", "b", "c")
 WRITES = Pattern("write", "contiguous", 1 << 20)

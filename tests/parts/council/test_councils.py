@@ -11,7 +11,7 @@ from tarazu.errors import BadInput
 from tarazu.parts.council import councils as module
 from tarazu.parts.council.council import Council, Decision
 from tarazu.parts.council.councils import Councils
-from tarazu.parts.council.observation import Direction, Observation
+from tarazu.parts.council.pattern import Direction, Observation
 
 LEVERS = {"osc_rpcs": ("1024x8", "16x128", "8x32"), "nrs": ("fifo", "crrn 8")}
 

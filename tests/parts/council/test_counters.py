@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tarazu.parts.council.counters import MAX_PAGES, SAMPLERS, ClientSampler, Kind, OssSampler
-from tarazu.parts.council.observation import Observation
-from tarazu.parts.council.pattern import detect
+from tarazu.parts.council.pattern import Observation, detect
 from tarazu.stats import brw_stats
 from tests.hostile.statistics import mutate
 from tests.stats.conftest import DATA, Series, SickDisk, put

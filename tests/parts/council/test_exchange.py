@@ -19,7 +19,7 @@ from tarazu.parts.council.exchange import (
     from_council,
     to_council,
 )
-from tarazu.parts.council.observation import Direction, Observation
+from tarazu.parts.council.pattern import Direction, Observation
 
 SEEN = Observation(1.0, write=Direction(10**9, 1000, 0.1), demand=4.0)
 OBSERVED = Observed("1", "g", "oss1", "oss", SEEN, {"nrs": "crrn 16"}, "apply", "")

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.parts.council.observation import Direction, Observation, impossible
-from tarazu.parts.council.pattern import MIN_REQUESTS, Pattern, detect
+from tarazu.parts.council.pattern import MIN_REQUESTS, Direction, Observation, Pattern, detect, impossible
 
 MIB = 1 << 20
 

@@ -24,7 +24,7 @@ from tarazu.parts.council.exchange import (
     Refused,
     TuneStatus,
 )
-from tarazu.parts.council.observation import Direction, Observation
+from tarazu.parts.council.pattern import Direction, Observation
 from tarazu.parts.council.service import CouncilService
 from tarazu.wire.security import curve_for
 from tarazu.wire.sockets import ZmqTransport

@@ -36,7 +36,7 @@ from tarazu.parts.council.announcer.following import Following, least
 from tarazu.parts.council.counters import SAMPLERS, Kind, Sampler
 from tarazu.parts.council.exchange import MODES, AnnouncerEnd, Decided, Observed, Refused
 from tarazu.parts.council.levers import levers_of
-from tarazu.parts.council.observation import Observation
+from tarazu.parts.council.pattern import Observation
 from tarazu.parts.council.settings import options_of
 from tarazu.parts.drain import agent as drains
 from tarazu.parts.drain.lever import DrainLever
@@ -116,7 +116,6 @@ class Announcer(Service):
         """The notes cannot be opened."""
         self._acted: tuple[object, ...] = ()
         self._wanted: dict[str, str] = {}
-        self._advised: dict[str, str] = {}
         self._shown: dict[str, str] = {}
         self._shown_until = float("-inf")
         self._said = SaidOnce(log)
@@ -287,10 +286,6 @@ class Announcer(Service):
         act = (decided.council, decided.start, decided.generation, mode)
         if act == self._acted and not anew:
             return
-        if "advise" in (decided.mode, self.mode) and decided.values != self._advised:
-            shown = ", ".join(f"{lever} {value}" for lever, value in decided.values.items()) or "nothing"
-            log.info("with apply would be set: %s (%s)", shown, decided.why)
-            self._advised = decided.values
         self._acted, self._look_at = act, now + LOOK_S
         if not self._trusted:
             return

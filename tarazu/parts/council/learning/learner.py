@@ -13,8 +13,7 @@ from msgspec import Meta
 
 from tarazu.errors import BadInput
 from tarazu.malformed import MALFORMED, described
-from tarazu.parts.council.learning.levels import CLASSES
-from tarazu.parts.council.learning.value import MOST_REWARD, SLOWEST, Belief, Value
+from tarazu.parts.council.learning.value import CLASSES, MOST_REWARD, SLOWEST, Belief, Value
 from tarazu.parts.council.pattern import Pattern
 
 VERSION = 2

@@ -6,7 +6,7 @@ values differ by; both are learned. At first what so looks best is used; then on
 or one is surely worse, nothing is explored. What was seen fades, so that in a system that changes the doubtful come
 into question again; and where the value in use gives something else than it did for a while (CUSUM), all is in doubt.
 
-Rewards are compared at equal demand (`levels`), that of the interval before: a value that lets some processes fall
+Rewards are compared at equal demand (`value`), that of the interval before: a value that lets some processes fall
 behind makes the demand low itself, which must not excuse it. The nodes of one decision are one observation, their
 mean: they see the same second of the same application.
 """
@@ -18,14 +18,16 @@ import math
 import msgspec
 
 from tarazu.parts.council.learning.learner import Choice, Known, Learner
-from tarazu.parts.council.learning.levels import Factors, demand_class, fitted
 from tarazu.parts.council.learning.value import (
     MOST_REWARD,
     MOST_SQUARES,
     SLOWEST,
     UNSEEN,
     Belief,
+    Factors,
     Value,
+    demand_class,
+    fitted,
     student,
 )
 from tarazu.parts.council.pattern import Pattern

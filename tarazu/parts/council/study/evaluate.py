@@ -7,8 +7,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from tarazu.errors import TarazuError
-from tarazu.parts.council.study.control import MANNERS, PAPER, Manner
-from tarazu.parts.council.study.online import Ran, Runs
+from tarazu.parts.council.study.online import MANNERS, PAPER, Manner, Ran, Runs
 from tarazu.parts.council.study.requests.situation import WINDOWS
 from tarazu.sim.study import runner
 from tarazu.sim.study.case import Case

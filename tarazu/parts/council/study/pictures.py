@@ -10,10 +10,9 @@ import numpy as np
 
 from tarazu import drawing
 from tarazu.parts.council.study import learners
-from tarazu.parts.council.study.control import OURS, PAPER
 from tarazu.parts.council.study.evaluate import Compared, OnlineEvaluation
 from tarazu.parts.council.study.offline import BIN, Floats
-from tarazu.parts.council.study.online import Ran
+from tarazu.parts.council.study.online import OURS, PAPER, Ran
 from tarazu.parts.council.study.requests.situation import TABLE_III, WINDOWS
 
 OUR_COLOUR, PAPERS, BEST, WORST, OTHER = "#4c8bd6", "#d08a2e", "#3f9b57", "#e0524a", "#8a939e"

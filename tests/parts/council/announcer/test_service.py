@@ -26,7 +26,7 @@ from tarazu.parts.council import service as council_service
 from tarazu.parts.council.agent import agent_of
 from tarazu.parts.council.announcer import service, start
 from tarazu.parts.council.announcer.service import Announcer
-from tarazu.parts.council.observation import Direction, Observation
+from tarazu.parts.council.pattern import Direction, Observation
 from tarazu.parts.council.service import CouncilService
 from tests.parts.council.group import BEFORE, PATIENCE_S, Client, Group
 

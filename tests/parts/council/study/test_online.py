@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from tarazu.parts.council.study import online, pictures
-from tarazu.parts.council.study.control import FIRST, OURS, PAPER, Control, Manner
 from tarazu.parts.council.study.evaluate import Compared, OnlineEvaluation
+from tarazu.parts.council.study.online import FIRST, OURS, PAPER, Control, Manner
 from tarazu.parts.council.study.requests.outcome import Setting
 from tarazu.parts.council.study.requests.run import simulate
 from tarazu.parts.council.study.requests.situation import TABLE_III, WINDOWS, WINDOWS_S, Workload

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tarazu.parts.council.observation import Observation
-from tarazu.parts.council.pattern import Pattern
+from tarazu.parts.council.pattern import Observation, Pattern
 
 
 class Setting(NamedTuple):

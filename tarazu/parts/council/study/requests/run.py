@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import log
 from random import Random
 
-from tarazu.parts.council.observation import Direction, Observation
+from tarazu.parts.council.pattern import Direction, Observation
 from tarazu.parts.council.study.requests.disk import Drive
 from tarazu.parts.council.study.requests.outcome import (
     NodeInterval,

@@ -19,7 +19,6 @@ from tarazu.sim.study.case import Case, fingerprint
 MODEL = (
     "sim/kernel/calls.py",
     "parts/council/study/requests",
-    "parts/council/observation.py",
     "parts/council/pattern.py",
 )
 """What computes a row."""
