@@ -41,7 +41,7 @@ def measure(short: bool) -> list[Figure]:
         for day in range(3):
             days.append(Path(folder) / "tarazu-burstd" / "traffic", _day(machine, day, jobs, intervals))
         seconds, memory, found = advised(Path(folder), machine)
-    shares = {offer["name"]: offer["judged"]["busiest_share"] for offer in found["offers"]}
+    shares = {offer["name"]: offer["judged"]["busiest"]["mean"] for offer in found["offers"]}
     return [
         Figure("advised in", seconds, "s CPU", most=60.0),
         Figure("most memory", memory / 1e6, "MB", most=2e3),

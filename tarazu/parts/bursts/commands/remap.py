@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tarazu import config
 from tarazu.cli.output import Progress, action_options, number, print_json, print_table, say
@@ -34,10 +34,10 @@ from tarazu.parts.changes.agent import Plan
 from tarazu.parts.changes.commands import undo
 from tarazu.parts.routers import mapping_file, udsp
 from tarazu.parts.routers.settings import Routers
-from tarazu.units import counted, percent
+from tarazu.units import counted, figure
 
 if TYPE_CHECKING:
-    from tarazu.parts.bursts.mapping.offers import Offer, Site
+    from tarazu.parts.bursts.mapping.offers import Site
     from tarazu.parts.bursts.mapping.rules import Addresses
     from tarazu.parts.bursts.traffic.machine import Machine
     from tarazu.parts.bursts.traffic.traffic import Numbers, Traffic
@@ -177,8 +177,10 @@ def _apply(
 
 
 def _print_offers(
-    made: list[Offer], period: tuple[Path, float, float] | None, site: Site, *, as_json: bool = False
+    made: list[dict[str, Any]], period: tuple[Path, float, float] | None, site: Site, *, as_json: bool = False
 ) -> None:
+    from tarazu.parts.bursts.commands.report_text import MAPPED, mapped
+
     most = udsp.MOST_RULES
     unknown = site.addresses.unknown if site.addresses else None
     if as_json:
@@ -194,34 +196,35 @@ def _print_offers(
     if period:
         say(f"judged on {(period[2] - period[1]) / DAY_S:.3g} days")
     print_table(
-        ("mapping", "moved", "busiest 10 %", "by bytes", "of busiest 1 %", "most nodes", "rules"),
-        map(_row, made),
+        ("mapping", "moved", *MAPPED, "most nodes", "rules"),
+        [
+            (
+                its["name"],
+                its["moved"],
+                *(mapped(its["judged"]) if its["judged"] else ("-",) * len(MAPPED)),
+                its["most_nodes"],
+                figure(its["rules"], "d"),
+            )
+            for its in made
+        ],
     )
     for line in _remarks(made, unknown, len(site.machine.nodes)):
         print(line)
 
 
-def _row(offer: Offer) -> tuple[object, ...]:
-    judged: tuple[str, ...] = ("-", "-", "-")
-    if its := offer.judged:
-        shares = its.busiest_share, its.busiest_share_of_bytes
-        judged = (*map(percent, shares), f"{its.io_nodes_of_busiest:.1f}")
-    return offer.name, offer.moved, *judged, offer.most_nodes, "-" if offer.rules is None else offer.rules
-
-
-def _remarks(made: list[Offer], unknown: int | None, nodes: int) -> Iterator[str]:
+def _remarks(made: list[dict[str, Any]], unknown: int | None, nodes: int) -> Iterator[str]:
     from tarazu.parts.bursts.mapping.offers import PRESENT
 
     most = udsp.MOST_RULES
-    if not any(offer.judged for offer in made):
+    if not any(its["judged"] for its in made):
         yield "no traffic: what mappings give is not known"
-    if any(offer.rules is not None and offer.rules > most for offer in made):
+    if any((its["rules"] or 0) > most for its in made):
         yield f"a server sets {most} rules at most"
     if unknown:
         yield _without_nid(unknown, nodes)
     if unknown is None:
         yield "no NIDs are known (part.routers.nids): without them there are no rules, nothing folded"
-    if made and made[0].name != PRESENT:
+    if made[0]["name"] != PRESENT:
         yield "at present no node is bound to a router (io_node= in the machine's file): data take all routes alike"
 
 

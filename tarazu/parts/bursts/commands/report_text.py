@@ -2,76 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from tarazu.cli.output import table_lines
 from tarazu.parts.bursts.measures.applications import Trait
 from tarazu.parts.bursts.measures.published import STATISTICS
-from tarazu.parts.bursts.measures.report import ApplicationReport, Report
 from tarazu.parts.bursts.measures.statistics import ApplicationStatistics, Share
 from tarazu.units import counted, figure, human_bytes, percent
 
 MOST_APPLICATIONS = 15
+MAPPED = "busiest 10 %", "by bytes", "of busiest 1 %"
 
 
-def lines(found: Report) -> Iterator[str]:
-    machine = f"{counted(found.cabinets, 'cabinet')}, {counted(found.io_nodes, 'I/O node')}"
-    where = f"{counted(found.nodes, 'node')} in {machine}"
-    yield f"spatial bursts, {_time(found.start_s)} to {_time(found.end_s)} UTC: {human_bytes(found.bytes)} of {where}"
+def lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """Of a report (`tarazu.parts.bursts.measures.report`)."""
+    machine = f"{counted(found['cabinets'], 'cabinet')}, {counted(found['io_nodes'], 'I/O node')}"
+    times = f"{_time(found['start_s'])} to {_time(found['end_s'])} UTC"
+    yield f"spatial bursts, {times}: {human_bytes(found['bytes'])} of {counted(found['nodes'], 'node')} in {machine}"
     yield ""
     yield from table_lines(
         ("at a moment", "mean", "by bytes", "Tianhe-1A", "CS19"),
         (
-            (what, *map(percent, (moments.mean, moments.of_bytes)), *_published(key))
+            (what, *map(percent, moments.values()), *_published(key))
             for what, moments, key in (
-                ("bytes of the busiest 1 % of nodes", found.busiest_nodes, "top nodes"),
-                ("bytes of the busiest 20 % of cabinets", found.busiest_cabinets, "top cabinets"),
+                ("bytes of the busiest 1 % of nodes", found["busiest_nodes"], "top nodes"),
+                ("bytes of the busiest 20 % of cabinets", found["busiest_cabinets"], "top cabinets"),
             )
         ),
     )
-    if found.io_nodes:
+    if found["io_nodes"]:
         yield ""
         yield from table_lines(
-            ("mapping", "busiest 10 %", "by bytes", "I/O nodes of busiest 1 %", "NUD"),
-            (
-                (
-                    name,
-                    percent(each.busiest.mean),
-                    percent(each.busiest.of_bytes),
-                    figure(each.of_busiest, ".1f"),
-                    f"{each.unevenness:.3f}",
-                )
-                for name, each in found.mappings.items()
-            ),
+            ("mapping", *MAPPED, "NUD"),
+            ((name, *mapped(its), f"{its['unevenness']:.3f}") for name, its in found["mappings"].items()),
         )
     yield ""
     yield from _jobs(found)
-    if found.statistics.applications:
-        yield _consistency(found.statistics)
-    if found.applications:
+    if found["statistics"].applications:
+        yield _consistency(found["statistics"])
+    if found["applications"]:
         yield ""
-        yield from _applications(found.applications)
+        yield from _applications(found["applications"])
     yield ""
     yield from _remarks(found)
 
 
-def _remarks(found: Report) -> Iterator[str]:
-    yield f"{counted(found.intervals, 'interval')} with traffic; mean: of intervals; "
+def mapped(its: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of one mapping, as `MAPPED`."""
+    return (*map(percent, its["busiest"].values()), figure(its["of_busiest"], ".1f"))
+
+
+def _remarks(found: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{counted(found['intervals'], 'interval')} with traffic; mean: of intervals; "
     yield "by bytes: those with more traffic count more"
     for count, what in (
-        (found.unowned_bytes, "moved where no job that is known ran"),
-        (found.elsewhere_bytes, "moved by nodes that are not the machine's"),
+        (found["unowned_bytes"], "moved where no job that is known ran"),
+        (found["elsewhere_bytes"], "moved by nodes that are not the machine's"),
     ):
         if count:
             yield f"{human_bytes(count)} {what}"
-    if found.partly:
-        theirs = f"they, and {human_bytes(found.partly_bytes)} of theirs, are in intervals only"
-        yield f"{counted(found.partly, 'job')} ran beyond the period, or while nobody counted: {theirs}"
+    if found["partly"]:
+        theirs = f"they, and {human_bytes(found['partly_bytes'])} of theirs, are in intervals only"
+        yield f"{counted(found['partly'], 'job')} ran beyond the period, or while nobody counted: {theirs}"
 
 
-def _jobs(found: Report) -> Iterator[str]:
-    jobs = found.jobs
+def _jobs(found: Mapping[str, Any]) -> Iterator[str]:
+    jobs = found["jobs"]
     rows: tuple[tuple[str, Share, str], ...] = (
         ("rank-0 I/O, of jobs on several nodes", jobs.rank_0, "root"),
         ("even traffic, of those with all ranks' I/O", jobs.even, "even"),
@@ -81,7 +79,7 @@ def _jobs(found: Report) -> Iterator[str]:
         ("their part of all jobs' bytes", jobs.intensive_bytes, "their traffic"),
         ("all ranks' I/O, of all jobs", jobs.all_rank, "all rank"),
         ("both: optimizable, if they communicate little", jobs.optimizable, "optimizable"),
-        ("divergent, of applications with more than 5 jobs", found.statistics.divergent, "divergent"),
+        ("divergent, of applications with more than 5 jobs", found["statistics"].divergent, "divergent"),
     )
     yield from table_lines(
         (
@@ -107,25 +105,26 @@ def _consistency(found: ApplicationStatistics) -> str:
     return f"mean degree of consistency of {counted(found.applications, 'application')}: {', '.join(means)}"
 
 
-def _applications(found: tuple[ApplicationReport, ...]) -> Iterator[str]:
+def _applications(found: list[dict[str, Any]]) -> Iterator[str]:
     what = "user application nodes jobs bytes intensive all-rank divergence optimizable"
-    yield from table_lines(what.split(), map(_application, found[:MOST_APPLICATIONS]), left=2)
+    rows = (
+        (
+            one["user"],
+            one["name"],
+            its.nodes,
+            its.jobs,
+            human_bytes(one["bytes"]),
+            _trait(its.intensive),
+            _trait(its.all_rank),
+            f"{its.divergence:.2f}{'!' if its.divergent else ''}",
+            "yes" if its.optimizable else "no",
+        )
+        for one in found[:MOST_APPLICATIONS]
+        if (its := one["found"])
+    )
+    yield from table_lines(what.split(), rows, left=2)
     if len(found) > MOST_APPLICATIONS:
         yield f"and {len(found) - MOST_APPLICATIONS} more (--json)"
-
-
-def _application(one: ApplicationReport) -> tuple[str, ...]:
-    return (
-        one.user,
-        one.name,
-        str(one.nodes),
-        str(one.found.jobs),
-        human_bytes(one.bytes),
-        _trait(one.found.intensive),
-        _trait(one.found.all_rank),
-        f"{one.found.divergence:.2f}{'!' if one.found.divergent else ''}",
-        "yes" if one.found.optimizable else "no",
-    )
 
 
 def _trait(found: Trait) -> str:

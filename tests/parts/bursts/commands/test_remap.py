@@ -62,7 +62,7 @@ def test_what_each_mapping_gives(run: Run) -> None:
     status, out, _ = run("--advise", "--json")
     found = json.loads(out)
     offers = {offer["name"]: offer for offer in found["offers"]}
-    shares = {name: offer["judged"]["busiest_share"] for name, offer in offers.items()}
+    shares = {name: offer["judged"]["busiest"]["mean"] for name, offer in offers.items()}
     assert status == 0 and found["judged_s"] == pytest.approx(2 * DAY_S + 400)
     assert shares == {"present": 1.0, "contiguous": 1.0, "round-robin": 0.125, "folded": 0.125}
     assert offers["present"]["moved"] == 0 < offers["folded"]["moved"] <= 64
@@ -115,7 +115,7 @@ def test_apply_writes_and_undo_takes_away(run: Run, tmp_path: Path, monkeypatch:
     assert status == 0 and in_force and in_force.nodes == 64
     assert f"{path}: {in_force.how}: {len(in_force.rules)} rules" in out
     present = json.loads(run("--json")[1])["offers"][0]
-    assert present["judged"]["busiest_share"] == 0.125, "what is in force is the present one"
+    assert present["judged"]["busiest"]["mean"] == 0.125, "what is in force is the present one"
     assert (undone := run("--undo"))[0] == 0 and undone[1].startswith(f"restored: mapping {path} [")
     assert not path.exists()
     if os.geteuid() == 0:  # only root's stop file counts

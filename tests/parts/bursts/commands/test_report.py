@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import time
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
 from tarazu.batch.jobs import Job
 from tarazu.cli import main
 from tarazu.parts.bursts.burstd.jobs import Jobs
-from tarazu.parts.bursts.measures.report import Report
 from tarazu.parts.bursts.traffic import days
 from tarazu.parts.bursts.traffic.machine import regular
 from tarazu.parts.bursts.traffic.traffic import Traffic
@@ -91,8 +90,8 @@ def test_days_to_come_of_a_clock_that_was_ahead_are_no_part_of_a_report(
         seen = Traffic(MACHINE.nodes, 10.0, times, ones.astype(np.int32), ones * 0, ones * GB)
         days.append(site / "tarazu-burstd" / "traffic", seen)
     assert main(words(site, "--json", "--days", "1")) == 0
-    found = msgspec.json.decode(capsys.readouterr().out, type=Report, strict=True)
-    assert now_s - 10 < found.end_s <= time.time() and found.bytes == 2 * GB
+    found = json.loads(capsys.readouterr().out)
+    assert now_s - 10 < found["end_s"] <= time.time() and found["bytes"] == 2 * GB
 
 
 def test_without_jobs_and_machine_there_are_still_nodes(
@@ -102,9 +101,9 @@ def test_without_jobs_and_machine_there_are_still_nodes(
     (site / "tarazu-burstd" / "jobs.db").unlink()
     assert main(words(site, "--json", machine="")) == 0
     out, err = capsys.readouterr()
-    found = msgspec.json.decode(out, type=Report)
-    assert (found.nodes, found.cabinets, found.jobs.jobs) == (3, 0, 0)
-    assert found.busiest_cabinets.mean is None
+    found = json.loads(out)
+    assert (found["nodes"], found["cabinets"], found["jobs"]["jobs"]) == (3, 0, 0)
+    assert found["busiest_cabinets"]["mean"] is None
     assert "without jobs: " in err
     assert main(words(site, machine="")) == 0
 
@@ -114,9 +113,14 @@ def test_when_nobody_counted(site: Path, capsys: pytest.CaptureFixture[str]) -> 
         kept.gap(0, DAY)
         kept.gap(DAY + 86_400 + 650, DAY + 86_400 + 660)  # the second job ran then
     assert main(words(site, "--json", intensive="100G")) == 0
-    found = msgspec.json.decode(capsys.readouterr().out, type=Report)
-    assert (found.jobs.jobs, found.partly, found.partly_bytes, found.bytes) == (6, 1, 30 * GB, 215 * GB)
-    assert found.jobs.intensive.have == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["jobs"]["jobs"], found["partly"], found["partly_bytes"], found["bytes"]) == (
+        6,
+        1,
+        30 * GB,
+        215 * GB,
+    )
+    assert found["jobs"]["intensive"]["have"] == 0
 
 
 def test_what_cannot_be_is_one_line(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,5 +138,5 @@ def test_jobs_after_the_last_traffic_are_not_jobs_without_traffic(
     note(site, [ran(number, DAY + 86_400 + 600 * number + 700) for number in range(7, 20)])
     note(site, [ran(20, DAY - 900)])
     assert main(words(site, "--json")) == 0
-    found = msgspec.json.decode(capsys.readouterr().out, type=Report)
-    assert (found.jobs.jobs, found.jobs.intensive.have) == (7, 7)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["jobs"]["jobs"], found["jobs"]["intensive"]["have"]) == (7, 7)
