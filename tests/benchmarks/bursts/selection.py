@@ -123,11 +123,7 @@ def tables(seeds: int, jobs: int, carries: list[float], policies: tuple[Selector
     for name in NAMES:
         for nodes in carries:
             with Progress() as progress:
-
-                def hear(policy: str, done: int, all_: int, system: str = name) -> None:
-                    progress(f"{system}: {policy}: {done:,} of {all_:,} jobs")
-
-                studies = [study(name, jobs, seed, policies, nodes, hear) for seed in range(1, seeds + 1)]
+                studies = [study(name, jobs, seed, policies, nodes, progress) for seed in range(1, seeds + 1)]
             print(_heading(studies[0], nodes, seeds))
             print("\n".join(table_lines(HEADERS, rows(mean(studies)))), flush=True)
     print("\n" + "\n".join(LEGEND))

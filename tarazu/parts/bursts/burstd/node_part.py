@@ -67,11 +67,8 @@ class Record:
     taken_back: int = 0
     would: int = 0
     """Nodes would have been asked for, were the mode `apply`."""
-    nodes: str = ""
-    """The last ones."""
     why: str = ""
     """Of the last decision."""
-    at_s: float = 0.0
 
 
 class NodeSelection:
@@ -185,10 +182,10 @@ class NodeSelection:
             self._taken.update(dict.fromkeys(expected, now))
         record = self._record(ApplicationKey(asked.user, asked.name, asked.nodes))
         record.asked += 1
-        record.why, record.at_s = decision.why, time.time()
+        record.why = decision.why
         if not decision.nodes:
             return JobAnswer(VERSION, "", "")
-        record.nodes = nodes = decision.folded
+        nodes = decision.folded
         mode, say = self.mode, ""
         if mode == "apply" and not self.may_update:
             mode, record.why = (

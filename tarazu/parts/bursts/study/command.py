@@ -82,11 +82,7 @@ def _select(short: bool) -> None:
     jobs, policies = (SHORT_JOBS, (OWN, RECOMMENDED)) if short else (JOBS, POLICIES)
     for name in NAMES:
         with Progress() as progress:
-
-            def tell(policy: str, done: int, all_: int, name: str = name) -> None:
-                progress(f"{name}: {policy}: {done:,} of {all_:,} jobs")
-
-            found = study(name, jobs, policies=policies, progress=tell)
+            found = study(name, jobs, policies=policies, progress=progress)
         print(f"\n{found.system}: nodes of jobs, {found.jobs:,} jobs replayed")
         print_table(HEADERS, rows(found.outcomes))
     print("\n" + "\n".join(LEGEND))

@@ -9,32 +9,19 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from tarazu.errors import BadInput
 from tarazu.parts.bursts.nodes.slurm_fit import FITS, Flags, Indices
+from tarazu.parts.bursts.study.queue import Queue
 from tarazu.parts.bursts.traffic.machine import Machine
 from tarazu.sim.kernel.fluid import Floats, Ints
 
 BACKFILL = 500
 """Waiting jobs that are looked at: Slurm's default of bf_max_job_test."""
-
-
-class Jobs(Protocol):
-    """Columns (jobs,), ascending in `submit_s`; tarazu.parts.bursts.study.queue.Queue is one."""
-
-    @property
-    def submit_s(self) -> Floats: ...
-    @property
-    def size(self) -> Ints: ...
-    @property
-    def run_s(self) -> Floats: ...
-    @property
-    def limit_s(self) -> Floats: ...
 
 
 class Selector(Protocol):
@@ -102,39 +89,20 @@ class AsLong:
 
 
 def replay(
-    machine: Machine,
-    jobs: Jobs,
-    select: Selector | None = None,
-    runs: Runs | None = None,
-    progress: Callable[[int], None] | None = None,
+    machine: Machine, jobs: Queue, select: Selector | None = None, runs: Runs | None = None
 ) -> Replayed:
-    """Every job once, until the last has ended. `progress` hears how many have ended.
-
-    `select`: Slurm's own choice where None. `runs`: as long as the queue says where None.
-    Raises BadInput where a job has more nodes than the machine, or the jobs are not in the order of submission."""
-    return _Replay(machine, jobs, select, runs, progress).run()
+    """Every job once, until the last has ended. `select`: Slurm's own choice where None. `runs`: as long as the queue
+    says where None."""
+    return _Replay(machine, jobs, select or Slurms(machine, jobs.size), runs or AsLong(jobs.run_s)).run()
 
 
 class _Replay:
-    def __init__(
-        self,
-        machine: Machine,
-        jobs: Jobs,
-        select: Selector | None,
-        runs: Runs | None,
-        progress: Callable[[int], None] | None,
-    ) -> None:
+    def __init__(self, machine: Machine, jobs: Queue, select: Selector, runs: Runs) -> None:
         count = len(machine.nodes)
-        if len(jobs.size) and not 1 <= jobs.size.min() <= jobs.size.max() <= count:
-            raise BadInput("nodes of a job", f"1 to {count}", f"{jobs.size.min()} to {jobs.size.max()}")
-        if (np.diff(jobs.submit_s) < 0).any():
-            raise BadInput("jobs", "in the order of their submission", "another order")
         self._size: list[int] = jobs.size.tolist()
         self._sizes, self._limits = jobs.size, jobs.limit_s
         self._submit: list[float] = jobs.submit_s.tolist()
-        self._select = select or Slurms(machine, jobs.size)
-        self._runs = runs or AsLong(jobs.run_s)
-        self._progress = progress
+        self._select, self._runs = select, runs
         self._idle = np.ones(count, dtype=np.bool_)
         self._free = count
         self._waiting: list[int] = []
@@ -161,8 +129,6 @@ class _Replay:
                 coming += 1
             if done or len(self._waiting) > before:
                 self._schedule(now)
-            if done and self._progress is not None:
-                self._progress(ended)
         return self._replayed
 
     def _end(self, job: int, now: float) -> None:

@@ -73,19 +73,19 @@ def study(
     seed: int = SEED,
     policies: Sequence[SelectorPolicy] = POLICIES,
     nodes: float = NODES,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> SelectionStudy:
-    """Each policy on the same queue. `nodes`: compute nodes that an I/O node carries (`study.io_time`).
-    `progress` hears a policy's name, and how many of how many jobs have ended."""
+    """Each policy on the same queue. `nodes`: compute nodes that an I/O node carries (`study.io_time`)."""
     knobs = KNOBS[name]
     machine, jobs_ = HARDWARE[name].machine(), queue(name, jobs, seed)
     parts = [shares(jobs_, job) for job in range(len(jobs_))]
     carries = capacity(jobs_, nodes)
     logs = np.where(jobs_.intensive, knobs.intensive.log, knobs.others.log)
-    base = _run(machine, jobs_, parts, OWN, carries, logs, progress)
+    base = _run(machine, jobs_, parts, OWN, carries, logs)
     outcomes = []
     for policy in policies:
-        run = base if policy == OWN else _run(machine, jobs_, parts, policy, carries, logs, progress)
+        progress(f"{name}: {policy.name}")
+        run = base if policy == OWN else _run(machine, jobs_, parts, policy, carries, logs)
         outcomes.append(_outcome(machine, jobs_, policy, run, base))
     return SelectionStudy(name, jobs, len(machine.nodes), len(machine.io_nodes), carries, tuple(outcomes))
 
@@ -103,12 +103,10 @@ def _run(
     policy: SelectorPolicy,
     carries: float,
     logs: Floats,
-    progress: Callable[[str, int, int], None] | None,
 ) -> _Run:
     select = Chosen(machine, jobs, parts, policy)
     io = SharedIoNodes(machine, jobs, parts, carries, logs)
-    hear = None if progress is None else lambda ended: progress(policy.name, ended, len(jobs))
-    return _Run(replay(machine, jobs, select, io, hear), io, select)
+    return _Run(replay(machine, jobs, select, io), io, select)
 
 
 def _outcome(
