@@ -86,11 +86,11 @@ ANALYSIS = {
     "parts/council": "study",
     "parts/forwarding": "study",
     "parts/forwarding/commands": "allocate benchmarks study",
-    "parts/bursts/burstd": "answering batch deciding gathering here history jobs keeping names "
+    "parts/bursts/burstd": "answering batch deciding gathering here history jobs keeping "
     "node_part reports service",
     "parts/bursts/commands": "nodes remap report report_text",
-    "parts/bursts/mapping": "mappings offers rules",
-    "parts/bursts/nodes": "grouping selection slurm_fit",
+    "parts/bursts/mapping": "mappings rules",
+    "parts/bursts/nodes": "selection slurm_fit",
     "parts/bursts/traffic": "days machine traffic",
     "report": "picture",
     "trace": "darshan darshan_runs",

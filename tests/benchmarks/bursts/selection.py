@@ -23,12 +23,15 @@ from tarazu.parts.bursts.study.replay import replay
 from tarazu.parts.bursts.study.selection_study import (
     HEADERS,
     LEGEND,
+    OWN,
+    POLICIES,
+    RECOMMENDED,
     SelectionOutcome,
     SelectionStudy,
+    SelectorPolicy,
     rows,
     study,
 )
-from tarazu.parts.bursts.study.selectors import OWN, POLICIES, RECOMMENDED, SelectorPolicy
 from tarazu.parts.bursts.traffic.machine import regular
 from tests.benchmarks.figure import Figure
 

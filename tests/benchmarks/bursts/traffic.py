@@ -22,8 +22,7 @@ from tarazu.parts.bursts.burstd.batch import SlurmAnswer
 from tarazu.parts.bursts.burstd.gathering import Gathering
 from tarazu.parts.bursts.burstd.history import BurstHistory, Saved
 from tarazu.parts.bursts.burstd.jobs import Jobs
-from tarazu.parts.bursts.burstd.names import Names
-from tarazu.parts.bursts.burstd.reports import Reports
+from tarazu.parts.bursts.burstd.reports import Names, Reports
 from tarazu.parts.bursts.measures.characteristics import Thresholds
 from tarazu.parts.bursts.traffic import days
 from tarazu.wire.reports import ClientRate, OssReport

@@ -19,7 +19,7 @@ from tarazu.batch.jobs import ApplicationKey, Job
 from tarazu.errors import BadInput, StoreError
 from tarazu.parts.bursts.burstd.batch import SlurmAnswer
 from tarazu.parts.bursts.burstd.jobs import ALIVE, Jobs
-from tarazu.parts.bursts.measures import applications, dense
+from tarazu.parts.bursts.measures import applications, intervals
 from tarazu.parts.bursts.measures.applications import ApplicationCharacter
 from tarazu.parts.bursts.measures.characteristics import JobBytes, Places, Thresholds, character
 from tarazu.parts.bursts.measures.day import with_nodes
@@ -224,7 +224,7 @@ class BurstHistory:
             return []
         places = Places(with_nodes(self.machine, jobs))
         attribution = Attribution(jobs, places)
-        for interval in dense.intervals(days.read(self.directory, start_s, end_s), places):
+        for interval in intervals.intervals(days.read(self.directory, start_s, end_s), places):
             attribution.add(interval)
         moved = attribution.result()
         return moved if of is None else [one for one in moved if (one.job.id, one.job.start_s) in of]

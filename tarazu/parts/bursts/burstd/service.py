@@ -30,9 +30,8 @@ from tarazu.parts.bursts.burstd.batch import Batch, machine_of
 from tarazu.parts.bursts.burstd.gathering import Gathering
 from tarazu.parts.bursts.burstd.history import BurstHistory, Saved
 from tarazu.parts.bursts.burstd.kept import BurstsDirectory
-from tarazu.parts.bursts.burstd.names import Names
 from tarazu.parts.bursts.burstd.node_part import NodeSelection
-from tarazu.parts.bursts.burstd.reports import Reports
+from tarazu.parts.bursts.burstd.reports import Names, Reports
 from tarazu.parts.bursts.measures.applications import ApplicationCharacter
 from tarazu.parts.bursts.measures.characteristics import Thresholds
 from tarazu.parts.bursts.settings import directory_of, options_of

@@ -37,7 +37,7 @@ from tarazu.parts.routers.settings import Routers
 from tarazu.units import counted, figure
 
 if TYPE_CHECKING:
-    from tarazu.parts.bursts.mapping.offers import Site
+    from tarazu.parts.bursts.mapping.mappings import Site
     from tarazu.parts.bursts.mapping.rules import Addresses
     from tarazu.parts.bursts.traffic.machine import Machine
     from tarazu.parts.bursts.traffic.traffic import Numbers, Traffic
@@ -67,21 +67,21 @@ def execute(options: argparse.Namespace) -> int:
     settings = config.load(options.config)
     if options.undo:
         return undo.one_agent(here.agent_named(settings, "mapping"), VERB, as_json=options.json)
-    from tarazu.parts.bursts.mapping import offers
+    from tarazu.parts.bursts.mapping.mappings import mappings, offers
 
     if options.apply:
         _may_apply(settings)
     site = _site(settings)
-    mappings = offers.mappings(site, udsp.MOST_RULES)
+    by_name = mappings(site, udsp.MOST_RULES)
     if options.apply or options.networks:
         if site.addresses is None:
             raise BadInput("part.routers.nids", "a file with the NIDs of nodes and routers", "none")
         if options.networks:
-            return _print_networks(site, mappings[options.mapping], site.addresses)
-        return _apply(settings, options.mapping, mappings[options.mapping], site.addresses, options.json)
+            return _print_networks(site, by_name[options.mapping], site.addresses)
+        return _apply(settings, options.mapping, by_name[options.mapping], site.addresses, options.json)
     period = _period(settings, options.days)
     with Progress() as progress:
-        made = offers.offers(site, mappings, _judged_on(*period, progress) if period else None)
+        made = offers(site, by_name, _judged_on(*period, progress) if period else None)
     _print_offers(made, period, site, as_json=options.json)
     return 0
 
@@ -100,7 +100,8 @@ def _mode_of_rules(settings: config.Settings) -> str:
 
 def _site(settings: config.Settings) -> Site:
     from tarazu.parts.bursts.burstd import here as burstd
-    from tarazu.parts.bursts.mapping import offers, rules
+    from tarazu.parts.bursts.mapping import rules
+    from tarazu.parts.bursts.mapping.mappings import Site
     from tarazu.parts.routers import hosts
 
     machine = burstd.machine(settings)
@@ -110,9 +111,9 @@ def _site(settings: config.Settings) -> Site:
         raise BadInput("part.bursts.machine", "nodes, and routers that serve them (io_node=NAME)", "none")
     nids = settings.part.of("routers", Routers).nids
     if not nids.startswith("/"):
-        return offers.Site(machine, machine.served_by)
+        return Site(machine, machine.served_by)
     addresses = rules.addresses(machine, hosts.read(Path(nids)))
-    return offers.Site(machine, _present(settings, machine, addresses), addresses)
+    return Site(machine, _present(settings, machine, addresses), addresses)
 
 
 def _present(settings: config.Settings, machine: Machine, addresses: Addresses) -> Numbers:
@@ -213,7 +214,7 @@ def _print_offers(
 
 
 def _remarks(made: list[dict[str, Any]], unknown: int | None, nodes: int) -> Iterator[str]:
-    from tarazu.parts.bursts.mapping.offers import PRESENT
+    from tarazu.parts.bursts.mapping.mappings import PRESENT
 
     most = udsp.MOST_RULES
     if not any(its["judged"] for its in made):

@@ -8,8 +8,8 @@ from typing import Any
 
 from tarazu.cli.output import table_lines
 from tarazu.parts.bursts.measures.applications import Trait
+from tarazu.parts.bursts.measures.day import ApplicationStatistics, Share
 from tarazu.parts.bursts.measures.published import STATISTICS
-from tarazu.parts.bursts.measures.statistics import ApplicationStatistics, Share
 from tarazu.units import counted, figure, human_bytes, percent
 
 MOST_APPLICATIONS = 15

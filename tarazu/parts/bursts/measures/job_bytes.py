@@ -12,7 +12,7 @@ import numpy as np
 
 from tarazu.batch.jobs import Job
 from tarazu.parts.bursts.measures.characteristics import JobBytes, Places
-from tarazu.parts.bursts.measures.dense import Interval
+from tarazu.parts.bursts.measures.intervals import Interval
 from tarazu.parts.bursts.measures.measures import Floats
 
 

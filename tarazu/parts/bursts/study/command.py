@@ -76,8 +76,15 @@ def _print_checked(checked: list[Checked]) -> None:
 def _select(short: bool) -> None:
     from tarazu.parts.bursts.measures.published import NAMES
     from tarazu.parts.bursts.study.generator import JOBS
-    from tarazu.parts.bursts.study.selection_study import HEADERS, LEGEND, rows, study
-    from tarazu.parts.bursts.study.selectors import OWN, POLICIES, RECOMMENDED
+    from tarazu.parts.bursts.study.selection_study import (
+        HEADERS,
+        LEGEND,
+        OWN,
+        POLICIES,
+        RECOMMENDED,
+        rows,
+        study,
+    )
 
     jobs, policies = (SHORT_JOBS, (OWN, RECOMMENDED)) if short else (JOBS, POLICIES)
     for name in NAMES:

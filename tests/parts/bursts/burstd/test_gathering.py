@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tarazu.parts.bursts.burstd import gathering as module
 from tarazu.parts.bursts.burstd import reports as reports_module
 from tarazu.parts.bursts.burstd.gathering import Gathering, Moved
-from tarazu.parts.bursts.burstd.names import Names
-from tarazu.parts.bursts.burstd.reports import Reports
+from tarazu.parts.bursts.burstd.reports import Names, Reports
 from tarazu.parts.bursts.traffic.traffic import Traffic
 from tarazu.wire.reports import ClientRate, OssReport
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
-from tarazu.parts.bursts.mapping.mappings import contiguous, moved, round_robin
-from tarazu.parts.bursts.mapping.offers import judge
+from tarazu.parts.bursts.mapping.mappings import contiguous, judge, moved, round_robin
 from tarazu.parts.bursts.measures.report import of_mapping
 from tarazu.parts.bursts.traffic.machine import regular
 from tarazu.parts.bursts.traffic.traffic import Traffic

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tarazu.parts.bursts.measures import applications, statistics
+from tarazu.parts.bursts.measures import applications, day
 from tarazu.parts.bursts.measures.applications import ApplicationCharacter, Trait, divergence, trait
 from tarazu.parts.bursts.measures.characteristics import of_nodes
-from tarazu.parts.bursts.measures.statistics import Share
+from tarazu.parts.bursts.measures.day import Share
 from tarazu.units import GIB
 
 
@@ -72,6 +72,6 @@ def test_shares_of_applications() -> None:
         application(*[[9]] * 6),
     )
     assert alike and unlike and single
-    found = statistics.of_applications([alike, unlike, single])
+    found = day.of_applications([alike, unlike, single])
     assert (found.applications, found.divergent) == (2, Share(1, 2))
     assert found.consistency_intensive == 1

@@ -7,7 +7,7 @@ import pytest
 
 from tarazu.batch.jobs import Job
 from tarazu.parts.bursts.measures.characteristics import Character, JobBytes, Places, character
-from tarazu.parts.bursts.measures.statistics import Share, of_jobs
+from tarazu.parts.bursts.measures.day import Share, of_jobs
 from tarazu.parts.bursts.traffic.machine import regular
 from tarazu.units import GIB
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from tarazu.batch.jobs import ApplicationKey, Job
 from tarazu.parts.bursts.measures.characteristics import Thresholds
-from tarazu.parts.bursts.measures.day import Period, analyse, with_nodes
-from tarazu.parts.bursts.measures.statistics import Share
+from tarazu.parts.bursts.measures.day import Period, Share, analyse, with_nodes
 from tarazu.parts.bursts.traffic.machine import regular
 from tarazu.parts.bursts.traffic.traffic import Traffic
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
 from tarazu.parts.bursts.measures.characteristics import Places
-from tarazu.parts.bursts.measures.dense import intervals
-from tarazu.parts.bursts.measures.intervals import Collector, Shares
+from tarazu.parts.bursts.measures.intervals import Collector, Shares, intervals
 from tarazu.parts.bursts.traffic.machine import Machine, regular
 from tarazu.parts.bursts.traffic.traffic import Numbers, Traffic
 

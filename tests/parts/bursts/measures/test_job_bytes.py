@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tarazu.batch.jobs import Job
 from tarazu.parts.bursts.measures.characteristics import JobBytes, Places
-from tarazu.parts.bursts.measures.dense import intervals
+from tarazu.parts.bursts.measures.intervals import intervals
 from tarazu.parts.bursts.measures.job_bytes import Attribution
 from tarazu.parts.bursts.traffic.machine import regular
 from tarazu.parts.bursts.traffic.traffic import Traffic

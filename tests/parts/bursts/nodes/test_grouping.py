@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.parts.bursts.nodes.grouping import even, ordered
+from tarazu.parts.bursts.nodes.selection import even, ordered
 
 ROOMS = st.lists(st.integers(0, 9), min_size=1, max_size=5)
 

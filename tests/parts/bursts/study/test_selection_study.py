@@ -10,8 +10,7 @@ import pytest
 
 from tarazu.parts.bursts.nodes.selection import SelectionOptions
 from tarazu.parts.bursts.study.generator import queue
-from tarazu.parts.bursts.study.selection_study import study
-from tarazu.parts.bursts.study.selectors import OWN, Chosen, Learned, SelectorPolicy
+from tarazu.parts.bursts.study.selection_study import OWN, Chosen, Learned, SelectorPolicy, study
 from tarazu.parts.bursts.traffic.machine import regular
 
 SPREAD = SelectorPolicy("even traffic", SelectionOptions())
