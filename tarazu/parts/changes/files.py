@@ -6,10 +6,8 @@ llite/lproc_llite.c): parameters of clients moved from procfs to sysfs one by on
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-import re
 import stat
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +16,6 @@ from tarazu.errors import Unavailable
 
 PLACES = ("sys/fs/lustre", "sys/kernel/debug/lustre", "proc/fs/lustre")
 MAX_BYTES = 1 << 20
-_VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?(?:\.\d{1,4})?(?:_\d+_g\w+)?(?:_dirty)?")
 _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENODEV)
 
 
@@ -53,15 +50,6 @@ def read(root: str | Path, parameter: str) -> str | None:
     """Its text alone. Raises Unavailable."""
     file = find(root, parameter)
     return None if file is None else file.text
-
-
-def version(root: str | Path) -> tuple[int, int, int] | None:
-    """Of the Lustre below `root`; None where it does not say, or adds a vendor's own name (`2.14.0_ddn150`)."""
-    for place in PLACES:
-        with contextlib.suppress(OSError, ValueError):
-            match = _VERSION.fullmatch(_text(f"{root}/{place}/version").strip().removeprefix("lustre: ")[:80])
-            return (int(match[1]), int(match[2]), int(match[3] or 0)) if match else None
-    return None
 
 
 def _text(path: str) -> str:

@@ -86,7 +86,7 @@ def _show(settings: config.Settings, *, learned: bool, as_json: bool) -> int:
         print_json({**rows.as_json(agents), "council": told, "problem": problem})
         return 0
     if agents:
-        say(f"this node: {options_of(settings).mode} (part.council.mode){_wrong(settings)}")
+        say(f"this node: {options_of(settings).mode} (part.council.mode)")
     rows.say_changes(agents)
     if problem:
         say(f"cannot tell what the council decides: {problem}")
@@ -189,17 +189,6 @@ def _order(settings: config.Settings, mode: str, *, as_json: bool) -> int:
     if options_of(settings).mode != "apply":
         print(f"part.council.mode of this node is {options_of(settings).mode}")
     return rows.say_each(settings, outcomes.items(), "goes on", "was not stopped")
-
-
-def _wrong(settings: config.Settings) -> str:
-    """What is wrong with `part.council.levers`."""
-    from tarazu.parts.council.levers import levers_of
-
-    try:
-        levers_of(options_of(settings).levers)
-    except BadInput as error:
-        return f"; {error}"
-    return ""
 
 
 def _print_council(found: Mapping[str, Any]) -> None:

@@ -26,7 +26,7 @@ from tarazu.parts.council.learning.learner import Learner
 from tarazu.parts.council.learning.ours import Tarazu
 from tarazu.parts.council.pattern import PHASE, Observation, Pattern, impossible
 from tarazu.parts.council.pattern import detect as detect_pattern
-from tarazu.parts.council.trial import PATTERNS, Before, LearnedLever, Trial, TrialRewards
+from tarazu.parts.council.trial import PATTERNS, Before, LearnedLever, Trial, TrialRewards, Verdict
 
 FORMAT = 2
 ROUND_S = 1.5
@@ -267,8 +267,8 @@ class Council:
         if self.mode != "apply":
             return self.decision
         if self._trial is not None:
-            if self._trial.is_worse(self.rules.worse):
-                return self._take_back(self._trial, now)
+            if (verdict := self._trial.worse(self.rules.worse)) is not None:
+                return self._take_back(self._trial, verdict, now)
             if now > self._trial.since + max(
                 TRIAL_DWELLS * self.rules.dwell_s, TRIAL_ROUNDS * self.rules.round_s
             ):
@@ -302,7 +302,7 @@ class Council:
             return self.decision
         lever, before = self._levers[name], self.decision.values.get(name)
         if before is not None and self._is_refused(name, before, now):
-            return self._refused(name, before, now)
+            return self._back(name, before, None, now, "no node has come to have it", refused=True)
         refused = lever.refused(now)
         if len(refused) == len(lever.values):
             self._left = 0
@@ -344,10 +344,7 @@ class Council:
             if self._alone
             else f"thought the best for most of the nodes with I/O ({len(self._active)})"
         )
-        values = {lever: each for lever, each in self.decision.values.items() if lever != name}
-        if wanted is not None:
-            values[name] = wanted
-        return self._change(values, now, why, explored=choice.explored)
+        return self._change(name, wanted, now, why, explored=choice.explored)
 
     def _is_seen(self, name: str) -> bool:
         """Whether what is there of a lever is, or will be, one of its values, of which its learner hears."""
@@ -383,46 +380,31 @@ class Council:
             return False
         return not any(host.in_force.get(lever) == value for host in self._hosts.values())
 
-    def _refused(self, lever: str, value: str, now: float) -> Decision:
-        self._levers[lever].bar(value, now, self.rules.dwell_s, refused=True)
-        self.taken_back += 1
-        self._trial, self._resting = None, True
-        values = {name: each for name, each in self.decision.values.items() if name != lever}
-        why = f"{lever} {value} is taken back: no node has come to have it"
-        return self._change(values, now, why, taken_back=True)
-
-    def _take_back(self, trial: Trial, now: float) -> Decision:
-        verdict = trial.verdict()
-        assert verdict is not None
-        self._levers[trial.lever].bar(trial.value, now, self.rules.dwell_s, refused=False)
-        values = dict(self.decision.values)
-        if trial.before is None:
-            values.pop(trial.lever, None)
-        else:
-            values[trial.lever] = trial.before
-        self.taken_back += 1
-        self._trial, self._resting = None, True
+    def _take_back(self, trial: Trial, verdict: Verdict, now: float) -> Decision:
         self._chosen_at = now
         self._heard.clear()
         why = (
-            f"{trial.lever} {trial.value} is taken back: {1 - verdict.share:.0%} slower than "
-            f"{trial.before or 'what was there before'} ({verdict.intervals} intervals of the same patterns, "
-            "and what was known of both)"
+            f"{1 - verdict.share:.0%} slower than {trial.before or 'what was there before'} "
+            f"({verdict.intervals} intervals of the same patterns, and what was known of both)"
         )
-        return self._change(values, now, why, taken_back=True)
+        return self._back(trial.lever, trial.value, trial.before, now, why, refused=False)
 
-    def _change(
-        self,
-        values: dict[str, str],
-        now: float,
-        why: str,
-        *,
-        explored: bool = False,
-        taken_back: bool = False,
+    def _back(
+        self, lever: str, value: str, to: str | None, now: float, why: str, *, refused: bool
     ) -> Decision:
+        self._levers[lever].bar(value, now, self.rules.dwell_s, refused=refused)
+        self.taken_back += 1
+        self._trial, self._resting = None, True
+        return self._change(lever, to, now, f"{lever} {value} is taken back: {why}", taken_back=True)
+
+    def _change(self, lever: str, value: str | None, now: float, why: str, **how: bool) -> Decision:
+        values = {name: each for name, each in self.decision.values.items() if name != lever}
+        return self._decided(values if value is None else {**values, lever: value}, now, why, **how)
+
+    def _decided(self, values: dict[str, str], now: float, why: str, **how: bool) -> Decision:
         self._epoch += 1
         self._changed_at = now
-        self.decision = Decision(values, self.decision.generation + 1, why, explored, taken_back)
+        self.decision = Decision(values, self.decision.generation + 1, why, **how)
         return self.decision
 
     def set_mode(self, mode: Mode, now: float, why: str) -> Decision:
@@ -434,7 +416,7 @@ class Council:
         for host in list(self._active):
             self._rests(host)
         self._chosen_at, self._chosen_for = None, None
-        return self._change({}, now, f"{mode}: {why}")
+        return self._decided({}, now, f"{mode}: {why}")
 
     def advice(self) -> dict[str, str]:
         """What most of the nodes with I/O would have by what is known, for `advise`: nothing is tried."""

@@ -78,8 +78,6 @@ class _OfPattern(msgspec.Struct):
 class Verdict(NamedTuple):
     share: float
     """What was moved, over what was expected of the value before."""
-    uncertain: float
-    """How far `share` may be off: one standard error."""
     intervals: int
 
 
@@ -121,8 +119,8 @@ class Trial:
         of.variance += spread * (1.0 + 1.0 / min(before.count, MEMORY))
         of.intervals += 1
 
-    def verdict(self) -> Verdict | None:
-        """None while nothing can be compared."""
+    def worse(self, by: float) -> Verdict | None:
+        """None where it is not slower by this share, or only by chance, or nothing can be compared yet."""
         got = expected = variance = 0.0
         intervals = 0
         for of in self._patterns.values():
@@ -134,12 +132,8 @@ class Trial:
                 variance += (share * of.earlier.error) ** 2
         if not intervals or expected <= 0:
             return None
-        return Verdict(got / expected, math.sqrt(variance) / expected, intervals)
-
-    def is_worse(self, by: float) -> bool:
-        """Slower by this share, and not by chance."""
-        verdict = self.verdict()
-        return verdict is not None and verdict.share + verdict.uncertain < 1.0 - by
+        share = got / expected
+        return Verdict(share, intervals) if share + math.sqrt(variance) / expected < 1.0 - by else None
 
 
 class Bar(msgspec.Struct):
