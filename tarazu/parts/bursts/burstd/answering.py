@@ -19,7 +19,6 @@ from pathlib import Path
 import msgspec
 
 from tarazu.errors import BadInput, ConfigError, TarazuError
-from tarazu.figures import Histogram
 from tarazu.malformed import MALFORMED, described
 from tarazu.wire.channel import peer_uid
 from tarazu.wire.said import SaidOnce
@@ -97,7 +96,6 @@ log = logging.getLogger("tarazu.bursts")
 BACKLOG = 256
 SLOW_S = 1.0
 """For the question to come, and for the answer to be taken."""
-SECONDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 
 AnswerTo = Callable[[AboutJob], JobAnswer]
 """Raises TarazuError to close without one."""
@@ -107,8 +105,6 @@ class Answering:
     def __init__(self, path: str, answer: AnswerTo, privileged: Callable[[int], bool]) -> None:
         """`privileged`: whether a uid is Slurm's. Raises ConfigError where no socket can listen at `path`."""
         self.path = Path(path)
-        self.took = Histogram(SECONDS)
-        """From the whole question to the answer."""
         self.refused = 0
         self._answer, self._privileged = answer, privileged
         self._said = SaidOnce(log)
@@ -189,7 +185,6 @@ class Answering:
             self._refuse(connection)
 
     def _say(self, connection: socket.socket, line: bytes) -> None:
-        begin = time.perf_counter()
         try:
             answer = msgspec.json.encode(self._answer(read(line))) + b"\n"
         except TarazuError as error:
@@ -200,7 +195,6 @@ class Answering:
             log.exception("not answered")
             self._refuse(connection)
             return
-        self.took.observe(time.perf_counter() - begin)
         with contextlib.suppress(OSError):
             connection.settimeout(SLOW_S)
             connection.sendall(answer)

@@ -284,14 +284,9 @@ class NodeSelection:
         return {
             "mode": self.mode,
             "why_mode": self.why_mode,
-            "socket": str(self.answering.path),
             "slurm": self.problem or "seen",
-            "seen_s": time.monotonic() - view.seen if self.site else None,
             "idle": sum(len(p.idle) for p in view.partitions.values()),
             "may_update": self.may_update,
-            "noted": len(self.keeping.all),
-            "answers": self.answering.took.buckets()[-1][1],
-            "answer_s": self.answering.took.sum,
             "refused": self.answering.refused,
             "applications": [{"user": a.user, "name": a.name, "size": a.size, **vars(r)} for a, r in records],
         }

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tarazu import config
-from tarazu.cli.output import Progress, action_options, number, print_json, print_table, say
+from tarazu.cli.output import Progress, action_options, print_json, print_table, say
 from tarazu.cli.stopped import refuse_while_stopped
 from tarazu.errors import BadInput, TarazuError, Unavailable
 from tarazu.names import shown
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 VERB = "tarazu change bursts remap"
 NAMES = ("contiguous", "round-robin", "folded")
-DAY_S = 86_400.0
+DAYS, DAY_S = 14, 86_400.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -58,9 +58,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         },
     )
     parser.add_argument("--mapping", choices=NAMES, default="folded", help="this one (default: folded)")
-    parser.add_argument(
-        "--days", type=number(0.001, 36_500), default=14.0, metavar="N", help="of traffic (default: 14)"
-    )
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -79,7 +76,7 @@ def execute(options: argparse.Namespace) -> int:
         if options.networks:
             return _print_networks(site, by_name[options.mapping], site.addresses)
         return _apply(settings, options.mapping, by_name[options.mapping], site.addresses, options.json)
-    period = _period(settings, options.days)
+    period = _period(settings)
     with Progress() as progress:
         made = offers(site, by_name, _judged_on(*period, progress) if period else None)
     _print_offers(made, period, site, as_json=options.json)
@@ -128,8 +125,8 @@ def _present(settings: config.Settings, machine: Machine, addresses: Addresses) 
     return rules.served_by(in_force.rules, addresses, machine.served_by) if in_force else machine.served_by
 
 
-def _period(settings: config.Settings, most_days: float) -> tuple[Path, float, float] | None:
-    """The directory of traffic, and the last so many days of it; None: there is none."""
+def _period(settings: config.Settings) -> tuple[Path, float, float] | None:
+    """The directory of traffic, and the last days of it; None: there is none."""
     from tarazu.parts.bursts.burstd import here as burstd
     from tarazu.parts.bursts.traffic import days
 
@@ -138,7 +135,7 @@ def _period(settings: config.Settings, most_days: float) -> tuple[Path, float, f
     if span is None:
         return None
     end_s = min(span[1], time.time())  # a clock that was ahead may have written days to come
-    return directory, max(span[0], end_s - most_days * DAY_S), end_s
+    return directory, max(span[0], end_s - DAYS * DAY_S), end_s
 
 
 def _judged_on(directory: Path, begin_s: float, end_s: float, progress: Progress) -> Iterator[Traffic]:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tarazu.parts.bursts.nodes.slurm_fit import FITS, Flags, Indices
+from tarazu.parts.bursts.nodes.slurm_fit import Flags, Indices, tree
 from tarazu.parts.bursts.study.queue import Queue
 from tarazu.parts.bursts.traffic.machine import Machine
 from tarazu.sim.kernel.fluid import Floats, Ints
@@ -56,11 +56,11 @@ class Replayed:
 class Slurms:
     """Slurm's own choice (tarazu.parts.bursts.nodes.slurm_fit)."""
 
-    def __init__(self, machine: Machine, sizes: Ints, fit: str = "tree") -> None:
-        self._machine, self._sizes, self._fit = machine, sizes, FITS[fit]
+    def __init__(self, machine: Machine, sizes: Ints) -> None:
+        self._machine, self._sizes = machine, sizes
 
     def nodes(self, idle: Flags, job: int, waiting: Sequence[int]) -> Indices:
-        allocation = self._fit(self._machine, idle, int(self._sizes[job]))
+        allocation = tree(self._machine, idle, int(self._sizes[job]))
         assert allocation is not None
         return allocation
 

@@ -33,8 +33,6 @@ class SelectorPolicy(msgspec.Struct, frozen=True):
     name: str
     options: SelectionOptions | None
     """None: Slurm's own choice always."""
-    fit: str = "tree"
-    """Slurm's own choice."""
     even_node: bool = False
     """What is known of an application's traffic on its nodes is not used (S 6.4.1)."""
     loads: bool = False
@@ -42,12 +40,10 @@ class SelectorPolicy(msgspec.Struct, frozen=True):
 
 
 OWN = SelectorPolicy("Slurm's own (topology/tree)", None)
-CONSECUTIVE = SelectorPolicy("Slurm's own (no topology)", None, "consecutive")
 RECOMMENDED = SelectorPolicy("even traffic, span, loads known", SelectionOptions(), loads=True)
 """What tarazu-burstd does."""
 POLICIES = (
     OWN,
-    CONSECUTIVE,
     SelectorPolicy("even node, span", SelectionOptions(), even_node=True),
     SelectorPolicy("even traffic, span", SelectionOptions()),
     RECOMMENDED,
@@ -92,7 +88,7 @@ class Chosen:
     ) -> None:
         self._machine, self._queue, self._policy = machine, queue, policy
         self._learned = Learned(queue, parts)
-        self._slurms = Slurms(machine, queue.size, policy.fit)
+        self._slurms = Slurms(machine, queue.size)
         self._asked: dict[int, Floats] = {}
         """Of running data-intensive jobs, (I/O nodes,): the part of each that they are expected to carry."""
         self._load = np.zeros(len(machine.io_nodes))
