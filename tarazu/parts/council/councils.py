@@ -1,6 +1,6 @@
 """A group's council, and one for each client of it.
 
-Servers and routers of a group serve the same applications: they should use the same values, which one council decides.
+Servers of a group serve the same applications: they should use the same values, which one council decides.
 A client has applications of its own: for its parameters it has a council of its own, with the rules of the group's
 (dwell, taking back, turns) and what it alone has seen.
 """

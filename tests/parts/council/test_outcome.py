@@ -103,15 +103,6 @@ def test_what_gave_what_it_promised_stays_and_is_told_of(site: Site) -> None:
     assert [each.event for each in site.events()].count("measured") == 1
 
 
-def test_measures_outlive_a_restart(site: Site) -> None:
-    before = site.case.now()
-    site.hours(3 * DAY, 2.0)
-    site.agent.follow(site.plan, "apply", "")
-    site.agent = site.started()
-    site.hours(6, 3.0)
-    assert site.case.now() == before
-
-
 def test_what_promised_nothing_is_measured_and_another_value_may_be_tried(site: Site) -> None:
     """Who learns says nothing of what a value will give: it was never looked at what came of it."""
     (change,) = site.plan.changes

@@ -11,7 +11,6 @@ from tarazu import config
 from tarazu.parts.changes.agent import Plan
 from tarazu.parts.changes.figures import of_agents
 from tarazu.parts.changes.model.change import Change, Score
-from tarazu.parts.changes.store import EVERY, Decisions, Veto
 from tarazu.parts.council.agent import agent_of
 from tarazu.sim.testbed import tunables
 from tarazu.sim.testbed.daemons import lctl_command, stand_ins
@@ -54,13 +53,3 @@ def test_figures_count_by_lever(settings: config.Settings) -> None:
     assert counts["changes_not_as_wanted", CHANGE.lever] == 0
     assert counts["changes_proposed", other.lever] == 1
     assert counts["changes_not_as_wanted", other.lever] == counts["changes_failed", other.lever] == 1
-
-
-def test_what_is_asked_for_after_it_was_taken_back_of_the_whole_lever_is_not_made(
-    settings: config.Settings,
-) -> None:
-    agent = agent_of(settings)
-    with agent.store.locked():
-        agent.store.decide(Decisions(vetoes=(Veto(CHANGE.lever, EVERY, "root", "", 0.0),)))
-    assert not any(agent.follow(Plan((CHANGE,)), "apply", ""))
-    assert agent.store.proposals().proposals[0].why_not == "taken back by root"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
@@ -151,26 +150,6 @@ def test_what_is_another_user_s_root_takes_back_as_he(capsys: pytest.CaptureFixt
         assert (directory / "held").stat().st_uid == USER and os.geteuid() == os.getegid() == 0
     finally:
         shutil.rmtree(base)
-
-
-@as_root
-def test_on_a_full_disk_all_is_restored_and_held(node: ClientNode) -> None:
-    node.state.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(node.state)], check=True)
-    try:
-        node.follow("apply")
-        with contextlib.suppress(OSError), open(node.state / "filler", "wb", 0) as filler:
-            while filler.write(bytes(4096)):
-                pass
-        status, out, _ = node("undo", "--all")
-        assert "restored: max_rpcs_in_flight" in out and node.now() == "8"
-        assert status == 0 and "nothing is set again" in out
-        node.follow("apply")
-        assert node.now() == "8"
-        assert node("stop")[0] == 0
-        assert not (node.state / "tarazu-announcer/changes.json").exists()
-    finally:
-        subprocess.run(["umount", str(node.state)], check=True)
 
 
 @as_root
