@@ -158,15 +158,17 @@ def _files(folder: Path) -> list[_File]:
 def _put_together(parts: list[Path], whole: Path) -> None:
     """One file of an hour's parts, which then go; one that cannot be read is set aside. Raises StoreError."""
     left = [*parts, whole] if whole.exists() else list(parts)
-    while left:
+    traffic = None
+    while left and traffic is None:
         try:
-            _write(whole, _load(left), [path.name for path in parts])
-            break
+            traffic = _load(left)
         except BadInput as error:
             path = next(path for path in left if str(path) == error.where)
             log.error("%s: set aside", error)
             path.rename(path.with_suffix(".unreadable"))
             left.remove(path)
+    if traffic is not None:
+        _write(whole, traffic, [path.name for path in parts])
     for path in parts:
         path.unlink(missing_ok=True)
 

@@ -139,6 +139,23 @@ def test_a_crash_while_files_are_put_together_loses_nothing_and_doubles_nothing(
     assert [path.name for path in tmp_path.rglob("*.parquet")] == ["2024-10-04T00-10s.parquet"]
 
 
+def test_a_full_disk_set_the_hour_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could not be written was taken for what cannot be read."""
+    days.append(tmp_path, of_an_hour(DAY, 2))
+    days.tidy(tmp_path, DAY + days.DAY_S)
+    days.append(tmp_path, of_an_hour(DAY, 3))
+    before = found(tmp_path)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(durable, "replace", full)
+        with pytest.raises(StoreError):
+            days.tidy(tmp_path, DAY + days.DAY_S)
+    assert found(tmp_path) == before and not list(tmp_path.rglob("*.unreadable"))
+
+
 def test_two_intervals_follow_one_another(tmp_path: Path) -> None:
     days.append(tmp_path, traffic([(DAY, "a", 1, 2)]))
     days.append(tmp_path, traffic([(DAY + 60, "b", 1, 2)], interval_s=60.0))
