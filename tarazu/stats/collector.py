@@ -25,9 +25,9 @@ from tarazu.stats import (
     routing,
     service,
 )
-from tarazu.stats.outstanding import NOTHING, Watch
 from tarazu.stats.params import PARAMETERS, barred, find, find_exports, is_mdt, ost_target
 from tarazu.stats.rates import MAX_FILES, Export, JobRates, Seen, client_rates, exported
+from tarazu.stats.service import NOTHING, Watch
 from tarazu.units import KIB, MIB
 from tarazu.wire.bounds import MAX_ID_CHARACTERS
 from tarazu.wire.reports import OssReport, OstReport, RouterLoad

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from tarazu.model import Oss, Ost, SystemView
 from tarazu.stats import mds
-from tarazu.stats.estimate import SpeedEstimate
 from tarazu.stats.moved import UNKNOWN, Moved, moved
 from tarazu.stats.params import target_name
-from tarazu.stats.speed import SpeedEstimator
+from tarazu.stats.slow_osts import SlowOstFinder, SpeedEstimate
+from tarazu.stats.usual import Usual
 from tarazu.wire.reports import STATISTICS, OssReport, OstReport
 
 LNET_FLOOR_BYTES_PER_S = 12.5e6
@@ -96,11 +96,13 @@ class ViewBuilder:
         self,
         stale_after_s: float,
         mds_root: str | Path | None = None,
-        speeds: SpeedEstimator | None = None,
+        usual: Usual | None = None,
     ) -> None:
+        """`usual`: what is known of the times of each OST's I/Os from before."""
         self.stale_after_s = stale_after_s
         self.mds_root = mds_root
-        self.speeds = speeds or SpeedEstimator()
+        self._usual = Usual() if usual is None else usual
+        self.finders: dict[str, SlowOstFinder] = {}
         self._servers: dict[str, _Server] = {}
         self._targets: dict[str, dict[int, _Target]] = {}
         """File system → OST index → what is known of it."""
@@ -151,15 +153,21 @@ class ViewBuilder:
             known, here_moved, counts = here.get(index), UNKNOWN, report.counts(ost)
             if known and known.oss != report.oss:
                 # Another server counts from its own beginning.
-                self.speeds.forget_base(fs_name, index)
+                self._finder(fs_name).forget(index)
             elif known and seconds and counts and known.counts:
                 here_moved = moved(ost, known.report, seconds)
             peak = max(known.peak_bytes_per_s if known else 0.0, here_moved.writing_bytes_per_s or 0.0)
             here[index] = _Target(ost, report.oss, received_s, here_moved, peak, counts)
         # Zeros that stand for "could not be read" must not look like a reset.
-        counted = (o for o in own.values() if o.reads or o.writes or report.counts(o))
-        self.speeds.update_server(counted, received_s)
+        counted = [o for o in own.values() if o.reads or o.writes or report.counts(o)]
+        for fs_name in dict.fromkeys(o.fs_name for o in counted):
+            self._finder(fs_name).update_server([o for o in counted if o.fs_name == fs_name], received_s)
         return Taken(received_s, seconds)
+
+    def _finder(self, fs_name: str) -> SlowOstFinder:
+        if fs_name not in self.finders:
+            self.finders[fs_name] = SlowOstFinder(fs_name, self._usual)
+        return self.finders[fs_name]
 
     def _serves(self, oss: str, ost: OstReport, received_s: float) -> bool:
         """Whoever reported a target last serves it: that is how failover shows."""
@@ -256,7 +264,8 @@ class ViewBuilder:
         servers = {index: t.oss for index, t in here.items()}
         # Who is slow beside whom is not for clients to say: on that the pools' keeper acts as root.
         noted = {index: state.pools.get((fs_name, index), ()) for index in here}
-        speeds = self.speeds.estimates(fs_name, now, noted, servers)
+        finder = self.finders.get(fs_name)
+        speeds = finder.estimates(noted, servers) if finder else {}
         owed, done = promised or {}, written or {}
         osts = tuple(
             self._ost(
@@ -274,7 +283,7 @@ class ViewBuilder:
         highest = max((s.highest_lnet_bytes_per_s for s in self._servers.values()), default=0.0)
         floor = max(highest / 10, LNET_FLOOR_BYTES_PER_S)
         osses = tuple(self._oss(name, floor) for name in names)
-        common = self.speeds.common(fs_name)
+        common = finder.common() if finder else 1.0
         return SystemView(
             fs_name,
             now if taken_s is None else taken_s,

@@ -68,7 +68,7 @@ class OstReport(msgspec.Struct, frozen=True, omit_defaults=True):
     nonrotational: bool | None = None
     """`osd-*.*.nonrotational`; None where the server does not say."""
     waiting_s: float = 0.0
-    """For so long I/Os have been in flight and none has ended (`tarazu.stats.outstanding`)."""
+    """For so long I/Os have been in flight and none has ended (`tarazu.stats.service`)."""
     waiting_ios: int = 0
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tarazu.stats import peers
-from tarazu.stats.speed import SpeedEstimator
+from tarazu.stats.slow_osts import SlowOstFinder
 from tarazu.units import GIB, KIB, MIB
 from tarazu.wire.reports import IoCounters, OstReport
 from tests.stats.watched import Watched
@@ -70,7 +70,7 @@ class Site(Watched[Ost]):
             self.tick()
 
     def relative(self) -> dict[int, float]:
-        found = self.estimator.estimates("lustre", self.now, self.pools, self.servers)
+        found = self.finder.estimates(self.pools, self.servers)
         return {index: estimate.relative for index, estimate in found.items()}
 
     def slow(self) -> set[int]:
@@ -229,13 +229,13 @@ def device(ost: int, own: int, others: int, busy_ms: int, io_ms: float) -> OstRe
 @pytest.mark.parametrize(("io_ms", "slow"), [(8.0, set()), (80.0, {SICK})])
 def test_others_on_the_device_count_as_far_as_they_slow_the_ost(io_ms: float, slow: set[int]) -> None:
     # A scrub reads 2,000 MiB from the OST's own device, politely or not; its writes take 8 ms elsewhere.
-    estimator = SpeedEstimator()
+    finder = SlowOstFinder("lustre")
     for now, factor in ((0.0, 0), (60.0, 1), (120.0, 2)):
         for ost in range(8):
             own, others, each = (100, 2000, io_ms) if ost == SICK else (100, 0, 8.0)
             busy = round((own + others) * each / 16) if ost == SICK else 800
-            estimator.update(device(ost, factor * own, factor * others, factor * busy, each), now)
-    found = estimator.estimates("lustre", 120.0)
+            finder.update_server([device(ost, factor * own, factor * others, factor * busy, each)], now)
+    found = finder.estimates()
     assert {i for i, e in found.items() if e.relative < 1} == slow
 
 
@@ -327,7 +327,7 @@ class SharedDisks(Site):
     def tick(self) -> None:
         for server in sorted(set(self.servers.values())):
             here = [o for o in self.osts if self.servers[o.index] == server]
-            self.estimator.update_server(
+            self.finder.update_server(
                 [msgspec.structs.replace(o.report(), disk="sdb") for o in here], self.now
             )
         self.now += INTERVAL_S
@@ -422,8 +422,8 @@ def test_a_device_on_another_server_is_counted_from_when_its_ost_came_there(site
         for index in range(6):
             moved = index == SICK and second
             report = at(index, 2.0, 9000, 500) if moved else at(index, 1.0, ios, 8)
-            site.estimator.update(report, float(second))
-    assert all(e.relative == 1 for e in site.estimator.estimates("lustre", 2.0).values())
+            site.finder.update_server([report], float(second))
+    assert all(e.relative == 1 for e in site.finder.estimates().values())
 
 
 def test_references_of_no_or_one_ost() -> None:

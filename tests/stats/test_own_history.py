@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from tarazu.stats.estimate import SpeedEstimate
-from tarazu.stats.speed import SpeedEstimator
+from tarazu.daemons.mdsd.usual_times import dump, load
+from tarazu.stats.slow_osts import SlowOstFinder, SpeedEstimate
 from tarazu.units import MIB
 from tarazu.wire.reports import OstReport
 from tests.stats.test_judging import Ost, Site
@@ -37,7 +37,7 @@ class Known(Site):
             self.slow()
 
     def estimate(self, index: int) -> SpeedEstimate:
-        return self.estimator.estimates("lustre", self.now, self.pools, self.servers)[index]
+        return self.finder.estimates(self.pools, self.servers)[index]
 
 
 def test_many_sick_ones_that_would_pass_for_other_hardware_are_seen() -> None:
@@ -92,10 +92,10 @@ def test_all_at_once_are_too_many_to_be_true() -> None:
     site.held(range(12))
     site.minutes(8)
     assert site.slow() == set()
-    assert site.estimator.common("lustre") == pytest.approx(0.1, rel=0.3)
+    assert site.finder.common() == pytest.approx(0.1, rel=0.3)
     site.held(range(12), 1)
     site.minutes(4)
-    assert site.estimator.common("lustre") == 1.0
+    assert site.finder.common() == 1.0
 
 
 def test_an_ost_that_was_faster_for_a_day_than_its_peers_is_not_sick_when_it_is_as_they_are() -> None:
@@ -140,7 +140,7 @@ def test_an_ost_that_is_as_slow_as_others_that_are_not_its_equals_is_sick(why: s
 def test_an_overload_makes_none_slow(deep: Iterable[int]) -> None:
     site = Known()
     site.minutes(10, 600, 32, deep)
-    assert site.slow() == set() and site.estimator.common("lustre") == 1.0
+    assert site.slow() == set() and site.finder.common() == 1.0
 
 
 def test_a_slow_disk_is_not_usual_the_next_day_nor_after_a_restart() -> None:
@@ -150,9 +150,9 @@ def test_a_slow_disk_is_not_usual_the_next_day_nor_after_a_restart() -> None:
         site.minutes(5, ios=20)
         site.now += 3300
     assert site.slow() == {1, 5}
-    data = site.estimator.usual.dump()
-    site.estimator = SpeedEstimator()
-    site.estimator.usual.load(data, "kept")
+    data = dump(site.finder.usual)
+    site.finder = SlowOstFinder("lustre")
+    load(site.finder.usual, data, "kept")
     site.tick()
     site.minutes(4)
     assert site.slow() == {1, 5} and "its own last" in site.estimate(1).why
@@ -222,7 +222,7 @@ def test_a_slow_way_to_a_server_is_told_from_slow_disks(slow: set[int]) -> None:
         assert site.slow() == set()
         return
     assert site.slow() == {0, 1, 2}
-    estimate = site.estimator.estimates("lustre", site.now, {}, site.servers)[0]
+    estimate = site.finder.estimates({}, site.servers)[0]
     assert estimate.why.startswith("requests to oss0 take ") and estimate.source == "obdfilter"
 
 

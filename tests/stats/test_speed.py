@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarazu.stats.collector import Collector
-from tarazu.stats.speed import SpeedEstimator
+from tarazu.stats.slow_osts import SlowOstFinder
 from tarazu.units import GIB, KIB, MIB
 from tarazu.wire.reports import OstReport
 from tests.stats.watched import Watched
@@ -59,7 +59,7 @@ class Bench(Watched[Ost]):
         self.tick()
 
     def speeds(self) -> dict[int, float]:
-        return {i: e.write_bytes_per_s for i, e in self.estimator.estimates("lustre", self.now).items()}
+        return {i: e.write_bytes_per_s for i, e in self.finder.estimates().items()}
 
 
 def test_one_ost_at_a_tenth_of_the_speed_shows_a_tenth() -> None:
@@ -70,7 +70,7 @@ def test_one_ost_at_a_tenth_of_the_speed_shows_a_tenth() -> None:
     speeds = bench.speeds()
     assert speeds.pop(3) == pytest.approx(FULL / 10, rel=0.01)
     assert all(speed == pytest.approx(FULL, rel=0.01) for speed in speeds.values())
-    latency = {i: e.write_latency_s for i, e in bench.estimator.estimates("lustre", bench.now).items()}
+    latency = {i: e.write_latency_s for i, e in bench.finder.estimates().items()}
     assert latency[3] == pytest.approx(10 * latency[0], rel=0.01)
 
 
@@ -104,11 +104,10 @@ def test_an_ost_with_too_little_to_judge_is_not_slow(size: int, each: int) -> No
     assert 3 not in bench.speeds() and len(bench.speeds()) == 7
 
 
-def test_nothing_is_known_at_first_and_of_other_file_systems() -> None:
+def test_nothing_is_known_at_first() -> None:
     bench = Bench()
     assert bench.speeds() == {}
     bench.write_all()
-    assert bench.estimator.estimates("scratch", bench.now) == {}
 
 
 def test_noise_between_equal_osts_is_no_difference() -> None:
@@ -176,12 +175,12 @@ def test_few_writes_wait_for_more_of_their_kind() -> None:
 def test_the_few_writes_of_the_captured_series_make_no_ost_slow(series: Series) -> None:
     # Six writes of 2 MiB on each OST, whose mean service times differ by a factor of 2.5, all healthy.
     collector = Collector(series.root, "oss1")
-    estimator = SpeedEstimator()
+    finder = SlowOstFinder("lustre")
     for moment in series.MOMENTS:
         now = series.set(moment)
         for ost in collector.collect(now).osts:
-            estimator.update(ost, now)
-        assert all(e.relative == 1 for e in estimator.estimates("lustre", now).values())
+            finder.update_server([ost], now)
+        assert all(e.relative == 1 for e in finder.estimates().values())
 
 
 def test_a_slow_ost_stays_slow_for_as_long_as_nothing_else_is_seen() -> None:

@@ -1,18 +1,11 @@
-"""What is usual for an OST: learned, forgotten, bounded, kept."""
+"""What is usual for an OST: learned, forgotten, bounded."""
 
 from __future__ import annotations
 
-import math
-import random
-import struct
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tarazu.errors import StoreError
 from tarazu.stats.evidence import Evidence
-from tarazu.stats.usual import CELLS, HALF_LIFE_H, OST_BYTES, Usual, cell_of
+from tarazu.stats.usual import CELLS, HALF_LIFE_H, Usual, cell_of
 from tarazu.units import KIB, MIB
 
 KEY = ("lustre", 3, True)
@@ -21,7 +14,7 @@ KEY = ("lustre", 3, True)
 def interval(
     at_s: float, one_s: float = 0.02, size: float = MIB, ios: int = 200, flight: float = 1.0
 ) -> Evidence:
-    return Evidence(at_s - 60, at_s, "brw_stats", ios, int(ios * size), ios * one_s, flight)
+    return Evidence(at_s - 60, at_s, "brw_stats", ios, int(ios * size), ios * one_s, flight, flight)
 
 
 def learn(
@@ -72,72 +65,6 @@ def test_another_source_begins_anew_and_a_source_without_queue_is_not_learned() 
     assert usual.expected(KEY, interval(now)) is None
     usual.learn(("lustre", 4, True), interval(now)._replace(source="obdfilter"))
     assert len(usual) == 1
-
-
-def test_it_is_bounded_and_comes_back_as_it_was() -> None:
-    usual, chance = Usual(), random.Random(1)
-    for osts in (range(20),):
-        for _ in range(300):
-            for index in osts:
-                for writes in (False, True):
-                    size, flight = 2.0 ** chance.uniform(12, 23), chance.uniform(1, 40)
-                    usual.pass_time(now := chance.uniform(0, 1e6))
-                    e = interval(now, chance.uniform(0.001, 1), size, flight=flight)
-                    usual.learn(("lustre", index, writes), e)
-        usual.learn(("lustre", "oss1", True), interval(1.0))
-    data = usual.dump()
-    assert len(data) < 20 * OST_BYTES, "with every cell in use"
-    again = Usual()
-    again.load(data, "usual.msgpack")
-    assert again.dump() == data and len(again) == len(usual) == 41
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"\x81", b"\xff" * 100, b"\x81\xa7version\x01", b"\x81\xa7version\x02", Usual().dump()[:-3]],
-)
-def test_a_file_that_is_none_is_refused_and_changes_nothing(content: bytes) -> None:
-    usual = Usual()
-    learn(usual, 2)
-    before = usual.dump()
-    with pytest.raises(StoreError, match=r"^usual\.msgpack: expected usual times of I/Os, version 1, found"):
-        usual.load(content, "usual.msgpack")
-    assert usual.dump() == before
-
-
-def test_a_cell_with_a_value_that_is_no_number_is_refused() -> None:
-    usual = Usual()
-    learn(usual, 1)
-    data = usual.dump()
-    at = data.index(struct.pack("<f", math.log(MIB)))  # mean log of bytes
-    with pytest.raises(StoreError, match="impossible values in cell"):
-        Usual().load(data[:at] + struct.pack("<f", math.nan) + data[at + 4 :], "here")
-
-
-def test_a_file_of_many_file_systems_takes_no_more_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = Usual()
-    for index in range(12):
-        usual.learn((f"fs{index}", 0, True), interval(60))
-    monkeypatch.setattr("tarazu.stats.usual.MOST_OSTS", 3)
-    again = Usual()
-    again.load(usual.dump(), "here")
-    assert len(again) == 6
-
-
-@given(st.binary(max_size=60), st.integers(0, 200))
-def test_a_damaged_file_is_read_or_refused(noise: bytes, at: int) -> None:
-    usual = Usual()
-    learn(usual, 1)
-    data = usual.dump()
-    damaged = data[: at % len(data)] + noise + data[at % len(data) + len(noise) :]
-    again = Usual()
-    try:
-        again.load(damaged, "here")
-    except StoreError:
-        assert len(again) == 0
-    else:
-        known = again.expected(KEY, interval(3600))
-        assert known is None or all(math.isfinite(r) and r > 0 for r in known.rates)
 
 
 def test_cells_hold_sizes_and_queues_apart() -> None:

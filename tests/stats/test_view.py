@@ -158,10 +158,9 @@ def test_what_clients_tell_of_pools_decides_no_verdict(monkeypatch: pytest.Monke
     views.update(report("oss1", ost(0), ost(1)), 0.0)
     views.tell_pools({"lustre": {"a": (0,)}})
     asked: list[Any] = []
-    ask = views.speeds.estimates
-    monkeypatch.setattr(
-        views.speeds, "estimates", lambda fs, now, pools, of: asked.append(pools) or ask(fs, now, pools, of)
-    )
+    finder = views.finders["lustre"]
+    ask = finder.estimates
+    monkeypatch.setattr(finder, "estimates", lambda pools, of: asked.append(pools) or ask(pools, of))
     assert [o.pools for o in views.view("lustre", 0.0).osts] == [("a",), ()]
     assert asked == [{0: (), 1: ()}]
 

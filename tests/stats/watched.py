@@ -1,11 +1,11 @@
-"""Emulated OSTs whose counters are reported to an estimator at every tick."""
+"""Emulated OSTs whose counters are reported to a finder at every tick."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
-from tarazu.stats.speed import SpeedEstimator
+from tarazu.stats.slow_osts import SlowOstFinder
 from tarazu.wire.reports import OstReport
 
 
@@ -17,16 +17,16 @@ AnOst = TypeVar("AnOst", bound=Reporting)
 
 
 class Watched(Generic[AnOst]):
-    """Several OSTs and the estimator that watches them."""
+    """Several OSTs and the finder that watches them."""
 
     def __init__(self, osts: Sequence[AnOst], interval_s: float) -> None:
         self.osts = list(osts)
         self.interval_s = interval_s
-        self.estimator = SpeedEstimator()
+        self.finder = SlowOstFinder("lustre")
         self.now = 1e9
         self.tick()
 
     def tick(self) -> None:
         for ost in self.osts:
-            self.estimator.update(ost.report(), self.now)
+            self.finder.update_server([ost.report()], self.now)
         self.now += self.interval_s

@@ -21,7 +21,6 @@ from tarazu.daemons.mdsd.limits import ReportLimits
 from tarazu.daemons.mdsd.usual_times import UsualTimes
 from tarazu.model import SystemView
 from tarazu.ost_state import common_cause
-from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.view import Taken, ViewBuilder
 from tarazu.wire.reports import OssReport
 from tarazu.wire.transport import Counts
@@ -53,7 +52,7 @@ class System:
         self.exclusions = Exclusions(options.exclude)
         self.filling = filling
         self.usual = usual or UsualTimes("")
-        self.views = ViewBuilder(options.stale_after_s, root(), SpeedEstimator(self.usual.usual))
+        self.views = ViewBuilder(options.stale_after_s, root(), self.usual.usual)
         self.health = health
         self._turn = 0
         self._learn_at = -math.inf

@@ -17,7 +17,6 @@ from tarazu.errors import InfeasibleRequest, InsufficientResources, WireError
 from tarazu.model import SystemView
 from tarazu.sim.allocation import policies
 from tarazu.sim.model.view import FS_NAME
-from tarazu.stats.speed import SpeedEstimator
 from tarazu.stats.view import ViewBuilder
 from tarazu.stripes import pack
 from tarazu.wire import messages
@@ -33,7 +32,7 @@ class SimulatedMdsd:
         self.weights = Weights()
         self._policy = policies.of_site(policy, seed)
         self._interval_s = interval_s
-        self._views = ViewBuilder(settings.mdsd.stale_after_s, speeds=SpeedEstimator())
+        self._views = ViewBuilder(settings.mdsd.stale_after_s)
         self.ledger = Ledger()
         self._limits = PromiseLimits(settings.mdsd.user_share, self.ledger)
 

@@ -7,8 +7,9 @@ import time
 import tracemalloc
 
 from tarazu.daemons.mdsd.system import LEARN_S
+from tarazu.daemons.mdsd.usual_times import dump, load
 from tarazu.stats.evidence import Evidence
-from tarazu.stats.speed import SpeedEstimator
+from tarazu.stats.slow_osts import SlowOstFinder
 from tarazu.stats.usual import Usual
 from tarazu.units import GIB, KIB, MIB
 from tarazu.wire.reports import IoCounters, OstReport
@@ -28,8 +29,8 @@ def measure(short: bool) -> list[Figure]:
     tracemalloc.stop()
     del kept
     usual, at_s = known(osts)
-    dump_s, data = timed(usual.dump)
-    load_s, _ = timed(lambda: Usual().load(data, "usual.msgpack"))
+    dump_s, data = timed(lambda: dump(usual))
+    load_s, _ = timed(lambda: load(Usual(), data, "usual.msgpack"))
     with_s, without_s = interval_s(osts, usual, at_s), interval_s(osts, Usual(), at_s)
     return [
         Figure("OSTs", osts, ""),
@@ -61,7 +62,7 @@ def known(osts: int) -> tuple[Usual, float]:
 
 def interval_s(osts: int, usual: Usual, at_s: float) -> float:
     """Processor time of one interval's reports, looked at as often as mdsd does it by itself."""
-    estimator, chance = SpeedEstimator(usual), random.Random(1)
+    finder, chance = SlowOstFinder("fs", usual), random.Random(1)
     servers = {i: f"oss{i // PER_SERVER}" for i in range(osts)}
     counts = [[0, 0, 0, 0, 0] for _ in range(osts)]
     firsts, spent_s = range(0, osts, PER_SERVER), 0.0
@@ -78,9 +79,10 @@ def interval_s(osts: int, usual: Usual, at_s: float) -> float:
                 io = IoCounters("brw_stats", *of)
                 reports.append(OstReport("fs", index, GIB, GIB, GIB, reads=io, writes=io))
             begin = time.thread_time()
-            estimator.update_server(reports, now)
+            finder.update_server(reports, now)
             if now - seen_s >= LEARN_S:
-                estimator.estimates("fs", seen_s := now, {}, servers)
+                seen_s = now
+                finder.estimates({}, servers)
             spent_s = spent_s * (interval > 0 or number > 0) + time.thread_time() - begin
             if interval < 2:
                 spent_s = 0.0

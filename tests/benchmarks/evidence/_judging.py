@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tarazu.stats import slowness
-from tarazu.stats.speed import SpeedEstimator
+from tarazu.stats import slow_osts
+from tarazu.stats.slow_osts import SlowOstFinder
 from tarazu.wire.reports import OstReport
 from tests.benchmarks.evidence._incidents import SICK, SYSTEMS, WELL, Site, Stretch, System
 from tests.benchmarks.evidence._slow_broker import SlowBroker
 
-FS = "lustre"
 GRACE_S = 300.0
 """What is called so soon after an incident was seen in it: its last I/Os end, and are reported, later."""
 BUSY_IOS = 20
@@ -67,14 +66,14 @@ def nothing(*_: object) -> None:
 
 
 class Detector:
-    """An estimator that is fed with a site's reports as mdsd is."""
+    """A finder that is fed with a site's reports as mdsd is."""
 
     def __init__(self, system: System, way: str) -> None:
         self.way, self.system = way, system
         self.servers, self.pools = system.servers, system.pools
-        self.estimator: Any = SlowBroker(system.osts) if way == BROKER else SpeedEstimator()
+        self.finder: Any = SlowBroker(system.osts) if way == BROKER else SlowOstFinder("lustre")
         if way == PEERS:
-            self.estimator.usual.expected = nothing
+            self.finder.usual.expected = nothing
         self.called: set[int] = set()
         self._recent: tuple[frozenset[int], float] = frozenset(), 0.0
         """OSTs of the last incident, and when it ended."""
@@ -140,22 +139,20 @@ class Detector:
         at_s, per_server = stretch.at_s[:, k].tolist(), self.system.per_server
         firsts = sorted(range(0, self.system.osts, per_server), key=at_s.__getitem__)
         for first in firsts:
-            self.estimator.update_server(reports[first : first + per_server], stretch.begin_s + at_s[first])
-        self._estimates: Mapping[int, Any] = self.estimator.estimates(
-            FS, stretch.begin_s + now_s, self.pools, self.servers
-        )
+            self.finder.update_server(reports[first : first + per_server], stretch.begin_s + at_s[first])
+        self._estimates: Mapping[int, Any] = self.finder.estimates(self.pools, self.servers)
         return {i for i, e in self._estimates.items() if e.relative < 1}
 
     def _common(self) -> float:
-        return float(self.estimator.common(FS))
+        return float(self.finder.common())
 
     def _scores(self) -> dict[int, float]:
         """In proofs: 1 and more calls an OST slow."""
-        unit = 1.0 if self.way == BROKER else slowness.PROOF / PROOF
+        unit = 1.0 if self.way == BROKER else slow_osts.PROOF / PROOF
         return {i: e.score * unit for i, e in self._estimates.items()}
 
 
-PROOF = slowness.PROOF
+PROOF = slow_osts.PROOF
 
 
 class Task(NamedTuple):
@@ -172,7 +169,7 @@ class Task(NamedTuple):
 
 
 def live(task: Task) -> list[Outcome]:
-    slowness.PROOF = PROOF * RAISED if task.raised else PROOF
+    slow_osts.PROOF = PROOF * RAISED if task.raised else PROOF
     site = Site(SYSTEMS[task.osts], task.seed)
     detectors = [Detector(site.system, way) for way in task.ways]
     found = []

@@ -24,7 +24,7 @@ from tarazu.daemons.mdsd import filling
 from tarazu.model import Ost, SystemView
 from tarazu.stats.collector import Collector
 from tarazu.stats.moved import UNKNOWN, moved
-from tarazu.stats.speed import SpeedEstimator
+from tarazu.stats.slow_osts import SlowOstFinder
 from tarazu.stats.view import ViewBuilder
 from tarazu.units import KIB, MIB, TIB
 from tarazu.wire.reports import OstReport
@@ -131,11 +131,10 @@ def captured() -> Iterator[Figure]:
 def as_they_are() -> Iterator[Figure]:
     """LMT's counters, of which none is a time."""
     at_s, read, written = lmt("lmt-snx11025.csv.gz")
-    estimator = SpeedEstimator()
+    finder = SlowOstFinder("lustre")
     for t, r, w in zip(at_s.tolist(), read.tolist(), written.tolist()):
-        for index in range(len(r)):
-            estimator.update(_of_lmt(index, r[index], w[index]), t)
-    said = estimator.estimates("lustre", float(at_s[-1]))
+        finder.update_server([_of_lmt(index, r[index], w[index]) for index in range(len(r))], t)
+    said = finder.estimates()
     yield Figure("LMT, 24 OSTs, bytes only: OSTs of which anything is said", len(said), "", most=0)
     at_s, read, written = lmt("lmt-reset.csv")
     reports = [_of_lmt(0, r, w) for r, w in zip(read[:, 0].tolist(), written[:, 0].tolist())]

@@ -36,7 +36,7 @@ class Estimate(NamedTuple):
 
 
 class SlowBroker:
-    """Takes reports, and is asked, as `SpeedEstimator` is."""
+    """Takes reports, and is asked, as `SlowOstFinder` is."""
 
     def __init__(self, osts: int) -> None:
         self._now = np.zeros((3, osts))
@@ -55,7 +55,7 @@ class SlowBroker:
             ]
 
     def estimates(
-        self, _fs_name: str, _now: float, pools: Mapping[int, Sequence[str]], _servers: Mapping[int, str]
+        self, pools: Mapping[int, Sequence[str]], _servers: Mapping[int, str]
     ) -> dict[int, Estimate]:
         if self._last is not None:
             self._judge(
@@ -92,5 +92,5 @@ class SlowBroker:
         self._past[:, self._rounds % PAST] = values
         self._rounds += 1
 
-    def common(self, _fs_name: str) -> float:
+    def common(self) -> float:
         return 0.3 if self._many else 1.0

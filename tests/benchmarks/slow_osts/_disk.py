@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tarazu.ost_state import SICK
 from tarazu.stats.diskstats import Device
-from tarazu.stats.outstanding import NOTHING, Watch
-from tarazu.stats.speed import SpeedEstimator
+from tarazu.stats.service import NOTHING, Watch
+from tarazu.stats.slow_osts import SlowOstFinder
 from tarazu.units import GIB, KIB, MIB
 from tarazu.wire.reports import IoCounters, OstReport
 
@@ -102,7 +102,7 @@ class Site:
         names = list(dict.fromkeys(self.servers.values()))
         phases = np.random.default_rng(seed).random(len(names)) * interval_s
         self.phase = dict(zip(names, phases.tolist()))
-        self.estimator = SpeedEstimator()
+        self.finder = SlowOstFinder("lustre")
         self.watches = {name: Watch() for name in names}
 
     def report(self, server: str, now: float) -> set[int]:
@@ -111,15 +111,13 @@ class Site:
         waiting = self.watches[server].look(
             {str(i): report for i, (report, _) in here.items()}, {str(i): d for i, (_, d) in here.items()}
         )
+        reports = []
         for i, (report, _) in here.items():
             waits = waiting.get(str(i), NOTHING)
-            seen = msgspec.structs.replace(report, waiting_s=waits.seconds, waiting_ios=waits.ios)
-            self.estimator.update(seen, now)
-        return self.sick(now)
-
-    def sick(self, now: float) -> set[int]:
-        found = self.estimator.estimates("lustre", now, None, self.servers)
-        return {i for i, e in found.items() if e.relative < SICK}
+            reports.append(msgspec.structs.replace(report, waiting_s=waits.seconds, waiting_ios=waits.ios))
+        self.finder.update_server(reports, now)
+        estimates = self.finder.estimates(None, self.servers)
+        return {i for i, estimate in estimates.items() if estimate.relative < SICK}
 
     def run(self, begin_s: float, end_s: float) -> Iterator[tuple[float, str, set[int]]]:
         """(when, which server reported, what was sick then)."""

@@ -17,7 +17,7 @@ OSTS, PER_SERVER = 32, 8
 DAY_S = 86_400.0
 HOUR_S = 3_600.0
 FIRST_SEED = 100
-"""The constants of `tarazu.stats.slowness` were chosen with those below."""
+"""The constants of `tarazu.stats.slow_osts` were chosen with those below."""
 
 
 def loads(random: np.random.Generator, length_s: float) -> list[Load]:

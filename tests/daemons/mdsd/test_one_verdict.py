@@ -25,7 +25,7 @@ from tarazu.doctor import peers
 from tarazu.model import SystemView
 from tarazu.ost_state import OstState, Verdict
 from tarazu.stats import osp
-from tarazu.stats.estimate import SpeedEstimate
+from tarazu.stats.slow_osts import SpeedEstimate
 from tarazu.units import GIB
 from tarazu.wire import messages
 from tarazu.wire.messages import ViewReply
@@ -75,15 +75,17 @@ CONNECTIONS = osp.TargetTrouble(
 class Speeds:
     """What the times of I/Os have shown."""
 
-    def common(self, fs_name: str) -> float:
+    def common(self) -> float:
         return 1.0
 
-    def estimates(self, fs_name: str, *_: object) -> dict[int, SpeedEstimate]:
+    def estimates(self, *_: object) -> dict[int, SpeedEstimate]:
         return {
             i: SpeedEstimate(1e9 * SPEEDS.get(i, 1), 0.01, SPEEDS.get(i, 1.0), "brw_stats") for i in EXPECTED
         }
 
     def update_server(self, *_: object) -> None: ...
+
+    def forget(self, index: int) -> None: ...
 
 
 def report(oss: str, osts: Sequence[int], reported: Mapping[int, dict[str, Any]]) -> OssReport:
@@ -104,7 +106,7 @@ class Mdsd:
         self.health = Health(str(root))
         self.book = SimpleNamespace(ledger=Ledger())
         self.system = System(settings, self.book.ledger, Counts(), self.health, Filling(""))
-        self.system.views.speeds = cast(Any, Speeds())
+        self.system.views.finders[FS] = cast(Any, Speeds())
         self.system.take_in(report("oss3", (14,), {}), 0.0)
         now = 10.0 + self.system.views.stale_after_s
         self.system.take_in(report("oss1", range(8), {}), now)

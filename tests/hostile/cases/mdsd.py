@@ -49,7 +49,7 @@ def _ask_of_hour(path: Path) -> None:
 def _usual(directory: Path) -> Path:
     times = UsualTimes(str(directory))
     for minute in range(90):
-        e = Evidence(60.0 * minute, 60.0 * minute + 60, "brw_stats", 60, 60 << 20, 0.6, 1.0)
+        e = Evidence(60.0 * minute, 60.0 * minute + 60, "brw_stats", 60, 60 << 20, 0.6, 1.0, 1.0)
         times.usual.pass_time(e.at_s)
         times.usual.learn(("scratch", minute % 3, bool(minute % 2)), e)
     times.close()
@@ -90,7 +90,7 @@ CASES = (
     ),
     Case(
         "usual times of I/Os",
-        ("tarazu.daemons.mdsd.usual_times:UsualTimes._read", "tarazu.stats.usual:Usual.load"),
+        ("tarazu.daemons.mdsd.usual_times:UsualTimes._read", "tarazu.daemons.mdsd.usual_times:load"),
         _usual,
         lambda p: UsualTimes(str(p.parent)),
     ),
