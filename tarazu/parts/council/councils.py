@@ -57,8 +57,6 @@ class Councils:
             self.group.decision = Decision(why="each client for itself")
         self.clients: OrderedDict[str, Council] = OrderedDict()
         """By host, that spoke last last."""
-        self._generation = 0
-        """No client that was forgotten had a later one."""
         self._kept: dict[str, bytes] = {}
         """What was put together of clients' knowledge that is still true."""
 
@@ -106,13 +104,10 @@ class Councils:
         council = self.clients.get(host)
         if council is None:
             if len(self.clients) >= MAX_HOSTS:
-                forgotten, oldest = self.clients.popitem(last=False)
-                self._kept.pop(forgotten, None)
-                self._generation = max(self._generation, oldest.decision.generation)
+                self._kept.pop(self.clients.popitem(last=False)[0], None)
             rules, mode = self.group.rules, self.group.mode
             council = Council(self.levers, Careful, rules, seed=self.seed, mode=mode, alone=True)
             self.clients[host] = council
-            council.decision = Decision(generation=self._generation)
         self.clients.move_to_end(host)
         return council
 

@@ -68,10 +68,9 @@ class Decided(msgspec.Struct, frozen=True, tag="decided", omit_defaults=True):
     """Of the Observed that it answers; empty: by itself."""
     council: Id
     """Its name."""
-    start: int
-    """A random number of this start of the council: `generation` counts up within it."""
     group: Id
     generation: int
+    """Counts up with each change."""
     mode: Mode
     values: Values = {}
     """A lever that is not here has what was there before. With `advise` they are what would be set."""

@@ -80,7 +80,6 @@ class CouncilService(Service):
             raise ConfigError(
                 "part.council.address", "the address at which this council listens, tcp://mds1:5774", ""
             )
-        self.start = secrets.randbits(62)
         self.name = socket.gethostname()
         self.levers = levers_of(self.options.levers) or USUAL
         self.kept = CouncilDirectory(council_of(settings))
@@ -260,7 +259,6 @@ class CouncilService(Service):
             Decided(
                 message_id,
                 self.name,
-                self.start,
                 self.nodes.group,
                 decision.generation,
                 mode,

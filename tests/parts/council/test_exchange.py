@@ -35,7 +35,7 @@ def test_what_a_council_is_told_comes_whole(message: Observed | Asked) -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Decided("1", "mds1", 3, "g", 9, "apply", {"nrs": "fifo"}, "why"),
+        Decided("1", "mds1", "g", 9, "apply", {"nrs": "fifo"}, "why"),
         Refused("1", "why"),
         TuneStatus("a", {"mode": "observe", "nodes": {}}),
     ],

@@ -1,4 +1,4 @@
-"""Which decisions an announcer follows: of one council, of its own group, the newest.
+"""Which decisions an announcer follows: of one council, of its own group.
 
 Pure: no clock. The first council that answers is followed until it is silent for `SILENT_S`; another one's
 decisions are refused meanwhile.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from tarazu.parts.changes.ordered import Mode
 from tarazu.parts.council.exchange import MODES, Decided
 
-NOTHING = Decided("", "", 0, "", 0, "observe")
+NOTHING = Decided("", "", "", 0, "observe")
 
 
 def least(*modes: Mode) -> Mode:
@@ -39,10 +39,6 @@ class Following:
         if known.council and decided.council != known.council and now - self.heard_at <= self.silent_s:
             self.refused += 1
             return f"expected the council {known.council}, which is followed, found {decided.council}"
-        same = (decided.council, decided.start) == (known.council, known.start)
-        if same and decided.generation < known.generation:
-            self.refused += 1
-            return f"expected generation {known.generation} or later, found {decided.generation}"
         self.decided, self.heard_at = decided, now
         return ""
 

@@ -283,7 +283,7 @@ class Announcer(Service):
         """Do what is decided, as far as it is allowed. `anew`: also where it is what was done last."""
         decided = self.following.decided
         mode = least(self.mode, decided.mode)
-        act = (decided.council, decided.start, decided.generation, mode)
+        act = (decided.council, decided.generation, decided.values, mode)
         if act == self._acted and not anew:
             return
         self._acted, self._look_at = act, now + LOOK_S
@@ -366,7 +366,7 @@ class Announcer(Service):
         yield counter("announcer_unsent", "Messages that no council received.", self.unsent)
         yield counter(
             "announcer_decisions_refused",
-            "Decisions of other councils or groups, or out of order.",
+            "Decisions of other councils or groups.",
             following.refused,
         )
         yield gauge("announcer_followed", "1 while a council is followed.", bool(following.council))

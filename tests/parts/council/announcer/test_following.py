@@ -6,8 +6,8 @@ from tarazu.parts.council.announcer.following import NOTHING, Following, least
 from tarazu.parts.council.exchange import Decided
 
 
-def decided(council: str = "mds1", start: int = 1, generation: int = 1, group: str = "g") -> Decided:
-    return Decided("", council, start, group, generation, "apply", {"nrs": "fifo"})
+def decided(council: str = "mds1", group: str = "g") -> Decided:
+    return Decided("", council, group, 1, "apply", {"nrs": "fifo"})
 
 
 def test_the_first_council_that_answers_is_followed_until_it_is_silent() -> None:
@@ -30,14 +30,6 @@ def test_another_ones_word_is_no_sign_of_life() -> None:
 
 def test_another_groups_decision_is_refused() -> None:
     assert "expected the group g, found other" in Following("g", 30.0, 0.0).take(decided(group="other"), 0.0)
-
-
-def test_an_older_decision_of_the_same_start_is_refused_and_a_new_start_counts_anew() -> None:
-    following = Following("g", 30.0, 0.0)
-    following.take(decided(generation=5), 0.0)
-    assert "expected generation 5" in following.take(decided(generation=4), 1.0)
-    assert following.take(decided(generation=5), 2.0) == ""
-    assert following.take(decided(start=2, generation=1), 3.0) == ""
 
 
 def test_the_least_of_the_modes_counts() -> None:
