@@ -32,13 +32,13 @@ def open_directory(path: Name, *, make: bool = False, in_home: bool = False) -> 
     `make`: what is missing of it is made; `in_home`: what is above it in the user's home is taken as it is. Raises
     TarazuError where others could change what lies there, OSError.
     """
-    whole = os.path.join(os.getcwd(), path)
+    path = from_root(path)
     if in_home:
         if make:
-            os.makedirs(whole, 0o700, exist_ok=True)
-        at = os.open(whole, _ENTRY | os.O_DIRECTORY)
+            os.makedirs(path, 0o700, exist_ok=True)
+        at = os.open(path, _ENTRY | os.O_DIRECTORY)
     else:
-        at = _walk(whole, make)
+        at = _walk(path, make)
     status = os.fstat(at)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & _OTHERS:
         os.close(at)
@@ -46,10 +46,16 @@ def open_directory(path: Name, *, make: bool = False, in_home: bool = False) -> 
     return at
 
 
+def from_root(path: Name) -> str:
+    """The working directory may be gone, as that of a job that has cleaned up: it is looked for where it is needed."""
+    path = os.fspath(path)
+    return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
+
+
 def is_changeable(path: Name) -> bool:
     """Could others change what is made in this directory, or where it is to be made?"""
     try:
-        os.close(_walk(os.path.join(os.getcwd(), path, "-"), make=False))
+        os.close(_walk(os.path.join(from_root(path), "-"), make=False))
     except TarazuError:
         return True
     except OSError:

@@ -6,6 +6,7 @@ is called, so that `tarazu run` starts quickly. Those of the simulator lie with 
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gc
 import importlib
@@ -137,7 +138,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None and words[:1] == ["run"]:
         gc.disable()  # until the program is started: modules are no garbage, and to look for some takes a while
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="surrogateescape")  # names need not be UTF-8: they come out as they are
+        codecs.register_error("tarazu", _as_it_is)
+        sys.stdout.reconfigure(errors="tarazu")
         if sys.stdout.isatty():
             from tarazu.cli.output import Terminal
 
@@ -156,6 +158,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
     except KeyboardInterrupt:
         return 130
+
+
+def _as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Names need not be UTF-8: they come out as they are. What the terminal's characters lack is written out."""
+    with contextlib.suppress(UnicodeEncodeError):
+        return codecs.lookup_error("surrogateescape")(error)
+    return codecs.backslashreplace_errors(error)
 
 
 def _written(status: int) -> int:

@@ -23,9 +23,13 @@ _PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)$"
 
 
 def own_path(path: str, uid: int | None = None) -> Path:
-    """The directory of a user, yours by default, on this node; a `~` is your home."""
+    """The directory of a user, yours by default, on this node; a `~` is your home. Raises ConfigError without one."""
     number = os.getuid() if uid is None else uid
-    return Path(path.replace(OWN_PLACE, str(number)).replace("%h", os.uname().nodename)).expanduser()
+    own = Path(path.replace(OWN_PLACE, str(number)).replace("%h", os.uname().nodename))
+    try:
+        return own.expanduser()
+    except RuntimeError:
+        raise ConfigError(path, "$HOME, or a home directory where users are known", "neither") from None
 
 
 class ConfigFile(NamedTuple):

@@ -104,7 +104,7 @@ class Directories:
 
 def place(run: RunSettings) -> str:
     """Where steps of this user have their spools, each in a directory; `%h` stands for the host."""
-    return os.path.join(os.getcwd(), run.spool_dir.replace("{uid}", str(os.getuid()))).rstrip("/")
+    return trusted.from_root(run.spool_dir.replace("{uid}", str(os.getuid()))).rstrip("/")
 
 
 def here(path: str) -> str:

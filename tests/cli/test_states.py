@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -23,7 +23,9 @@ from tarazu.sim.testbed import processes
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
 from tarazu.sim.testbed.daemons import wait_until_ready
+from tests.cli.driver import UNKNOWN, Command
 from tests.of_parts import brought
+from tests.within_reach import interpreter, path_of_tarazu
 
 
 class Ended(NamedTuple):
@@ -102,6 +104,16 @@ def leaves(parser: argparse.ArgumentParser, words: str = "") -> Iterator[tuple[s
 
 
 STATES = ("no daemon", "a silent daemon", "a late plan", "an empty history")
+NO_STREAMS = "no standard input and output"
+WAYS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "nothing can be written": ({}, {"out": "/dev/full"}),
+    NO_STREAMS: ({}, {"closed": True}),
+    "a narrow terminal without UTF-8": ({"COLUMNS": "20", "LC_ALL": "C"}, {"encoding": "ascii"}),
+}
+"""How each command is called with all daemons there: its environment, and the rest of `Command`."""
+if os.geteuid() == 0 and interpreter(UNKNOWN) == sys.executable and not path_of_tarazu(UNKNOWN):
+    WAYS["settings that cannot be read"] = {}, {"nobody": True}
+    WAYS["without a home"] = {"TARAZU_CONFIG": os.devnull, "HOME": ""}, {"nobody": True}
 LATE = """
 import os, pathlib, signal, sys, time
 mount, late = pathlib.Path(sys.argv[1]), sys.argv[2:]
@@ -141,7 +153,10 @@ def driven(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ended
             for name, line in (ARGUMENTS | (STUDIES if state == STATES[0] else {})).items():
                 words = line.format(here=here, mount=environ["TESTBED_MOUNT"])
                 for option in ("", "--json") if takes_json[name] and state in STATES[2:] else ("",):
-                    commands[f"{state}: {name} {option}"] = f"{name} {option} {words}", environ
+                    commands[f"{state}: {name} {option}"] = Command(f"{name} {option} {words}", environ)
+                for way, (more, how) in WAYS.items() if state == STATES[2] else ():
+                    own = {word: value for word, value in (environ | more).items() if value}
+                    commands[f"{way}: {name}"] = Command(f"{name} {words}", own, **how)
         stack.callback(testbeds.down, directory / STATES[0].replace(" ", "-") / "testbed")
         driver = subprocess.run(
             [sys.executable, "-m", "tests.cli.driver"],
@@ -186,14 +201,14 @@ def test_every_command_has_a_row() -> None:
     assert sorted(name for name, _ in leaves(cli.command(""))) == sorted(ARGUMENTS | STUDIES)
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("state", (*STATES, *WAYS))
 def test_no_command_shows_a_traceback(state: str, driven: dict[str, Ended]) -> None:
     problems = {}
     for name, ended in driven.items():
         if name.startswith(f"{state}: ") and (
-            ended.status not in (0, 1, 2)
+            ended.status not in (0, 1, 2, 3)
             or any(word in ended.err for word in ("Traceback", "a mistake of tarazu's"))
-            or (ended.status and not ended.out and ended.err.count("\n") != 1)
+            or (ended.status and not ended.out and ended.err.count("\n") != 1 and state != NO_STREAMS)
         ):
             problems[name] = ended
     assert not problems
@@ -211,3 +226,12 @@ def test_what_nobody_thought_of_is_a_line_too(
     assert capsys.readouterr().err == expected
     with pytest.raises(KeyError):
         cli.main(["config", "--debug"])
+
+
+def test_what_a_terminal_has_no_characters_for_is_written_out() -> None:
+    """`UnicodeEncodeError`; and bytes of a name that is not UTF-8 come out as they are."""
+    text = "cli.top_help = lambda: '\\u2192 \\udcff\\n'"
+    code = f"import sys\nfrom tarazu import cli\n{text}\nsys.exit(cli.main(['help']))"
+    environ = os.environ | {"PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"\\u2192 \xff\n", b"")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -144,3 +145,15 @@ def test_somebody_without_a_home_runs_his_program(loop: Loop) -> None:
     if "unshare:" in done.stderr:
         pytest.skip("needs user namespaces")
     assert (done.returncode, done.stdout, done.stderr) == (7, "ran\n", "")
+
+
+def test_a_job_whose_working_directory_is_gone_is_led(loop: Loop, tmp_path: Path) -> None:
+    """As one that has cleaned up; its run was not recorded."""
+    (tmp_path / "gone").mkdir()
+    program = ["touch", f"{loop.mount()}/homeless"]
+    run = shlex.join(demo.tarazu_command("run", "--app", "homeless", "--", *program))
+    words = ["sh", "-c", f"cd {tmp_path}/gone && rmdir {tmp_path}/gone && exec {run}"]
+    environ = os.environ | loop.testbed.environment(0)
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert " app=homeless " in last_job(loop) and " files=1 " in last_job(loop)

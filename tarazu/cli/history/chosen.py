@@ -30,9 +30,10 @@ def user_named(name: str) -> pwd.struct_passwd:
 
 def home_of(directory: str, user: pwd.struct_passwd | None) -> Path:
     """A directory below somebody's home; None: yours. Raises BadInput where it may not be read."""
-    home = user.pw_dir if user else str(Path.home())
-    path = own_path(re.sub(r"^~(?=/|$)", lambda _: home, directory), user.pw_uid if user else None)
-    if user and path.exists() and not os.access(path, os.R_OK | os.X_OK):
+    if user is None:
+        return own_path(directory)
+    path = own_path(re.sub(r"^~(?=/|$)", lambda _: user.pw_dir, directory), user.pw_uid)
+    if path.exists() and not os.access(path, os.R_OK | os.X_OK):
         raise BadInput(str(path), f"a directory of {user.pw_name}'s that may be read", "no permission")
     return path
 
