@@ -24,6 +24,8 @@ from tarazu.wire.messages import (
 from tarazu.wire.transport import MAX_REQUEST_BYTES, REPLIES, Counts, Servers, request_id
 
 RESEND_S = 1.0
+UNSENT_S, LEAST_UNSENT_S = 0.05, 0.001
+"""What could not be sent for want of a connection is tried again after this."""
 UNCONNECTED_S = 0.5
 """Without a connection to the mdsd that is asked first, the others are asked too after this."""
 
@@ -38,6 +40,7 @@ class _Open:
     """A request without an answer."""
 
     message: Request
+    since_s: float
     due_s: float = 0.0
 
 
@@ -75,9 +78,10 @@ class Requester:
             if size_bytes > MAX_REQUEST_BYTES:
                 expected = f"a request of at most {MAX_REQUEST_BYTES} bytes"
                 raise WireError(str(self.servers), expected, size_bytes)
+        now = time.monotonic()
         if not self._open:
-            self._heard_s = time.monotonic()
-        self._open[request_id(message)] = _Open(message)
+            self._heard_s = now
+        self._open[request_id(message)] = _Open(message, now)
         self._resend()
 
     def forget(self, message_id: str) -> None:
@@ -153,13 +157,15 @@ class Requester:
         wait_s = self.resend_s
         for open in list(self._open.values()):
             if open.due_s <= now:
-                # Nobody connected: try again soon, so that a peer that comes back is asked at once.
+                # Nobody connected: try again soon, so that a peer that comes back is asked at once. A new connection
+                # stands within milliseconds: as long as it has been waited for is not too long.
                 sent = (
                     self._send_to_all(open.message)
                     if self._silent(now)
                     else self._send_to_first(open.message)
                 )
-                open.due_s = now + (self.resend_s if sent else min(0.05, self.resend_s))
+                again_s = min(UNSENT_S, self.resend_s, LEAST_UNSENT_S + now - open.since_s)
+                open.due_s = now + (self.resend_s if sent else again_s)
             wait_s = min(wait_s, open.due_s - now)
         return max(0.0, wait_s)
 

@@ -58,6 +58,7 @@ def test_a_damaged_file_is_set_aside_once_and_it_is_said(
         stored = StoredPlans(str(path))
     assert stored.rows(local.PlansQuery(), 0).plan is None and aside.exists()
     assert str(aside) in caplog.text and "cannot be explained" in caplog.text
+    stored.close()
     path.write_bytes(damaged)
     with pytest.raises(StoreError, match="no more than one damaged database"):
         StoredPlans(str(path))

@@ -385,6 +385,7 @@ class Clientd(Service):
     def release(self) -> None:
         self.notices.stop()
         self.planner.close()
+        self.stored.close()
         self.leaders.close()
         self.listener.close()
         Path(self.settings.clientd.socket).unlink(missing_ok=True)

@@ -25,24 +25,29 @@ MAX_ROWS = 20_000
 
 
 class StoredPlans:
-    """The plans in the interaction database. Each call has a connection of its own."""
+    """The plans in the interaction database. Each call has a connection of its own. One more stays open: SQLite empties
+    and removes its log with the last one, which takes 30 ms and more.
+    """
 
     def __init__(self, database: str) -> None:
         """Raises StoreError when it cannot be used. A damaged SQLite file is set aside, and a new one begun."""
         self.database = database
+        if "://" not in database:
+            try:
+                sqlite.check(database)
+            except Damaged as error:
+                aside = sqlite.set_aside(database)
+                log.error(
+                    "%s; renamed to %s; a new database is started: earlier plans cannot be explained",
+                    error,
+                    aside,
+                )
+        self._held = open_database(database)
         if "://" in database:
-            open_database(database).close()
-            return
-        try:
-            sqlite.check(database)
-        except Damaged as error:
-            aside = sqlite.set_aside(database)
-            log.error(
-                "%s; renamed to %s; a new database is started: earlier plans cannot be explained",
-                error,
-                aside,
-            )
-            sqlite.check(database)
+            self._held.close()
+
+    def close(self) -> None:
+        self._held.close()
 
     def closed(
         self, report: local.StepReport, run: RunRecord, uid: int
