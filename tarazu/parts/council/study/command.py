@@ -21,18 +21,17 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--short", action="store_true", help="a small part of it, to see that it works")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write tuning-online.svg there")
 
 
 def execute(options: argparse.Namespace) -> int:
     from tarazu import drawing
-    from tarazu.parts.council.study.evaluate import SHORT, WHOLE, evaluate
+    from tarazu.parts.council.study.evaluate import evaluate
 
     if options.out:
         drawing.pyplot()  # before all that is long
     with Progress() as progress:
-        evaluation = evaluate(SHORT if options.short else WHOLE, progress)
+        evaluation = evaluate(progress)
     _print(evaluation)
     if options.out:
         from tarazu.parts.council.study.pictures import online_picture

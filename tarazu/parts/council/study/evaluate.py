@@ -7,33 +7,18 @@ from statistics import fmean
 from typing import NamedTuple
 
 from tarazu.errors import TarazuError
-from tarazu.parts.council.study.online import MANNERS, PAPER, Manner, Ran, Runs
+from tarazu.parts.council.study.online import MANNERS, Manner, Ran, Runs
 from tarazu.parts.council.study.requests.situation import WINDOWS
 from tarazu.sim.study import runner
 from tarazu.sim.study.case import Case
 
-F_RUNS, MADBENCH_RUNS = 120, 12
 ALONE_RUNS = 5
 """Of an application under one window, as in figure 9."""
 
 
-class Size(NamedTuple):
-    """How much is run."""
-
-    runs: tuple[tuple[str, Manner, int], ...]
-    """(application, how, how often)."""
-    alone_runs: int
-
-
-WHOLE = Size(
-    tuple(
-        (name, manner, runs)
-        for name, runs in (("F", F_RUNS), ("MADbench2", MADBENCH_RUNS))
-        for manner in MANNERS
-    ),
-    ALONE_RUNS,
-)
-SHORT = Size((("MADbench2", PAPER, 1),), 1)
+Wanted = Sequence[tuple[str, Manner, int]]
+"""(application, how, how often)."""
+WHOLE: Wanted = [(name, manner, runs) for name, runs in (("F", 120), ("MADbench2", 12)) for manner in MANNERS]
 
 
 class Compared(NamedTuple):
@@ -67,9 +52,13 @@ class OnlineEvaluation(NamedTuple):
     """Of those that learn."""
 
 
-def evaluate(size: Size = WHOLE, tell: Callable[[str], object] = lambda text: None) -> OnlineEvaluation:
+def evaluate(
+    tell: Callable[[str], object], wanted: Wanted = WHOLE, alone_runs: int = ALONE_RUNS
+) -> OnlineEvaluation:
     """Raises TarazuError for a case without a result."""
-    cases = _runs(size)
+    names = list(dict.fromkeys(name for name, _, _ in wanted))
+    cases = [Runs(name, runs, manner) for name, manner, runs in wanted]
+    cases += [Runs(name, alone_runs, None, window) for name in names for window in range(len(WINDOWS))]
     ran: dict[Case, Ran] = {}
     for case, rows in runner.processes(cases, runner.cores(), tell):
         if isinstance(rows, Exception):
@@ -78,22 +67,9 @@ def evaluate(size: Size = WHOLE, tell: Callable[[str], object] = lambda text: No
         tell(f"{len(ran)} of {len(cases)}: {case.label}")
     runs = [ran[case] for case in cases]
     return OnlineEvaluation(
-        tuple(phase for name in _applications(size) for phase in _compared(name, runs)),
+        tuple(phase for name in names for phase in _compared(name, runs)),
         tuple(one for one in runs if one.case.manner),
     )
-
-
-def _applications(size: Size) -> list[str]:
-    return list(dict.fromkeys(name for name, _, _ in size.runs))
-
-
-def _runs(size: Size) -> list[Runs]:
-    alone = [
-        Runs(name, size.alone_runs, None, window)
-        for name in _applications(size)
-        for window in range(len(WINDOWS))
-    ]
-    return [*(Runs(name, runs, manner) for name, manner, runs in size.runs), *alone]
 
 
 def _compared(application: str, ran: Sequence[Ran]) -> list[Compared]:
