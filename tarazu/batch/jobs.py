@@ -1,8 +1,7 @@
-"""Jobs as Slurm prints them: `sacct --parsable2`, `scontrol show job -o`, and our own questions to sacct and squeue.
+"""Jobs as Slurm prints them: our own questions to sacct and squeue.
 
-A job's name is its user's own text: it may hold separators and line breaks, and look like another job's line. Our own
-questions use a separator that nobody knows before (`rows`). A dump has none: lines of it that can be read in several
-ways are left out, and counted.
+A job's name is its user's own text: it may hold separators and line breaks, and look like another job's line. Our
+questions use a separator that nobody knows before (`rows`).
 """
 
 from __future__ import annotations
@@ -11,10 +10,8 @@ import math
 import pwd
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
-from itertools import chain
-from pathlib import Path
 from sys import intern
 from typing import NamedTuple
 
@@ -31,11 +28,8 @@ QUEUED = ("%i", "%u", "%D", "%P", "%T", "%V", "%r", "%n", "%j")
 """Of `Waiting`."""
 MAX_CHARACTERS = 256
 """Of a name."""
-MAX_LINE = 1 << 20
 UID_DIGITS = 10
 
-_USER = re.compile(r" UserId=([^\s()]+)\(\d+\) GroupId=\S+ MCS_label=")
-_WORD = re.compile(r"(\w+)=(\S*)")
 _NO_NODES = ("", "None", "None assigned", "(null)", "N/A")
 
 
@@ -125,8 +119,16 @@ def rows(text: str, separator: str, columns: int, where: str) -> Iterator[list[s
 
 def answered(text: str, separator: str, where: str) -> Listed:
     """Jobs with `COLUMNS`. Raises BadInput."""
-    listed = rows(text, separator, len(COLUMNS), where)
-    return _listed((dict(zip(COLUMNS, row, strict=True)) for row in listed), where)
+    jobs: list[Job] = []
+    left, why = 0, ""
+    for row in rows(text, separator, len(COLUMNS), where):
+        try:
+            if (job := _job(dict(zip(COLUMNS, row, strict=True)))) is not None:
+                jobs.append(job)
+        except (BadInput, ValueError, OverflowError) as error:
+            left += 1
+            why = why or str(error)
+    return Listed(jobs, left, why)
 
 
 def waiting(text: str, separator: str) -> tuple[Waiting, ...]:
@@ -162,92 +164,14 @@ def nodes_of_jobs(text: str, where: str) -> dict[str, JobNodes]:
     return jobs
 
 
-def read(path: Path) -> Listed:
-    """A dump of either kind, of any size. Raises BadInput for a file that is none."""
-    try:
-        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
-            return parse(iter(lambda: file.readline(MAX_LINE), ""), str(path))
-    except OSError as error:
-        raise BadInput(str(path), "a readable file", error.strerror) from None
-
-
-def parse(lines: Iterable[str], where: str) -> Listed:
-    """`sacct --parsable2` with its header, or `scontrol show job -o`. Raises BadInput for what is neither."""
-    every = iter(lines)
-    first = next((line for line in every if line.strip()), "")
-    if first.startswith("JobId=") or not first:
-        return _listed(_of_scontrol(chain([first], every)), where)
-    header = first.rstrip("\n").split("|")
-    known = {name.lower(): name for name in (*COLUMNS, "JobID")}
-    columns = [known.get(name.strip().lower(), name) for name in header]
-    needed = {"NodeList", "Start", "End", "JobName"} - set(columns)
-    if needed or not {"JobID", "JobIDRaw"} & set(columns) or not {"User", "UID"} & set(columns):
-        raise BadInput(
-            where,
-            "sacct --parsable2 with a header of JobIDRaw, User, JobName, NodeList, Start, End, or scontrol show job -o",
-            first[:80].rstrip("\n"),
-        )
-    return _listed(_of_sacct(every, columns), where)
-
-
-def _of_sacct(lines: Iterable[str], columns: Sequence[str]) -> Iterator[dict[str, str]]:
-    name = columns.index("JobName")
-    for line in lines:
-        words = line.rstrip("\n").split("|")
-        more = len(words) - len(columns)
-        if more > 0:  # separators in the name
-            words[name : name + more + 1] = ["|".join(words[name : name + more + 1])]
-        yield dict(zip(columns, words, strict=True)) if len(words) == len(columns) else {"": line}
-
-
-def _of_scontrol(lines: Iterable[str]) -> Iterator[dict[str, str]]:
-    names = {"UserId": "User", "SubmitTime": "Submit", "StartTime": "Start", "EndTime": "End"}
-    for line in lines:
-        users = list(_USER.finditer(line))
-        if not line.startswith("JobId=") or len(users) != 1 or " JobName=" not in line[: users[0].start()]:
-            yield {"": line}
-            continue
-        before, after = line[: users[0].start()], line[users[0].end() :]
-        ids, _, name = before.partition(" JobName=")
-        # Free text comes last, after the nodes: of each word the first counts.
-        known: dict[str, str] = {}
-        for word, value in _WORD.findall(after):
-            known.setdefault(word, value)
-        row = {names.get(word, word): value for word, value in known.items()}
-        row |= {
-            "JobIDRaw": ids[len("JobId=") :].split(" ")[0],
-            "JobName": name,
-            "User": users[0][1],
-            "State": known.get("JobState", ""),
-        }
-        yield row
-
-
-def _listed(rows: Iterable[dict[str, str]], where: str) -> Listed:
-    jobs: list[Job] = []
-    left, why = 0, ""
-    for number, row in enumerate(rows, 1):
-        try:
-            if "" in row:
-                if not row[""].strip():
-                    continue
-                raise BadInput(f"{where}: job {number}", "a job's line", row[""][:60].strip())
-            if (job := _job(row)) is not None:
-                jobs.append(job)
-        except (BadInput, ValueError, OverflowError) as error:
-            left += 1
-            why = why or str(error)
-    return Listed(jobs, left, why)
-
-
 def _job(row: dict[str, str]) -> Job | None:
     """None for a step, and for what has not begun. Raises BadInput, ValueError."""
-    id = row.get("JobIDRaw") or row["JobID"]
+    id = row["JobIDRaw"]
     if "." in id:
         return None
     if not re.fullmatch(r"\w{1,32}(?:[+_][\w\[\]%,-]{1,64})?", id, re.ASCII):
         raise BadInput(id[:40], "the number of a job")
-    state = row.get("State", "").split(" ")[0].upper()
+    state = row["State"].split(" ")[0].upper()
     start_s = seconds(row["Start"])
     if start_s is None or row["NodeList"] in _NO_NODES or state in ("PENDING", "COMPLETING"):
         # Of a job that is completing squeue names only the nodes that are not free yet.
@@ -260,14 +184,14 @@ def _job(row: dict[str, str]) -> Job | None:
         return None
     return Job(
         id=id,
-        user=intern((row.get("User") or _user(row.get("UID", "")))[:MAX_CHARACTERS]),
+        user=intern((row["User"] or _user(row["UID"]))[:MAX_CHARACTERS]),
         name=intern(row["JobName"][:MAX_CHARACTERS]),
         nodes=tuple(map(intern, hosts)),
         start_s=start_s,
         end_s=math.inf if end_s is None else end_s,
-        submit_s=seconds(row.get("Submit", "")) or 0.0,
+        submit_s=seconds(row["Submit"]) or 0.0,
         state=intern(state[:MAX_CHARACTERS]),
-        partition=intern(row.get("Partition", "")[:MAX_CHARACTERS]),
+        partition=intern(row["Partition"][:MAX_CHARACTERS]),
     )
 
 

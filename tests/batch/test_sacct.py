@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from tarazu.batch import jobs
 from tarazu.batch.slurm import Slurm
 from tarazu.sim.testbed.processes import free_port
 from tests.store.conftest import INSTALL, SERVER, Server
@@ -104,8 +103,3 @@ def test_sacct_of_a_database(database: Any) -> None:
         ("8", "root", "run", ("n1", "n2"), now - 90, math.inf),
     ]
     assert not listed.left
-    text = Slurm().call(
-        "sacct", "--allusers", "--allocations", "--parsable2", f"--format={','.join(jobs.COLUMNS)}"
-    )
-    dumped = jobs.parse(text.splitlines(keepends=True), "dump")
-    assert [(j.id, j.end_s) for j in dumped.jobs] == [("7", now - 30), ("8", math.inf)] and dumped.left == 2

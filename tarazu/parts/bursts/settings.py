@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 from tarazu.config import Settings
 from tarazu.config.check import (
-    ABSOLUTE,
     ABSOLUTE_OR_NOTHING,
     ADDRESS_OR_NOTHING,
     LISTENS,
     PATH,
     POSITIVE,
-    Check,
     one_of,
     setting,
 )
@@ -46,11 +44,6 @@ class Bursts:
         "",
         "file of lines `HOSTS cabinet=NAME io_node=NAME`: cabinets and I/O nodes; empty: Slurm's topology",
         ABSOLUTE_OR_NOTHING,
-    )
-    jobs: str = setting(
-        "slurm",
-        "where the nodes of past jobs come from: slurm (sacct, squeue), or a file as sacct prints it",
-        Check("slurm, or an absolute path", lambda v: v == "slurm" or ABSOLUTE.holds(v)),
     )
     interval_s: float = setting(10.0, "seconds of an interval of traffic", POSITIVE)
     limit: int = setting(

@@ -91,15 +91,6 @@ CASES = (
         lambda p: view_in(str(p)),
     ),
     Case(
-        "Slurm's list",
-        ("tarazu.batch.jobs:read",),
-        text(
-            "sacct",
-            "JobID|JobIDRaw|JobName|User|NodeList|Submit|Start|End|State|Partition\n10|10|wrf|ann|n[001-003,7]|1795358000|1795358860|1795359000|COMPLETED|long\n",
-        ),
-        batch_jobs.read,
-    ),
-    Case(
         "jobs of routers",
         ("tarazu.reading:content",),
         text("jobs", "4711 1000 n[1-3]\n4712 1001 n4 # ours\n"),

@@ -13,10 +13,7 @@ PROGRAMS = {"burstd": ("tarazu.parts.bursts.burstd.service",)}
 
 def settings(at: Path) -> str:
     """With all that it needs, below a site's directory."""
-    return (
-        f"[part.bursts]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\njobs = '/nowhere'\n"
-        f"socket = '{at}/bursts.sock'\n"
-    )
+    return f"[part.bursts]\nstatistics = 'tcp://127.0.0.1:{free_port()}'\nsocket = '{at}/bursts.sock'\n"
 
 
 def bound(settings: Settings) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What Slurm says of jobs, or a file as sacct prints it; asked by a thread, so that a slow one holds up nothing.
+"""What Slurm says of jobs; asked by a thread, so that a slow one holds up nothing.
 
 squeue tells which jobs run, and for some minutes which have ended; sacct, where there is accounting, also what was
 missed.
@@ -13,10 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tarazu.batch import jobs
 from tarazu.batch.jobs import Listed
 from tarazu.batch.slurm import Slurm
-from tarazu.errors import BadInput, TarazuError
+from tarazu.errors import TarazuError
 from tarazu.parts.bursts.traffic import machine as machines
 from tarazu.parts.bursts.traffic.machine import Machine
 from tarazu.past import no_later
@@ -47,14 +46,12 @@ class Batch:
 
     def __init__(
         self,
-        source: str,
         take: Callable[[SlurmAnswer], None],
         *,
         each: Callable[[], None] = lambda: None,
         every_s: float = EVERY_S,
     ) -> None:
-        """`source`: `slurm`, or the path of a file. `each`: called after each look, in this thread too."""
-        self.source = source
+        """`each`: called after each look, in this thread too."""
         self.problem = ""
         self.answered = 0
         self.left = 0
@@ -65,7 +62,6 @@ class Batch:
         self._take, self._each = take, each
         self._every_s = every_s
         self._sacct_at = 0.0
-        self._mark: tuple[int, ...] = ()
         self._over = threading.Event()
         self._said = SaidOnce(log)
         self._thread = threading.Thread(target=self._keep_looking, name="tarazu-batch", daemon=True)
@@ -91,10 +87,7 @@ class Batch:
     def look(self) -> None:
         """Ask once."""
         try:
-            if self.source == "slurm":
-                self._ask_slurm()
-            else:
-                self._read(Path(self.source))
+            self._ask_slurm()
         except TarazuError as error:
             self.problem = str(error)
             self._said.warning(self.problem)
@@ -116,19 +109,6 @@ class Batch:
                 self._tell(SlurmAnswer(now, listed, False))
         now = time.time()
         self._tell(SlurmAnswer(now, self._slurm.jobs(), True))
-
-    def _read(self, path: Path) -> None:
-        try:
-            inode = path.stat()
-        except OSError as error:
-            raise BadInput(str(path), "a readable file", error.strerror) from None
-        mark = (inode.st_ino, inode.st_size, inode.st_mtime_ns)
-        if mark == self._mark:
-            # Nobody has written it since: it says how jobs were then.
-            return
-        listed = jobs.read(path)
-        self._mark = mark
-        self._tell(SlurmAnswer(min(inode.st_mtime, time.time()), listed, False))
 
     def _tell(self, answer: SlurmAnswer) -> None:
         self.left = answer.listed.left

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tarazu import config
 from tarazu.batch.jobs import Job
-from tarazu.batch.jobs import read as read_jobs
 from tarazu.errors import BadInput
 from tarazu.parts.bursts.burstd.batch import machine_of
 from tarazu.parts.bursts.burstd.jobs import Jobs
@@ -22,18 +21,12 @@ def traffic(settings: config.Settings) -> Path:
 
 
 def jobs(settings: config.Settings, start_s: float, end_s: float) -> list[Job]:
-    """Those that ran at any time in [start, end), by their start; where the daemon keeps none, those of the file that
-    `part.bursts.jobs` names. Raises StoreError, BadInput.
-    """
+    """Those that ran at any time in [start, end), by their start. Raises StoreError; BadInput where none were noted."""
     path = BurstsDirectory(directory_of(settings)).jobs
-    if path.exists():
-        with contextlib.closing(Jobs(path, read_only=True)) as kept:
-            return kept.overlapping(start_s, end_s)
-    if options_of(settings).jobs == "slurm":
+    if not path.exists():
         raise BadInput(str(path), "jobs that tarazu-burstd has noted", "no such file")
-    listed = read_jobs(Path(options_of(settings).jobs))
-    overlapping = [job for job in listed.jobs if job.start_s < end_s and job.end_s > start_s]
-    return sorted(overlapping, key=lambda job: (job.start_s, job.id))
+    with contextlib.closing(Jobs(path, read_only=True)) as kept:
+        return kept.overlapping(start_s, end_s)
 
 
 def gaps(settings: config.Settings) -> list[tuple[float, float]]:

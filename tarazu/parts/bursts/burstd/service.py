@@ -100,7 +100,7 @@ class BurstService(Service):
             limit_bytes=own.limit,
             machine=self.machine,
         )
-        self.batch = Batch(own.jobs, self.history.answer, each=self._look_around)
+        self.batch = Batch(self.history.answer, each=self._look_around)
         self.nodes: NodeSelection | None = None
         """None: Slurm is not answered (yet)."""
         self.transport = self.connect("server")
@@ -174,8 +174,7 @@ class BurstService(Service):
 
     def start_nodes(self) -> None:
         """Answer Slurm, once there is one. What is wrong with that costs nobody the traffic."""
-        own = self.own
-        if own.jobs != "slurm" or self.nodes:
+        if self.nodes:
             return
         try:
             self.nodes = NodeSelection(
@@ -206,7 +205,7 @@ class BurstService(Service):
                 "senders": len(self.reports),
                 "missed": self.reports.missed,
             },
-            "slurm": {"source": self.batch.source, "problem": self.batch.problem},
+            "slurm": {"problem": self.batch.problem},
             "history": self.history.status(),
             **({"nodes": self.nodes.status()} if self.nodes else {}),
         }

@@ -43,7 +43,7 @@ def printing(option: str, text: str) -> str:
 
 def test_sacct_and_squeue(bin: Path, tmp_path: Path) -> None:
     answers: list[SlurmAnswer] = []
-    batch = Batch("slurm", answers.append)
+    batch = Batch(answers.append)
     command(bin, "sacct", printing("--delimiter=", row(1, "1795358060", "COMPLETED")))
     command(bin, "squeue", printing("--format=", row(2, "NONE", "RUNNING")))
     before = batch.since_s
@@ -61,19 +61,6 @@ def test_sacct_and_squeue(bin: Path, tmp_path: Path) -> None:
     command(bin, "squeue", "echo slurm_load_jobs error: Unable to contact slurm controller >&2; exit 1")
     batch.look()
     assert "Unable to contact" in batch.problem and len(answers) == 4
-
-
-def test_a_file_is_read_when_it_has_changed(tmp_path: Path) -> None:
-    answers: list[SlurmAnswer] = []
-    path = tmp_path / "jobs"
-    batch = Batch(str(path), answers.append)
-    batch.look()
-    assert "readable file" in batch.problem
-    path.write_text("JobIDRaw|User|JobName|NodeList|Start|End|State\n1|ann|a|n1|5|9|COMPLETED\n")
-    batch.look()
-    batch.look()
-    assert len(answers) == 1 and answers[0].listed.jobs[0].end_s == 9 and not answers[0].everything
-    assert answers[0].at_s == pytest.approx(path.stat().st_mtime)
 
 
 def test_what_a_command_does_not_say(bin: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,6 @@ class Site:
         path = self.directory / "tarazu.toml"
         own = {
             "statistics": self.address,
-            "jobs": str(self.directory / "jobs"),
             "socket": str(self.directory / "socket"),
             **own,
         }
@@ -232,7 +231,7 @@ def test_settings_are_read_again(site: Site) -> None:
 def test_what_was_not_there_at_the_start_was_missed_for_ever(site: Site) -> None:
     path = site.directory / "machine"
     path.write_text("n[1-4] cabinet=a io_node=r1\n")
-    service = site.service(jobs="slurm", machine=str(path))
+    service = site.service(machine=str(path))
     notes = site.directory / "tarazu-burstd/changes.json"
     notes.write_text("?")
     service.start_nodes()
@@ -252,7 +251,7 @@ def test_what_was_not_there_at_the_start_was_missed_for_ever(site: Site) -> None
 
 
 def test_notes_that_cannot_be_read_cost_no_traffic(site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    service = site.service(jobs="slurm")
+    service = site.service()
     (site.directory / "tarazu-burstd/changes.json").write_text("?")
     service.start_nodes()
     assert not service.nodes and "Slurm is not answered" in caplog.text

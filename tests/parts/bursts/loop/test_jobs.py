@@ -42,7 +42,7 @@ def test_a_jobs_nodes_start_and_end(slurm: Slurm, tmp_path: Path) -> None:
     assert by_topology
     assert machine is not None and machine.cabinets == ("leaf0", "leaf1") and len(machine.nodes) == 2
     answers: list[SlurmAnswer] = []
-    batch = Batch("slurm", answers.append)
+    batch = Batch(answers.append)
     begun_s = time.time()
     subprocess.run(
         [
