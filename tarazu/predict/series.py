@@ -119,7 +119,7 @@ class SeriesModel:
         constant = d == 0 or (d == 1 and abs(_t_value(z)) >= DRIFT_T)
         known, last = z[:-1], z[-1]
         tried = {(0, 0): _white(known, constant)}
-        started = time.perf_counter()
+        started = time.process_time()
         for p, q in ORDERS if len(z) >= MORE_ORDERS_FROM else ORDERS[:2]:
             if len(known) - (p + q + constant + 1) - 1 > 0 and self._fitting_s < LONGEST_FITTING_S:
                 tried[p, q] = arma.fit(known, p, q, constant, self._search)
@@ -132,7 +132,7 @@ class SeriesModel:
         if errors[best] >= errors[0, 0]:
             best = (0, 0)
         fitted = arma.fit(z, *best, constant, self._search) if any(best) else _white(z, constant)
-        spent_s = time.perf_counter() - started
+        spent_s = time.process_time() - started
         if self._fitting_s < LONGEST_FITTING_S <= self._fitting_s + spent_s:
             self._warn(f"more than {LONGEST_FITTING_S:g} s of fits: further series get simpler models")
         self._fitting_s += spent_s

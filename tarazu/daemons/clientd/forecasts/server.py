@@ -1,8 +1,7 @@
 """Forks the processes of forecasts: `python -m tarazu.daemons.clientd.forecasts.server DESCRIPTOR`, started by clientd.
 
-It has one thread, has made a forecast of a made-up run, so that its processes load nothing, reads nothing of any user,
-and ends with clientd, taking its processes along: the socket from clientd then has its end. A process that was not told
-to end in time is killed.
+It has one thread, has loaded whatever a forecast needs, reads nothing of any user, and ends with clientd, taking its
+processes along: the socket from clientd then has its end. A process that was not told to end in time is killed.
 """
 
 from __future__ import annotations
@@ -14,25 +13,20 @@ import signal
 import socket
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
+from tarazu import native, part
+from tarazu.daemons.clientd.forecasts import work
+from tarazu.daemons.clientd.forecasts.frames import BEGIN, END, MAX_FRAME_BYTES, READY, Begin, Pipe
 from tarazu.errors import Unavailable
-
-if TYPE_CHECKING:
-    from tarazu.daemons.clientd.forecasts.frames import Begin
 
 LOOK_S = 0.5
 """How often processes that have ended are noticed, while there are any."""
 
 
 def main(descriptor: int) -> int:
-    from tarazu import native, part
-    from tarazu.daemons.clientd.forecasts import made_up
-    from tarazu.daemons.clientd.forecasts.frames import READY
-
     native.load()
     part.installed()
-    made_up.forecast()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: clientd says when it is over
     control = socket.socket(fileno=descriptor)
     gc.collect()
@@ -53,8 +47,6 @@ def main(descriptor: int) -> int:
 
 def _handle(control: socket.socket, children: dict[int, int]) -> bool:
     """One word of clientd, if it comes soon; False when clientd is gone."""
-    from tarazu.daemons.clientd.forecasts.frames import BEGIN, END, Begin
-
     control.settimeout(LOOK_S if children else None)
     try:
         data, descriptors, _, _ = socket.recv_fds(control, BEGIN.size, 1)
@@ -86,9 +78,6 @@ def _handle(control: socket.socket, children: dict[int, int]) -> bool:
 
 def _serve(begin: Begin, server: int, descriptor: int) -> NoReturn:
     """In the process of the forecast."""
-    from tarazu.daemons.clientd.forecasts import work
-    from tarazu.daemons.clientd.forecasts.frames import MAX_FRAME_BYTES, Pipe
-
     status = 1
     try:
         work.give_up(begin, server)
