@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from tarazu.allocate.draft import Draft, ring
@@ -29,32 +27,15 @@ def arrange(draft: Draft) -> None:
     if components > len(problem.requests) and cells <= MAX_CELLS:
         used = np.zeros((len(problem.requests), len(problem.osts)), bool)
         for group in sorted(problem.groups, key=lambda g: -g.weights.shape[1]):
-            for wave in _by_wave(group, problem.waves):
-                if draft.due:
-                    break
-                if not np.ptp(wave.weights, axis=0).any():
-                    _separate(wave, used)
-                _part(wave, used)
-                if wave is not group:
-                    group.osts[np.isin(group.requests, wave.requests)] = wave.osts
+            if len(group.requests) > 1 and not draft.due:
+                if not np.ptp(group.weights, axis=0).any():
+                    _separate(group, used)
+                _part(group, used)
             used[group.requests[:, None], group.osts] = True
     rank = (ring(problem.oss) - draft.turn) % len(problem.osts)
     for group in problem.groups:
         if group.osts.shape[1] > 1 and not np.ptp(group.weights, axis=1).any():
             _spread_first(group, problem.waves, rank)
-
-
-def _by_wave(group: Group, waves: Array) -> Iterator[Group]:
-    """The members of each wave where there are several: exchanges between waves would undo their balance."""
-    of_member = waves[group.requests]
-    if not np.ptp(of_member):
-        yield from [group] * (len(of_member) > 1)
-        return
-    order = np.argsort(of_member, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(of_member[order])) + 1):
-        if len(members) > 1:
-            parts = (group.requests[members], group.weights[members], group.osts[members])
-            yield Group(group.component, group.first_stripe, group.eligible, *parts)
 
 
 def _spread_first(group: Group, waves: Array, rank: Array) -> None:

@@ -59,6 +59,8 @@ class Draft:
     """Few members share OSTs with others, and the rest none; else all share a little."""
     enough: float = 0.0
     """Levels above the best possible one with which it is good enough."""
+    effort: float = 1.0
+    """Share of what a step may do that it may do here: there are others like this one."""
     bound: float = 1.0
     """No placement has a lower OST cost."""
     solver: Solver = "auto"

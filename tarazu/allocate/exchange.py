@@ -79,7 +79,7 @@ def _lower(held: Holdings, target: float) -> None:
     stuck: set[int] = set()
     effort = 0
     many = len(np.unique(held.weight)) > FEW_SIZES
-    while effort < STEPS and len(stuck) <= MAX_STUCK and not held.draft.due:
+    while effort < STEPS * held.draft.effort and len(stuck) <= MAX_STUCK and not held.draft.due:
         # Others' bytes on an OST where none of ours lie hold up nobody.
         highest = _extremes(np.where(held.x > 0, -held.level, 0.0), MAX_STUCK + 1)
         high = next((a for a in highest if a not in stuck), None)

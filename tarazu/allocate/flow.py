@@ -13,7 +13,6 @@ import numpy as np
 from tarazu.allocate.draft import Draft, ring, stride
 from tarazu.allocate.eligible import too_little_space
 from tarazu.allocate.problem import Array, Group
-from tarazu.allocate.waves import alternating
 from tarazu.errors import InsufficientResources
 from tarazu.flows import Solver, expected_s, min_cost_flow
 
@@ -208,6 +207,15 @@ def _flow(costs: _Costs, low: Array, high: Array, spare: int, ties: Array, solve
     return counts
 
 
+def alternating(waves: Array) -> Array:
+    """Members in an order in which every wave comes again at equal distances; as they stand where there is one."""
+    order = np.argsort(waves, kind="stable")
+    _, counts = np.unique(waves, return_counts=True)
+    nth = np.arange(len(waves)) - np.repeat(np.cumsum(counts) - counts, counts)
+    turn: Array = order[np.argsort((nth + 0.5) / np.repeat(counts, counts), kind="stable")]
+    return turn
+
+
 def deal(draft: Draft, group: Group, counts: Array) -> None:
     """Deal the multiset of OSTs to the members: no member gets an OST twice.
 
@@ -218,8 +226,9 @@ def deal(draft: Draft, group: Group, counts: Array) -> None:
     of every OST.
     """
     members, stripes = group.weights.shape
-    waves = np.ptp(draft.problem.waves[group.requests])
-    if draft.few_meet and not waves and not np.ptp(group.weights, axis=1).any():
+    waves = draft.problem.waves[group.requests]
+    in_turn = bool(np.ptp(waves))
+    if draft.few_meet and not in_turn and not np.ptp(group.weights, axis=1).any():
         place = (ring(draft.problem.oss) - draft.turn) % len(counts)
         cards = np.repeat(np.arange(len(counts)), counts)
         nth = np.arange(len(cards)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -231,11 +240,10 @@ def deal(draft: Draft, group: Group, counts: Array) -> None:
     order = np.roll(np.argsort(draft.problem.oss, kind="stable"), -draft.turn)
     cards = np.repeat(order, counts[order])
     # Where nothing is known of times, files that come one after the other are taken to be written together: they get
-    # rows that lie far apart. Where members are alike their lists can still change places in the end.
+    # rows that lie far apart.
     turns = np.arange(members) * stride(members) % members
-    of_wave = draft.problem.waves[group.requests]
-    if np.ptp(of_wave) and np.ptp(group.weights, axis=0).any():
-        turns = np.argsort(alternating(of_wave))
+    if in_turn:
+        turns = np.argsort(alternating(waves))
     rows = cards.reshape(stripes, members).T[turns]
     # Each member starts elsewhere in its row, so that first stripes are spread as well.
     start = (np.arange(members) + draft.turn) % stripes

@@ -1,8 +1,9 @@
 """tarazu's own policy: what is written side by side is balanced by itself, and nothing is placed that gains nothing.
 
-Extent by extent (a progressive file's components are written one after another): a flow per group of like components,
-largest objects first; then exchanges, the exact search, servers, waves. Over all of it the order within lists, and a
-few small objects for OSTs that may be well again. Where Lustre's own allocator would do as well, files are left to it.
+Wave by wave, and extent by extent (a progressive file's components are written one after another): a flow per group of
+like components, largest objects first; then exchanges, the search for fillings, servers. Over all of it the order
+within lists, and a few small objects for OSTs that may be well again. Where Lustre's own allocator would do as well,
+files are left to it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from tarazu.allocate import (
     placing_cost,
     problem,
     servers,
-    waves,
 )
 from tarazu.allocate.answer import answer
 from tarazu.allocate.draft import Draft, ring, stride
@@ -119,6 +119,10 @@ others wait counts for more.
 """
 TRIES = 4
 """Drafts of progressive files from which the one that is written soonest is taken."""
+FEW_EXTENTS = 4
+"""Of one wave, as of the paper's layouts; where there are more, each is looked at for a shorter time."""
+MOST_WAVES, MAX_CELLS = 128, 120_000
+"""Waves, and waves times OSTs; beyond, neighbouring waves are taken for one. A draft then takes 1.5 s at most."""
 NEAR, LEAST_BETTER = 0.02, 1e-3
 """Share above the bound that is near enough; share by which another draft has to be better."""
 ABOUT = 0.02
@@ -223,11 +227,11 @@ class Tarazu:
             mean = part.total_bytes / max(1, sum(group.weights.size for group in part.groups))
             draft = Draft(
                 part, levels, np.zeros(osts), turn, placed, recent * mean, few_meet,
-                enough=enough, solver=self.solver, until=until,
+                enough=enough, solver=self.solver, effort=min(1.0, FEW_EXTENTS / len(extents)), until=until,
             )  # fmt: skip
             flow.place(draft)
             draft.bound = bounds.utilization_of(part, precision=precision)
-            for make_better in (exchange.lower_osts, exact.pack, servers.even_out, waves.even_out):
+            for make_better in (exchange.lower_osts, exact.pack, servers.even_out):
                 # Of several extents, who goes on while others wait counts for more than what the search wins in one.
                 if not draft.due and (make_better is not exact.pack or len(extents) == 1):
                     make_better(draft)
@@ -273,14 +277,19 @@ def _ways(wanted: Problem) -> list[list[list[Group]]]:
 
 
 def _extents(wanted: Problem, shared_at_once: bool) -> list[list[Group]]:
-    """Groups of like extents, those of most bytes first."""
-    by_extent: dict[tuple[int, int], list[Group]] = {}
+    """Groups of like extents of the files of one wave, those of most bytes first."""
+    by_extent: dict[tuple[int, int, int], list[Group]] = {}
+    wave = wanted.turns
+    most = max(1, min(MOST_WAVES, MAX_CELLS // len(wanted.osts)))
+    wave //= -(-(int(wave.max(initial=0)) + 1) // most)
     for group in wanted.groups:
         request = wanted.requests[int(group.requests[0])]
         component = request.layout.components[group.component]
         at_once = shared_at_once and request.writers > 1
         extent = (0, EOF) if at_once else (component.start_bytes, component.end_bytes)
-        by_extent.setdefault(extent, []).append(group)
+        of_member = wave[group.requests]
+        for number in np.unique(of_member).tolist():
+            by_extent.setdefault((number, *extent), []).append(group.part(of_member == number))
     return sorted(by_extent.values(), key=lambda groups: -sum(float(g.weights.sum()) for g in groups)) or [[]]
 
 

@@ -45,6 +45,12 @@ class Group:
     def unit(self) -> float:
         return float(self.weights.mean())
 
+    def part(self, members: Array) -> Group:
+        """Some of the members, not placed."""
+        return Group(
+            self.component, self.first_stripe, self.eligible, self.requests[members], self.weights[members]
+        )
+
     def halves(self) -> list[Group]:
         """The members with the larger and those with the smaller objects; empty where all are of one size."""
         largest = self.weights.max(axis=1)
@@ -54,10 +60,7 @@ class Group:
         )
         if cut == len(order):
             return []
-        return [
-            Group(self.component, self.first_stripe, self.eligible, self.requests[half], self.weights[half])
-            for half in (order[:cut], order[cut:])
-        ]
+        return [self.part(order[:cut]), self.part(order[cut:])]
 
 
 @dataclass(slots=True)
