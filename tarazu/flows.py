@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Literal, cast
@@ -12,20 +11,9 @@ import numpy.typing as npt
 
 from tarazu.errors import ConfigError, InsufficientResources, TarazuError
 
-log = logging.getLogger("tarazu.mdsd")
-_said: list[int] = []
-"""Once is enough: arcs of the first network that was too large."""
-
 Array = npt.NDArray[Any]
 Solver = Literal["auto", "networkx", "ortools"]
 """OR-tools is an extra, `tarazu[scale]`."""
-
-NETWORKX_ARCS = 2_000
-"""Up to here networkx needs 0.1 s at most (docs/benchmarks.md); OR-tools needs a hundredth of that."""
-
-
-NETWORKX_S = 1e-8
-"""Seconds that it needs for the square of a network's arcs, about, and on a busy machine."""
 
 
 def has_ortools() -> bool:
@@ -49,42 +37,26 @@ def solver_of(setting: str) -> Solver:
 
 
 def min_cost_flow(
-    tails: Array, heads: Array, capacities: Array, costs: Array, supplies: Array, solver: Solver = "auto"
+    tails: Array,
+    heads: Array,
+    capacities: Array,
+    costs: Array,
+    supplies: Array,
+    solver: Literal["networkx", "ortools"] = "networkx",
 ) -> Array:
     """Flow on each arc that carries all supplies at the lowest cost.
 
     Arcs may be parallel; everything is integer; `supplies[node]` is negative for sinks and sums to 0.
     Raises InsufficientResources when the supplies do not fit through the arcs.
     """
-    if solver_of(solver) == "auto":
-        solver = _of_arcs(len(tails))
-        if solver == "networkx" and len(tails) > NETWORKX_ARCS and not _said:
-            _said.append(len(tails))
-            log.warning(
-                "a network of %d arcs is solved by networkx, which takes longer than OR-tools the larger it is: "
-                "install the package tarazu-solver, or tarazu[scale]",
-                len(tails),
-            )
-    run = _networkx if solver == "networkx" else _ortools
+    run = _networkx if solver_of(solver) == "networkx" else _ortools
     return run(tails, heads, capacities, costs, supplies)
-
-
-def expected_s(arcs: int, solver: Solver) -> float:
-    """About how long a network of so many arcs takes: OR-tools next to nothing."""
-    uses = _of_arcs(arcs) if solver == "auto" else solver
-    return NETWORKX_S * arcs * arcs if uses == "networkx" else 0.0
-
-
-def _of_arcs(arcs: int) -> Solver:
-    return "networkx" if arcs <= NETWORKX_ARCS or not has_ortools() else "ortools"
 
 
 def warm(solver: Solver) -> None:
     """Load now (up to 1 s) what it may need, instead of at the first flow or search."""
-    if solver != "ortools":
-        import_module("networkx")
+    import_module("networkx")
     if searches_exactly(solver):
-        import_module("ortools.graph.python.min_cost_flow")
         import_module("ortools.sat.python.cp_model")
 
 

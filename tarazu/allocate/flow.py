@@ -1,9 +1,9 @@
 """First step: convex min-cost flow per group of like components, largest objects first.
 
-The network of the paper (source → OSS → OST → sink) with parallel arcs of capacity 1 whose costs rise: the
-k-th object on an OST costs the OST's level (`marginal_cost.py`) in the middle of that object, the k-th on an OSS its
-own, much smaller, term. So the cheapest flow is the balance itself instead of filling the cheapest OST first. Only arcs
-near the common level are in question: what lies well below it is taken, what lies well above is not.
+The k-th object on an OST costs the OST's level (`marginal_cost.py`) in the middle of that object, the k-th on an OSS
+its own, much smaller, term. So the cheapest flow (`network.py`) is the balance itself instead of filling the cheapest
+OST first, and it is the placement of the group. Arcs well above the common level, which no flow would use, are left
+out.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 
 from tarazu.allocate.draft import Draft, ring, stride
 from tarazu.allocate.eligible import too_little_space
+from tarazu.allocate.network import Network, cheapest
 from tarazu.allocate.problem import Array, Group
 from tarazu.errors import InsufficientResources
-from tarazu.flows import Solver, expected_s, min_cost_flow
 
 OSS_BALANCE = 0.1
 """Levels per mean bytes per OST on one OSS: spreads over servers what is equal on OSTs, and no more."""
@@ -23,12 +23,8 @@ COST_SCALE = 1 << 20
 HIGHEST_LEVEL = 1e5
 """Levels above cost the same: OSTs of last resort; keeps costs within the solvers' range."""
 TIE_STEPS = 64
-MANY_ARCS = 2
-"""For each OST, from which on the servers' part is looked at beforehand: less is in question then."""
-NEVER = 2**60
-"""The cost of an object that does not fit."""
 RELAXED = 1e-9
-"""Relative precision of the common level around which the flow looks, at least."""
+"""Relative precision of the common level, at least."""
 ORDERED_OBJECTS = 20_000
 """Up to so many objects of a group, each member's heavier objects go to the emptier of its OSTs one by one."""
 
@@ -73,20 +69,12 @@ def _counts(draft: Draft, group: Group, ties: Array) -> Array:
         raise too_little_space(where, need, int(largest), int(fits.sum()), indices)
     costs = _Costs(draft, group.unit, fits)
     level, margin = costs.around(need)
-    if (costs.below(level + margin) - costs.below(level - margin)).sum() > MANY_ARCS * len(placed):
-        costs.add_servers(costs.below(level))
-        level, margin = costs.around(need)
     while True:
-        low, high = (costs.below(level + by).astype(np.int64) for by in (-margin, margin))
-        spare, arcs = int(need - low.sum()), int((high - low).sum())
-        if 0 <= spare <= arcs:
-            if draft.left_s < expected_s(2 * arcs, draft.solver):
-                # Servers are left to chance then: OSTs hold up a job first.
-                return _cheapest(costs, low, high, spare, ties)
-            counts = _flow(costs, low, high, spare, ties, draft.solver)
-            if costs.lowest(counts):
-                return counts
-        margin *= 4
+        most = np.minimum(costs.below(level + margin) + 1, fits)
+        counts = cheapest(costs.network(most, ties), need)
+        if ((counts < most) | (most == fits)).all():
+            return counts
+        margin *= 4  # an OST that has all that it was offered may be worth more
 
 
 class _Costs:
@@ -94,8 +82,8 @@ class _Costs:
 
     def __init__(self, draft: Draft, unit: float, fits: Array) -> None:
         problem = draft.problem
-        self.fits, self.oss = fits, problem.oss
-        self.servers = len(problem.oss_names)
+        self._fits, self._oss = fits, problem.oss
+        self._servers = len(problem.oss_names)
         self._levels, self._unit = draft.levels, unit
         self._first = draft.placed + unit / 2
         # How many objects have their middle below a level, as two lines in the level.
@@ -106,23 +94,20 @@ class _Costs:
         self._from = levels.base * self._rise + nothing
         self._from2 = levels.base2 * self._rise2 + nothing
         mean = max(1.0, problem.total_bytes / len(problem.osts))
-        per_byte = OSS_BALANCE / (np.bincount(self.oss, minlength=self.servers) * mean)
-        bytes_now = np.bincount(self.oss, draft.placed + draft.lately, self.servers)
+        per_byte = OSS_BALANCE / (np.bincount(self._oss, minlength=self._servers) * mean)
+        bytes_now = np.bincount(self._oss, draft.placed + draft.lately, self._servers)
         self._step = unit * per_byte
         """(servers,) levels by which an object costs more than the one before."""
         self._start = bytes_now * per_byte + self._step / 2
-        self._servers_part: Array | float = 0.0
-        """(n,) levels that are taken for what an OST's server costs."""
 
     def below(self, level: float) -> Array:
-        """(n,) as many objects on each OST as have their middle at `level` or below, in whole numbers."""
-        of_ost = level - self._servers_part
-        nth = np.minimum(of_ost * self._rise - self._from, of_ost * self._rise2 - self._from2)
-        counts: Array = np.minimum(np.maximum(np.floor(nth, out=nth), 0.0, out=nth), self.fits)
+        """(n,) as many objects on each OST as have their middle at `level` or below."""
+        nth = np.minimum(level * self._rise - self._from, level * self._rise2 - self._from2)
+        counts: Array = np.minimum(np.maximum(np.floor(nth), 0.0), self._fits).astype(np.int64)
         return counts
 
     def around(self, need: int) -> tuple[float, float]:
-        """The level up to which OSTs take `need` objects, and how far from it those may lie that are in question."""
+        """The level up to which OSTs take `need` objects, and by how much their servers' parts differ there."""
         low, high = 0.0, 1.0
         while self.below(high).sum() < need:
             low, high = high, high * 2
@@ -130,81 +115,24 @@ class _Costs:
         while high - low > max(precision, RELAXED * high):
             middle = (low + high) / 2
             low, high = (low, middle) if self.below(middle).sum() >= need else (middle, high)
-        off = self._of_servers(self.below(high))[self.oss] - self._servers_part
-        return high, high - low + float(off.max() - off.min() + self._step.max())
+        part = self._start + self._step * np.bincount(self._oss, self.below(high), self._servers)
+        return high, float(np.ptp(part) + self._step.max())
 
-    def add_servers(self, counts: Array) -> None:
-        """Take for each server's part what it is with so many objects on each OST."""
-        part = self._of_servers(counts)[self.oss]
-        self._servers_part = part - part.mean()
-
-    def _of_servers(self, counts: Array) -> Array:
-        """(servers,) levels of one object more."""
-        level: Array = self._start + self._step * np.bincount(self.oss, counts, self.servers)
-        return level
-
-    def by_server(self, counts: Array) -> Array:
-        return np.bincount(self.oss, counts, self.servers).astype(np.int64)
-
-    def nth(self, nth: Array, osts: Array | slice = slice(None)) -> Array:
-        """Cost of the n-th object, from 0 on, on each of these OSTs."""
-        level = self._levels.at(self._first[osts] + nth * self._unit, osts)
-        cost: Array = np.rint(np.minimum(level, HIGHEST_LEVEL) * COST_SCALE).astype(np.int64)
-        return cost
-
-    def nth_of_server(self, nth: Array, servers: Array | slice = slice(None)) -> Array:
-        cost: Array = np.rint((self._start[servers] + nth * self._step[servers]) * COST_SCALE).astype(
-            np.int64
-        )
-        return cost
-
-    def lowest(self, counts: Array) -> bool:
-        """Whether no object would cost less elsewhere."""
-        last, more = np.full(self.servers, -1), np.full(self.servers, NEVER)
-        np.maximum.at(last, self.oss, np.where(counts > 0, self.nth(counts - 1), -1))
-        np.minimum.at(more, self.oss, np.where(counts < self.fits, self.nth(counts), NEVER))
-        of_server = self.by_server(counts)
-        leaving = np.where(last >= 0, last + self.nth_of_server(of_server - 1), -1)
-        coming = more + self.nth_of_server(of_server)
-        return bool((last <= more).all() and leaving.max() <= coming.min())
+    def network(self, most: Array, ties: Array) -> Network:
+        """With so many arcs for each OST."""
+        ost, nth = _each(most)
+        server, nth_of_server = _each(np.bincount(self._oss, most, self._servers).astype(np.int64))
+        level = self._levels.at(self._first[ost] + nth * self._unit, ost)
+        of_ost = np.rint(np.minimum(level, HIGHEST_LEVEL) * COST_SCALE).astype(np.int64)
+        level = self._start[server] + nth_of_server * self._step[server]
+        of_server = np.rint(level * COST_SCALE).astype(np.int64)
+        return Network(self._oss, most, of_ost * TIE_STEPS + ties[ost], of_server * TIE_STEPS)
 
 
-def _arcs(costs: _Costs, low: Array, high: Array, ties: Array) -> tuple[Array, Array]:
-    """(arcs,) OST, and cost, of each object between `low` and `high`, one OST after the other."""
-    counts = high - low
-    osts = np.repeat(np.arange(len(low)), counts)
-    nth = np.arange(len(osts)) - np.repeat(np.cumsum(counts) - counts - low, counts)
-    return osts, costs.nth(nth, osts) * TIE_STEPS + ties[osts]
-
-
-def _cheapest(costs: _Costs, low: Array, high: Array, spare: int, ties: Array) -> Array:
-    """`low`, and as many objects more as `spare` where they cost least on the OSTs alone."""
-    osts, ost_costs = _arcs(costs, low, high, ties)
-    chosen = osts[np.argsort(ost_costs, kind="stable")[:spare]]
-    counts: Array = low + np.bincount(chosen, minlength=len(low))
-    return counts
-
-
-def _flow(costs: _Costs, low: Array, high: Array, spare: int, ties: Array, solver: Solver) -> Array:
-    """`low`, and as many objects more as `spare` where they cost least, by the network; at most `high`."""
-    if spare == 0:
-        return low
-    # Nodes: 0 source, 1.. servers, then the sink. An OST's own node would have one arc, of room for all that comes:
-    # its arcs lead to the sink at once.
-    osts, ost_costs = _arcs(costs, low, high, ties)
-    servers, first, arcs = costs.servers, costs.by_server(low), costs.by_server(high - low)
-    of_server = np.repeat(np.arange(servers), arcs)
-    nth = np.arange(len(of_server)) - np.repeat(np.cumsum(arcs) - arcs - first, arcs)
-    oss_costs = costs.nth_of_server(nth, of_server) * TIE_STEPS
-    sink = 1 + servers
-    tails = np.concatenate([np.zeros(len(osts), np.int64), 1 + costs.oss[osts]])
-    heads = np.concatenate([1 + of_server, np.full(len(osts), sink)])
-    supplies = np.zeros(sink + 1, np.int64)
-    supplies[0], supplies[sink] = spare, -spare
-    every = np.concatenate([oss_costs, ost_costs])
-    flow = min_cost_flow(tails, heads, np.ones(len(tails), np.int64), every, supplies, solver)
-    counts: Array = low + np.bincount(osts, flow[len(osts) :], len(low)).astype(np.int64)
-    return counts
+def _each(counts: Array) -> tuple[Array, Array]:
+    """For each of so many of each kind: (its kind, which of them it is)."""
+    kind = np.repeat(np.arange(len(counts)), counts)
+    return kind, np.arange(len(kind)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def alternating(waves: Array) -> Array:

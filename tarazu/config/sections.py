@@ -134,7 +134,7 @@ class Allocate:
     )
     solver: str = setting(
         "auto",
-        "auto: networkx for small problems (0.1 s), OR-tools beyond, if installed",
+        "auto: OR-tools searches for fillings of few object sizes, if installed; networkx: it does not",
         one_of("auto", "networkx", "ortools"),
     )
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tarazu import flows
-from tarazu.allocate import flow, marginal_cost, problem, quality
+from tarazu.allocate import flow, marginal_cost, network, problem, quality
 from tarazu.allocate.draft import Draft
 from tarazu.allocate.pipeline import Tarazu
 from tarazu.config import Weights
@@ -19,7 +19,7 @@ from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB
 
 
-def network(seed: int) -> tuple[np.ndarray, ...]:
+def graph(seed: int) -> tuple[np.ndarray, ...]:
     """Source → 3 servers → 9 OSTs → sink, parallel arcs with rising costs, capacity for 60."""
     random = Random(seed)
     arcs = []
@@ -39,7 +39,7 @@ def network(seed: int) -> tuple[np.ndarray, ...]:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_networkx_and_ortools_find_the_same_optimum(seed: int) -> None:
-    tails, heads, capacities, costs, supplies = network(seed)
+    tails, heads, capacities, costs, supplies = graph(seed)
     totals = []
     for solver in ("networkx", "ortools"):
         found = flows.min_cost_flow(tails, heads, capacities, costs, supplies, solver)
@@ -50,15 +50,15 @@ def test_networkx_and_ortools_find_the_same_optimum(seed: int) -> None:
     assert totals[0] == totals[1]
 
 
-@pytest.mark.parametrize("solver", ("networkx", "ortools", "auto"))
+@pytest.mark.parametrize("solver", ("networkx", "ortools"))
 def test_too_little_capacity_is_later(solver: str) -> None:
-    tails, heads, capacities, costs, supplies = network(1)
+    tails, heads, capacities, costs, supplies = graph(1)
     supplies = supplies * 4
     with pytest.raises(InsufficientResources, match="capacity for 120 stripes"):
         flows.min_cost_flow(tails, heads, capacities, costs, supplies, solver)  # type: ignore[arg-type]
 
 
-def test_both_solvers_give_placements_of_the_same_level(make, monkeypatch) -> None:
+def test_networkx_and_one_sort_give_placements_of_the_same_level(make, monkeypatch) -> None:
     random = Random(7)
     for _ in range(15):
         targets = tuple(
@@ -70,7 +70,7 @@ def test_both_solvers_give_placements_of_the_same_level(make, monkeypatch) -> No
         ]
         costs = []
         for arcs in (10**9, 0):
-            monkeypatch.setattr(flows, "NETWORKX_ARCS", arcs)
+            monkeypatch.setattr(network, "NETWORKX_ARCS", arcs)
             policy = policies.make("tarazu")
             placed = quality.ost_bytes(view, requests, policy.allocate(view, requests).files)
             costs.append(quality.ost_cost(placed))
@@ -78,13 +78,9 @@ def test_both_solvers_give_placements_of_the_same_level(make, monkeypatch) -> No
         assert costs[0] == pytest.approx(costs[1], rel=0.05)
 
 
-@pytest.mark.parametrize("many_arcs", (0, 1000))
 @pytest.mark.parametrize("seed", range(8))
-def test_the_arcs_near_the_common_level_hold_the_cheapest_flow(
-    make, monkeypatch, seed: int, many_arcs: int
-) -> None:
+def test_the_arcs_near_the_common_level_hold_the_cheapest_flow(make, seed: int) -> None:
     """Beside giving each object in turn to the OST where it costs least: the optimum, as costs only rise."""
-    monkeypatch.setattr(flow, "MANY_ARCS", many_arcs)
     random = Random(seed)
     targets = tuple(
         Ost(i, f"oss{i % 3}", 10**12, free := random.randint(1, 10) * 10**11, free,
@@ -139,41 +135,20 @@ def test_without_ortools_a_site_loses_no_balance(make, monkeypatch) -> None:
     assert max(ratios) <= 1.02
 
 
-@pytest.mark.usefixtures("without_ortools")
-def test_a_large_network_without_ortools_is_said_once(monkeypatch, caplog) -> None:
-    monkeypatch.setattr(flows, "NETWORKX_ARCS", 100)
-    monkeypatch.setattr(flows, "_said", [])
-    small, large = network(1), network(2)
-    assert len(large[0]) > 100
-    with caplog.at_level("WARNING", "tarazu.mdsd"):
-        for _ in range(2):
-            flows.min_cost_flow(*large)
-        flows.min_cost_flow(*small, "networkx")
-    (said,) = caplog.messages
-    assert f"network of {len(large[0])} arcs" in said and "tarazu-solver" in said
-
-
-@pytest.mark.usefixtures("without_ortools")
-def test_files_are_placed_within_the_limit_where_networkx_would_take_longer(make, monkeypatch) -> None:
+def test_a_network_too_large_for_networkx_is_solved_in_no_time(make, monkeypatch) -> None:
     """3,600 OSTs and 2,000 files went unanswered for 35 s with a limit of 3 s, and mdsd gave up."""
-    view = make.view(60, 5, each=lambda i: {"write_bytes_per_s": 1e9 + 1e7 * (i % 7)})
-    requests = [make.plain(4, GIB, MIB)] * 50
-    policy, asked = Tarazu(), []
-    monkeypatch.setattr(flow, "min_cost_flow", lambda *arguments: asked.append(len(arguments[0])))
-    monkeypatch.setattr(flows, "NETWORKX_S", 1e6)
-    policy.limit_s = 60.0
-    allocation = policy.allocate(view, requests)
-    assert not asked
+    monkeypatch.setattr(network, "by_networkx", lambda *_: pytest.fail("asked"))
+    view = make.view(600, 5, each=lambda i: {"write_bytes_per_s": 1e9 + 1e7 * (i % 7)})
+    requests = [make.plain(4, GIB, MIB)] * 500
+    allocation = Tarazu().allocate(view, requests)
     assert all(len(set(file.osts[0])) == 4 for file in allocation.files)
-    assert allocation.ost_cost <= 1.25  # 200 objects, at most four on an OST, which is the best possible
-    monkeypatch.undo()
-    assert allocation.ost_cost <= Tarazu().allocate(view, requests).ost_cost * 1.01
+    assert allocation.ost_cost <= 1.21  # 2,000 objects, at most four on an OST, which is the best possible
 
 
 def test_a_solver_that_is_not_installed_is_named(monkeypatch) -> None:
     monkeypatch.setattr(flows, "has_ortools", lambda: False)
     with pytest.raises(ConfigError, match=r"tarazu\[scale\]"):
-        flows.min_cost_flow(*network(1), "ortools")
+        flows.min_cost_flow(*graph(1), "ortools")
     with pytest.raises(ConfigError, match=r"allocate.solver: .*tarazu\[scale\]"):
         Tarazu.of_site(Allocate(solver="ortools"))
 

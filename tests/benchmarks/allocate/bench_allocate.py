@@ -13,12 +13,11 @@ import pstats
 import resource
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from random import Random
-from typing import Any
 
-from tarazu import flows
 from tarazu.allocate import flow, quality
+from tarazu.allocate.network import Network, by_networkx, cheapest
+from tarazu.allocate.problem import Array
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Oss, Ost, SystemView
 from tarazu.sim.allocation import policies
@@ -122,17 +121,15 @@ def one_row(
 
 def curves(picture: str | None) -> None:
     """Time by OSTs × files; beside it, of the same run, its flow networks solved by plain networkx."""
-    print(
-        "\nGrowth: progressive files on unequal OSTs; flows: the same networks, OR-tools and plain networkx"
-    )
+    print("\nGrowth: progressive files on unequal OSTs; flows: its networks, and the same by networkx alone")
     print(f"{'OSTs':>7} {'files':>7} {'whole path':>11} {'flows':>10} {'networkx':>11}  arcs of the largest")
     points: dict[int, list[tuple[int, float, float | None]]] = {}
     for osts in (35, 350, 3_600):
         for files in (32, 320, 3_200, 32_000):
-            graphs: list[tuple[Any, ...]] = []
+            graphs: list[tuple[Network, int]] = []
             elapsed, flows = recorded(osts, files, graphs)
-            arcs = max(len(graph[0]) for graph in graphs)
-            plain = timed(partial(solve_all, graphs)) if arcs < MOST_ARCS else None
+            arcs = max(2 * len(of.ost_costs) for of, _ in graphs)
+            plain = timed(lambda of=graphs: [by_networkx(*each) for each in of]) if arcs < MOST_ARCS else None
             points.setdefault(osts, []).append((files, elapsed, plain))
             shown = f"{plain * 1e3:9.1f}ms" if plain is not None else f"{'-':>11}"
             print(
@@ -142,29 +139,23 @@ def curves(picture: str | None) -> None:
         draw(points, picture)
 
 
-def recorded(osts: int, files: int, graphs: list[tuple[Any, ...]]) -> tuple[float, float]:
+def recorded(osts: int, files: int, graphs: list[tuple[Network, int]]) -> tuple[float, float]:
     """Seconds of one allocation, and of its flow networks alone, which are added to `graphs`."""
     view, requests = cluster(osts, True), workload(files, "pfl")
     policy = policies.make("tarazu")
-    original = flow.min_cost_flow
 
-    def recording(*arguments: Any) -> Any:
-        graphs.append(arguments[:5])
-        return original(*arguments)
+    def recording(network: Network, objects: int) -> Array:
+        graphs.append((network, objects))
+        return cheapest(network, objects)
 
     policy.allocate(view, requests)
     elapsed = timed(lambda: policy.allocate(view, requests))
-    flow.min_cost_flow = recording  # type: ignore[assignment]
+    flow.cheapest = recording  # type: ignore[assignment]
     try:
         policy.allocate(view, requests)
     finally:
-        flow.min_cost_flow = original
-    return elapsed, timed(lambda: [flows.min_cost_flow(*graph) for graph in graphs])
-
-
-def solve_all(graphs: list[tuple[Any, ...]]) -> None:
-    for graph in graphs:
-        flows.min_cost_flow(*graph, "networkx")
+        flow.cheapest = cheapest
+    return elapsed, timed(lambda: [cheapest(*graph) for graph in graphs])
 
 
 def timed(work: Callable[[], object]) -> float:
