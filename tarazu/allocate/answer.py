@@ -25,13 +25,13 @@ def answer(
     """What a policy called `policy` that began at `start_s` answers once every group has its OSTs.
 
     placed: (n,) new bytes of each OST; order: OST positions, those that hints prefer first (default: those with the
-    fewest new bytes); bound: of the OST cost (default: searched for).
+    fewest new bytes); bound: of the OST cost.
     """
     if order is None:
         order = np.argsort(placed, kind="stable")
     files = _placements(problem, order)
     reached = quality.ost_cost(dict(enumerate(placed.astype(np.int64).tolist())))
-    bound = bounds.utilization_of(problem, exact=True) if bound is None else bound
+    bound = bounds.utilization_of(problem) if bound is None else bound
     return Allocation(files, policy, reached, bound, perf_counter() - start_s)
 
 

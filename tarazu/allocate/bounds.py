@@ -11,23 +11,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tarazu.allocate import packing
 from tarazu.allocate.eligible import speed_of
-from tarazu.allocate.marginal_cost import Levels
 from tarazu.allocate.problem import Array, Problem, build
 from tarazu.layout.fitting import PRECISION, Bins, Items, items, lowest, lowest_alike
 from tarazu.layout.objects import component_object_bytes
 from tarazu.model import CreateRequest, SystemView
 
-SEARCHED = 1.3
-"""How far above the counting bound the exact search looks."""
-PROVEN = 2e-4
-"""Relative distance from the true optimum at which it ends."""
-
 
 def utilization_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
     """Lower bound of the OST cost: max / mean of the new bytes per usable OST (paper, equation 4)."""
-    return utilization_of(build(view, requests), exact=True)
+    return utilization_of(build(view, requests))
 
 
 def wave_bound(view: SystemView, requests: Sequence[CreateRequest], of_wave: Sequence[int]) -> float:
@@ -56,11 +49,8 @@ def time_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
     return lowest_level(problem, rate, np.zeros(len(rate)))
 
 
-def oss_bound(view: SystemView, requests: Sequence[CreateRequest], ost_cost: float | None = None) -> float:
-    """Lower bound of the OSS cost: max / mean over servers of the new bytes per OST of the server.
-
-    ost_cost: only placements whose OST cost is not above it count; the two goals can exclude one another.
-    """
+def oss_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
+    """Lower bound of the OSS cost: max / mean over servers of the new bytes per OST of the server."""
     problem = build(view, requests)
     servers = len(problem.oss_names)
     size = np.bincount(problem.oss, minlength=servers)
@@ -69,24 +59,17 @@ def oss_bound(view: SystemView, requests: Sequence[CreateRequest], ost_cost: flo
     if not total:
         return 1.0
     level = _lowest(problem, size.astype(float), np.zeros(servers), width.astype(np.int64))
-    mean = total / len(problem.osts)
-    if ost_cost is not None:
-        level = packing.servers_lowest(problem, int(ost_cost * mean * (1 + 1e-9)), max(level, mean))
-    return max(1.0, level / mean)
+    return max(1.0, level * len(problem.osts) / total)
 
 
-def utilization_of(problem: Problem, exact: bool = False, precision: float = PRECISION) -> float:
-    """`utilization_bound` of a problem that is built already; `exact` adds the search of `packing.py`; `precision`:
-    relative distance below the bound at which its search ends.
+def utilization_of(problem: Problem, precision: float = PRECISION) -> float:
+    """`utilization_bound` of a problem that is built already; `precision`: relative distance below the bound at which
+    its search ends.
     """
     total, osts = problem.total_bytes, len(problem.osts)
     if not total:
         return 1.0
     level = lowest_level(problem, np.ones(osts), np.zeros(osts), precision)
-    if exact:
-        level, _ = packing.pack(
-            problem, Levels.of_bytes(osts), level, level * SEARCHED, PROVEN, packing.EFFORT
-        )
     return max(1.0, level * osts / total)
 
 

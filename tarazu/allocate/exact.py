@@ -1,7 +1,4 @@
-"""Third step: the search for fillings where exchanges may have missed the optimum: few object sizes.
-
-By CP-SAT, else, where OR-tools is not installed or not wanted, by a search of our own (`filling.py`).
-"""
+"""Third step: the search for fillings where exchanges may have missed the optimum: few object sizes."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from tarazu.allocate.draft import Draft, ring
 from tarazu.allocate.marginal_cost import Levels
 from tarazu.allocate.packing import Packing
 from tarazu.allocate.problem import Array, Group
-from tarazu.flows import searches_exactly
 
 NEAR = 1e-3
 """Relative distance from the lowest level that may be possible from which a search is worth its time."""
@@ -23,8 +19,6 @@ NEAR_UNEQUAL = TOLERANCE_UNEQUAL = 4e-3
 """Both where OSTs are not equal: each has fillings of its own, and a question takes longer."""
 MOST_DEALT = 20_000_000
 """Objects times files of a kind up to which a filling can be dealt to the files in time: about two seconds."""
-EFFORT = 0.02
-"""CP-SAT's deterministic time per question, some tens of milliseconds: a job waits."""
 MERGED = 1e-3
 """Share of all bytes by which objects may be taken for larger than they are, so that unequal OSTs have few fillings."""
 
@@ -36,21 +30,20 @@ def pack(draft: Draft) -> None:
         return
     if sum(group.weights.size * len(group.requests) for group in problem.groups) > MOST_DEALT:
         return
-    filling, effort = None, EFFORT if searches_exactly(draft.solver) else 0.0
+    filling = None
     if levels.equal:
         mean = problem.total_bytes / len(problem.osts)
         lowest, highest = draft.bound * mean, float(draft.placed.max())
         if highest > lowest * (1 + NEAR):
             of_bytes = Levels.of_bytes(len(problem.osts), levels.room)
-            proven, filling = packing.pack(problem, of_bytes, lowest, highest, TOLERANCE, effort)
-            draft.bound = max(draft.bound, proven / mean)
+            _, filling = packing.pack(problem, of_bytes, lowest, highest, TOLERANCE)
     else:
         lowest, highest = draft.even(), float(levels.at(draft.placed).max())
         if highest > lowest * (1 + NEAR_UNEQUAL):
             rate = 1 / levels.slope
             lowest = bounds.lowest_level(problem, rate, levels.base * rate, TOLERANCE_UNEQUAL / 100)
         if highest > lowest * (1 + NEAR_UNEQUAL):
-            _, filling = packing.pack(problem, levels, lowest, highest, TOLERANCE_UNEQUAL, effort, MERGED)
+            _, filling = packing.pack(problem, levels, lowest, highest, TOLERANCE_UNEQUAL, MERGED)
     if filling is not None:
         _adopt(draft, filling)
 

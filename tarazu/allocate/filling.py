@@ -1,4 +1,4 @@
-"""Which filling each OST gets, by a search of our own: for where OR-tools is not installed.
+"""Which filling each OST gets.
 
 Every OST has one of the fillings that its kind allows. One after another changes to that after which fewest bytes of
 objects are left over, even if those are more than now; what was just left is not taken again for a while (tabu search).

@@ -1,13 +1,14 @@
-"""Exact search for few object sizes: CP-SAT over the ways in which one OST can be filled below a level.
+"""Search for few object sizes, over the ways in which one OST can be filled below a level.
 
 Placing becomes counting: how many OSTs get which combination of sizes, where the OSTs that the same combinations fit
 are one kind, equal ones or not. That is small (tens of combinations for each kind) where moves and swaps get stuck:
-few, large objects. The answer is a lower bound, and how many objects of each size each OST holds; that the objects of
-a component go to different OSTs can nearly always be arranged afterwards (`dealing.py`).
+few, large objects. The answer is how many objects of each size each OST holds; that the objects of a component go to
+different OSTs can nearly always be arranged afterwards (`dealing.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +17,6 @@ import numpy as np
 from tarazu.allocate.filling import fill
 from tarazu.allocate.marginal_cost import Levels
 from tarazu.allocate.problem import Array, Problem
-from tarazu.flows import has_ortools
 
 MAX_PATTERNS = 4_000
 """Fillings of one OST; beyond, counting arguments and exchanges have to do."""
@@ -25,16 +25,11 @@ MAX_VARIABLES = 1_500
 MAX_SIZES = 10
 MERGED_SIZES = 64
 """Sizes up to which it is tried to count similar ones as one."""
-ANY = 2**62
-"""Bytes that are no limit."""
-MAX_SERVER_PATTERNS = 1_500
-SERVERS_SEARCHED = 1.1
-"""How far above the counting bound the servers' bound is looked for."""
-SERVER_TOLERANCE = 2e-3
-EFFORT = 2.0
-"""CP-SAT's deterministic time per question where nobody waits: the same answer on every machine."""
 SLACK = 1e-9
 """Relative rounding error of a level, in favour of "fits"."""
+
+Search = Callable[[Array, Array, Sequence[tuple[int, Array]]], list[list[int]] | Literal[False] | None]
+"""As `fill`; False where there is no such filling."""
 
 
 @dataclass(slots=True)
@@ -68,19 +63,18 @@ def pack(
     lowest: float,
     highest: float,
     tolerance: float,
-    effort: float,
     merged: float = 0.0,
+    search: Search = fill,
 ) -> tuple[float, Packing | None]:
     """Narrow the lowest possible highest level, known to be `lowest` or more, below `highest`: (bound, best filling).
 
-    tolerance: relative distance of bound and filling at which the search ends; effort: CP-SAT's
-    deterministic time per question, 0 for our own search, which proves nothing; merged: share of all bytes by which
-    objects may be taken for larger than they are, so that sizes are few; above 0 nothing is proven. The filling is None
-    when none better was found.
+    tolerance: relative distance of bound and filling at which the search ends; merged: share of all bytes by which
+    objects may be taken for larger than they are, so that sizes are few; above 0 nothing is proven, and nothing by
+    `fill`. The filling is None when none better was found.
     """
     known = None
     if highest > lowest * (1 + tolerance):
-        known = _fillings(problem, levels.bytes_below(highest).max(), merged)
+        known = fillings(problem, levels.bytes_below(highest).max(), merged)
     if known is None:
         return lowest, None
     objects, patterns = known
@@ -98,9 +92,7 @@ def pack(
         middle = probes.pop(0) if probes else (low + high) // 2
         if not low <= middle < high:
             continue
-        filling = _fits(objects, patterns, loads, levels, candidates[middle], effort)
-        if filling is None and effort:
-            break
+        filling = _fits(objects, patterns, loads, levels, candidates[middle], search)
         proven = proven and filling is not None
         if filling:
             high, best = middle, filling
@@ -109,7 +101,7 @@ def pack(
     return max(lowest, min(highest, float(ends[low]))) if proven else lowest, best
 
 
-def _fillings(problem: Problem, limit: float, merged: float = 0.0) -> tuple[ObjectSizes, Array] | None:
+def fillings(problem: Problem, limit: float, merged: float = 0.0) -> tuple[ObjectSizes, Array] | None:
     """The objects by size, and every combination of sizes up to `limit` bytes; None if there are too many, or pools."""
     if not problem.groups or not problem.eligible[[g.eligible for g in problem.groups]].all():
         return None
@@ -162,7 +154,7 @@ def _patterns(objects: ObjectSizes, limit: float) -> Array | None:
 
 
 def _fits(
-    objects: ObjectSizes, patterns: Array, loads: Array, levels: Levels, level: float, effort: float
+    objects: ObjectSizes, patterns: Array, loads: Array, levels: Levels, level: float, search: Search
 ) -> Packing | Literal[False] | None:
     """A filling with every OST at `level` or below; False when there is none, None when undecided."""
     limit = np.minimum(levels.bytes_below(level), levels.room) * (1 + SLACK)
@@ -176,10 +168,7 @@ def _fits(
         kinds.append((osts, patterns[full]))
     if sum(len(full) for _, full in kinds) > MAX_VARIABLES:
         return None
-    if effort:
-        uses = _uses(objects, [(len(osts), full, ANY) for osts, full in kinds], effort)
-    else:
-        uses = fill(objects.sizes, objects.counts, [(len(osts), full) for osts, full in kinds])
+    uses = search(objects.sizes, objects.counts, [(len(osts), full) for osts, full in kinds])
     if not uses:
         return None if uses is None else False
     filled = np.zeros((len(limit), len(objects.sizes)), np.int64)
@@ -192,58 +181,3 @@ def _fits(
             highest = levels.at(filled[holders] @ objects.sizes, holders)
             filled[holders[np.argmax(highest)], k] -= 1
     return Packing(objects, filled, fitting)
-
-
-def _uses(
-    objects: ObjectSizes, kinds: list[tuple[int, Array, int]], effort: float
-) -> list[list[int]] | Literal[False] | None:
-    """How often each filling is used, where of each kind there are so many OSTs, with these fillings and so many bytes
-    at most on all of them together; False when it cannot be, None when undecided, as it is without OR-tools.
-    """
-    if not has_ortools():
-        return None
-    from ortools.sat.python import cp_model
-
-    model = cp_model.CpModel()
-    uses = [[model.new_int_var(0, osts, "") for _ in patterns] for osts, patterns, _ in kinds]
-    for (osts, patterns, most), of_kind in zip(kinds, uses):
-        model.add(cp_model.LinearExpr.sum(of_kind) <= osts)
-        loads = patterns @ objects.sizes
-        if osts * int(loads.max()) > most:
-            model.add(cp_model.LinearExpr.weighted_sum(of_kind, loads.tolist()) <= most)
-    every = [use for of_kind in uses for use in of_kind]
-    for held, count in zip(np.concatenate([patterns for _, patterns, _ in kinds]).T, objects.counts.tolist()):
-        model.add(cp_model.LinearExpr.weighted_sum(every, held.tolist()) >= count)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.max_deterministic_time = effort
-    # Models this small are solved by their linear relaxation; what prepares for a long search takes ten times as long.
-    solver.parameters.cp_model_presolve = False
-    solver.parameters.cp_model_probing_level = 0
-    solver.parameters.use_sat_inprocessing = False
-    solver.parameters.add_lp_constraints_lazily = False
-    solver.parameters.cut_level = 0
-    status = solver.solve(model)
-    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return [[solver.value(use) for use in of_kind] for of_kind in uses]
-    return False if status == cp_model.INFEASIBLE else None
-
-
-def servers_lowest(problem: Problem, ost_limit: int, lowest: float) -> float:
-    """Lower bound of the highest bytes per OST of a server where no OST holds more than `ost_limit` bytes.
-
-    Never below `lowest`, which is known; that is the answer too where there are too many fillings.
-    """
-    known = _fillings(problem, ost_limit)
-    width = np.bincount(problem.oss, minlength=len(problem.oss_names)).tolist()
-    if known is None or len(known[1]) * len(width) > MAX_SERVER_PATTERNS:
-        return lowest
-    objects, patterns = known
-    low, high = lowest, lowest * SERVERS_SEARCHED
-    while high > low * (1 + SERVER_TOLERANCE):
-        middle = (low + high) / 2
-        if _uses(objects, [(w, patterns, int(middle * w)) for w in width], EFFORT) is False:
-            low = middle
-        else:
-            high = middle
-    return low

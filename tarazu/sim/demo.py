@@ -26,6 +26,7 @@ from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, SystemView
 from tarazu.run.plan.accepted import NOT_NOW
 from tarazu.run.plan.reports import StepReports
+from tarazu.sim import proof
 from tarazu.sim.allocation import policies
 from tarazu.sim.testbed import testbed as testbeds
 from tarazu.sim.testbed.configuration import configure
@@ -250,7 +251,7 @@ class Demo:
         drawn = [lustre_bytes(view, asked, seed) for seed in range(SEEDS)]
         capacity = {o.index: o.total_bytes for o in view.osts}
         compared = {
-            "OST cost": compare(drawn, placed, quality.ost_cost, bounds.utilization_bound(view, ours)),
+            "OST cost": compare(drawn, placed, quality.ost_cost, proof.utilization_bound(view, ours)),
             "OSS cost": compare(
                 drawn, placed, lambda p: quality.oss_cost(view, p), bounds.oss_bound(view, ours)
             ),

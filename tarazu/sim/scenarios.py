@@ -17,6 +17,7 @@ import msgspec
 from tarazu.allocate import bounds, quality
 from tarazu.lustre import EOF
 from tarazu.model import CreateRequest, Oss, Ost, SystemView
+from tarazu.sim import proof
 from tarazu.sim.allocation import policies
 from tarazu.sim.model.striping import PFL_1, PFL_2, PLAIN, Striping, layout
 from tarazu.sim.workloads.hacc import hacc_bytes
@@ -141,7 +142,7 @@ def bound(scenario: PaperScenario) -> float:
     lowest = {
         "final-fill": bounds.fill_bound,
         "completion-time": bounds.time_bound,
-        "ost-cost": bounds.utilization_bound,
+        "ost-cost": proof.utilization_bound,
     }
     return lowest[scenario.metric](scenario.view, scenario.requests)
 
@@ -154,7 +155,7 @@ def _bounds(name: str, variant: str) -> tuple[float, float, float]:
     oss = bounds.oss_bound(scenario.view, scenario.requests)
     if scenario.metric != "ost-cost":
         return lower, oss, oss
-    return lower, oss, bounds.oss_bound(scenario.view, scenario.requests, lower)
+    return lower, oss, proof.oss_bound(scenario.view, scenario.requests, lower)
 
 
 def run(scenario: PaperScenario, policy: str, seeds: Iterable[int] = range(SEEDS)) -> ScenarioOutcome:

@@ -12,6 +12,7 @@ from tarazu.allocate import bounds, dealing, eligible, packing, quality
 from tarazu.allocate.problem import build
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, FilePlacement, Layout, Ost, SystemView
+from tarazu.sim import proof
 from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB
 
@@ -53,8 +54,8 @@ def test_never_above_and_for_equal_osts_at_the_true_optimum(case: int) -> None:
     requests = [single(s) for s in sizes]
     mean = sum(sizes) / 3
     exact = brute_force(3, sizes, lambda i, b: b / mean)
-    assert bounds.utilization_bound(view, requests) == pytest.approx(exact, rel=3e-4)
-    assert bounds.utilization_bound(view, requests) <= exact * (1 + 1e-9)
+    assert proof.utilization_bound(view, requests) == pytest.approx(exact, rel=3e-4)
+    assert proof.utilization_bound(view, requests) <= exact * (1 + 1e-9)
     time = brute_force(3, sizes, lambda i, b: b / targets[i].write_bytes_per_s)
     assert bounds.time_bound(view, requests) <= time * (1 + 1e-9)
     assert bounds.time_bound(view, requests) >= 0.5 * time
@@ -79,7 +80,7 @@ def test_exact_search_reaches_what_it_proves(case: int) -> None:
         request = CreateRequest(size, Layout((Component(0, EOF, 16 * MIB, stripes),)))
         requests += [request] * random.randint(4, 12)
     allocation = policies.make("tarazu", seed=case).allocate(view, requests)
-    assert allocation.ost_cost <= 1.005 * bounds.utilization_bound(view, requests)
+    assert allocation.ost_cost <= 1.005 * proof.utilization_bound(view, requests)
     for file in allocation.files:
         assert all(len(set(part)) == len(part) for part in file.osts)
 
@@ -136,7 +137,7 @@ def test_bounds_hold_for_striped_files_in_pools(case: int) -> None:
             for ost in osts:
                 placed[ost] += weight
         best = min(best, max(placed) * 5 / sum(placed))
-    assert bounds.utilization_bound(view, requests) <= best * (1 + 1e-9)
+    assert proof.utilization_bound(view, requests) <= best * (1 + 1e-9)
     assert policies.make("tarazu").allocate(view, requests).ost_cost >= best * (1 - 1e-9)
 
 
@@ -148,7 +149,7 @@ def test_oss_bound_under_an_ost_cost() -> None:
     requests = [single(3 * GIB)] * 5 + [single(2 * GIB)] * 4
     free = bounds.oss_bound(view, requests)
     assert free == pytest.approx(12 / 11.5)
-    assert bounds.oss_bound(view, requests, ost_cost=5 * 6 / 23) >= free * (1 - 1e-9)
+    assert proof.oss_bound(view, requests, ost_cost=5 * 6 / 23) >= free * (1 - 1e-9)
 
 
 def test_costs_by_hand(make) -> None:

@@ -22,6 +22,7 @@ from tarazu.allocate.problem import build
 from tarazu.layout.stripe_size import raid0_stripe_size
 from tarazu.lustre import EOF
 from tarazu.model import Component, CreateRequest, Layout, Ost, SystemView
+from tarazu.sim import proof
 from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB, TIB
 
@@ -81,7 +82,7 @@ def reached(view: SystemView, requests: Sequence[CreateRequest]) -> tuple[float,
     allocation = policies.make("tarazu", seed=1).allocate(view, requests)
     cpu_s = time.process_time() - begin
     if all(ost.write_bytes_per_s is None for ost in view.osts):
-        return allocation.ost_cost, allocation.ost_cost_bound, cpu_s
+        return allocation.ost_cost, proof.utilization_bound(view, requests), cpu_s
     seconds = quality.completion_time_s(view, quality.ost_bytes(view, requests, allocation.files))
     return seconds, bounds.time_bound(view, requests), cpu_s
 
