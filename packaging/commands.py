@@ -25,14 +25,12 @@ MAIN = (
 MEANT = {
     "tarazu-oss": OSS,
     "tarazu": MAIN,
-    "tarazu-solver": (),
     "tarazu-analysis": ("whatif --example", "change rebalance", "change layouts"),
 }
 """Package → commands that it brings, as they are called."""
 DAEMONS = {
     "tarazu-oss": "ossd announcer council page pool",
     "tarazu": "mdsd clientd",
-    "tarazu-solver": "",
     "tarazu-analysis": "burstd",
 }
 NEEDS = "expected the package "

@@ -22,8 +22,6 @@ class Package:
     """Extras of the wheel whose Python packages it holds, those of the packages that it needs left out."""
     needs: tuple[str, ...] = ()
     """Our packages that it is installed with, of the same version."""
-    suggests: tuple[str, ...] = ()
-    """Our packages that it does without, and is better with."""
     programs: tuple[str, ...] = ()
     """Of the wheel's scripts; a unit goes with the program that it starts."""
 
@@ -56,15 +54,7 @@ PACKAGES = (
         "places their files.",
         extras=("mds", "client", "mysql"),
         needs=("tarazu-oss", "tarazu-preload"),
-        suggests=("tarazu-solver",),
         programs=("tarazu-mdsd", "tarazu-clientd"),
-    ),
-    Package(
-        "tarazu-solver",
-        "OR-tools for tarazu-mdsd, where it has more than 160 OSTs",
-        "Placements of many files on many OSTs are found in less time; without it they are as good.",
-        extras=("scale",),
-        needs=("tarazu",),
     ),
     Package(
         "tarazu-analysis",
@@ -72,7 +62,7 @@ PACKAGES = (
         "For one node where somebody looks into the matter: Darshan logs, pictures, `tarazu whatif`, `sim`, "
         "`change rebalance`, `change layouts`, `change bursts`, and the daemon of bursts.",
         extras=("sim", "bursts"),
-        needs=("tarazu", "tarazu-solver"),
+        needs=("tarazu",),
         programs=("tarazu-burstd",),
     ),
 )

@@ -41,7 +41,6 @@ def _package(
         "Priority": "optional",
         "Installed-Size": str(size_kib),
         "Depends": ", ".join([f"libc6 (>= {stage.oldest_glibc(package)})", *depends]),
-        **({"Suggests": ", ".join(package.suggests)} if package.suggests else {}),
         "Replaces": ", ".join(others),
         "Description": f"{package.summary}\n {package.description}",
     }

@@ -80,7 +80,6 @@ def _package(stage: staging.Stage, package: contents.Package, listed: Path) -> s
     glibc = stage.oldest_glibc(package)
     text += f"Requires: libc.so.6(GLIBC_{glibc})(64bit)\n"
     text += "".join(f"Requires: {name} = {tree.VERSION}\n" for name in package.needs)
-    text += "".join(f"Suggests: {name}\n" for name in package.suggests)
     if any(scripts.values()):
         text += "Requires: /bin/sh\n"
     text += f"AutoReqProv: no\n%description -n {package.name}\n{package.description}\n"

@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from tarazu.errors import ConfigError, InsufficientResources, TarazuError
+from tarazu.errors import InsufficientResources, TarazuError
 
 Array = npt.NDArray[Any]
-Solver = Literal["auto", "networkx", "ortools"]
-"""OR-tools is an extra, `tarazu[scale]`."""
 
 
 def has_ortools() -> bool:
     return find_spec("ortools") is not None
-
-
-def searches_exactly(solver: Solver) -> bool:
-    """Whether OR-tools' CP-SAT may be asked."""
-    return solver != "networkx" and has_ortools()
-
-
-def solver_of(setting: str) -> Solver:
-    """`allocate.solver`. Raises ConfigError where it is not installed here."""
-    if setting == "ortools" and not has_ortools():
-        raise ConfigError(
-            "allocate.solver",
-            "auto, networkx, or OR-tools (the package tarazu-solver, or tarazu[scale])",
-            setting,
-        )
-    return cast(Solver, setting)
 
 
 def min_cost_flow(
@@ -49,15 +30,8 @@ def min_cost_flow(
     Arcs may be parallel; everything is integer; `supplies[node]` is negative for sinks and sums to 0.
     Raises InsufficientResources when the supplies do not fit through the arcs.
     """
-    run = _networkx if solver_of(solver) == "networkx" else _ortools
+    run = _networkx if solver == "networkx" else _ortools
     return run(tails, heads, capacities, costs, supplies)
-
-
-def warm(solver: Solver) -> None:
-    """Load now (up to 1 s) what it may need, instead of at the first flow or search."""
-    import_module("networkx")
-    if searches_exactly(solver):
-        import_module("ortools.sat.python.cp_model")
 
 
 def _networkx(tails: Array, heads: Array, capacities: Array, costs: Array, supplies: Array) -> Array:

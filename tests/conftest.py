@@ -31,7 +31,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 @pytest.fixture
 def without_ortools(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a site that has not installed `tarazu[scale]`: whoever imports it all the same fails."""
+    """As on a site that has not installed `tarazu[sim]`: whoever imports it all the same fails."""
     for name in {"ortools", *(name for name in sys.modules if name.startswith("ortools."))}:
         monkeypatch.setitem(sys.modules, name, None)
 

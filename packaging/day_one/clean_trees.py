@@ -15,8 +15,10 @@ BASE = "tarazu.daemons.ossd.service tarazu.parts.council.announcer.service taraz
 BASE += "prometheus_client jinja2"
 MAIN = "tarazu.daemons.mdsd.service tarazu.daemons.clientd.service tarazu.predict.aipa networkx pymysql "
 MAIN += "tarazu.native"
-SOLVER = "tarazu.flows ortools.graph.python.min_cost_flow ortools.sat.python.cp_model"
-ANALYSIS = "tarazu.parts.bursts.burstd.service pyarrow.parquet simpy scipy.stats tarazu.trace.darshan.records"
+ANALYSIS = "ortools.graph.python.min_cost_flow ortools.sat.python.cp_model "
+ANALYSIS += (
+    "tarazu.parts.bursts.burstd.service pyarrow.parquet simpy scipy.stats tarazu.trace.darshan.records"
+)
 NATIVE = "; from tarazu.built import library_path; from tarazu.native import template; library_path('libtarazu.so')"
 
 
@@ -43,7 +45,7 @@ def _tarball(dist: Path, work: Path) -> None:
     assert said == f"tarazu {tree.VERSION}\n", said
     roots.inside(root, "/opt/elsewhere/bin/tarazu-ossd", "--help")
     python = "/opt/elsewhere/lib/tarazu/bin/python3"
-    roots.inside(root, *_imports(python, f"{BASE} {MAIN} {SOLVER} {ANALYSIS}", NATIVE))
+    roots.inside(root, *_imports(python, f"{BASE} {MAIN} {ANALYSIS}", NATIVE))
     subprocess.run(["rm", "-rf", root], check=True)
 
 
@@ -65,7 +67,6 @@ def _rpms(dist: Path, work: Path) -> None:
     steps = (
         (("tarazu-oss",), BASE, ""),
         (("tarazu-preload", "tarazu"), MAIN, NATIVE),
-        (("tarazu-solver",), SOLVER, ""),
         (("tarazu-analysis",), ANALYSIS, ""),
     )
     for names, modules, more in steps:

@@ -25,7 +25,6 @@ class Tarazu(PythonPackage):
     version("main", branch="main")
 
     variant("mds", default=False, description="allocation of OSTs (mdsd's node)")
-    variant("scale", default=False, description="OR-tools, where mdsd has more than 160 OSTs")
     variant("client", default=True, description="prediction and `tarazu run` (launch nodes)")
     variant("mysql", default=False, description="interaction database on MySQL or MariaDB")
     variant("metrics", default=False, description="metrics for Prometheus")
@@ -46,8 +45,6 @@ class Tarazu(PythonPackage):
     with when("+mds"):
         depends_on("py-networkx@3.1:", type=("build", "run"))
         depends_on("py-numpy@1.25:", type=("build", "run"))
-    with when("+scale"):
-        depends_on("py-or-tools@9.8:", type=("build", "run"))
     with when("+client"):
         depends_on("py-numpy@1.25:", type=("build", "run"))
         depends_on("py-pyelftools@0.29:", type=("build", "run"))

@@ -11,7 +11,6 @@ import numpy as np
 
 from tarazu.allocate.marginal_cost import Levels, water_level
 from tarazu.allocate.problem import Array, Problem
-from tarazu.flows import Solver
 
 GOLDEN = 0.618
 
@@ -63,7 +62,6 @@ class Draft:
     """Share of what a step may do that it may do here: there are others like this one."""
     bound: float = 1.0
     """No placement has a lower OST cost."""
-    solver: Solver = "auto"
     until: float = math.inf
     """When to stop making it better, as `perf_counter` says it."""
 

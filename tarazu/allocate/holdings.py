@@ -115,6 +115,27 @@ class Holdings:
         self.shift(i, b)
         self.shift(j, a)
 
+    def alike(self, ours: list[int], theirs: list[int]) -> Array:
+        """(ours, theirs) whether two OSTs may exchange all that they hold."""
+        a, b, v = np.array(ours)[:, None], np.array(theirs), self.levels
+        alike: Array = (self.x[a] <= v.room[b]) & (self.x[b] <= v.room[a])
+        for of in (v.base, v.slope, v.slope2, *self.eligible):
+            alike &= of[a] == of[b]
+        return alike
+
+    def swap_all(self, a: int, b: int) -> None:
+        """Exchange everything on two OSTs that are `alike`."""
+        for source, to in ((a, b), (b, a)):
+            for i in (i for same in self.objects(source).values() for i in same):
+                self.ost[i] = to
+                self._osts_of.pop(int(self.component[i]), None)
+        self._objects[a], self._objects[b] = self._objects[b], self._objects[a]
+        for ost in (a, b):
+            self._sizes.pop(ost, None)
+            self._sets.pop(ost, None)
+        for values in (self.x, self.level):
+            values[a], values[b] = values[b], values[a]
+
     def move(self, i: int, to: int) -> None:
         self.osts_of(int(self.component[i])).symmetric_difference_update((int(self.ost[i]), to))
         self.shift(i, to)

@@ -35,7 +35,6 @@ from tarazu.allocate.problem import Array, Group, Problem
 from tarazu.allocate.timing import Timing
 from tarazu.config import Weights
 from tarazu.config.sections import Allocate
-from tarazu.flows import Solver, solver_of
 from tarazu.layout.fitting import PRECISION
 from tarazu.left import AS_GOOD
 from tarazu.lustre import EOF
@@ -140,7 +139,6 @@ class Tarazu:
         """After so long the best placement so far is taken: where somebody waits, on a node that is busy."""
         self.least_gain = -1.0
         """Share of their time by which files must be written sooner to be placed at all; -1: whatever it is."""
-        self.solver: Solver = "auto"
         self._seed = seed
         self._lately: dict[str, Lately] = {}
         """By file system."""
@@ -150,7 +148,6 @@ class Tarazu:
         """As a site's settings have it: what gains too little is left to Lustre."""
         policy = cls(seed, settings.weights)
         policy.least_gain = settings.least_gain
-        policy.solver = solver_of(settings.solver)
         return policy
 
     def allocate(
@@ -227,7 +224,7 @@ class Tarazu:
             mean = part.total_bytes / max(1, sum(group.weights.size for group in part.groups))
             draft = Draft(
                 part, levels, np.zeros(osts), turn, placed, recent * mean, few_meet,
-                enough=enough, solver=self.solver, effort=min(1.0, FEW_EXTENTS / len(extents)), until=until,
+                enough=enough, effort=min(1.0, FEW_EXTENTS / len(extents)), until=until,
             )  # fmt: skip
             flow.place(draft)
             draft.bound = bounds.utilization_of(part, precision=precision)

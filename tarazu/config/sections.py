@@ -132,11 +132,6 @@ class Allocate:
         "that is clear; 0: none, and all runs are placed",
         Check("a number from 0 to 0.5", lambda v: 0 <= v <= 0.5),
     )
-    solver: str = setting(
-        "auto",
-        "auto: OR-tools searches for fillings of few object sizes, if installed; networkx: it does not",
-        one_of("auto", "networkx", "ortools"),
-    )
 
     @property
     def weights(self) -> Weights:

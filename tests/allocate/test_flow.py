@@ -12,8 +12,7 @@ from tarazu.allocate import flow, marginal_cost, network, problem, quality
 from tarazu.allocate.draft import Draft
 from tarazu.allocate.pipeline import Tarazu
 from tarazu.config import Weights
-from tarazu.config.sections import Allocate
-from tarazu.errors import ConfigError, InsufficientResources
+from tarazu.errors import InsufficientResources
 from tarazu.model import Ost, SystemView
 from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB
@@ -118,23 +117,6 @@ def test_the_arcs_near_the_common_level_hold_the_cheapest_flow(make, seed: int) 
     assert total(sorted(wanted.groups[0].osts.ravel().tolist())) == pytest.approx(total(order), rel=1e-6)
 
 
-def test_without_ortools_a_site_loses_no_balance(make, monkeypatch) -> None:
-    """35 OSTs of unequal speed: networkx and the exchanges alone, beside OR-tools and its exact search."""
-    random, ratios = Random(3), []
-    for _ in range(8):
-        speeds = [random.uniform(2e8, 8e8) for _ in range(35)]
-        view = make.view(35, each=lambda i, speeds=speeds: {"write_bytes_per_s": speeds[i]})
-        requests = [make.plain(8, random.choice((GIB, 2 * GIB)), MIB) for _ in range(32)]
-        time_s = []
-        for there in (True, False):
-            monkeypatch.setattr(flows, "has_ortools", lambda there=there: there)
-            files = policies.make("tarazu").allocate(view, requests).files
-            placed = quality.ost_bytes(view, requests, files)
-            time_s.append(max(placed[i] / speeds[i] for i in range(35)))
-        ratios.append(time_s[1] / time_s[0])
-    assert max(ratios) <= 1.02
-
-
 def test_a_network_too_large_for_networkx_is_solved_in_no_time(make, monkeypatch) -> None:
     """3,600 OSTs and 2,000 files went unanswered for 35 s with a limit of 3 s, and mdsd gave up."""
     monkeypatch.setattr(network, "by_networkx", lambda *_: pytest.fail("asked"))
@@ -143,15 +125,3 @@ def test_a_network_too_large_for_networkx_is_solved_in_no_time(make, monkeypatch
     allocation = Tarazu().allocate(view, requests)
     assert all(len(set(file.osts[0])) == 4 for file in allocation.files)
     assert allocation.ost_cost <= 1.21  # 2,000 objects, at most four on an OST, which is the best possible
-
-
-def test_a_solver_that_is_not_installed_is_named(monkeypatch) -> None:
-    monkeypatch.setattr(flows, "has_ortools", lambda: False)
-    with pytest.raises(ConfigError, match=r"tarazu\[scale\]"):
-        flows.min_cost_flow(*graph(1), "ortools")
-    with pytest.raises(ConfigError, match=r"allocate.solver: .*tarazu\[scale\]"):
-        Tarazu.of_site(Allocate(solver="ortools"))
-
-
-def test_a_site_chooses_its_solver() -> None:
-    assert Tarazu.of_site(Allocate(solver="networkx")).solver == "networkx"

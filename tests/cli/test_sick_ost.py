@@ -28,7 +28,7 @@ def testbed() -> Iterator[Testbed]:
     with tempfile.TemporaryDirectory(prefix="tz-sick-") as directory:
         bed = up(Path(directory) / "tb", osss=4, osts_per_oss=3, interval_s=0.2, slow={SICK: 20.0})
         try:
-            configure(bed, {"allocate": {"solver": "networkx"}})
+            configure(bed, {})
             bed.start_daemons()
             wait_until_ready(bed)
             script = "for i in $(seq 24); do dd if=/dev/zero of=$TESTBED_MOUNT/f$i bs=128M count=1; done"

@@ -134,7 +134,7 @@ def driven(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ended
     bed = testbeds.up(directory / "tb", osss=2, osts_per_oss=2, clients=2)
     with ExitStack() as stack:
         stack.callback(testbeds.down, bed.directory)
-        configure(bed, {"layout": {"min_size": 0}, "run": {"wait_s": 0}, "allocate": {"solver": "networkx"}})
+        configure(bed, {"layout": {"min_size": 0}, "run": {"wait_s": 0}})
         bed.start_daemons()
         wait_until_ready(bed)
         (bed.client_mount(0) / "app").mkdir()

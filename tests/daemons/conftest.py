@@ -92,8 +92,7 @@ class Site:
         self.config.write_text(
             f"[keys]\ndirectory = '{self.keys}'\n[state]\ndirectory = '{self.directory}'\n"
             f"[ossd]\ninterval_s = 0.1\n"
-            # What computes allocations is ready the sooner: OR-tools takes a second of processor time to load.
-            f"[allocate]\nleast_gain = -1.0\nsolver = 'networkx'\n"
+            f"[allocate]\nleast_gain = -1.0\n"
             f"[mdsd]\nstatistics = '{self.statistics}'\nrequests = '{self.requests}'\n"
             f"audit_log = '{self.audit}'\n" + "".join(f"{name} = {value}\n" for name, value in lines.items())
         )

@@ -82,14 +82,8 @@ class Loop:
 
 
 def patient(changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """The tests' machine may be busy: a plan that takes longer than the usual 2 s is no failure of theirs. And a mdsd
-    that need not load OR-tools is ready sooner.
-    """
-    return {
-        **changes,
-        "run": {"wait_s": 120.0, **changes.get("run", {})},
-        "allocate": {"solver": "networkx", **changes.get("allocate", {})},
-    }
+    """The tests' machine may be busy: a plan that takes longer than the usual 2 s is no failure of theirs."""
+    return {**changes, "run": {"wait_s": 120.0, **changes.get("run", {})}}
 
 
 def make_loop(directory: Path, changes: Mapping[str, Mapping[str, Any]], **options: Any) -> Iterator[Loop]:

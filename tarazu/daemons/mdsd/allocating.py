@@ -36,7 +36,6 @@ from tarazu.daemons.mdsd.placing import Placing
 from tarazu.daemons.mdsd.request_rate import RequestRate
 from tarazu.daemons.mdsd.system import System
 from tarazu.figures import NUMBERS, Histogram
-from tarazu.flows import solver_of
 from tarazu.left import GAINS_NOTHING, LEFT_TO_LUSTRE
 from tarazu.stats.gate import Gate
 from tarazu.stripes import from_bytes
@@ -137,8 +136,6 @@ class Allocating:
         audit: Audit,
         wake: Callable[[], None],
     ) -> None:
-        """Raises ConfigError for a solver that is not installed."""
-        solver_of(settings.allocate.solver)
         self.settings = settings.allocate
         self.waiting: PerUser[Pending] = PerUser(QUEUE_LIMITS)
         self.running: Running | None = None
@@ -192,8 +189,7 @@ class Allocating:
 
     def take_over(self, settings: Settings) -> None:
         """Settings that were read again; raises ConfigError, and changes nothing, for an audit log that cannot be
-        written or a solver that is not installed. Running allocations keep the former ones."""
-        solver_of(settings.allocate.solver)
+        written. Running allocations keep the former ones."""
         self.audit = Audit(settings.mdsd.audit_log)
         self._limits.share = settings.mdsd.user_share
         self.users = UserLists(settings.run)

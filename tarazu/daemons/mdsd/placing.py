@@ -232,7 +232,6 @@ def _asked(id: str, layouts: tuple[Layout, ...], files: Sequence[FileSpec]) -> B
 def serve(end: socket.socket) -> None:
     """The process: one task after the other, until mdsd hangs up."""
     from tarazu.allocate.pipeline import Tarazu  # with numpy: for the process that computes
-    from tarazu.flows import warm
 
     settings, policy = None, None
     channel = Channel(end)
@@ -244,7 +243,6 @@ def serve(end: socket.socket) -> None:
         if policy is None or task.settings != settings:
             settings, policy = task.settings, Tarazu.of_site(task.settings)
             policy.limit_s = BETTER_S
-            warm(policy.solver)
         parts = [BatchPart(request, left) for request, left in zip(task.requests, task.left, strict=True)]
         outcomes = place(policy, task.view, parts, task.settings.weights, task.view_age_s)
         try:

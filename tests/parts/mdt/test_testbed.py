@@ -39,7 +39,7 @@ for n in range(10**6):
 @pytest.fixture(scope="module")
 def bed(memory_directory: Path) -> Iterator[Testbed]:  # noqa: F811
     bed = up(memory_directory / "mdts", osss=1, osts_per_oss=2, mdts=4, slow_mdts={SLOW: 5.0}, interval_s=1.0)
-    configure(bed, {"mdsd": {"stale_after_s": 12}, "allocate": {"solver": "networkx"}})
+    configure(bed, {"mdsd": {"stale_after_s": 12}})
     bed.start_daemons()
     wait_until_ready(bed)
     for mdt in range(4):

@@ -107,7 +107,6 @@ def rules(routed: Testbed) -> Iterator[Rules]:
             "part.routers": {"mode": "apply"},
             "run": {"alive_s": 0.1},
             "mdsd": {"cpu_limit": 1.0},
-            "allocate": {"solver": "networkx"},
         },
     )
     lnetctl(routed.oss_root("oss1"), "udsp", "add", *FOREIGN)

@@ -49,7 +49,7 @@ def choose(bandwidth: Array, available: int, must: bool) -> Array:
     if not must and available == 0:
         return np.zeros(len(bandwidth), int)
     if not has_ortools():
-        raise TarazuError("policy mckp: expected the package ortools (tarazu[scale]), found none")
+        raise TarazuError("policy mckp: expected the package ortools (tarazu[sim]), found none")
     from ortools.sat.python import cp_model
 
     worth = np.rint(bandwidth / bandwidth.max() * STEPS).astype(int)
