@@ -53,7 +53,7 @@ def _placements(problem: Problem, order: Array) -> tuple[FilePlacement, ...]:
                 part.append(())
             part.append(tuple(row))
     hints = _Hints(problem, order)
-    done = []
+    placements = []
     for request, part in zip(problem.requests, parts):
         wanted = len(request.layout.components)
         if len(part) < wanted:
@@ -61,8 +61,8 @@ def _placements(problem: Problem, order: Array) -> tuple[FilePlacement, ...]:
             while len(part) < covered:
                 part.append(())
             part += [hints.next(c) for c in request.layout.components[covered:]]
-        done.append(FilePlacement(tuple(part)))
-    return tuple(done)
+        placements.append(FilePlacement(tuple(part)))
+    return tuple(placements)
 
 
 class _Hints:

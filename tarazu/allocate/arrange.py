@@ -56,12 +56,12 @@ def _spread_first(group: Group, waves: Array, rank: Array) -> None:
             if waves[group.requests[member]] != wave:
                 wave = waves[group.requests[member]]
                 meets[:] = 0
-            found = lists[member][turns]
-            met = meets[looked_at, found].sum(axis=1)
+            osts = lists[member][turns]
+            met = meets[looked_at, osts].sum(axis=1)
             begin = int(np.lexsort(((columns - member) % stripes, firsts[lists[member]], met))[0])
             begins[member] = begin
             firsts[lists[member][begin]] += 1
-            meets[looked_at, found[begin]] += 1
+            meets[looked_at, osts[begin]] += 1
     group.osts = np.take_along_axis(lists, (columns + begins[:, None]) % stripes, axis=1)
 
 

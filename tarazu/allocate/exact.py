@@ -53,8 +53,8 @@ def _equal_rows(group: Group) -> bool:
     return not np.ptp(np.sort(group.weights, axis=1), axis=0).any()
 
 
-def _adopt(draft: Draft, found: Packing) -> None:
-    dealt = deal(found.objects, _on_servers(draft, found))
+def _adopt(draft: Draft, chosen: Packing) -> None:
+    dealt = deal(chosen.objects, _on_servers(draft, chosen))
     if dealt is None:
         return
     groups = draft.problem.groups
@@ -69,10 +69,10 @@ def _adopt(draft: Draft, found: Packing) -> None:
             group.osts = osts
 
 
-def _on_servers(draft: Draft, found: Packing) -> Array:
+def _on_servers(draft: Draft, chosen: Packing) -> Array:
     """The fillings in an order that lets servers be even: of OSTs of one kind, the fullest go from server to server."""
     turn = (ring(draft.problem.oss) - draft.turn) % len(draft.placed)
-    loads = found.counts @ found.objects.sizes
-    counts = np.empty_like(found.counts)
-    counts[np.lexsort((turn, found.kinds))] = found.counts[np.lexsort((-loads, found.kinds))]
+    loads = chosen.counts @ chosen.objects.sizes
+    counts = np.empty_like(chosen.counts)
+    counts[np.lexsort((turn, chosen.kinds))] = chosen.counts[np.lexsort((-loads, chosen.kinds))]
     return counts

@@ -161,10 +161,12 @@ class Tarazu:
         if estimate.loses:
             let_through(draft, self.weights)
             self._lately[view.fs_name].note(draft.problem)
-            done = answer(draft.problem, self.name, draft.placed, start, _emptiest_first(draft), draft.bound)
+            placed = answer(
+                draft.problem, self.name, draft.placed, start, _emptiest_first(draft), draft.bound
+            )
             seconds = any(ost.peak_bytes_per_s for ost in draft.problem.osts)  # else in units of its own
             return msgspec.structs.replace(
-                done,
+                placed,
                 expected_s=estimate.ours_s if seconds else 0.0,
                 expected_requests_s=placing_cost.requests_s(draft.problem) if seconds else 0.0,
                 expected_gain=estimate.gain,
