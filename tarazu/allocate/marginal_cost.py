@@ -72,8 +72,12 @@ class Terms:
         return level
 
 
-def terms(view: SystemView, osts: Sequence[Ost], weights: Weights, new_bytes: float) -> Terms:
-    """The terms of `osts` for requests of `new_bytes` in all."""
+def terms(
+    view: SystemView, osts: Sequence[Ost], weights: Weights, new_bytes: float, share: float = 1.0
+) -> Terms:
+    """The terms of `osts` for requests of `new_bytes` in all; share: of what others were promised that they write
+    meanwhile.
+    """
     known = dict(zip((o.index for o in view.osts), relative_speeds(view.osts)))
     speed = np.array([known[o.index] for o in osts])
     speed /= np.median(speed)
@@ -90,7 +94,7 @@ def terms(view: SystemView, osts: Sequence[Ost], weights: Weights, new_bytes: fl
     promised = np.array([o.promised_bytes for o in osts], float)
     total = np.array([max(1, o.total_bytes) for o in osts], float)
     fill = (np.array([o.used_bytes for o in osts], float) + promised) / total
-    waiting = np.maximum(0, promised - np.array([o.written_bytes for o in osts], float))
+    waiting = share * np.maximum(0, promised - np.array([o.written_bytes for o in osts], float))
     even_time = (max(1.0, new_bytes) + float(waiting.sum())) / float(rate.sum())
     slope = 1 / (rate * even_time)
     degraded = DEGRADED * np.array([o.degraded for o in osts], float)
@@ -164,14 +168,19 @@ class Levels:
 
 
 def build(
-    problem: Problem, weights: Weights, before: Array | float = 0.0, lately: Array | float = 0.0
+    problem: Problem,
+    weights: Weights,
+    before: Array | float = 0.0,
+    lately: Array | float = 0.0,
+    share: float = 1.0,
 ) -> Levels:
     """The levels of the usable OSTs before anything is placed; `before`: bytes there, written at another time;
-    `lately`: objects that jobs got there that may still run.
+    `lately`: objects that jobs got there that may still run; share: of what others were promised that they write
+    meanwhile.
     """
     osts = problem.osts
     new = max(1.0, float(problem.total_bytes))
-    t = terms(problem.view, osts, weights, new)
+    t = terms(problem.view, osts, weights, new, share)
     total = np.array([max(1, o.total_bytes) for o in osts], float)
     used = np.array([o.used_bytes + o.promised_bytes for o in osts], float) + before
     fill = used / total

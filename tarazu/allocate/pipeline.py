@@ -222,7 +222,9 @@ class Tarazu:
         )
         for of_extent in extents:
             part = dataclasses.replace(wanted, groups=[dataclasses.replace(group) for group in of_extent])
-            levels = marginal_cost.build(part, self.weights, placed, recent)
+            # Others write all the while: beside each extent as much as is its share.
+            share = part.total_bytes / wanted.total_bytes if wanted.total_bytes else 1.0
+            levels = marginal_cost.build(part, self.weights, placed, recent, share)
             mean = part.total_bytes / max(1, sum(group.weights.size for group in part.groups))
             draft = Draft(
                 part, levels, np.zeros(osts), turn, placed, recent * mean, few_meet,
