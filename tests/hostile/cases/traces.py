@@ -10,6 +10,8 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
+from tarazu.daemons.clientd.forecasts import prepared
+from tarazu.model import FileName, Forecast, JobStep
 from tarazu.run.handed import _read as handed_spools
 from tarazu.trace import exchange, history, past, recorded, runfile, spool
 from tarazu.trace.darshan import read as darshan
@@ -52,6 +54,18 @@ def _sample() -> RunRecord:
     return sample()
 
 
+def _prepared(directory: Path) -> Path:
+    files = tuple(
+        Forecast(FileName(f"/a/f.{n}", f"/a/f.{n}", "/a/f.{n}", False, n, 1, n), 4096) for n in range(3)
+    )
+    step = JobStep("fs", 1000, "ior", "7", ranks=3)
+    path = directory / "prepared"
+    path.write_bytes(
+        prepared.encode(prepared.Prepared("2 one.run 800 1", step, {}, (), prepared.Expected(files)))
+    )
+    return path
+
+
 def _past(path: Path) -> None:
     with open(path, "rb") as file:
         past.read_past([file.fileno()], 5)
@@ -90,6 +104,12 @@ CASES = (
     Case("spool that grows", (), one_spool, _follow, 300),
     Case("spools handed over", (SPOOL,), one_spool, lambda p: handed_spools([p]), 100),
     Case("packed spool", ("tarazu.run.nodes.framed:Frames._whole",), _gz, _unpack, 60),
+    Case(
+        "what the next run begins with",
+        ("tarazu.daemons.clientd.forecasts.prepared:decode",),
+        _prepared,
+        lambda p: prepared.decode(p.read_bytes()),
+    ),
     Case(
         "run",
         (
