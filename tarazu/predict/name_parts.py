@@ -129,16 +129,11 @@ def put_together(
 def of_job(key: str, precise: str, old: JobStep, new: JobStep) -> str:
     """The key of a volatile name with the ids of the new step's job."""
     parts = _pieces(precise)[1]
-    fields = iter(_texts(key, parts) or ())
-    pieces = [part if i % 2 == 0 else (part, next(fields, "")) for i, part in enumerate(parts)]
-    return "".join(
-        piece
-        if isinstance(piece, str)
-        else _new_job_text(piece[1], old, new)
-        if piece[0] == "{job}"
-        else piece[1]
-        for piece in pieces
-    )
+    texts = _texts(key, parts)
+    if texts is None:
+        return key
+    name = NameParts(parts, texts)
+    return put_together(name, name.numbers, [len(text) for text in texts], ANY_RANK, old, new)[0]
 
 
 def _new_job_text(text: str, old: JobStep, new: JobStep) -> str:

@@ -28,6 +28,7 @@ LEFT = {
     "tarazu.escapes:_of_this_session": KERNEL,
     "tarazu.config.files:value": "a word of the command line or environment",
     "tarazu.daemons.clientd.forecasts.frames:decode": MESSAGE,
+    "tarazu.daemons.clientd.forecasts.prepared:decode": MESSAGE,
     "tarazu.daemons.clientd.forecasts.work:give_up": KERNEL,
     "tarazu.daemons.mdsd.placing:Placing._ask": MESSAGE,
     "tarazu.daemons.mdsd.placing:serve": MESSAGE,

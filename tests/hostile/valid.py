@@ -69,6 +69,7 @@ def of_clientd() -> list[bytes]:
         messages.PromiseTold("h1", "", "lustre", 0, 60.0, 4.0, b"12", b"12345678", bytes(8)),
         local.PartTold("nobody", "s1", b"\x80"),
         local.StepReport("lustre", (1,), ("h1",)),
+        local.PrepareNext("lustre"),
         local.PlansQuery("app"),
         local.ViewQuery("lustre"),
         local.Done(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -260,6 +261,19 @@ def test_what_was_prepared_for_something_else_is_made_anew(
     summary, files = read(forecasts, task, *runs)
     assert files == read(forecasts, msgspec.structs.replace(task, prepared=b""), *runs)[1]
     assert len(files) == 4 * step.ranks and "".join(summary.problems).startswith(expected)
+
+
+def test_whatever_is_kept_is_a_forecast_or_refused_in_one_line(forecasts: Forecasts, tmp_path: Path) -> None:
+    body, rng = prepared_by(forecasts, with_ranks(tmp_path / "0.run")).body, random.Random(4)
+    refused = 0
+    for number in range(600):
+        plain = number % 2 == 0
+        data = bytearray(zlib.decompress(body) if plain else body)
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        kept, problem = prepared.decode(zlib.compress(data) if plain else bytes(data))
+        assert (kept is None) == bool(problem) and "\n" not in problem
+        refused += kept is None
+    assert 300 < refused < 600
 
 
 def test_nothing_is_prepared_of_runs_that_cannot_be_read(forecasts: Forecasts, tmp_path: Path) -> None:
