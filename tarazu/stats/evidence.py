@@ -148,7 +148,7 @@ def io_of(report: OstReport, writes: bool) -> IoCounters | None:
     """The report's counters of one direction; of an ossd that sends none, `obdfilter`'s writes. None for none."""
     if report.reads or report.writes:
         return report.writes if writes else report.reads
-    return of_requests(report)[writes]
+    return of_requests(report, True, "obdfilter") if writes else None
 
 
 def since_base(now: IoCounters, base: IoCounters) -> IoCounters:

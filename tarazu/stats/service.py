@@ -84,22 +84,13 @@ def of_server(
     )
 
 
-def of_requests(report: OstReport) -> tuple[IoCounters | None, IoCounters | None]:
-    """(None, writes) by `obdfilter.*.stats`; None where it has no times (2.12)."""
-    if report.write_samples and not report.write_usecs:
-        return None, None
-    start_s = report.counters_start_s
-    counts = (report.write_samples, report.write_bytes, report.write_usecs)
-    return None, IoCounters("obdfilter", *counts, start_s=start_s)
-
-
-def requests_of(report: OstReport, writes: bool) -> IoCounters | None:
-    """`WAY`, by `obdfilter.*.stats`; None where it has no times (2.12), or a sum overflowed."""
+def of_requests(report: OstReport, writes: bool, source: str = WAY) -> IoCounters | None:
+    """By `obdfilter.*.stats`; None where it has no times (2.12), or a sum overflowed."""
     counts = report.read_samples, report.read_bytes, report.read_usecs
     if writes:
         counts = report.write_samples, report.write_bytes, report.write_usecs
     known = bool(counts[0]) == bool(counts[1]) == bool(counts[2])
-    return IoCounters(WAY, *counts, start_s=report.counters_start_s) if known else None
+    return IoCounters(source, *counts, start_s=report.counters_start_s) if known else None
 
 
 def with_service(
@@ -119,7 +110,7 @@ def with_service(
     completed = []
     for ost, report in reports.items():
         own = devices.io(ost, report.counters_start_s) or nothing
-        requests = of_requests(report) if ost in counted else nothing
+        requests = None, of_requests(report, True, "obdfilter") if ost in counted else None
         best = [
             times[ost][column]
             if ost in brw and brw[ost].timed(column)

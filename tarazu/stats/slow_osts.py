@@ -13,7 +13,7 @@ from tarazu.ost_state import SICK
 from tarazu.stats import peers
 from tarazu.stats.evidence import Evidence, Intervals, Wait, Waits, io_of, together
 from tarazu.stats.peers import Newest, OfPeers, Reference, slowness
-from tarazu.stats.service import WAY, requests_of
+from tarazu.stats.service import WAY, of_requests
 from tarazu.stats.usual import Usual, Usually, cell_of
 from tarazu.units import counted
 from tarazu.wire.reports import OstReport
@@ -335,7 +335,7 @@ class SlowOstFinder:
         self.usual = Usual() if usual is None else usual
         self._fs_name = fs_name
         self._osts, self._ways = _Tracks(), _Tracks()
-        self._intervals, self._requests = Intervals(io_of), Intervals(requests_of)
+        self._intervals, self._requests = Intervals(io_of), Intervals(of_requests)
         self._waits = Waits()
         self._unread: set[tuple[int, bool]] = set()
         self._new_requests: dict[tuple[int, bool], Evidence] = {}
