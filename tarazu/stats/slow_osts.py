@@ -128,11 +128,11 @@ class Beside(NamedTuple):
 class Suspicion:
     """The sequential test of one direction (reads or writes) of one OST."""
 
-    __slots__ = ("_kept", "_slowest_bytes_per_s", "_well", "score", "slow")
+    __slots__ = ("_kept", "_scores", "_slowest_bytes_per_s", "_well", "slow")
 
     def __init__(self) -> None:
-        self.score = 0.0
-        """Towards `PROOF`."""
+        self._scores: dict[type[Reference], float] = {}
+        """Towards `PROOF`, beside peers and beside history."""
         self.slow = False
         self._well = 0.0
         """Towards `WELL`."""
@@ -142,9 +142,9 @@ class Suspicion:
         """(slowness, weight) of the newest intervals."""
 
     @property
-    def proven(self) -> float:
+    def score(self) -> float:
         """0 for well, 1 for slow: what is seen raises and lowers it, time alone does not."""
-        return 1.0 - self._well / WELL if self.slow else min(1.0, self.score / PROOF)
+        return 1.0 - self._well / WELL if self.slow else max(self._scores.values(), default=0.0) / PROOF
 
     @property
     def relative(self) -> float:
@@ -160,19 +160,22 @@ class Suspicion:
             self._judge_slow(e, worst)
             return
         self._kept.append((worst.slowness, 1 / worst.noise))
-        self.score = max(0.0, self.score + max(each.likelier(e) for each in beside))
-        if self.score >= PROOF:
+        for each in beside:
+            by = type(each.reference)
+            self._scores[by] = max(0.0, self._scores.get(by, 0.0) + each.likelier(e))
+        if self.score >= 1:
             self._call_slow(e.rates[2])
 
     def wait(self, seconds: float, usual_s: float) -> None:
         """I/Os are in flight and none has ended for `seconds`, where `usual_s` would have done."""
-        if not self.slow and seconds >= FAR * usual_s and self.score + seconds / STALL_S >= PROOF:
+        if not self.slow and seconds >= FAR * usual_s and self.score + seconds / STALL_S / PROOF >= 1:
             self._kept.clear()
             self._kept.append((math.log(seconds / usual_s), 1.0))
             self._call_slow(math.inf)
 
     def _call_slow(self, bytes_per_s: float) -> None:
-        self.slow, self.score, self._well, self._slowest_bytes_per_s = True, 0.0, 0.0, bytes_per_s
+        self.slow, self._well, self._slowest_bytes_per_s = True, 0.0, bytes_per_s
+        self._scores.clear()
         # What it was like before it was slow is no measure of it now.
         slow = [each for each in self._kept if each[0] > SHIFT / 2]
         self._kept.clear()
@@ -189,7 +192,7 @@ class Suspicion:
         self._kept.append((worst.slowness, 1 / worst.noise))
         self._well = max(0.0, self._well + min(MOST_WELL, shift / worst.noise * (shift / 2 - worst.slowness)))
         if self._well >= WELL:
-            self.slow, self.score, self._well = False, 0.0, 0.0
+            self.slow, self._well = False, 0.0
             self._kept.clear()
 
 
@@ -256,7 +259,7 @@ class _Track:
                     beside, other = itself, f", {math.exp(self.by_peers):.1f} times than its peers"
             why = f"{1 / relative:.1f} times slower than {beside}{other}"
         values = rates[0] * relative, 1 / (rates[1] * relative), relative, self.of_class[1]
-        return SpeedEstimate(*values, own, self.test.proven, why)
+        return SpeedEstimate(*values, own, self.test.score, why)
 
 
 class _Tracks(dict[Side, _Track]):
@@ -311,7 +314,7 @@ class SlowOstFinder:
 
     The score: how many times slower they were, on a logarithmic scale, is noise about 0 for a well disk, wider the
     fewer I/Os there were. Each interval adds how much likelier it is of a disk at a fifth of the speed or less than of
-    a well one, by the worse of the two comparisons, never below 0 (a cumulative sum, CUSUM).
+    a well one, never below 0 (a cumulative sum, CUSUM); beside peers and history it has one each, the higher counts.
 
     Suspected is an OST while its score is above 0; it still counts as equal. Convicted it is at `PROOF`. One interval
     counts for half a proof at most, for less where one stall explains it, and beside peers for a sixth where the OST is
@@ -434,38 +437,37 @@ class SlowOstFinder:
         pools: Pools,
         servers: Servers,
     ) -> None:
-        commons: dict[tuple[Class, float], float] = {}
-        as_usual: dict[object, float] | None = None
-        for side, (e, usually, raw, weight) in fresh.items():
+        begins = {
+            side: (tracks[side].of_class, interval.evidence.begin_s // COMMON_S * COMMON_S)
+            for side, interval in fresh.items()
+            if interval.usually
+        }
+        commons = {begin: tracks.common(*begin, servers) for begin in dict.fromkeys(begins.values())}
+        slower_s = [interval.evidence.at_s for interval in fresh.values() if interval.own >= AS_USUAL]
+        as_usual = tracks.as_usual(min(slower_s), pools, servers) if slower_s else {}
+        for side, (e, usually, own, weight) in fresh.items():
             track, of_peers, comparisons = tracks[side], beside.get(side), list[Beside]()
-            track.by_peers, track.by_itself = slowness(e, of_peers) if of_peers else 0.0, 0.0
-            most = math.inf
+            common = commons[begins[side]] if usually else 0.0
+            track.by_itself = max(0.0, own - common)
+            if track.by_itself >= AS_USUAL:
+                alike = as_usual.get(_alike(side[0], track, e, pools), -math.inf)
+                slower = math.log(e.seconds / e.ios) - alike
+                track.by_itself = max(0.0, slower) if slower < LIKE else track.by_itself
+            track.by_peers = slowness(e, of_peers) if of_peers else 0.0
+            if common > AS_USUAL:  # explains it beside peers too
+                track.by_peers = min(track.by_peers, max(0.0, own - common))
             if usually:
-                track.usually = usually
-                begin = track.of_class, e.begin_s // COMMON_S * COMMON_S
-                if begin not in commons:
-                    commons[begin] = tracks.common(*begin, servers)
-                common = commons[begin]
-                track.by_itself = max(0.0, raw - common)
-                if track.by_itself >= AS_USUAL:
-                    as_usual = tracks.as_usual(e.at_s, pools, servers) if as_usual is None else as_usual
-                    usual = as_usual.get(_alike(side[0], track, e, pools), -math.inf)
-                    if (slower := math.log(e.seconds / e.ios) - usual) < LIKE:
-                        track.by_itself = max(0.0, slower)
-                if common > AS_USUAL:  # explains it beside peers too
-                    track.by_peers = min(track.by_peers, max(0.0, raw - common))
-                elif raw < AS_USUAL:
-                    most = DOUBTED
-                noise = usually.noise(e.ios) + common**2
+                track.usually, noise = usually, usually.noise(e.ios) + common**2
                 comparisons.append(Beside(track.by_itself, noise, usually, common, weight=weight))
             if of_peers and of_peers.osts:
+                most = DOUBTED if usually and own < AS_USUAL else math.inf
                 comparisons.append(Beside(track.by_peers, of_peers.noise(e.ios), of_peers, most=most))
-            track.rates = of_peers.rates if of_peers else e.rates
             if comparisons:
                 track.test.take(e, comparisons)
+            track.rates = of_peers.rates if of_peers else e.rates
             track.suspect = track.test.slow or track.by_peers > AS_USUAL
             well = track.by_itself < AS_USUAL and not track.suspect
-            learned = SUSPECT if not well else 1.0 if raw < AS_USUAL else SHARED
+            learned = SUSPECT if not well else 1.0 if own < AS_USUAL else SHARED
             self.usual.learn((self._fs_name, *side), e.usual, learned)
 
     def _judge_ways(self, servers: Servers) -> None:
@@ -515,7 +517,7 @@ class SlowOstFinder:
                 span = _span(way.usually.hours)
                 why = f"requests to {server} take {times:.1f} times as long as in its own last {span}"
                 why += ", its disks do not: network?"
-                values = 1 / slowed_s, slowed_s, relative, "obdfilter", relative, way.test.proven, why
+                values = 1 / slowed_s, slowed_s, relative, "obdfilter", relative, way.test.score, why
                 estimate = SpeedEstimate(*values)
                 behind[server] = min(behind.get(server, estimate), estimate, key=lambda each: each.relative)
         self._hindered = set(behind)
