@@ -57,10 +57,10 @@ def test_servers_follow_a_mapping_until_it_is_undone(loop: Loop) -> None:
     program = [sys.executable, "-c", WRITER, loop.mount() / "out", SIZE]
     loop.run(*program, "-", app="alone")
     until = Path(loop.testbed.directory / "go on")
-    running = threading.Thread(target=loop.run, args=(*program, until), kwargs={"app": "alone"})
+    running = threading.Thread(target=loop.run, args=(*program, until), kwargs={"app": "alone"}, daemon=True)
     running.start()
     audit = loop.testbed.directory / "log" / "audit.log"
-    assert patiently(lambda: "status=routers" in audit.read_text())
+    assert patiently(lambda: " what=routers " in audit.read_text())
     assert rules(loop)[two] == mapped[two] and len(rules(loop)) == 2, "each node has one rule"
     until.touch()
     running.join()
