@@ -1,4 +1,4 @@
-"""Last steps, which change no bytes per OST but by exchange of like ones: who gets which list, which OST is which."""
+"""Last steps, which change no bytes per OST but by exchange of like ones: where lists begin, which OST is which."""
 
 from __future__ import annotations
 
@@ -8,11 +8,6 @@ from tarazu.allocate.draft import Draft, ring
 from tarazu.allocate.marginal_cost import EVEN
 from tarazu.allocate.problem import Array, Group
 
-MATCHED_MEMBERS = 512
-"""Up to so many members every list is compared with every file; beyond, whole turns of the lists are."""
-TURNS = 16
-MAX_CELLS = 20_000_000
-"""Files × OSTs up to which sharing between the components of a file is looked at."""
 IN_STEP = 8
 """Stripes from a file's beginning on in which files that began together are still taken to be in step."""
 MAX_BEGINNINGS = 50_000
@@ -20,18 +15,8 @@ MAX_BEGINNINGS = 50_000
 
 
 def arrange(draft: Draft) -> None:
-    """Keep the components of one file apart where lists can be exchanged for that; spread first stripes."""
+    """Spread first stripes."""
     problem = draft.problem
-    components = sum(len(g.requests) for g in problem.groups)
-    cells = len(problem.requests) * len(problem.osts)
-    if components > len(problem.requests) and cells <= MAX_CELLS:
-        used = np.zeros((len(problem.requests), len(problem.osts)), bool)
-        for group in sorted(problem.groups, key=lambda g: -g.weights.shape[1]):
-            if len(group.requests) > 1 and not draft.due:
-                if not np.ptp(group.weights, axis=0).any():
-                    _separate(group, used)
-                _part(group, used)
-            used[group.requests[:, None], group.osts] = True
     rank = (ring(problem.oss) - draft.turn) % len(problem.osts)
     for group in problem.groups:
         if group.osts.shape[1] > 1 and not np.ptp(group.weights, axis=1).any():
@@ -63,68 +48,6 @@ def _spread_first(group: Group, waves: Array, rank: Array) -> None:
             firsts[lists[member][begin]] += 1
             meets[looked_at, osts[begin]] += 1
     group.osts = np.take_along_axis(lists, (columns + begins[:, None]) % stripes, axis=1)
-
-
-def _separate(group: Group, used: Array) -> None:
-    """Give each file the list that shares fewest OSTs with its other components."""
-    members = len(group.requests)
-    if members > MATCHED_MEMBERS:
-        files = group.requests[:, None]
-        turns = np.unique(np.linspace(0, members - 1, TURNS).astype(np.int64)).tolist()
-        shared = [int(used[files, np.roll(group.osts, t, axis=0)].sum()) for t in turns]
-        group.osts = np.roll(group.osts, turns[int(np.argmin(shared))], axis=0)
-        return
-    held = np.zeros((members, used.shape[1]), np.float32)
-    held[np.arange(members)[:, None], group.osts] = 1
-    shared_with = used[group.requests].astype(np.float32) @ held.T
-    group.osts = group.osts[_matching(shared_with)]
-
-
-def _part(group: Group, used: Array) -> None:
-    """Exchange equal objects of two members where one shares an OST and neither would then."""
-    if len(group.requests) > MATCHED_MEMBERS:
-        return
-    osts, files = group.osts, group.requests
-    for member, stripe in np.argwhere(used[files[:, None], osts]).tolist():
-        ost = int(osts[member, stripe])
-        free_here = ~used[files[member], osts] & ~np.isin(osts, osts[member])
-        free_there = ~used[files, ost] & ~(osts == ost).any(axis=1)
-        equal = group.weights == group.weights[member, stripe]
-        places = np.argwhere(free_here & free_there[:, None] & equal)
-        if len(places):
-            other = tuple(places[0].tolist())
-            osts[member, stripe], osts[other] = int(osts[other]), ost
-
-
-def _matching(cost: Array) -> Array:
-    """A row → column matching: cheapest pairs first, then exchanges of two while they help."""
-    size = len(cost)
-    column = np.full(size, -1, np.int64)
-    taken = np.zeros(size, bool)
-    rows = np.arange(size)
-    for price in np.unique(cost):
-        for row in rows.tolist():
-            open_to = (cost[row] == price) & ~taken
-            candidate = int(np.argmax(open_to))
-            if open_to[candidate]:
-                column[row] = candidate
-                taken[candidate] = True
-        rows = np.flatnonzero(column < 0)
-    others = cost[:, column]
-    """(size, size) cost of each row with each row's column."""
-    own = others.diagonal()
-    may_help = np.asarray(((own[:, None] + own - others - others.T) > 0).any(axis=1))
-    for row in range(size):
-        if may_help[row]:
-            own = others.diagonal()
-            gain = own[row] + own - others[row] - others[:, row]
-            other = int(np.argmax(gain))
-            if gain[other] > 0:
-                pair, swapped = [row, other], [other, row]
-                column[pair], others[:, pair] = column[swapped], others[:, swapped]
-                own = np.diagonal(others)[:, None]
-                may_help |= (own + own[pair, 0] - others[:, pair] - others[pair].T > 0).any(axis=1)
-    return column
 
 
 def relabel(draft: Draft) -> None:

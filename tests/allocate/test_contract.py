@@ -264,17 +264,6 @@ def test_first_stripes_within_one_request_are_spread(make) -> None:
     assert max(firsts.count(i) for i in range(8)) <= 4
 
 
-def test_components_of_one_file_avoid_each_others_osts(make) -> None:
-    view = make.view(16)
-    files = policies.make("tarazu").allocate(view, [make.progressive(GIB, (1, 3, 8))] * 4).files
-    shared = sum(
-        len(f.osts[i] + f.osts[j]) - len({*f.osts[i], *f.osts[j]})
-        for f in files
-        for i, j in ((0, 1), (0, 2), (1, 2))
-    )
-    assert shared <= 4
-
-
 def test_stripes_of_a_file_spread_over_servers(make) -> None:
     view = make.view(16, per_server=4)
     for file in policies.make("tarazu").allocate(view, [make.plain(4, GIB)] * 8).files:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import time
 from random import Random
 
@@ -12,11 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarazu.allocate import arrange, bounds, flow, marginal_cost, quality
-from tarazu.allocate.draft import Draft
+from tarazu.allocate import bounds, quality
 from tarazu.allocate.flow import alternating
-from tarazu.allocate.problem import build
-from tarazu.config import Weights
 from tarazu.errors import TarazuError
 from tarazu.model import CreateRequest, FilePlacement, Oss, Ost, SystemView
 from tarazu.sim.allocation import policies
@@ -101,8 +96,6 @@ def test_components_of_progressive_files(make) -> None:
     check(view, requests, policies.make("tarazu").allocate(view, requests, STEPS), distinct=True)
     cost = [quality.wave_cost(of_waves(view, requests, f, STEPS)) for f in (before, after)]
     assert cost[1] <= cost[0]
-    shared = sum(len({*a} & {*b}) for f in after for a, b in [f.osts])
-    assert shared <= len(after) * 8 / 120
 
 
 def test_steps_of_different_widths(make) -> None:
@@ -179,18 +172,6 @@ def test_waves_cost_little_beside_the_allocation(make) -> None:
         placed(view, requests, waves)
         seconds.append(time.process_time() - start)
     assert seconds[1] < 6 * seconds[0] + 0.2
-
-
-def test_lists_of_waves_are_not_matched_when_time_is_up(make, monkeypatch) -> None:
-    wanted = build(make.view(12), [make.progressive(4 * GIB)] * 40, [n // 4 for n in range(40)])
-    draft = Draft(wanted, marginal_cost.build(wanted, Weights()), np.zeros(12), turn=0)
-    flow.place(draft)
-    matched = []
-    monkeypatch.setattr(arrange, "_matching", lambda cost: matched.append(cost) or np.arange(len(cost)))
-    arrange.arrange(dataclasses.replace(draft, until=-math.inf))
-    assert not matched
-    arrange.arrange(draft)
-    assert matched
 
 
 @pytest.mark.parametrize("stripes", (2, 4))
