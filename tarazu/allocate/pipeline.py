@@ -231,7 +231,10 @@ class Tarazu:
                 enough=enough, effort=min(1.0, FEW_EXTENTS / len(extents)), until=until,
             )  # fmt: skip
             flow.place(draft)
-            draft.bound = bounds.utilization_of(part, precision=precision)
+            if (
+                len(extents) == 1 or not draft.due
+            ):  # of sizes that are all different it takes a third of a second
+                draft.bound = bounds.utilization_of(part, precision=precision)
             for make_better in (exchange.lower_osts, exact.pack, servers.even_out):
                 # Of several extents, who goes on while others wait counts for more than what the search wins in one.
                 if not draft.due and (make_better is not exact.pack or len(extents) == 1):
