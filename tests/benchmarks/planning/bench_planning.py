@@ -110,7 +110,7 @@ def start(site: Site) -> tuple[Path, tuple[int, ...], subprocess.Popen[str]]:
         config.write("[layout]\nmin_size = 0\n")
     site.mdsd()
     site.ossd()
-    status = site.wait_status(lambda s: s["file_systems"].get("lustre", {}).get("osts"))
+    status = site.wait_status(lambda s: s["ready"] and s["file_systems"].get("lustre", {}).get("osts"))
     clientd = site.start("clientd")
     _wait_ready(socket)
     return socket, tuple(o["index"] for o in status["file_systems"]["lustre"]["osts"]), clientd

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from statistics import median
 
 import pytest
 
-from tests.benchmarks.planning import bench_neighbours
 from tests.benchmarks.planning.bench_planning import measure
 
 KINDS = ["volatile", "shared"] if os.environ.get("TARAZU_SOAK") else ["shared"]
@@ -33,11 +31,3 @@ def test_ten_runs_are_planned_in_memory_and_time_that_grow_with_their_files(
 def _made(path: Path) -> Path:
     path.mkdir()
     return path
-
-
-@pytest.mark.long
-def test_small_plans_go_on_while_a_large_one_of_another_user_is_made(tmp_path: Path) -> None:
-    tmp_path.chmod(0o755)
-    found = bench_neighbours.measure(_made(tmp_path / "site"), "shared", 2, 3000, place=False)
-    assert len(found.beside_s) >= 2, "small ones are answered before the large one is"
-    assert median(found.beside_s) < 5 * median(found.alone_s) + 0.5
