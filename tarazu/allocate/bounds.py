@@ -23,14 +23,6 @@ def utilization_bound(view: SystemView, requests: Sequence[CreateRequest]) -> fl
     return utilization_of(build(view, requests))
 
 
-def wave_bound(view: SystemView, requests: Sequence[CreateRequest], of_wave: Sequence[int]) -> float:
-    """Lower bound of `quality.wave_cost`: the highest bound of the files of one wave alone."""
-    waves: dict[int, list[CreateRequest]] = {}
-    for request, wave in zip(requests, of_wave, strict=True):
-        waves.setdefault(wave, []).append(request)
-    return max((utilization_bound(view, of) for of in waves.values()), default=1.0)
-
-
 def fill_bound(view: SystemView, requests: Sequence[CreateRequest]) -> float:
     """Lower bound of the final fill's max / mean over the usable OSTs (used and promised bytes included)."""
     problem = build(view, requests)

@@ -231,9 +231,8 @@ class Tarazu:
                 enough=enough, effort=min(1.0, FEW_EXTENTS / len(extents)), until=until,
             )  # fmt: skip
             flow.place(draft)
-            if (
-                len(extents) == 1 or not draft.due
-            ):  # of sizes that are all different it takes a third of a second
+            # Of sizes that are all different it takes a third of a second, for each wave.
+            if len(extents) == 1 or not draft.due:
                 draft.bound = bounds.utilization_of(part, precision=precision)
             for make_better in (exchange.lower_osts, exact.pack, servers.even_out):
                 # Of several extents, who goes on while others wait counts for more than what the search wins in one.

@@ -32,32 +32,6 @@ def ost_cost(placed: dict[int, int]) -> float:
     return max(placed.values()) * len(placed) / total if total else 1.0
 
 
-def wave_bytes(
-    view: SystemView,
-    requests: Sequence[CreateRequest],
-    files: Sequence[FilePlacement],
-    of_wave: Sequence[int],
-) -> dict[int, dict[int, int]]:
-    """`ost_bytes` of each wave, by its number: of the files that are written at about the same time."""
-    members: dict[int, list[int]] = {}
-    for i, wave in enumerate(of_wave):
-        members.setdefault(wave, []).append(i)
-    return {
-        wave: ost_bytes(view, [requests[i] for i in of], [files[i] for i in of])
-        for wave, of in sorted(members.items())
-    }
-
-
-def wave_cost(waves: dict[int, dict[int, int]]) -> float:
-    """The highest `ost_cost` of a wave; 1 where there is none. `bounds.wave_bound` is its bound."""
-    return max(map(ost_cost, waves.values()), default=1.0)
-
-
-def waves_time_s(view: SystemView, waves: dict[int, dict[int, int]]) -> float:
-    """When the last wave has been written, if each begins when the one before has ended."""
-    return sum(completion_time_s(view, placed) for placed in waves.values())
-
-
 def oss_cost(view: SystemView, placed: dict[int, int]) -> float:
     """Max / mean over servers of the bytes per OST of that server (paper, section 7.3)."""
     total = sum(placed.values())
