@@ -175,8 +175,7 @@ def _written(status: int) -> int:
         _write_no_more()
         return 141
     except OSError as error:
-        if not status:
-            print(f"tarazu: {error.strerror}", file=sys.stderr)
+        print(f"tarazu: {error.strerror}", file=sys.stderr)
         _write_no_more()
         return status or TarazuError.exit_status
     return status

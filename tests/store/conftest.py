@@ -29,11 +29,10 @@ class Server:
 
     def install(self) -> None:
         assert INSTALL is not None
-        subprocess.run(
-            [INSTALL, *self._common, "--auth-root-authentication-method=normal", "--skip-test-db"],
-            check=True,
-            capture_output=True,
-        )
+        words = [INSTALL, *self._common, "--auth-root-authentication-method=normal", "--skip-test-db"]
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace")
+        if done.returncode:
+            pytest.fail(f"{INSTALL}: {done.stdout[-2000:]}\n{done.stderr[-2000:]}")
 
     def start(self, *options: str) -> None:
         assert SERVER is not None

@@ -14,7 +14,7 @@ import pytest
 
 from tarazu.part import installed
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
 DRIVER = """
 import contextlib, importlib, io, json, os, sys
