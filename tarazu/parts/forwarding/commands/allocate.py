@@ -5,7 +5,6 @@ Nothing is set. The jobs, their curves and the resources stand in a TOML file; a
 tarazu sim forward allocate --example > jobs.toml
 tarazu sim forward allocate jobs.toml                   all policies side by side, and joint's answer job by job
 tarazu sim forward allocate jobs.toml --policy ta-gnc   another one's answer; names as in the first table
-tarazu sim forward allocate jobs.toml --json
 
 I/O load is the mean number of jobs that keep a resource busy without congestion: above 1 the resources cannot keep up.
 Slowdown is I/O time beside that with the best number of resources alone; idle time is the share of the machine's nodes'
@@ -15,35 +14,18 @@ time that passes in I/O. `today` is static-gnc: resources in proportion to compu
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import ranges
-from tarazu.cli.output import Progress, print_json, print_table, say
+from tarazu.cli.output import Progress, print_table, say
 from tarazu.errors import BadInput, TarazuError
-from tarazu.parts.forwarding.application import Application, Resources, io_s
-from tarazu.parts.forwarding.policy import Schedule
 from tarazu.units import counted
 
 if TYPE_CHECKING:
     from tarazu.parts.forwarding.study.comparison import PolicyOutcome
 
-PAPERS = (
-    "random-randp",
-    "static-gnc",
-    "static-gc",
-    "bba-gnc",
-    "bba-gc",
-    "nsysa-gnc",
-    "nsysa-gc",
-    "ta-gnc",
-    "ta-gc",
-    "mckp",
-)
 OURS = "joint"
-MOST_EVENTS = 300_000
-"""Transfers up to which a schedule is simulated: some seconds."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,13 +34,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy", default=OURS, metavar="NAME", help=f"whose answer is shown job by job (default: {OURS})"
     )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="S", help="of the policies that choose at random (default: 0)"
-    )
-    parser.add_argument(
-        "--model", action="store_true", help="by the model of congestion alone, without the simulator"
-    )
-    parser.add_argument("--json", action="store_true", help="everything as JSON")
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -71,26 +46,19 @@ def execute(options: argparse.Namespace) -> int:
         raise BadInput("JOBS.toml", "a file (--example prints one)", "none")
     policies.named(options.policy)
     given = jobs.read(options.jobs)
-    names = list(dict.fromkeys((*PAPERS, OURS, options.policy)))
+    outcomes: list[PolicyOutcome] = []
+    notes = []
     with Progress() as progress:
-        outcomes: list[comparison.PolicyOutcome] = []
-        notes = list(given.notes)
-        for name in names:
+        for name in dict.fromkeys((*comparison.PAPERS, OURS, options.policy)):
             progress(
                 f"{name}: {counted(len(given.applications), 'job')} on {given.resources.count} resources"
             )
-            judge = _no_judge if options.model else simulated
             try:
-                outcomes += comparison.compare(
-                    given.applications, given.resources, [name], judge, options.seed
-                )
+                outcomes.append(comparison.outcome(name, given.applications, given.resources))
             except TarazuError as error:
                 if name in (options.policy, comparison.TODAY):
                     raise
                 notes.append(str(error))
-    if options.json:
-        print_json({"resources": given.resources, "notes": notes, "policies": outcomes})
-        return 0
     print_table(
         ("policy", "resources", "I/O load", "slowdown", "idle time", "most jobs on one", "by"),
         [
@@ -140,25 +108,3 @@ def _show_jobs(chosen: PolicyOutcome, today: PolicyOutcome) -> None:
         f"slowdown {today.mean_slowdown:.2f} -> {chosen.mean_slowdown:.2f}, "
         f"idle time {today.idletime:.1%} -> {chosen.idletime:.1%}"
     )
-
-
-def _no_judge(applications: Sequence[Application], schedule: Schedule, resources: Resources) -> None:
-    return None
-
-
-def simulated(
-    applications: Sequence[Application], schedule: Schedule, resources: Resources
-) -> tuple[float, float] | None:
-    """By the simulator, over the time that the longest job takes without congestion; None where that is much work, or a
-    job does nothing at all.
-    """
-    took = [a.cpu_s + io_s(a, n) for a, n in zip(applications, schedule.counts)]
-    if min(took) <= 0:
-        return None
-    events = sum(n * a.phases * max(took) / own for a, n, own in zip(applications, schedule.counts, took))
-    if events > MOST_EVENTS / len(PAPERS):
-        return None
-    from tarazu.parts.forwarding.study.metrics import measure
-
-    measures = measure(applications, schedule, resources, horizon_s=max(took))
-    return measures.mean_slowdown, measures.idletime

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -13,14 +14,16 @@ from tarazu.parts.forwarding.policy import Schedule
 from tarazu.parts.forwarding.study import policies
 from tarazu.parts.forwarding.study.characteristics import io_load, n_perf, n_sys
 from tarazu.parts.forwarding.study.families import classify
+from tarazu.parts.forwarding.study.metrics import measure
 
+PAPERS = (
+    *("random-randp", "static-gnc", "static-gc", "bba-gnc", "bba-gc", "nsysa-gnc", "nsysa-gc"),
+    *("ta-gnc", "ta-gc", "mckp"),
+)
 TODAY = "static-gnc"
 """What most systems do: by number of compute nodes."""
-
-Judged = tuple[float, float]
-"""Mean-I/O-SlowDown and Machine-Idletime."""
-Judge = Callable[[Sequence[Application], Schedule, Resources], Judged | None]
-"""Another one than the model; None where it cannot say."""
+MOST_EVENTS = 30_000
+"""Transfers up to which a schedule is simulated: half a second."""
 
 
 class ApplicationShare(msgspec.Struct, frozen=True):
@@ -51,48 +54,48 @@ class PolicyOutcome(msgspec.Struct, frozen=True):
     shares: tuple[ApplicationShare, ...]
 
 
-def compare(
-    applications: Sequence[Application],
-    resources: Resources,
-    names: Sequence[str],
-    judge: Judge,
-    seed: int = 0,
-) -> tuple[PolicyOutcome, ...]:
-    """The policies of these names, in their order."""
-    of = system(applications, resources)
-    outcomes = []
-    for name in names:
-        schedule = policies.named(name, seed).schedule(applications, resources)
-        modelled = Modelled(of, [np.array(p) for p in schedule.placed])
-        simulated = judge(applications, schedule, resources)
-        slowdown, idletime = simulated or (modelled.mean_slowdown, modelled.idletime)
-        on = [
-            sum(r in placed for placed in schedule.placed)
-            for r in sorted({r for p in schedule.placed for r in p})
-        ]
-        shares = tuple(
-            ApplicationShare(
-                application.name,
-                len(placed),
-                placed,
-                float(modelled.slowdowns[i]),
-                float(modelled.in_io[i]),
-                why(applications, i, schedule, resources),
-            )
-            for i, (application, placed) in enumerate(zip(applications, schedule.placed, strict=True))
+def outcome(name: str, applications: Sequence[Application], resources: Resources) -> PolicyOutcome:
+    """Of the policy of this name."""
+    schedule = policies.named(name).schedule(applications, resources)
+    modelled = Modelled(system(applications, resources), [np.array(p) for p in schedule.placed])
+    simulated = _simulated(applications, schedule, resources)
+    slowdown, idletime = simulated or (modelled.mean_slowdown, modelled.idletime)
+    shares = tuple(
+        ApplicationShare(
+            application.name,
+            len(placed),
+            placed,
+            float(modelled.slowdowns[i]),
+            float(modelled.in_io[i]),
+            why(applications, i, schedule, resources),
         )
-        outcomes.append(
-            PolicyOutcome(
-                name,
-                io_load(applications, schedule.counts, resources),
-                slowdown,
-                idletime,
-                "model" if simulated is None else "simulator",
-                max(on),
-                shares,
-            )
-        )
-    return tuple(outcomes)
+        for i, (application, placed) in enumerate(zip(applications, schedule.placed, strict=True))
+    )
+    return PolicyOutcome(
+        name,
+        io_load(applications, schedule.counts, resources),
+        slowdown,
+        idletime,
+        "simulator" if simulated else "model",
+        max(Counter(r for placed in schedule.placed for r in placed).values()),
+        shares,
+    )
+
+
+def _simulated(
+    applications: Sequence[Application], schedule: Schedule, resources: Resources
+) -> tuple[float, float] | None:
+    """Both metrics over the time that the longest takes without congestion; None where that is much work, or one does
+    nothing at all.
+    """
+    took = [a.cpu_s + io_s(a, n) for a, n in zip(applications, schedule.counts)]
+    if min(took) <= 0:
+        return None
+    events = sum(n * a.phases * max(took) / own for a, n, own in zip(applications, schedule.counts, took))
+    if events > MOST_EVENTS:
+        return None
+    measures = measure(applications, schedule, resources, horizon_s=max(took))
+    return measures.mean_slowdown, measures.idletime
 
 
 def why(applications: Sequence[Application], i: int, schedule: Schedule, resources: Resources) -> str:

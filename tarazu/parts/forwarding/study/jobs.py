@@ -13,10 +13,8 @@ from msgspec import Meta
 from tarazu.errors import BadInput
 from tarazu.parts.forwarding import curve_csv
 from tarazu.parts.forwarding.application import Application, Kind, Resources
-from tarazu.parts.forwarding.curve import Curve, Point, curve
-from tarazu.parts.forwarding.study import curve_sets
-from tarazu.parts.forwarding.study.families import Family, FamilyCurve, regressions
-from tarazu.table import convert, described, placed
+from tarazu.parts.forwarding.curve import Curve, curve
+from tarazu.table import convert, placed
 from tarazu.units import parse_bytes
 
 EXAMPLE = """\
@@ -43,9 +41,7 @@ nodes = 32
 cpu_s = 4000
 io_bytes = "900G"
 phases = 5
-# Nothing measured but the best bandwidth so far: the function of a family (ascent, descent, peak, neutral), as high.
-family = "peak"
-best_bytes_per_s = 1.2e9
+curve = { 1 = 4e8, 4 = 1.2e9, 8 = 0.9e9 }
 
 [[job]]
 name = "post"
@@ -78,13 +74,11 @@ class _Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nodes: Whole
     cpu_s: Annotated[float, Meta(ge=0, le=1e12)]
     io_bytes: Annotated[Size | str, Meta(title="bytes: a number, or a text such as 900G")]
-    phases: Whole = 1
     curve: Annotated[
         Text | Annotated[dict[Count, Rate | Annotated[list[Rate], Meta(min_length=1)]], Meta(min_length=1)],
         Meta(title="bytes a second by number of resources, or a name"),
-    ] = ""
-    family: Family | None = None
-    best_bytes_per_s: Rate = 0.0
+    ]
+    phases: Whole = 1
 
 
 class _JobsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,8 +91,6 @@ class Jobs(msgspec.Struct, frozen=True):
 
     resources: Resources
     applications: tuple[Application, ...]
-    notes: tuple[str, ...] = ()
-    """What whoever shows a result has to say with it."""
 
 
 def read(path: Path) -> Jobs:
@@ -120,67 +112,35 @@ def parse(text: str, path: Path) -> Jobs:
         raise BadInput(str(path), "TOML", str(error).splitlines()[0] if str(error) else "too deep") from None
     file = convert(raw, _JobsFile, str(path))
     of = file.resources
-    own = curve_csv.read(path.parent / of.curves) if of.curves else None
-    curves = _Curves(of.kind, None if own is None else {c.application: c.curve for c in own.curves})
+    named = curve_csv.read(path.parent / of.curves).curves if of.curves else ()
+    curves = {one.application: one.curve for one in named}
     applications: dict[str, Application] = {}
     for number, job in enumerate(file.job):
         where = placed(str(path), ("job", number))
         if job.name in applications:
             raise BadInput(f"{where}.name", "a name that no other job has", job.name)
-        size = job.io_bytes
-        if isinstance(size, str):
-            try:
-                size = convert(parse_bytes(size), Size, f"{where}.io_bytes")
-            except ValueError as error:
-                raise BadInput(
-                    f"{where}.io_bytes", "bytes: a number, or a text such as 900G", str(error)
-                ) from None
-        applications[job.name] = Application(
-            job.name, job.nodes, curves.of(job, where), job.cpu_s, size, job.phases
-        )
-    return Jobs(Resources(of.kind, of.count, of.nodes), tuple(applications.values()), curves.notes)
+        size, shape = _bytes(job.io_bytes, f"{where}.io_bytes"), _curve(job, curves, f"{where}.curve")
+        applications[job.name] = Application(job.name, job.nodes, shape, job.cpu_s, size, job.phases)
+    return Jobs(Resources(of.kind, of.count, of.nodes), tuple(applications.values()))
 
 
-class _Curves:
-    """Where the curves of jobs come from that have not their own points."""
+def _bytes(size: float | str, where: str) -> float:
+    if not isinstance(size, str):
+        return size
+    try:
+        return convert(parse_bytes(size), Size, where)
+    except ValueError as error:
+        raise BadInput(where, "bytes: a number, or a text such as 900G", str(error)) from None
 
-    def __init__(self, kind: Kind, own: dict[str, Curve] | None) -> None:
-        self._kind, self._own = kind, own
-        self._families: Mapping[str, FamilyCurve] = {}
-        self.notes: tuple[str, ...] = ()
 
-    def of(self, job: _Job, where: str) -> Curve:
-        """Raises BadInput."""
-        if bool(job.curve) == bool(job.family):
-            raise BadInput(where, "either `curve` or `family`", "both" if job.curve else "none")
-        if job.family:
-            return self._of_family(job.family, job.best_bytes_per_s, where)
-        if isinstance(job.curve, str):
-            return self._named(job.curve, f"{where}.curve")
-        return curve(
-            (int(count), value)
-            for count, values in job.curve.items()
-            for value in (values if isinstance(values, list) else [values])
-        )
-
-    def _named(self, name: str, where: str) -> Curve:
-        if self._own is None:
-            raise BadInput(where, "points, or `curves` under [resources] beside a name", name)
-        if name not in self._own:
-            raise BadInput(where, "an application in `curves`", name)
-        return self._own[name]
-
-    def _of_family(self, family: str, best: float, where: str) -> Curve:
-        if not best:
-            raise BadInput(f"{where}.best_bytes_per_s", described(Rate), "none")
-        if not self._families:
-            known = self._own
-            if known is None:
-                made = curve_sets.standard(self._kind)
-                known = {c.application: c.curve for c in made.curves}
-                self.notes = (f"the families' functions rest on {made.note}",)
-            self._families = {str(f): c for f, c in regressions(known.values()).items()}
-        if family not in self._families:
-            raise BadInput(f"{where}.family", "a family that occurs in `curves`", family)
-        points = self._families[family].curve.points
-        return Curve(tuple(Point(p.resources, (p.median * best,)) for p in points), "family")
+def _curve(job: _Job, named: Mapping[str, Curve], where: str) -> Curve:
+    """Its own points, or the one of that name."""
+    if isinstance(job.curve, str):
+        if job.curve not in named:
+            raise BadInput(where, "points, or an application in `curves` of [resources]", job.curve)
+        return named[job.curve]
+    return curve(
+        (int(count), value)
+        for count, values in job.curve.items()
+        for value in (values if isinstance(values, list) else [values])
+    )

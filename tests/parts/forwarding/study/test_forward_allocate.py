@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -30,22 +29,14 @@ def test_the_example_is_compared_and_one_answer_explained(example: Path, capsys)
     assert "joint, job by job" in out
     assert any(line.startswith("climate: ascent; ") for line in lines)
     assert any(line.startswith("beside today (static-gnc): I/O load ") for line in lines)
-    assert lines[-1].startswith("note: the families' functions rest on 189 curves")
+    now = {line.split()[0]: float(line.split()[3]) for line in lines[1:12] if not line.startswith("mckp")}
+    assert now["joint"] <= 1.01 * min(now.values())
 
 
-def test_json_and_another_policy(example: Path, capsys) -> None:
-    assert (
-        main(["sim", "forward", "allocate", str(example), "--json", "--policy", "nsysa-randp", "--model"])
-        == 0
-    )
-    found = json.loads(capsys.readouterr().out)
-    by_name = {o["policy"]: o for o in found["policies"]}
-    assert found["resources"]["count"] == 8
-    assert [s["count"] for s in by_name["nsysa-randp"]["shares"]] == [1, 1, 1]
-    assert {o["judged"] for o in found["policies"]} == {"model"}
-    ours, others = by_name["joint"], [o for o in found["policies"] if o["policy"] != "mckp"]
-    assert ours["mean_slowdown"] <= 1.01 * min(o["mean_slowdown"] for o in others)
-    assert all(s["why"] and len(s["placed"]) == s["count"] for s in ours["shares"])
+def test_another_policys_answer(example: Path, capsys) -> None:
+    assert main(["sim", "forward", "allocate", str(example), "--policy", "nsysa-randp"]) == 0
+    out = capsys.readouterr().out
+    assert "nsysa-randp, job by job" in out and len(out.splitlines()) > 12
 
 
 def test_what_does_nothing_is_left_to_the_model(tmp_path: Path, capsys) -> None:
@@ -77,7 +68,7 @@ def test_a_policy_without_an_answer_in_time_keeps_nobody_from_the_others(
     example: Path, capsys, monkeypatch
 ) -> None:
     monkeypatch.setattr("tarazu.parts.forwarding.study.policies.knapsack.LONGEST_S", 0.0)
-    assert main(["sim", "forward", "allocate", str(example), "--model"]) == 0
+    assert main(["sim", "forward", "allocate", str(example)]) == 0
     said = " ".join("".join(capsys.readouterr()).split())
     assert "mckp: expected an answer of CP-SAT within 0 s" in said and "joint, job by job" in said
-    assert main(["sim", "forward", "allocate", str(example), "--model", "--policy", "mckp"]) == 1
+    assert main(["sim", "forward", "allocate", str(example), "--policy", "mckp"]) == 1

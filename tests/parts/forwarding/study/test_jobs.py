@@ -24,23 +24,16 @@ def test_the_example_is_read() -> None:
     climate, genome, post = found.applications
     assert climate.curve == curve([(1, 1e9), (2, 1.8e9), (2, 1.9e9), (2, 1.7e9), (4, 3.1e9), (8, 4.4e9)])
     assert (climate.nodes, climate.cpu_s, climate.io_bytes, climate.phases) == (256, 3000, 8 << 40, 20)
-    assert genome.curve.origin == "family"
-    assert max(p.median for p in genome.curve.points) == pytest.approx(1.2e9)
+    assert genome.curve == curve([(1, 4e8), (4, 1.2e9), (8, 9e8)])
     assert (post.phases, post.curve.bandwidth(8)) == (1, 6e8)
-    assert "measured on MareNostrum 4" in found.notes[0]
 
 
-def test_curves_of_a_file_by_name_and_by_family(tmp_path: Path) -> None:
+def test_curves_of_a_file_by_name(tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("application,resources,bytes_per_s\nior,1,1e9\nior,4,4e9\n")
     path = tmp_path / "jobs.toml"
-    second = JOB.replace('"a"', '"b"')
-    path.write_text(
-        f'{RESOURCES}curves = "own.csv"\n{JOB}curve = "ior"\n{second}family = "ascent"\nbest_bytes_per_s = 8e9\n'
-    )
-    found = jobs.read(path)
-    assert found.applications[0].curve == curve([(1, 1e9), (4, 4e9)])
-    assert found.applications[1].curve.bandwidth(4) == pytest.approx(8e9)
-    assert not found.notes
+    path.write_text(f'{RESOURCES}curves = "own.csv"\n{JOB}curve = "ior"\n')
+    (found,) = jobs.read(path).applications
+    assert found.curve == curve([(1, 1e9), (4, 4e9)])
 
 
 @pytest.mark.parametrize(
@@ -59,10 +52,10 @@ def test_curves_of_a_file_by_name_and_by_family(tmp_path: Path) -> None:
             r"resources\.count: expected a whole number, 1 to 1000000, found 0",
         ),
         (RESOURCES.replace("4", "true") + JOB, r"resources\.count: expected a whole number"),
-        (RESOURCES + JOB, r"job\[0\]: expected either `curve` or `family`, found 'none'"),
+        (RESOURCES + JOB, r"job\[0\]\.curve: expected .*, found 'none'"),
         (
             RESOURCES + JOB + 'curve = "ior"',
-            r"job\[0\]\.curve: expected points, or `curves` under \[resources\]",
+            r"job\[0\]\.curve: expected points, or an application in `curves`",
         ),
         (RESOURCES + JOB + "curve = {}", r"job\[0\]\.curve: expected bytes a second by number"),
         (
@@ -76,11 +69,6 @@ def test_curves_of_a_file_by_name_and_by_family(tmp_path: Path) -> None:
         (RESOURCES + JOB + "curve = { 1 = nan }", r"job\[0\]\.curve\.1: expected a number"),
         (RESOURCES + JOB + "curve = { 1 = [1e9, 'x'] }", r"job\[0\]\.curve\.1\[1\]: expected a number.*'x'"),
         (RESOURCES + JOB + "curve = { 1 = [] }", r"job\[0\]\.curve\.1: expected a number.*\[\]"),
-        (
-            RESOURCES + JOB + 'family = "flat"',
-            r"job\[0\]\.family: expected one of ascent, descent, neutral, peak",
-        ),
-        (RESOURCES + JOB + 'family = "peak"', r"job\[0\]\.best_bytes_per_s: expected a number, 0\.001"),
         (RESOURCES + JOB.replace("1G", "1X") + "curve = { 1 = 1 }", r"job\[0\]\.io_bytes: expected bytes"),
         (
             RESOURCES + JOB.replace("10", "-1") + "curve = { 1 = 1 }",
@@ -101,7 +89,7 @@ def test_one_line_says_what_is_wrong_and_where(text: str, message: str) -> None:
 
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(
-    key=st.sampled_from(("name", "nodes", "cpu_s", "io_bytes", "phases", "curve", "family")),
+    key=st.sampled_from(("name", "nodes", "cpu_s", "io_bytes", "phases", "curve")),
     value=st.one_of(
         st.text(max_size=5).map(lambda t: repr(t) if t.isascii() and t.isprintable() else "''"),
         st.integers().map(str),
