@@ -3,10 +3,10 @@
 settings      `[part.forwarding]`; messages: what its halves say to one another
 curve         bandwidth by number of resources; curve_csv: a site's own
 estimate      a curve without measuring it, from benchmarks that are like an application's phases
-application   what an allocation looks at; profile: made of an earlier run's phases; tables: of many at once
-policy        what allocates; joint: ours; tcpu: the paper's; newcomer: one more beside those that run
+application   what an allocation looks at, and what every policy has; profile: made of an earlier run's phases
+joint         our policy, and how many one more gets beside those that run; tcpu: the paper's; tables: of many at once
 forecast      in a forecast: an application's curve and profile; also for routers
-clientd       asks mdsd for a step's stripe count; mdsd, counting: which says it, by the steps that run
+clientd       asks mdsd for a step's stripe count; counting: which says it, by the steps that run
 commands      `tarazu history phases`, `sim forward`, `sim benchmarks`; loaded: phases of a file
 study         the papers' studies
 """
@@ -66,9 +66,9 @@ class ForwardingPart(Part):
             yield from unreadable(getattr(own, name), settings.part.where(self.name, name), name)
 
     def in_mdsd(self, mdsd: MdsdFacts) -> InMdsd:
-        from tarazu.parts.forwarding.mdsd import InMdsdForwarding
+        from tarazu.parts.forwarding.counting import Counting
 
-        return InMdsdForwarding(mdsd)
+        return Counting(mdsd)
 
     def planned_by(self, settings: Settings) -> bytes:
         own = self.own(settings)

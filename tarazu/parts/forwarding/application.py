@@ -1,14 +1,17 @@
-"""An application as the allocation of I/O resources sees it (paper A, section 3)."""
+"""Applications, the resources that they share, and policies, which say who gets how many and which (paper A)."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, Protocol
 
 import msgspec
 
 from tarazu.parts.forwarding.curve import Curve
 
 Kind = Literal["io-node", "ost"]
+Need = Literal["nodes", "volume", "cpu", "n_perf", "curve"]
+"""What a policy has to know of an application (paper A, table 2): Q_j, V_io, T_cpu, n_perf, b_j."""
 
 
 class Resources(msgspec.Struct, frozen=True):
@@ -45,3 +48,27 @@ def io_share(application: Application, resources: int) -> float:
     busy = io_s(application, resources)
     whole = application.cpu_s + busy
     return busy / whole if whole else 0.0
+
+
+class Schedule(msgspec.Struct, frozen=True):
+    """Which resources each application gets, in the order of the applications."""
+
+    placed: tuple[tuple[int, ...], ...]
+    """Different indices of 0 … N − 1, at least one an application."""
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """π."""
+        return tuple(map(len, self.placed))
+
+
+class Scheduler(Protocol):
+    """A policy: how many resources each application gets (allocation) and which (placement)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def needs(self) -> frozenset[Need]: ...
+
+    def schedule(self, applications: Sequence[Application], resources: Resources) -> Schedule: ...

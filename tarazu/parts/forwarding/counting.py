@@ -9,19 +9,22 @@ lie. Nobody waits for it: a step without an answer gets the stripes of `auto`.
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from tarazu.daemons.mdsd.allocation_requests import MAX_ALIVE_S, MIN_ALIVE_S
 from tarazu.errors import TarazuError
 from tarazu.left import NO_ID_OF_ITS_OWN
-from tarazu.part import Asker
-from tarazu.parts.forwarding import newcomer
+from tarazu.part import LATER, Asker, InMdsd, Later, MdsdFacts, Role
 from tarazu.parts.forwarding.application import Application, Resources
 from tarazu.parts.forwarding.curve import curve
+from tarazu.parts.forwarding.joint.policy import count as count_beside
 from tarazu.parts.forwarding.messages import CountReply, CountRequest, StepProfile
 from tarazu.parts.forwarding.profile import why_absurd
 from tarazu.units import counted
@@ -64,13 +67,15 @@ class _Id(NamedTuple):
     step: _Step
 
 
-class Counting:
-    """Times are on the monotonic clock. `wake` is called from the thread when an answer is there."""
+class Counting(InMdsd):
+    """The part in mdsd, as the core calls it."""
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    asks: Mapping[type[msgspec.Struct], Role] = {CountRequest: "client"}
+
+    def __init__(self, mdsd: MdsdFacts) -> None:
         self.answers: Counter[str] = Counter()
         """Questions that were answered with a number, and those that were not."""
-        self._wake = wake
+        self._wake, self._usable = mdsd.wake, mdsd.usable_osts
         self._ids: dict[str, _Id] = {}
         self._told: dict[str, CountReply] = {}
         """By id."""
@@ -78,19 +83,23 @@ class Counting:
         self._running: tuple[_Asked, int, Future[int]] | None = None
         self._worker = ThreadPoolExecutor(1, "tarazu-count")
 
-    def __len__(self) -> int:
-        return len({id(known.step) for known in self._ids.values()})
+    def status(self, now: float) -> dict[str, Any]:
+        steps = {id(known.step) for known in self._ids.values()}
+        return {"steps": len(steps), **self.answers}
 
     def owner(self, id: str) -> int | None:
-        """The user whose step this is; None for an id that nobody has."""
         known = self._ids.get(id)
         return known.uid if known else None
 
     def close(self) -> None:
         self._worker.shutdown(wait=False, cancel_futures=True)
 
-    def ask(self, asker: Asker, request: CountRequest, osts: int, now: float) -> None:
-        """Answer what was answered before or cannot be; put any other in the queue. `osts`: usable ones."""
+    def answer(self, asker: Asker, message: CountRequest, now: float) -> Later:
+        """Answers what was answered before or cannot be; puts any other in the queue."""
+        self._ask(asker, message, self._usable(message.fs_name), now)
+        return LATER
+
+    def _ask(self, asker: Asker, request: CountRequest, osts: int, now: float) -> None:
         waiting = [*self._waiting, *([self._running[0]] if self._running else [])]
         again = next((asked for asked in waiting if asked.request.id == request.id), None)
         if (again.asker.uid if again else self.owner(request.id)) not in (None, asker.uid):
@@ -98,7 +107,7 @@ class Counting:
         elif again:
             again.asker, again.request = asker, request
         elif told := self._told.get(request.id):
-            self.hear((request.id,), now)
+            self.alive((request.id,), now)
             asker.reply(told)
         elif why := self._why_not(asker.uid, request, osts):
             self._refuse(asker, why)
@@ -116,25 +125,25 @@ class Counting:
             self._waiting.append(_Asked(asker, request, step, osts))
             self._next()
 
-    def hear(self, ids: Sequence[str], now: float) -> None:
-        """A sign of life of these allocations."""
+    def alive(self, ids: Sequence[str], now: float) -> None:
         for each in ids:
             if known := self._ids.get(each):
                 known.step.heard = now
 
     def ended(self, id: str) -> None:
-        """An allocation ended; with its last one the step does."""
+        """With its last allocation a step ends."""
         self._ids.pop(id, None)
         self._told.pop(id, None)
 
-    def look(self, now: float) -> None:
-        """Answer what is done, forget who is silent, begin with the next."""
+    def turn(self, now: float, listening: bool) -> float:
+        """Answers what is done, forgets who is silent, begins with the next."""
         if self._running and self._running[2].done():
             (asked, among, future), self._running = self._running, None
             self._finish(asked, among, future)
         for id in [id for id, of in self._ids.items() if now - of.step.heard > of.step.alive_s]:
             self.ended(id)
         self._next()
+        return math.inf
 
     def _step(self, uid: int, request: CountRequest) -> _Step | None:
         """That which asks for further files of its own: the number is looked for anew, as others run now."""
@@ -210,7 +219,7 @@ def as_application(name: str, profile: StepProfile) -> Application:
     return Application(
         name=name,
         nodes=profile.nodes,
-        curve=curve(profile.points, "estimated"),
+        curve=curve(profile.points),
         cpu_s=profile.cpu_s,
         io_bytes=profile.io_bytes,
         phases=profile.phases,
@@ -228,4 +237,4 @@ def why_malformed(request: CountRequest) -> str:
 def count_of(running: Sequence[tuple[Application, int]], new: Application, osts: int) -> int:
     """OSTs that `new` gets."""
     nodes = sum(application.nodes for application, _ in running) + new.nodes
-    return newcomer.count(running, new, Resources("ost", osts, nodes))
+    return count_beside(running, new, Resources("ost", osts, nodes))

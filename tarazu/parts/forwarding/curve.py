@@ -5,13 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from statistics import median
-from typing import Literal
 
 import msgspec
-
-Origin = Literal["measured", "estimated", "family", "assumed"]
-"""Where a curve comes from: runs of the application itself; benchmarks that are like its phases; the regression of its
-family; nothing but an assumption."""
 
 
 class Point(msgspec.Struct, frozen=True, array_like=True):
@@ -30,7 +25,6 @@ class Curve(msgspec.Struct, frozen=True):
     """b(n) by its points, ascending by number of resources, at least one."""
 
     points: tuple[Point, ...]
-    origin: Origin = "measured"
 
     def bandwidth(self, resources: int) -> float:
         """Bytes a second with so many resources: the median; between two points a straight line, beyond them level."""
@@ -45,19 +39,7 @@ class Curve(msgspec.Struct, frozen=True):
         return left.median + share * (right.median - left.median)
 
 
-class NamedCurve(msgspec.Struct, frozen=True):
-    application: str
-    curve: Curve
-
-
-class CurveSet(msgspec.Struct, frozen=True):
-    """Curves, and where they come from, which whoever shows a figure made with them has to say."""
-
-    note: str
-    curves: tuple[NamedCurve, ...]
-
-
-def curve(bandwidths: Iterable[tuple[int, float]], origin: Origin = "measured") -> Curve:
+def curve(bandwidths: Iterable[tuple[int, float]]) -> Curve:
     """From (resources, bytes a second), in any order; a number that comes several times was repeated.
 
     Raises ValueError where there is none, or where one is not positive.
@@ -71,4 +53,4 @@ def curve(bandwidths: Iterable[tuple[int, float]], origin: Origin = "measured") 
         seen.setdefault(resources, []).append(value)
     if not seen:
         raise ValueError("expected at least one point of a bandwidth curve, found none")
-    return Curve(tuple(Point(n, tuple(sorted(seen[n]))) for n in sorted(seen)), origin)
+    return Curve(tuple(Point(n, tuple(sorted(seen[n]))) for n in sorted(seen)))

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from tarazu.errors import BadInput
 from tarazu.malformed import described
-from tarazu.parts.forwarding.curve import CurveSet, NamedCurve, curve
+from tarazu.parts.forwarding.curve import Curve, curve
 from tarazu.reading import content
 from tarazu.table import Table
 
@@ -29,8 +29,8 @@ class CurveRow(msgspec.Struct, frozen=True):
 TABLE = Table(CurveRow)
 
 
-def read(path: Path) -> CurveSet:
-    """The curves of a file, in the order in which applications first occur. Raises BadInput with file and line."""
+def read(path: Path) -> dict[str, Curve]:
+    """The curves of a file by application. Raises BadInput with file and line."""
     try:
         csv = content(path, "a CSV of bandwidth curves", MAX_BYTES)
     except FileNotFoundError as error:
@@ -38,27 +38,14 @@ def read(path: Path) -> CurveSet:
     return parse(csv, str(path))
 
 
-def parse(text: str, where: str) -> CurveSet:
+def parse(text: str, where: str) -> dict[str, Curve]:
     """As `read`, of text; `where` names it in errors."""
     points: dict[str, list[tuple[int, float]]] = {}
     for row in TABLE.read_csv(io.StringIO(text, newline=""), where, notes=True):
         points.setdefault(row.application, []).append((row.resources, row.bytes_per_s))
     if not points:
         raise BadInput(where, f"rows of {','.join(TABLE.columns)}", "none")
-    return CurveSet(where, tuple(NamedCurve(name, curve(each)) for name, each in points.items()))
-
-
-def text(curves: CurveSet) -> str:
-    """The CSV that `parse` reads back as the same curves."""
-    out = io.StringIO(newline="")
-    rows = (
-        CurveRow(named.application, point.resources, value)
-        for named in curves.curves
-        for point in named.curve.points
-        for value in point.bytes_per_s
-    )
-    TABLE.write_csv(rows, out)
-    return out.getvalue()
+    return {name: curve(each) for name, each in points.items()}
 
 
 described(CurveRow)

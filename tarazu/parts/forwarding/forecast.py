@@ -58,7 +58,7 @@ def profile_of(
     if run is None:
         return None, "no complete earlier run"
     try:
-        if curves and (measured := _measured(Path(curves), step.application)):
+        if curves and (measured := read_curves(Path(curves)).get(step.application)):
             return _profile(run, step, measured, f"the curve of {step.application} in {curves}")
         if not benchmarks:
             return None, f"{curves} has no curve of {step.application}"
@@ -76,10 +76,6 @@ def profile_of(
 def _newest(history: Sequence[KnownRun]) -> KnownRun | None:
     whole = (run for run in reversed(history) if not (run.exit_status or run.partial))
     return next((run for run in whole if run.phases or run.files), None)
-
-
-def _measured(path: Path, name: str) -> Curve | None:
-    return next((of.curve for of in read_curves(path).curves if of.application == name), None)
 
 
 def _profile(run: KnownRun, step: JobStep, curve: Curve, origin: str) -> tuple[StepProfile | None, str]:

@@ -150,7 +150,7 @@ def application_of(name: str, profile: StepProfile | None) -> Application | None
     if any(not 1 <= n <= MOST_RESOURCES or not 1 <= b <= MOST_BYTES for n, b in profile.points):
         return None
     try:
-        b = curve(profile.points, "estimated")
+        b = curve(profile.points)
     except ValueError:
         return None
     return Application(name, profile.nodes, b, profile.cpu_s, profile.io_bytes, profile.phases)

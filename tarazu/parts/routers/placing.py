@@ -16,9 +16,8 @@ import numpy as np
 
 from tarazu import nids
 from tarazu.nids import Nid
-from tarazu.parts.forwarding.application import Application, Resources
+from tarazu.parts.forwarding.application import Application, Resources, Scheduler
 from tarazu.parts.forwarding.joint.congestion import Modelled, system
-from tarazu.parts.forwarding.policy import Scheduler
 from tarazu.parts.routers.udsp import Rule, pattern_of
 
 Placed = Mapping[str, tuple[Nid, ...]]

@@ -23,14 +23,13 @@ from tarazu.parts.forwarding.estimate.match import category, place
 from tarazu.parts.forwarding.study.accuracy import AS_GOOD, Accuracy, accuracy
 from tarazu.parts.forwarding.study.benchmarks import spread_out
 from tarazu.parts.forwarding.study.cases import evaluate
+from tarazu.parts.forwarding.study.curve_sets import NUMBERS, PublishedCurve, published
 from tarazu.parts.forwarding.study.families import classify, profile_level, regressions
 from tarazu.parts.forwarding.study.leave_one_out import ApplicationStep, Made, nearest, phase_of
-from tarazu.parts.forwarding.study.levels import sets_at
 from tarazu.parts.forwarding.study.metrics import Measures
 from tarazu.parts.forwarding.study.plan import Need, plan
-from tarazu.parts.forwarding.study.policies import named
-from tarazu.parts.forwarding.study.published import NUMBERS, PublishedCurve, published
-from tarazu.parts.forwarding.study.workload import Set
+from tarazu.parts.forwarding.study.schedulers import named
+from tarazu.parts.forwarding.study.workload import Set, sets_at
 from tarazu.units import GIB
 from tests.benchmarks.figure import Figure
 
@@ -90,7 +89,7 @@ def estimated(of: PublishedCurve, known: Sequence[PublishedCurve]) -> Curve | No
 
 def estimated_or_level(of: PublishedCurve, known: Sequence[PublishedCurve]) -> Curve:
     """Where nothing is known, all are alike."""
-    return estimated(of, known) or curve([(n, of.curve.bandwidth(1)) for n in NUMBERS])
+    return estimated(of, known) or curve([(n, of.curve.bandwidth(1)) for n in NUMBERS["io-node"]])
 
 
 def by_nearest(of: PublishedCurve, known: Sequence[PublishedCurve]) -> Curve:
@@ -109,7 +108,7 @@ def planned(most: int, seed: int = 0) -> list[PublishedCurve]:
         for need in [Need([phase_of(ApplicationStep(pattern(of)))], of.nodes)] * random.randint(1, 10)
     ]
     chosen: list[PublishedCurve] = []
-    for run in plan(needs, Benchmarks(), "io-node", NUMBERS, 5, most).runs:
+    for run in plan(needs, Benchmarks(), "io-node", NUMBERS["io-node"], 5, most).runs:
         at = place(run.pattern)
         like = [of for of in published() if category(pattern(of)) == category(run.pattern)]
         left = [of for of in like if of not in chosen]
@@ -175,7 +174,7 @@ def _chosen(judged: Sequence[PublishedCurve], ours: Sequence[Curve], limits: boo
     families = regressions(of.curve for of in published())
     ways: dict[str, list[Curve]] = {
         "nearest benchmark (E)": [by_nearest(of, published()) for of in judged],
-        "family alone": [families[classify(of.curve)].curve for of in judged],
+        "family alone": [families[classify(of.curve)] for of in judged],
         "always all": [level(of.curve) for of in judged],
     }
     found = [accuracy(one, of.curve) for one, of in zip(ours, judged, strict=True)]

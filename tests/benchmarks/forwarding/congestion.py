@@ -8,7 +8,7 @@ import numpy as np
 
 from tarazu.parts.forwarding.application import Kind
 from tarazu.parts.forwarding.joint.congestion import Modelled, system
-from tarazu.parts.forwarding.study import curve_sets, levels, policies
+from tarazu.parts.forwarding.study import curve_sets, schedulers, workload
 from tarazu.parts.forwarding.study.metrics import measure as simulate
 from tarazu.parts.forwarding.study.workload import Set, resources
 from tests.benchmarks.figure import Figure
@@ -23,9 +23,9 @@ def measure(short: bool) -> list[Figure]:
     figures = []
     kinds: tuple[Kind, ...] = ("io-node", "ost")
     for kind in kinds:
-        curves = [c.curve for c in curve_sets.generated(kind).curves]
+        curves = curve_sets.generated(kind)
         for load in LOADS:
-            sets = levels.sets_at(load, curves, kind, 1 if short else SETS)
+            sets = workload.sets_at(load, curves, kind, 1 if short else SETS)
             off = np.array(
                 [np.mean([beside(one, kind, name) for one in sets], axis=0) - 1 for name in POLICIES]
             )
@@ -38,7 +38,7 @@ def measure(short: bool) -> list[Figure]:
 def beside(one: Set, kind: Kind, name: str) -> tuple[float, float]:
     """Modelled by simulated, of both metrics."""
     among = resources(kind)
-    schedule = policies.named(name).schedule(one.applications, among)
+    schedule = schedulers.named(name).schedule(one.applications, among)
     seen = simulate(one.applications, schedule, among, horizon_s=SIMULATED_S)
     said = Modelled(system(one.applications, among), [np.array(p) for p in schedule.placed])
     return said.mean_slowdown / seen.mean_slowdown, said.idletime / seen.idletime

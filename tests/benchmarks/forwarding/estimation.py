@@ -38,12 +38,10 @@ def measure(short: bool) -> list[Figure]:
 
 def judged(name: str, found: list[Judged], took_s: float, limits: bool) -> list[Figure]:
     ours, theirs = summary([j.accuracy for j in found]), summary([j.plain for j in found])
-    lucky = summary([j.lucky for j in found])
     return [
         Figure(f"{name}: applications", len(found), "", least=50 if limits else None),
         Figure(f"{name}: mean error", ours.mean_error, "", most=MOST_ERROR if limits else None),
         Figure(f"{name}: best n found, within 3 %", ours.as_good, "", least=LEAST_FOUND if limits else None),
-        Figure(f"{name}: the same, best of five repetitions", lucky.as_good, ""),
         Figure(f"{name}: exactly the best n", ours.exact, ""),
         Figure(f"{name}: mean error of the nearest benchmark alone", theirs.mean_error, ""),
         Figure(f"{name}: best n found by it, within 3 %", theirs.as_good, ""),
@@ -60,13 +58,12 @@ def tell(kind: Kind, found: list[Judged]) -> None:
             if chosen:
                 groups.append((f"{family}, {where}", chosen))
     rows = [(name, summary([j.accuracy for j in of])) for name, of in groups]
-    rows.append(("all, best of five repetitions", summary([j.lucky for j in found])))
     rows.append(("all, nearest benchmark alone (E)", summary([j.plain for j in found])))
     out, sys.stdout = sys.stdout, sys.stderr
     try:
         print(f"\n  {NAMES[kind]}")
         print_table(
-            ("applications", "n", "error", "median", "exact", "as good", "regret", "worst", "rank", "inside"),
+            ("applications", "n", "error", "exact", "as good", "regret", "worst"),
             [_row(name, of) for name, of in rows],
         )
     finally:
@@ -74,11 +71,5 @@ def tell(kind: Kind, found: list[Judged]) -> None:
 
 
 def _row(name: str, of: LeaveOneOutSummary) -> tuple[object, ...]:
-    shares = (of.mean_error, of.median_error, of.exact, of.as_good, of.mean_regret, of.worst_regret)
-    return (
-        name,
-        of.applications,
-        *(f"{s:.1%}" for s in shares),
-        f"{of.rank_correlation:.2f}",
-        f"{of.inside:.0%}",
-    )
+    shares = (of.mean_error, of.exact, of.as_good, of.mean_regret, of.worst_regret)
+    return name, of.applications, *(f"{s:.1%}" for s in shares)

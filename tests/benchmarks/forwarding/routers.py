@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from statistics import fmean, median
 
 from tarazu.nids import Nid
+from tarazu.parts.forwarding.application import Schedule
 from tarazu.parts.forwarding.curve import Curve
-from tarazu.parts.forwarding.policy import Schedule
-from tarazu.parts.forwarding.study import levels, metrics
+from tarazu.parts.forwarding.study import metrics, workload
 from tarazu.parts.forwarding.study.curve_sets import generated
-from tarazu.parts.forwarding.study.policies import named
+from tarazu.parts.forwarding.study.schedulers import named
 from tarazu.parts.forwarding.study.workload import Set, resources
 from tarazu.parts.routers import placing
 from tarazu.parts.routers.placing import RunningJob
@@ -49,7 +49,7 @@ def compared(one: Set) -> tuple[float, float, int]:
 
 
 def at(load: float, each: int, curves: Sequence[Curve]) -> list[Figure]:
-    found = [compared(one) for one in levels.sets_at(load, curves, "io-node", each)]
+    found = [compared(one) for one in workload.sets_at(load, curves, "io-node", each)]
     alike, anew = [a for a, _, _ in found], [b for _, b, _ in found]
     what = f"least I/O load {load:g}"
     return [
@@ -63,5 +63,5 @@ def at(load: float, each: int, curves: Sequence[Curve]) -> list[Figure]:
 
 def measure(short: bool) -> list[Figure]:
     """At each load, of so many sets."""
-    curves = [known.curve for known in generated("io-node").curves]
+    curves = generated("io-node")
     return [figure for load in LOADS for figure in at(load, 1 if short else EACH, curves)]

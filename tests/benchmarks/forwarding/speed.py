@@ -7,7 +7,7 @@ from random import Random
 
 from tarazu.parts.forwarding.application import Application, Kind, Resources
 from tarazu.parts.forwarding.curve import Curve, curve
-from tarazu.parts.forwarding.study import curve_sets, policies
+from tarazu.parts.forwarding.study import curve_sets, schedulers
 from tarazu.parts.forwarding.study.workload import generate
 from tests.benchmarks.figure import Figure
 
@@ -28,10 +28,9 @@ def systems(many: int) -> dict[str, tuple[tuple[Application, ...], Resources]]:
     kinds: tuple[Kind, ...] = ("io-node", "ost")
     for kind in kinds:
         resources = Resources(kind, many, 24 * many)
-        curves = [c.curve for c in curve_sets.generated(kind).curves]
         for load in LOADS:
             found[f"{kind}s, load {load}"] = (
-                generate(curves, many, load, 1, resources).applications,
+                generate(curve_sets.generated(kind), many, load, 1, resources).applications,
                 resources,
             )
     random = Random(1)
@@ -50,7 +49,7 @@ def measure(short: bool) -> list[Figure]:
     for what, (applications, resources) in systems(100 if short else MANY).items():
         for name in POLICIES:
             began = time.process_time()
-            policies.named(name).schedule(applications, resources)
+            schedulers.named(name).schedule(applications, resources)
             took_s = time.process_time() - began
             most = None if "up to" in what else MOST_S
             figures.append(Figure(f"{name}, {what}", took_s, "CPU s", most=most))

@@ -8,14 +8,13 @@ from tarazu.parts.forwarding.study.stripes import LOADS, mixtures
 from tests.benchmarks.figure import Figure
 
 EACH = 50
-POLICY = "joint"
 MOST = 1.1
 """Of one mixture: `auto` gives most files one stripe, which at high load is near to what is best."""
 
 
 def measure(short: bool) -> list[Figure]:
     """The mean slowdown under `curve` over that under `auto`, at each load: of so many mixtures worst and median."""
-    found = list(mixtures(POLICY, each=2 if short else EACH))
+    found = list(mixtures(each=2 if short else EACH))
     figures = []
     for load in LOADS:
         of = [mixture for mixture in found if mixture.load == load]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tarazu.parts.forwarding.study import study
 from tarazu.parts.forwarding.study.claims import NOT_HERE, Claim
-from tarazu.parts.forwarding.study.levels import LEVELS, SETS
+from tarazu.parts.forwarding.study.workload import LEVELS, SETS
 from tarazu.sim.study.runner import cores
 from tests.benchmarks.figure import Figure
 

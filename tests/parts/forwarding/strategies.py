@@ -1,13 +1,39 @@
-"""Applications and curves of every kind for property tests."""
+"""A phase, applications and curves of every kind for property tests, and paper A's equations as they stand there."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
 from hypothesis import strategies as st
 
-from tarazu.parts.forwarding.application import Application, Resources
+from tarazu.parts.forwarding.application import Application, Resources, io_s
 from tarazu.parts.forwarding.curve import Curve, curve
+from tarazu.trace.phases.phase import Phase
+from tarazu.units import GIB
 
 BANDWIDTHS = st.one_of(st.sampled_from((1.0, 2.0, 3.0, 1e9, 2e9)), st.floats(1e-3, 1e12))
+
+PHASE = Phase(
+    start_s=0.0,
+    end_s=10.0,
+    operation="write",
+    ranks=None,
+    rank_count=128,
+    bytes=16 * GIB,
+    io_s=8.0,
+    api="POSIX",
+    requests=8192,
+    spatiality="contiguous",
+    sharing="shared",
+    files=1,
+    processes_per_file=128,
+)
+"""SINGLE-A of paper E, table 2."""
+
+
+def phase(**changes: object) -> Phase:
+    return msgspec.structs.replace(PHASE, **changes)
 
 
 @st.composite
@@ -35,3 +61,29 @@ def systems(draw: st.DrawFn, largest: int = 12) -> tuple[list[Application], Reso
     count = draw(st.integers(1, largest))
     several = draw(st.lists(applications(), min_size=1, max_size=15))
     return several, Resources(draw(st.sampled_from(("io-node", "ost"))), count, 480)
+
+
+def n_perf(application: Application, most: int) -> int:
+    """Paper A, equation 1."""
+    return max(range(1, most + 1), key=application.curve.bandwidth)
+
+
+def n_sys(application: Application, most: int) -> int:
+    """Equation 2."""
+    return min(range(1, most + 1), key=lambda n: io_stress(application, n))
+
+
+def io_stress(application: Application, resources: int) -> float:
+    busy = io_s(application, resources)
+    whole = application.cpu_s + busy
+    return resources * busy / whole if whole else 0.0
+
+
+def io_load(several: Sequence[Application], counts: Sequence[int], resources: Resources) -> float:
+    """Equation 3."""
+    return sum(map(io_stress, several, counts)) / resources.count
+
+
+def cpu_load(application: Application, resources: int) -> float:
+    whole = application.cpu_s + io_s(application, resources)
+    return application.nodes * application.cpu_s / whole if whole else 0.0

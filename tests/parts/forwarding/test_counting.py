@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tarazu.part import Asker
+from tarazu.config import Settings
+from tarazu.part import Asker, MdsdFacts
 from tarazu.parts.forwarding.counting import MOST_OF_USER, MOST_WAITING_OF_USER, Counting
 from tarazu.parts.forwarding.messages import CountReply, CountRequest, StepProfile
 
@@ -25,7 +26,9 @@ class Asked:
         self.of: list[str] = []
         """The ids of what they answer."""
         self.now = 0.0
-        self.counting = Counting(lambda: None)
+        self.counting = Counting(
+            MdsdFacts(Settings(), print, lambda: None, str, lambda fs: OSTS if fs == "lustre" else 0)
+        )
 
     def ask(self, id: str, *, uid: int = 1000, wait: bool = True, **more: Any) -> CountReply | None:
         profile = {"nodes": 4, "cpu_s": 100.0, "io_bytes": 1e10, "points": PEAK, **more.pop("profile", {})}
@@ -46,14 +49,18 @@ class Asked:
             self.of.append(id)
 
         asker = Asker("client", uid, reply)
-        self.counting.ask(asker, request, OSTS if request.fs_name == "lustre" else 0, self.now)
+        self.counting.answer(asker, request, self.now)
         return self.answer(lambda: len(self.replies) > before) if wait else None
+
+    def steps(self) -> int:
+        """How many it keeps."""
+        return int(self.counting.status(self.now)["steps"])
 
     def answer(self, there: Callable[[], bool]) -> CountReply:
         deadline = time.monotonic() + 120
         while not there():
             assert time.monotonic() < deadline
-            self.counting.look(self.now)
+            self.counting.turn(self.now, True)
             time.sleep(0.001)
         return self.replies[-1]
 
@@ -74,10 +81,10 @@ def test_a_step_alone_gets_what_its_curve_says(asked: Asked) -> None:
 def test_those_that_run_take_part(asked: Asked) -> None:
     """T_cpu: what computes little gets fewer where all together are too much."""
     counts = [(asked.ask(str(n), profile={"cpu_s": 0.1}) or CountReply(0)).count for n in range(12)]
-    assert counts[0] == 4 > min(counts) and len(asked.counting) == 12
+    assert counts[0] == 4 > min(counts) and asked.steps() == 12
     assert "among 12 running steps" in asked.replies[-1].why
     asked.ask("one of another file system", fs_name="lustre", profile={"points": FLAT})
-    assert len(asked.counting) == 13
+    assert asked.steps() == 13
 
 
 def test_asked_again_it_says_the_same(asked: Asked) -> None:
@@ -85,20 +92,20 @@ def test_asked_again_it_says_the_same(asked: Asked) -> None:
     for n in range(8):
         asked.ask(f"other{n}", profile={"cpu_s": 0.1})
     again = asked.ask("a")
-    assert first and again == first and len(asked.counting) == 9
+    assert first and again == first and asked.steps() == 9
 
 
 def test_further_plans_of_a_step_are_no_further_step(asked: Asked) -> None:
     asked.ask("a", job_id="77"), asked.ask("b", job_id="77")
-    assert len(asked.counting) == 1 and "among 1 running step " in asked.replies[-1].why
+    assert asked.steps() == 1 and "among 1 running step " in asked.replies[-1].why
     asked.counting.ended("a")
-    assert len(asked.counting) == 1
+    assert asked.steps() == 1
     asked.counting.ended("b")
-    assert len(asked.counting) == 0
+    assert asked.steps() == 0
     asked.ask("c", job_id="77")
     asked.ask("d", job_id="77", uid=1001)
     asked.ask("e", job_id="77", profile={"io_bytes": 7.0})
-    assert len(asked.counting) == 3
+    assert asked.steps() == 3
 
 
 def test_further_files_of_a_step_get_what_suits_now(asked: Asked) -> None:
@@ -114,18 +121,18 @@ def test_further_files_of_a_step_get_what_suits_now(asked: Asked) -> None:
 def test_silence_ends_a_step_and_signs_of_life_do_not(asked: Asked) -> None:
     asked.ask("a"), asked.ask("b")
     asked.now = 8.0
-    asked.counting.hear(["a", "nobody's"], asked.now)
+    asked.counting.alive(["a", "nobody's"], asked.now)
     asked.now = 15.0
-    asked.counting.look(asked.now)
-    assert len(asked.counting) == 1
+    asked.counting.turn(asked.now, True)
+    assert asked.steps() == 1
     asked.now = 30.0
-    asked.counting.look(asked.now)
-    assert len(asked.counting) == 0
+    asked.counting.turn(asked.now, True)
+    assert asked.steps() == 0
 
 
 def test_a_question_only_is_not_kept(asked: Asked) -> None:
     reply = asked.ask("a", alive_s=0.0)
-    assert reply and reply.count == 4 and len(asked.counting) == 0
+    assert reply and reply.count == 4 and asked.steps() == 0
 
 
 def test_what_ends_before_its_answer_is_answered_and_forgotten(asked: Asked) -> None:
@@ -133,7 +140,7 @@ def test_what_ends_before_its_answer_is_answered_and_forgotten(asked: Asked) -> 
     asked.ask("b", wait=False)
     asked.counting.ended("b")
     asked.answer(lambda: len(asked.replies) == 2)
-    assert {*asked.of} == {"a", "b"} and len(asked.counting) == 1
+    assert {*asked.of} == {"a", "b"} and asked.steps() == 1
 
 
 def test_no_user_keeps_too_many(asked: Asked) -> None:
@@ -149,12 +156,9 @@ def test_no_user_keeps_too_many(asked: Asked) -> None:
     ("profile", "why"),
     [
         ({"points": ()}, "at least one point"),
-        ({"points": ((0, 1.0),)}, "resources >= 1"),
         ({"points": ((1, float("nan")),)}, "positive bandwidth"),
         ({"cpu_s": float("inf")}, "seconds of computing"),
         ({"io_bytes": 0.0}, "bytes of I/O"),
-        ({"io_bytes": 1e308, "points": ((1, 1e-300), (2, 1e-200))}, "bytes of I/O"),
-        ({"points": ((1, 1e-300), (9, 1e300))}, "bytes a second"),
         ({"points": ((1, 1.0), (8, 1e18))}, "bytes a second at the most"),
         ({"points": ((1 << 62, 1e9),)}, "resources from 1"),
         ({"nodes": 1 << 63}, "compute nodes"),
@@ -163,7 +167,7 @@ def test_no_user_keeps_too_many(asked: Asked) -> None:
 )
 def test_a_profile_that_cannot_be_is_refused(asked: Asked, profile: dict[str, Any], why: str) -> None:
     reply = asked.ask("a", profile=profile)
-    assert reply and reply.count == 0 and why in reply.why and len(asked.counting) == 0
+    assert reply and reply.count == 0 and why in reply.why and asked.steps() == 0
 
 
 def test_one_users_questions_leave_room_for_those_of_others(asked: Asked) -> None:

@@ -12,14 +12,11 @@ from tarazu.model import JobStep
 from tarazu.parts.forwarding.estimate import BenchmarkPattern, Benchmarks, Measurement
 from tarazu.parts.forwarding.estimate.database import save
 from tarazu.parts.forwarding.forecast import profile_of
-from tarazu.trace.phases.phase import Phase
 from tarazu.trace.records import FileRecord, RunRecord
+from tests.parts.forwarding.strategies import phase
 
 STEP = JobStep("lustre", 1000, "app", "2", ranks=8, nodes=4)
-PHASE = Phase(
-    start_s=10.0, end_s=20.0, operation="write", ranks=None, rank_count=8, bytes=8 << 30, io_s=10.0, api="POSIX",
-    requests=8192, spatiality="contiguous", sharing="shared", files=1, processes_per_file=8,
-)  # fmt: skip
+PHASE = phase(start_s=10.0, end_s=20.0, io_s=10.0, bytes=8 << 30, rank_count=8, processes_per_file=8)
 RUN = RunRecord(STEP, 1.0, 110.0, "full", (), phases=(PHASE,))
 
 
@@ -52,17 +49,12 @@ def test_a_run_of_before_phases_were_kept(curves: str) -> None:
         ([msgspec.structs.replace(RUN, partial=True)], "c", "", "no complete earlier run"),
         ([RUN], "/nowhere.csv", "", "/nowhere.csv"),
         ([RUN], "", "/nowhere.csv", "/nowhere.csv"),
-        ([msgspec.structs.replace(RUN, step=STEP)], "", "", "has no curve of app"),
+        ([RUN], "", "", "has no curve of app"),
     ],
 )
 def test_why_there_is_none(history: list[RunRecord], curves: str, benchmarks: str, why: str) -> None:
     profile, told = profile_of(history, STEP, curves, benchmarks)
     assert profile is None and why in told
-
-
-def test_a_name_without_a_measured_curve(curves: str) -> None:
-    step = msgspec.structs.replace(STEP, application="unheard")
-    assert profile_of([RUN], step, curves, "") == (None, f"{curves} has no curve of unheard")
 
 
 def test_a_curve_estimated_from_benchmarks(tmp_path: Path) -> None:
@@ -79,10 +71,12 @@ def test_a_curve_estimated_from_benchmarks(tmp_path: Path) -> None:
     reading = msgspec.structs.replace(PHASE, operation="read")
     other = msgspec.structs.replace(RUN, phases=(reading,))
     assert profile_of([other], STEP, "", str(path)) == (None, f"{path} has nothing like its phases")
-    before = msgspec.structs.replace(RUN, phases=())
     file = FileRecord("/a", "/a", "/a", 0, (0,), 0, 0, 5.0, 4 << 30)
-    told = profile_of([msgspec.structs.replace(before, files=(file,))], STEP, "", str(path))
-    assert told == (None, "no phases were kept with its last complete run")
+    before = msgspec.structs.replace(RUN, phases=(), files=(file,))
+    assert profile_of([before], STEP, "", str(path)) == (
+        None,
+        "no phases were kept with its last complete run",
+    )
 
 
 @pytest.mark.parametrize("which", ["curves", "benchmarks"])

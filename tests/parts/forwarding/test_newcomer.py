@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tarazu.parts.forwarding.application import Application, Resources
 from tarazu.parts.forwarding.curve import Curve, curve
-from tarazu.parts.forwarding.newcomer import count
+from tarazu.parts.forwarding.joint.policy import count
 
 AMONG = Resources("ost", 8, 100)
 PEAK = curve([(1, 1.0), (2, 1.8), (4, 3.0), (8, 2.5)])

@@ -6,14 +6,11 @@ from tarazu.parts.forwarding.application import io_s
 from tarazu.parts.forwarding.curve import curve
 from tarazu.parts.forwarding.profile import application, io_time_s
 from tarazu.trace.phases.phase import Phase
+from tests.parts.forwarding.strategies import phase as any_phase
 
 
 def phase(start: float, end: float, busy: float | None = None, size: int = 100) -> Phase:
-    return Phase(
-        start_s=start, end_s=end, operation="write", ranks=None, rank_count=4, bytes=size,
-        io_s=end - start if busy is None else busy, api="POSIX", requests=10, spatiality="contiguous",
-        sharing="shared", files=1, processes_per_file=4,
-    )  # fmt: skip
+    return any_phase(start_s=start, end_s=end, io_s=end - start if busy is None else busy, bytes=size)
 
 
 def test_what_is_no_io_is_computing() -> None:

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from tarazu import nids
 from tarazu.nids import Nid
-from tarazu.parts.forwarding.application import Application, Resources
+from tarazu.parts.forwarding.application import Application, Resources, Schedule
 from tarazu.parts.forwarding.curve import curve
-from tarazu.parts.forwarding.policy import Schedule
-from tarazu.parts.forwarding.study.policies import named
+from tarazu.parts.forwarding.study.schedulers import named
 from tarazu.parts.routers import placing, udsp
 from tarazu.parts.routers.placing import RunningJob
 

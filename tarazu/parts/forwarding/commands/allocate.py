@@ -37,14 +37,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(options: argparse.Namespace) -> int:
-    from tarazu.parts.forwarding.study import comparison, jobs, policies
+    from tarazu.parts.forwarding.study import comparison, jobs, schedulers
 
     if options.example:
         print(jobs.EXAMPLE, end="")
         return 0
     if options.jobs is None:
         raise BadInput("JOBS.toml", "a file (--example prints one)", "none")
-    policies.named(options.policy)
+    schedulers.named(options.policy)
     given = jobs.read(options.jobs)
     outcomes: list[PolicyOutcome] = []
     notes = []

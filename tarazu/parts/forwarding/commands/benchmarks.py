@@ -14,14 +14,12 @@ more.
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-import msgspec
-
-from tarazu.cli.output import Progress, common_options, print_json, print_table, whole
+from tarazu import ranges
+from tarazu.cli.output import Progress, common_options, print_table, whole
 from tarazu.errors import BadInput
 from tarazu.parts.forwarding.application import Kind
 from tarazu.units import counted, human_bytes
@@ -51,7 +49,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         one.add_argument(
             "--file", metavar="FILE", help="the benchmarks (default: part.forwarding.benchmarks)"
         )
-        one.add_argument("--json", action="store_true", help="as JSON")
         return one
 
     one = verb(
@@ -60,12 +57,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Take in IOR's JSON output (-O summaryFormat=JSON; IOR 3.3 and 4.0), each result once.\n\n"
         "tarazu sim benchmarks import results/*.json\n"
         "tarazu sim benchmarks import ior.json --kind io-node --resources 4\n\n"
-        "How many resources a run had comes from its Lustre striping, if the output or command line has it, from its\n"
-        "directory, if `tarazu sim benchmarks plan` named it, or else from --resources.\n\n"
+        "How many resources a run had, its directory says, if `tarazu sim benchmarks plan` named it, or else\n"
+        "--resources.\n\n"
         "Exit status 1: a file could not be used.",
     )
     one.add_argument("outputs", nargs="+", metavar="OUTPUT", help="IOR's output")
-    one.add_argument("--resources", type=int, metavar="N", help="OSTs, or I/O nodes, that the runs had")
+    one.add_argument("--resources", type=whole(1), metavar="N", help="OSTs, or I/O nodes, that the runs had")
     one.add_argument("--kind", choices=get_args(Kind), help="what was counted (default: ost)")
     one.set_defaults(execute=_import)
 
@@ -80,7 +77,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     _planning_options(one)
     one.add_argument("--folder", default="bench", metavar="DIR", help="on Lustre, for IOR's files")
-    one.add_argument("--results", default="results", metavar="DIR", help="for IOR's outputs")
     one.add_argument(
         "--launcher",
         default="srun -N {nodes} -n {processes}",
@@ -129,18 +125,16 @@ def _planning_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--repetitions", type=whole(1), default=3, metavar="N", help="of each (default: 3)")
     parser.add_argument("--most", type=whole(1), default=20, metavar="N", help="runs at most (default: 20)")
-    parser.add_argument("--by", choices=("bytes", "time"), default="bytes", help="what the runs must cover")
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    numbers: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        low, high = whole(1)(first), whole(1)(last or first)
-        if high - low >= MOST_NUMBERS:
-            raise argparse.ArgumentTypeError(f"expected at most {MOST_NUMBERS} numbers, found {part!r}")
-        numbers |= set(range(low, high + 1))
-    return tuple(sorted(numbers))
+    try:
+        numbers = ranges.unfold(text, MOST_NUMBERS)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if 0 in numbers:
+        raise argparse.ArgumentTypeError("expected numbers of 1 or more, found 0")
+    return tuple(sorted(set(numbers)))
 
 
 def execute(options: argparse.Namespace) -> int:
@@ -162,43 +156,32 @@ def _import(options: argparse.Namespace) -> int:
     from tarazu.parts.forwarding.study import ior
 
     path = _path(options)
-    if options.resources is not None and options.resources < 1:
-        raise BadInput("--resources", "1 or more", options.resources)
     told = ior.Told(options.kind, options.resources)
-    rows: list[tuple[str, int, int, str]] = []
+    lines: list[str] = []
+    bad: list[BadInput] = []
     with changing(path), Progress() as progress:
         before = load(path, missing_ok=True)
-        known = {m.id for m in before.measurements}
-        new = []
+        after = before
         for at, output in enumerate(options.outputs, 1):
             progress(f"{at} of {counted(len(options.outputs), 'file')}")
             try:
                 measurements = ior.read(output, told)
             except BadInput as error:
-                rows.append((output, 0, 0, str(error)))
+                bad.append(error)
                 continue
-            fresh = [m for m in {m.id: m for m in measurements}.values() if m.id not in known]
-            known |= {m.id for m in fresh}
-            new += fresh
-            rows.append((output, len(fresh), len(measurements) - len(fresh), ""))
-        after = before.with_(new)
-        if new:
+            had = len(after.measurements)
+            after = after.with_(measurements)
+            new = len(after.measurements) - had
+            again = f", {len(measurements) - new} were there" if new < len(measurements) else ""
+            lines.append(f"{output}: {counted(new, 'measurement')}{again}")
+        if len(after.measurements) > len(before.measurements):
             save(after, path)
-    if options.json:
-        names = ("file", "imported", "there_before", "refused")
-        print_json({"files": [dict(zip(names, row, strict=True)) for row in rows], "benchmarks": len(after)})
-    else:
-        for output, fresh_count, old, why in rows:
-            if not why:
-                again = f", {old} were there" if old else ""
-                print(f"{output}: {counted(fresh_count, 'measurement')}{again}")
-        print(
-            f"{path}: {counted(len(after), 'benchmark')}, {counted(len(after.measurements), 'measurement')}"
-        )
-    for *_, why in rows:
-        if why:
-            print(f"tarazu sim benchmarks: {why}", file=sys.stderr)
-    return 1 if any(why for *_, why in rows) else 0
+    for line in lines:
+        print(line)
+    print(f"{path}: {counted(len(after), 'benchmark')}, {counted(len(after.measurements), 'measurement')}")
+    for problem in bad:
+        print(f"tarazu sim benchmarks: {problem}", file=sys.stderr)
+    return 1 if bad else 0
 
 
 def _needs(options: argparse.Namespace) -> list[tuple[str, Need]]:
@@ -229,13 +212,12 @@ def _planned(options: argparse.Namespace, benchmarks: Benchmarks) -> IorPlan:
         options.numbers,
         options.repetitions,
         options.most,
-        options.by,
     )
 
 
 def _plan(options: argparse.Namespace) -> int:
     from tarazu.parts.forwarding.estimate.database import Benchmarks, load
-    from tarazu.parts.forwarding.study.plan import command, setup
+    from tarazu.parts.forwarding.study.plan import RESULTS, command, setup
 
     try:
         options.launcher.format(nodes=1, processes=1)
@@ -250,31 +232,25 @@ def _plan(options: argparse.Namespace) -> int:
     else:
         benchmarks = load(path, missing_ok=True)
     plan = _planned(options, benchmarks)
-    if options.json:
-        print_json(plan)
-        return 0
-    _say(plan, options.by)
+    count = sum(len(run.resources) for run in plan.runs)
+    print(f"# {count} IOR runs; benchmarks that are there stand for {plan.there:.1%} of the bytes")
+    if plan.left > 0.0005:
+        print(f"# {plan.left:.1%} are not covered (--most)")
     if not plan.runs:
         return 0
     used = sorted({n for run in plan.runs for n in run.resources})
-    print(f"mkdir -p {shlex.quote(options.results)}")
+    print(f"mkdir -p {RESULTS}")
     for number in used:
         print(setup(options.kind, number, options.folder))
     stood_for = plan.there
     for at, run in enumerate(plan.runs, 1):
         stood_for += run.share
-        print(
-            f"\n# {run.share:.1%} of the {options.by}, {stood_for:.1%} with all before: {_text(run.pattern)}"
-        )
+        print(f"\n# {run.share:.1%} of the bytes, {stood_for:.1%} with all before: {_text(run.pattern)}")
         for number in run.resources:
             if options.kind == "io-node":
                 print(f"# with {number} I/O nodes:")
-            print(
-                command(
-                    run, at, number, options.repetitions, options.folder, options.results, options.launcher
-                )
-            )
-    print(f"\n# then: tarazu sim benchmarks import {options.results}/run-*.json")
+            print(command(run, at, number, options.repetitions, options.folder, options.launcher))
+    print(f"\n# then: tarazu sim benchmarks import {RESULTS}/run-*.json")
     return 0
 
 
@@ -302,18 +278,8 @@ def _simulate(options: argparse.Namespace) -> int:
     with changing(path):
         after = load(path, missing_ok=True).with_(measured)
         save(after, path)
-    if options.json:
-        print_json({"simulated": len(measured), "benchmarks": len(after)})
-    else:
-        print(f"{path}: {len(measured)} simulated measurements; {len(after)} benchmarks")
+    print(f"{path}: {len(measured)} simulated measurements; {len(after)} benchmarks")
     return 0
-
-
-def _say(found: IorPlan, by: str) -> None:
-    count = sum(len(run.resources) for run in found.runs)
-    print(f"# {count} IOR runs; benchmarks that are there stand for {found.there:.1%} of the {by}")
-    if found.left > 0.0005:
-        print(f"# {found.left:.1%} are not covered (--most)")
 
 
 def _text(pattern: BenchmarkPattern) -> str:
@@ -326,16 +292,21 @@ def _text(pattern: BenchmarkPattern) -> str:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from tarazu.parts.forwarding.estimate.database import load
+    from tarazu.parts.forwarding.estimate import estimate, load
 
     benchmarks = load(_path(options))
     if not options.logs:
-        if options.json:
-            print_json(benchmarks.all)
-        else:
-            _print_benchmarks(benchmarks)
+        _print_benchmarks(benchmarks)
         return 0
-    return _show_jobs(options, benchmarks)
+    for path, need in _needs(options):
+        found = estimate(need.phases, benchmarks, need.nodes, options.kind)
+        if found is None:
+            print(
+                f"{path}: no benchmarks are like at least half of its bytes, or each ran with another number"
+            )
+        else:
+            _print_estimate(path, found)
+    return 0
 
 
 def _print_benchmarks(benchmarks: Benchmarks) -> None:
@@ -348,44 +319,19 @@ def _print_benchmarks(benchmarks: Benchmarks) -> None:
     print_table(("benchmark", "by", "times", "MB/s"), rows, left=2)
 
 
-def _show_jobs(options: argparse.Namespace, benchmarks: Benchmarks) -> int:
-    from tarazu.parts.forwarding.estimate import estimate
-
-    estimates = [(p, estimate(n.phases, benchmarks, n.nodes, options.kind)) for p, n in _needs(options)]
-    if options.json:
-        print_json([{"log": path, "estimate": msgspec.to_builtins(one)} for path, one in estimates])
-        return 0
-    for path, one in estimates:
-        if one is None:
-            print(
-                f"{path}: no benchmarks are like at least half of its bytes, or each ran with another number"
-            )
-        else:
-            _print_estimate(path, one)
-    return 0
-
-
 def _print_estimate(path: str, found: Estimate) -> None:
     print(f"{path}: estimated from benchmarks like {found.covered:.0%} of its bytes")
-    print_table(
-        ("resources", "MB/s", "5 %", "95 %"),
-        [
-            (p.resources, *(f"{v / 1e6:.0f}" for v in (p.median, p.bytes_per_s[0], p.bytes_per_s[-1])))
-            for p in found.curve.points
-        ],
-    )
-    seen = set()
-    for phase in found.phases:
-        for part in phase.parts:
-            if part.pattern in seen:
-                continue
-            seen.add(part.pattern)
-            if not part.matches:
-                print(f"  like no benchmark: {_text(part.pattern)}")
-                continue
-            stood = f" ({part.stand_in})" if part.stand_in else ""
-            print(f"  {_text(part.pattern)}{stood}, nearest {part.distance:.1f} doublings away:")
-            for match in part.matches[:SHOWN_MATCHES]:
-                if abs(match.weight) < LEAST_SHOWN:
-                    break
+    rows = []
+    for point in found.curve.points:
+        rates = (point.median, point.bytes_per_s[0], point.bytes_per_s[-1])
+        rows.append((point.resources, *(f"{rate / 1e6:.0f}" for rate in rates)))
+    print_table(("resources", "MB/s", "5 %", "95 %"), rows)
+    for pattern, known in found.parts:
+        if known is None:
+            print(f"  like no benchmark: {_text(pattern)}")
+            continue
+        stood = f" ({known.stand_in})" if known.stand_in else ""
+        print(f"  {_text(pattern)}{stood}, nearest {known.distance:.1f} doublings away:")
+        for match in known.matches[:SHOWN_MATCHES]:
+            if abs(match.weight) >= LEAST_SHOWN:
                 print(f"    {match.weight:5.0%} {_text(match.pattern)}")

@@ -2,7 +2,7 @@
 
 Each of 100 sets of 40 applications at each of ten loads runs under every policy in the simulator, once with I/O nodes
 and once with OSTs as resources: a few minutes on two cores. DIR gets rows.jsonl (a row for each set and policy),
-report.html (complete in itself), each picture as PNG, figures.json. Run the same command again and it goes on where it
+claims.json, and with matplotlib each figure as PNG. Run the same command again and it goes on where it
 stopped. Curves over I/O nodes are the 189 measured on MareNostrum 4, those over OSTs are generated;
 `--curves generated` takes generated ones for both, a file a site's own:
 
@@ -21,16 +21,23 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tarazu.cli.output import print_json, print_table
+from tarazu.cli.output import print_table, whole
 from tarazu.errors import BadInput, TarazuError
 from tarazu.units import counted
 
 if TYPE_CHECKING:
     from tarazu.parts.forwarding.study.study import StudyFindings
+    from tarazu.parts.forwarding.study.summary import Beside
+
+
+BESIDE = (
+    *("resources", "known", "load", "Mean-I/O-SlowDown", "best of the paper's", "ratio", ""),
+    *("Machine-Idletime", "best of the paper's", "ratio", ""),
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where rows and report go")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where rows and figures go")
     parser.add_argument(
         "--curves",
         type=lambda text: text if text == "generated" else Path(text),
@@ -43,33 +50,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="these resources alone; must be given with a file of curves",
     )
     parser.add_argument(
-        "--sets", type=_count, metavar="N", help="sets of applications at each load (default: 100)"
-    )
-    parser.add_argument(
         "--short", action="store_true", help="two loads, three sets each: to see that it works"
     )
     parser.add_argument(
         "--jobs",
-        type=_count,
+        type=whole(1),
         default=0,
         metavar="N",
         help="processes (default: one on each core; 1: none but this)",
     )
-    parser.add_argument("--fresh", action="store_true", help="forget the rows that are there")
-    parser.add_argument("--json", action="store_true", help="claims, comparison and figures as JSON")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
-    return int(text)
 
 
 def execute(options: argparse.Namespace) -> int:
     if isinstance(options.curves, Path) and options.kind is None:
         raise BadInput("--curves", "--kind io-node or --kind ost beside it", "none")
     from tarazu.parts.forwarding.study import cases, study
-    from tarazu.parts.forwarding.study.levels import LEVELS, SETS
+    from tarazu.parts.forwarding.study.workload import LEVELS, SETS
 
     folder: Path = options.out
     try:
@@ -78,9 +74,8 @@ def execute(options: argparse.Namespace) -> int:
             options.curves,
             (options.kind,) if options.kind else cases.KINDS,
             study.SHORT_LEVELS if options.short else LEVELS,
-            options.sets or (study.SHORT_SETS if options.short else SETS),
+            study.SHORT_SETS if options.short else SETS,
             jobs=options.jobs,
-            fresh=options.fresh,
         )
     except OSError as error:
         where = error.filename or folder
@@ -91,22 +86,33 @@ def execute(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 130
-    if options.json:
-        print_json(findings)
-    else:
-        _show(findings, folder)
+    _show(findings, folder)
     return 1 if findings.lost else 0
 
 
 def _show(found: StudyFindings, folder: Path) -> None:
-    from tarazu.parts.forwarding.study import study
+    from tarazu.parts.forwarding.study.study import SHORT_SETS
 
-    few = ", from which nothing follows" if found.sets <= study.SHORT_SETS else ""
+    few = ", from which nothing follows" if found.sets <= SHORT_SETS else ""
     print(f"{counted(found.sets, 'set')} at each load{few}; {found.curves}\n")
-    print_table(study.CLAIMS, map(study.claim_cells, found.claims), left=4)
-    if found.beside:
-        print()
-        print_table(study.BESIDE, map(study.beside_cells, found.beside), left=2)
+    print_table(
+        ("resources", "figure", "the paper says", "seen here", "holds"),
+        [(c.kind, c.figure, c.paper, c.seen, "yes" if c.holds else "NO") for c in found.claims],
+        left=4,
+    )
+    print()
+    print_table(BESIDE, map(_cells, found.beside), left=2)
     for text in found.lost:
         print(f"no result: {text}")
-    print(f"\n{folder / 'report.html'}")
+    print(f"\n{folder / 'claims.json'}")
+
+
+def _cells(one: Beside) -> tuple[str, ...]:
+    users = (f"{one.slowdown:.3f}", f"{one.best_slowdown:.3f}", f"{one.slowdown_ratio:.3f}")
+    machine = (f"{one.idletime:.4f}", f"{one.best_idletime:.4f}", f"{one.idletime_ratio:.3f}")
+    known = "curves" if one.told == "truth" else "families"
+    return (
+        *(one.kind, known, f"{one.level:g}"),
+        *(*users, one.best_slowdown_by),
+        *(*machine, one.best_idletime_by),
+    )

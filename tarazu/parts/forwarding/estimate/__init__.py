@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from tarazu.parts.forwarding.estimate.database import Benchmarks, load
-from tarazu.parts.forwarding.estimate.estimate import Estimate, PhaseEstimate, estimate
-from tarazu.parts.forwarding.estimate.pattern import Benchmark, BenchmarkPattern, Measurement
+from tarazu.parts.forwarding.estimate.database import (
+    Benchmark,
+    BenchmarkPattern,
+    Benchmarks,
+    Measurement,
+    load,
+)
+from tarazu.parts.forwarding.estimate.estimate import Estimate, estimate
 
 __all__ = [
     "Benchmark",
@@ -12,7 +17,6 @@ __all__ = [
     "Benchmarks",
     "Estimate",
     "Measurement",
-    "PhaseEstimate",
     "estimate",
     "load",
 ]

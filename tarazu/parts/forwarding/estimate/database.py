@@ -1,4 +1,4 @@
-"""The benchmark database: one CSV file, a row for each repetition of a measurement.
+"""Benchmarks: what each does and what it reached; and their database, a CSV file with a row for each repetition.
 
 CSV, because everybody reads it (pandas, DuckDB, a spreadsheet), a site can write rows by hand, and what is added is a
 few hundred rows at a time: SQLite's indexes would serve nobody, for it is always read as a whole. Each row carries the
@@ -22,8 +22,7 @@ from tarazu import durable, locks
 from tarazu.errors import BadInput
 from tarazu.malformed import described
 from tarazu.parts.forwarding.application import Kind
-from tarazu.parts.forwarding.curve import curve
-from tarazu.parts.forwarding.estimate.pattern import Benchmark, BenchmarkPattern, Measurement
+from tarazu.parts.forwarding.curve import Curve, curve
 from tarazu.reading import content
 from tarazu.table import Table, write_csv
 from tarazu.trace.phases.phase import Api, Operation, Sharing, Spatiality
@@ -40,10 +39,9 @@ Whole = Annotated[int, Meta(ge=1, le=LARGEST)]
 Words = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 
 
-class BenchmarkRow(msgspec.Struct, frozen=True):
-    """One repetition, in the order of the file's columns."""
+class BenchmarkPattern(msgspec.Struct, frozen=True):
+    """How a benchmark, or a phase that wants one, accesses its files. `kind` says what its curve counts."""
 
-    version: Annotated[int, Meta(ge=1, le=10**6)]
     kind: Kind
     operation: Operation
     api: Api
@@ -51,13 +49,45 @@ class BenchmarkRow(msgspec.Struct, frozen=True):
     spatiality: Spatiality
     request_bytes: Whole
     process_bytes: Whole
+    """Bytes that each process moves."""
     processes: Whole
     nodes: Whole
+
+    @property
+    def bytes(self) -> int:
+        return self.process_bytes * self.processes
+
+
+class Measurement(msgspec.Struct, frozen=True):
+    """One repetition: a row of the database."""
+
+    pattern: BenchmarkPattern
+    resources: int
+    bytes_per_s: float
+    origin: str
+    """`ior-4.0.0`, `simulator`: who measured."""
+    measured: str
+    """When, as its origin says it; may be empty."""
+    id: str
+    """The same for the same measurement, however often it is imported."""
+
+
+class Benchmark(msgspec.Struct, frozen=True):
+    """A pattern, and its bandwidth by number of resources."""
+
+    pattern: BenchmarkPattern
+    curve: Curve
+
+
+class BenchmarkRow(BenchmarkPattern, frozen=True):
+    """One repetition, in the order of the file's columns."""
+
     resources: Annotated[int, Meta(ge=1, le=MOST_RESOURCES)]
     bytes_per_s: Annotated[float, Meta(ge=LEAST_RATE, le=MOST_RATE)]
     origin: Words
     measured: Words
     id: Annotated[str, Meta(min_length=1, max_length=LONGEST_TEXT)]
+    version: Annotated[int, Meta(ge=1, le=10**6)]
 
     def __post_init__(self) -> None:
         if self.version != VERSION:
@@ -87,10 +117,6 @@ class Benchmarks:
     def __len__(self) -> int:
         return len(self.all)
 
-    def without(self, pattern: BenchmarkPattern) -> Benchmarks:
-        """All others."""
-        return Benchmarks(m for m in self.measurements if m.pattern != pattern)
-
     def with_(self, measurements: Iterable[Measurement]) -> Benchmarks:
         """These as well."""
         return Benchmarks((*self.measurements, *measurements))
@@ -118,7 +144,7 @@ def _measurements(text: str, where: str) -> Iterator[Measurement]:
     for number, row in enumerate(rows):
         if number >= MAX_ROWS:
             raise BadInput(where, f"at most {MAX_ROWS} measurements", "more")
-        _, *pattern, resources, bytes_per_s, origin, measured, id = msgspec.structs.astuple(row)
+        *pattern, resources, bytes_per_s, origin, measured, id, _ = msgspec.structs.astuple(row)
         yield Measurement(BenchmarkPattern(*pattern), resources, bytes_per_s, origin, measured, id)
 
 
@@ -126,10 +152,7 @@ def encode(benchmarks: Benchmarks) -> str:
     """The content of a file of benchmarks."""
     text = io.StringIO(newline="")
     rows = (
-        (
-            *(VERSION, *msgspec.structs.astuple(m.pattern)),
-            *(m.resources, m.bytes_per_s, m.origin, m.measured, m.id),
-        )
+        (*msgspec.structs.astuple(m.pattern), m.resources, m.bytes_per_s, m.origin, m.measured, m.id, VERSION)
         for m in benchmarks.measurements
     )
     write_csv(text, COLUMNS, rows)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from tarazu.parts.forwarding.application import Kind
 from tarazu.parts.forwarding.curve import Curve, Point
-from tarazu.parts.forwarding.estimate.database import Benchmarks
-from tarazu.parts.forwarding.estimate.match import Benchmarked, Index, Match
-from tarazu.parts.forwarding.estimate.pattern import BenchmarkPattern
+from tarazu.parts.forwarding.estimate.database import BenchmarkPattern, Benchmarks
+from tarazu.parts.forwarding.estimate.match import Benchmarked, Index
 from tarazu.parts.forwarding.estimate.wanted import WantedBenchmark, wanted
 from tarazu.trace.phases.phase import Phase
 
@@ -32,35 +31,13 @@ _INDEXES: WeakKeyDictionary[Benchmarks, Index] = WeakKeyDictionary()
 """What was learned of benchmarks, for as long as they are there."""
 
 
-class PhasePart(msgspec.Struct, frozen=True):
-    """What a phase's requests of one size were taken for."""
-
-    pattern: BenchmarkPattern
-    bytes: float
-    stand_in: str
-    """Where benchmarks of another kind stood in: which; empty: none did."""
-    distance: float
-    """To the nearest benchmark, in doublings; 0: the same."""
-    matches: tuple[Match, ...]
-    """The heaviest first. Empty: nothing is like it."""
-
-
-class PhaseEstimate(msgspec.Struct, frozen=True):
-    """One phase of those given."""
-
-    number: int
-    """Its place among them."""
-    parts: tuple[PhasePart, ...]
-    seconds: tuple[tuple[int, float], ...]
-    """(resources, what it takes). Empty where a part is like no benchmark: the phase is left out then."""
-
-
 class Estimate(msgspec.Struct, frozen=True):
     """The application's curve, and what it rests on."""
 
     curve: Curve
     """Its points hold quantiles of what is to be expected, the middle one being the estimate."""
-    phases: tuple[PhaseEstimate, ...]
+    parts: tuple[tuple[BenchmarkPattern, Benchmarked | None], ...]
+    """What the phases' requests of one size were taken for, each once, and what is known of that; None: nothing is."""
     covered: float
     """Share of the bytes whose phases were matched."""
 
@@ -88,19 +65,20 @@ def estimate(phases: Sequence[Phase], benchmarks: Benchmarks, nodes: int, kind: 
     matched = {n: [(w, f) for w, f in of if f] for n, of in each.items() if of and all(f for _, f in of)}
     whole = sum(phase.bytes for phase in phases)
     covered = sum(phases[n].bytes for n in matched) / whole if whole else 0.0
-    numbers = _numbers([f for of in matched.values() for _, f in of])
+    known = [pair for of in matched.values() for pair in of]
+    numbers = _numbers([f for _, f in known])
     if covered < LEAST_COVERED or not numbers:
         return None
-    seconds = {n: _seconds(of, numbers) for n, of in matched.items()}
+    seconds = _seconds(known, numbers)
     moved = sum(phases[n].bytes for n in matched)
-    middle = moved / sum(s[:, 0] for s in seconds.values())
-    spread = moved / sum(s[:, 1:] for s in seconds.values())
+    middle = moved / seconds[:, 0]
+    spread = moved / seconds[:, 1:]
     spread *= (middle / np.median(spread, axis=1))[:, None]
     quantiles = np.sort(np.quantile(spread, np.linspace(0.05, 0.95, QUANTILES), axis=1).T, axis=1)
     points = tuple(Point(n, tuple(row)) for n, row in zip(numbers, quantiles.tolist(), strict=True))
     return Estimate(
-        Curve(points, "estimated"),
-        tuple(_phase_estimate(n, of, numbers, seconds.get(n)) for n, of in each.items()),
+        Curve(points),
+        tuple({want.pattern: found for want, found in benchmarked.items()}.items()),
         covered,
     )
 
@@ -114,7 +92,7 @@ def _numbers(found: Sequence[Benchmarked]) -> tuple[int, ...]:
 
 
 def _seconds(of: Sequence[tuple[WantedBenchmark, Benchmarked]], numbers: tuple[int, ...]) -> Floats:
-    """(numbers, 1 + draws) that a phase takes: the middle, then the draws."""
+    """(numbers, 1 + draws) that these take together: the middle, then the draws."""
     taken = np.zeros((len(numbers), 1 + DRAWS))
     for want, benchmarked in of:
         rates = np.interp(numbers, benchmarked.numbers, benchmarked.bytes_per_s)
@@ -122,19 +100,3 @@ def _seconds(of: Sequence[tuple[WantedBenchmark, Benchmarked]], numbers: tuple[i
         taken[:, 0] += want.bytes / rates
         taken[:, 1:] += want.bytes / (rates[:, None] * benchmarked.spread[nearest])
     return taken
-
-
-def _phase_estimate(
-    number: int,
-    of: Sequence[tuple[WantedBenchmark, Benchmarked | None]],
-    numbers: tuple[int, ...],
-    seconds: Floats | None,
-) -> PhaseEstimate:
-    parts = tuple(
-        PhasePart(want.pattern, want.bytes, benchmarked.stand_in, benchmarked.distance, benchmarked.matches)
-        if benchmarked
-        else PhasePart(want.pattern, want.bytes, "", float("inf"), ())
-        for want, benchmarked in of
-    )
-    taken = () if seconds is None else tuple(zip(numbers, seconds[:, 0].tolist(), strict=True))
-    return PhaseEstimate(number, parts, taken)

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tarazu.parts.forwarding.application import Kind
-from tarazu.parts.forwarding.estimate.database import Benchmarks
+from tarazu.parts.forwarding.estimate.database import Benchmark, BenchmarkPattern, Benchmarks
 from tarazu.parts.forwarding.estimate.kriging import Group, Scales, fit, kriging, parts
-from tarazu.parts.forwarding.estimate.pattern import Benchmark, BenchmarkPattern
 from tarazu.trace.phases.phase import Api, Spatiality
 
 Floats = NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from tarazu.parts.forwarding.application import Kind
-from tarazu.parts.forwarding.estimate.pattern import BenchmarkPattern
+from tarazu.parts.forwarding.estimate.database import BenchmarkPattern
 from tarazu.trace.phases.phase import Phase, Spatiality
 
 USUAL_BYTES = float(1 << 20)

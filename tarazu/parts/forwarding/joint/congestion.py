@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp, log
 
 import numpy as np
 
@@ -36,6 +37,8 @@ STEP = 0.9
 LEAST_SHARE = 0.01
 """On top of each share: who does little I/O meets others more often than by chance, where they begin together or have
 the same rhythm. Without it all that do little are put on top of one another."""
+SMOOTH = 0.1
+"""How much worse beside the least, as a logarithm, one of the two metrics may be before it alone counts."""
 TINY = 1e-9
 """Seconds of I/O below which there is none; and what keeps divisors above 0."""
 
@@ -152,3 +155,30 @@ class Modelled:
     def idletime(self) -> float:
         """Machine-Idletime."""
         return float((self.system.nodes * self.in_io).sum())
+
+
+@dataclass(slots=True, frozen=True)
+class Objective:
+    """What is made least, paper A's two metrics in one number: the larger of the logarithms of both, each beside the
+    least that is known of it. Near one another both count (a smooth maximum), so neither is bought with the other.
+    """
+
+    slowdown: float
+    idletime: float
+    """The least that is known of each."""
+
+    def of(self, found: Modelled) -> float:
+        slower, idler = self._beside_the_least(found)
+        most = max(slower, idler)
+        return most + SMOOTH * log(exp((slower - most) / SMOOTH) + exp((idler - most) / SMOOTH))
+
+    def _beside_the_least(self, found: Modelled) -> tuple[float, float]:
+        slower = log(found.mean_slowdown / self.slowdown)
+        return slower, log(found.idletime / self.idletime) if self.idletime > TINY else slower
+
+    def weights(self, found: Modelled) -> tuple[float, float]:
+        """What a little more of each of the two metrics costs."""
+        slower, idler = self._beside_the_least(found)
+        of_slower = 1 / (1 + exp(min(50, max(-50, (idler - slower) / SMOOTH))))
+        of_idler = (1 - of_slower) / found.idletime if self.idletime > TINY else 0.0
+        return of_slower / found.mean_slowdown, of_idler

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tarazu.parts.forwarding.joint.congestion import SCALE, TINY, CongestedSystem, Modelled
-from tarazu.parts.forwarding.joint.objective import Objective
+from tarazu.parts.forwarding.joint.congestion import SCALE, TINY, CongestedSystem, Modelled, Objective
 from tarazu.parts.forwarding.tables import Array
 
 LEAST_GAIN = 1e-5

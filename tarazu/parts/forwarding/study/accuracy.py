@@ -6,7 +6,6 @@ Paper E measures the relative error alone, and found a benchmark whose error was
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from statistics import fmean
 
 import msgspec
@@ -22,7 +21,6 @@ class Accuracy(msgspec.Struct, frozen=True):
 
     error: float
     """Mean of |estimated − measured| / measured over all repetitions of all points (paper E, table 3)."""
-    worst_error: float
     best: int
     """The least number whose true median is the highest."""
     found: int
@@ -31,9 +29,6 @@ class Accuracy(msgspec.Struct, frozen=True):
     """What is lost by `found`: 1 − its true bandwidth over that of the best."""
     worst_regret: float
     """The same where only 1 … m resources are to be had, for the m for which it is most."""
-    rank_correlation: float
-    """Kendall's τ-b of the medians: 1 where they order the numbers alike, −1 the other way round; 0 where one of the
-    two is level."""
     inside: float
     """Share of the repetitions that lie in the estimate's 5 % to 95 %: 0.9 where its spread is right."""
 
@@ -67,26 +62,13 @@ def accuracy(estimated: Curve, true: Curve, usual: Curve | None = None) -> Accur
     ]
     return Accuracy(
         error=fmean(errors),
-        worst_error=max(errors),
         best=numbers[best],
         found=numbers[at],
         regret=1 - theirs[at] / theirs[best],
         worst_regret=max(regrets),
-        rank_correlation=_kendall(ours, theirs),
         inside=fmean(inside) if inside else 0.0,
     )
 
 
 def _first_best(values: Sequence[float]) -> int:
     return max(range(len(values)), key=values.__getitem__)
-
-
-def _kendall(first: Sequence[float], second: Sequence[float]) -> float:
-    both = one = other = 0
-    for i, j in combinations(range(len(first)), 2):
-        a = (first[i] > first[j]) - (first[i] < first[j])
-        b = (second[i] > second[j]) - (second[i] < second[j])
-        both += a * b
-        one += abs(a)
-        other += abs(b)
-    return both / (one * other) ** 0.5 if one and other else 0.0

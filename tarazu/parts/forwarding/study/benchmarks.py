@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from tarazu.parts.forwarding.application import Kind
-from tarazu.parts.forwarding.estimate.pattern import BenchmarkPattern, Measurement
+from tarazu.parts.forwarding.estimate.database import BenchmarkPattern, Measurement
 from tarazu.sim.model.simulation import Simulation
 from tarazu.sim.model.spec import ClusterSpec, Job, RequestCosts, ServiceCurve
 from tarazu.sim.workloads import ior

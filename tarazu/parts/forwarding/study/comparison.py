@@ -8,13 +8,12 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tarazu.parts.forwarding.application import Application, Resources, io_s
+from tarazu.parts.forwarding.application import Application, Resources, Schedule, io_s, io_share
 from tarazu.parts.forwarding.joint.congestion import Modelled, system
-from tarazu.parts.forwarding.policy import Schedule
-from tarazu.parts.forwarding.study import policies
-from tarazu.parts.forwarding.study.characteristics import io_load, n_perf, n_sys
+from tarazu.parts.forwarding.study import schedulers
 from tarazu.parts.forwarding.study.families import classify
 from tarazu.parts.forwarding.study.metrics import measure
+from tarazu.parts.forwarding.tables import Table
 
 PAPERS = (
     *("random-randp", "static-gnc", "static-gc", "bba-gnc", "bba-gc", "nsysa-gnc", "nsysa-gc"),
@@ -56,8 +55,9 @@ class PolicyOutcome(msgspec.Struct, frozen=True):
 
 def outcome(name: str, applications: Sequence[Application], resources: Resources) -> PolicyOutcome:
     """Of the policy of this name."""
-    schedule = policies.named(name).schedule(applications, resources)
-    modelled = Modelled(system(applications, resources), [np.array(p) for p in schedule.placed])
+    schedule = schedulers.named(name).schedule(applications, resources)
+    of = system(applications, resources)
+    modelled = Modelled(of, [np.array(p) for p in schedule.placed])
     simulated = _simulated(applications, schedule, resources)
     slowdown, idletime = simulated or (modelled.mean_slowdown, modelled.idletime)
     shares = tuple(
@@ -67,13 +67,13 @@ def outcome(name: str, applications: Sequence[Application], resources: Resources
             placed,
             float(modelled.slowdowns[i]),
             float(modelled.in_io[i]),
-            why(applications, i, schedule, resources),
+            why(applications, i, schedule, of.values),
         )
         for i, (application, placed) in enumerate(zip(applications, schedule.placed, strict=True))
     )
     return PolicyOutcome(
         name,
-        io_load(applications, schedule.counts, resources),
+        sum(n * io_share(a, n) for a, n in zip(applications, schedule.counts)) / resources.count,
         slowdown,
         idletime,
         "simulator" if simulated else "model",
@@ -98,10 +98,10 @@ def _simulated(
     return measures.mean_slowdown, measures.idletime
 
 
-def why(applications: Sequence[Application], i: int, schedule: Schedule, resources: Resources) -> str:
+def why(applications: Sequence[Application], i: int, schedule: Schedule, values: Table) -> str:
     """What speaks for this number and these resources, in a few words."""
     application, placed = applications[i], schedule.placed[i]
-    best, least = n_perf(application, resources.count), n_sys(application, resources.count)
+    best, least = int(values.n_perf[i]), int(values.n_sys[i])
     n = len(placed)
     alone = io_s(application, n)
     beside_best = alone / io_s(application, best) if alone else 1.0

@@ -1,9 +1,19 @@
-"""Sets of bandwidth curves to study policies with: paper A's own over I/O nodes (`published`), over OSTs generated.
+"""Sets of bandwidth curves to study policies with: paper A's own over I/O nodes, over OSTs generated.
 
-The paper's 301 configurations of IOR on PlaFRIM's OSTs (figure 2, with 1 to 8) are not to be had here. Its text gives
-how many, the numbers of resources and the four shapes. It gives no proportions and no heights: those are only drawn.
-What is generated therefore rests on these assumptions, and so does every figure that is made with it. There is such a
-set for I/O nodes too, which says how much of a figure comes from the shapes of the 189 measured curves:
+**Published** are the measured curves over I/O nodes behind paper A's figure 1: 189 access patterns on MareNostrum 4
+(Bez et al., PDSW 2020), from the public repository jeanbez/forge-evaluation (commit 42c44d0f,
+`run/output/*/results/results.csv`). That repository names no licence: figures alone were taken. `marenostrum4.csv` has
+a row for each pattern: nodes, processes, files (`per-process` or `shared`), access (`contiguous` or `strided`),
+request_kib; and io_nodes_N, the MB/s of every repetition (mostly five), ascending, a space between two. Writes with
+O_DIRECT, each run stopped after 60 s of at most 128 GiB. io_nodes_0 is no forwarding, straight to GPFS. It is no point
+of a curve: in the paper's model all I/O goes through the resources (3.1), a policy gives one or more, and 5.3 draws
+volumes from b(1).
+
+**Generated** are those over OSTs: the paper's 301 configurations of IOR on PlaFRIM's OSTs (figure 2, with 1 to 8) are
+not to be had here. Its text gives how many, the numbers of resources and the four shapes. It gives no proportions and
+no heights: those are only drawn. What is generated therefore rests on these assumptions, and so does every figure that
+is made with it. There is such a set for I/O nodes too, which says how much of a figure comes from the shapes of the 189
+measured curves:
 
 - Numbers of resources: 1, 2, 4, 8 for I/O nodes (not 0, no forwarding: a policy gives 1 or more); 1 … 8 for OSTs.
 - Proportions (`SHARES`), ours: for I/O nodes Ascent 45 %, Peak 25 %, Neutral 20 %, Descent 10 %: all four are seen, and
@@ -25,13 +35,19 @@ proportions hold as stated.
 
 from __future__ import annotations
 
+import csv
+from functools import cache
+from importlib.resources import files
 from random import Random
 
-from tarazu.parts.forwarding.application import Kind
-from tarazu.parts.forwarding.curve import Curve, CurveSet, NamedCurve, curve
-from tarazu.parts.forwarding.study import published
-from tarazu.parts.forwarding.study.families import Family, classify
+import msgspec
 
+from tarazu.parts.forwarding.application import Kind
+from tarazu.parts.forwarding.curve import Curve, curve
+from tarazu.parts.forwarding.study.families import Family, classify
+from tarazu.units import KIB
+
+PUBLISHED = "189 curves over I/O nodes measured on MareNostrum 4 (jeanbez/forge-evaluation 42c44d0f)"
 SHARES: dict[Kind, dict[Family, int]] = {
     "io-node": {"ascent": 85, "peak": 47, "neutral": 38, "descent": 19},
     "ost": {"ascent": 181, "neutral": 60, "peak": 45, "descent": 15},
@@ -43,22 +59,58 @@ SEED = 9549
 GENERATED = "generated curves (assumptions: docs/forwarding.md), not the paper's measurements"
 
 
-def standard(kind: Kind) -> CurveSet:
+class PublishedCurve(msgspec.Struct, frozen=True):
+    """One access pattern."""
+
+    nodes: int
+    processes: int
+    shared: bool
+    """One file, not one a process."""
+    strided: bool
+    request_bytes: int
+    curve: Curve
+
+    @property
+    def name(self) -> str:
+        sharing = "shared" if self.shared else "per-process"
+        access = "strided" if self.strided else "contiguous"
+        return f"{sharing}-{access}-{self.request_bytes // KIB}k-{self.processes}p-{self.nodes}n"
+
+
+def published_text() -> str:
+    """The file of the published curves."""
+    return (files("tarazu.parts.forwarding.study") / "marenostrum4.csv").read_text(encoding="utf-8")
+
+
+@cache
+def published() -> tuple[PublishedCurve, ...]:
+    """In the file's order."""
+    return tuple(_of(row) for row in csv.DictReader(published_text().splitlines()))
+
+
+def _of(row: dict[str, str]) -> PublishedCurve:
+    return PublishedCurve(
+        int(row["nodes"]),
+        int(row["processes"]),
+        row["files"] == "shared",
+        row["access"] == "strided",
+        int(row["request_kib"]) * KIB,
+        curve((n, 1e6 * float(value)) for n in NUMBERS["io-node"] for value in row[f"io_nodes_{n}"].split()),
+    )
+
+
+def standard(kind: Kind) -> tuple[Curve, ...]:
     """What studies use without more being asked for: measured curves where there are any."""
-    if kind != "io-node":
-        return generated(kind)
-    return CurveSet(published.NOTE, tuple(NamedCurve(of.name, of.curve) for of in published.published()))
+    return tuple(of.curve for of in published()) if kind == "io-node" else generated(kind)
 
 
-def generated(kind: Kind, seed: int = SEED) -> CurveSet:
-    """189 curves over I/O nodes or 301 over OSTs, in the order of their families. Of one seed always the same."""
-    random = Random(f"{kind} {seed}")
-    curves = [
-        NamedCurve(f"{family}-{number:03d}", _drawn(random, family, NUMBERS[kind]))
-        for family, count in SHARES[kind].items()
-        for number in range(1, count + 1)
-    ]
-    return CurveSet(GENERATED, tuple(curves))
+@cache
+def generated(kind: Kind) -> tuple[Curve, ...]:
+    """189 curves over I/O nodes or 301 over OSTs, in the order of their families; always the same."""
+    random = Random(f"{kind} {SEED}")
+    return tuple(
+        _drawn(random, family, NUMBERS[kind]) for family, count in SHARES[kind].items() for _ in range(count)
+    )
 
 
 def _drawn(random: Random, family: Family, numbers: tuple[int, ...]) -> Curve:

@@ -62,37 +62,25 @@ def spread(curve: Curve) -> float:
     return of_a_median * sqrt(squares / freedom) * sqrt(2 / repetitions)
 
 
-class FamilyCurve(msgspec.Struct, frozen=True):
-    """One function for all curves of a family."""
-
-    family: Family
-    curve: Curve
-    """Its best value is 1."""
-    coefficients: tuple[float, ...]
-    """Of the polynomial in n, the constant first."""
-    members: int
-    """Curves that it was made from."""
-
-
-def regressions(curves: Iterable[Curve]) -> dict[Family, FamilyCurve]:
-    """The function of each family that occurs among these curves."""
+def regressions(curves: Iterable[Curve]) -> dict[Family, Curve]:
+    """The function of each family that occurs among these curves; its best value is 1."""
     members: dict[Family, list[Curve]] = {}
     for curve in curves:
         members.setdefault(classify(curve), []).append(curve)
-    return {family: regression(family, members[family]) for family in FAMILIES if family in members}
+    return {family: regression(members[family]) for family in FAMILIES if family in members}
 
 
-def regression(family: Family, curves: list[Curve]) -> FamilyCurve:
+def regression(curves: list[Curve]) -> Curve:
     """One function for these curves, whatever families they are of."""
     resources = [p.resources for c in curves for p in c.points]
     values = [p.median / max(q.median for q in c.points) for c in curves for p in c.points]
     different = sorted(set(resources))
     fits = [_fit(resources, values, degree) for degree in range(max(1, min(DEGREE, len(different) - 2) + 1))]
-    coefficients = min(fits, key=lambda fit: fit[0])[1]
+    _, coefficients = min(fits, key=lambda fit: fit[0])
     at = np.polynomial.polynomial.polyval(np.array(different, float), coefficients)
     at = np.maximum(at / max(at.max(), FLOOR), FLOOR)
     points = tuple(Point(n, (float(v),)) for n, v in zip(different, at, strict=True))
-    return FamilyCurve(family, Curve(points, "family"), tuple(coefficients), len(curves))
+    return Curve(points)
 
 
 def _fit(resources: list[int], values: list[float], degree: int) -> tuple[float, list[float]]:
@@ -103,7 +91,7 @@ def _fit(resources: list[int], values: list[float], degree: int) -> tuple[float,
     return criterion, fitted.convert().coef.tolist()
 
 
-def profile_level(application: Application, families: Mapping[Family, FamilyCurve]) -> Application:
+def profile_level(application: Application, families: Mapping[Family, Curve]) -> Application:
     """The application as one knows it who knows its family only (paper A, section 6.2).
 
     Its curve is its family's, so high that the highest bandwidth is the right one: the figures have every curve divided
@@ -115,5 +103,5 @@ def profile_level(application: Application, families: Mapping[Family, FamilyCurv
     if family not in families:
         return application
     best = max(p.median for p in application.curve.points)
-    points = tuple(Point(p.resources, (p.median * best,)) for p in families[family].curve.points)
-    return msgspec.structs.replace(application, curve=Curve(points, "family"))
+    points = tuple(Point(p.resources, (p.median * best,)) for p in families[family].points)
+    return msgspec.structs.replace(application, curve=Curve(points))

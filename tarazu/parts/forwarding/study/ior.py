@@ -1,8 +1,7 @@
 """IOR's JSON output (`-O summaryFormat=JSON`, IOR 3.3 and 4.0) → measurements.
 
-Version 4.0 does not say any more how files were striped; where an output does not, the command line in it may (`-O
-lustreStripeCount=4`, `--posix.lustre.stripecount=4`), or the directory: one that is called as `tarazu sim benchmarks
-plan` calls it, `tarazu-ost-4`, or `tarazu-io-node-4`.
+How many resources a run had, its directory says, if it is called as `tarazu sim benchmarks plan` calls it,
+`tarazu-ost-4` or `tarazu-io-node-4`; or else whoever imports.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any, NamedTuple, get_args
+from typing import Annotated, Any, NamedTuple, get_args
 
 import msgspec
+from msgspec import Meta
 
 from tarazu.errors import BadInput
 from tarazu.malformed import described
@@ -27,8 +27,9 @@ from tarazu.parts.forwarding.estimate.database import (
     LONGEST_TEXT,
     MOST_RATE,
     MOST_RESOURCES,
+    BenchmarkPattern,
+    Measurement,
 )
-from tarazu.parts.forwarding.estimate.pattern import BenchmarkPattern, Measurement
 from tarazu.trace.phases.phase import Api, Spatiality
 from tarazu.units import MIB
 
@@ -38,7 +39,6 @@ APIS: dict[str, Api] = {"POSIX": "POSIX", "MPIIO": "MPI-IO", "HDF5": "HDF5", "NC
 NAMES: dict[Kind, str] = {"ost": "OSTs", "io-node": "I/O nodes"}
 CONSECUTIVE = 0.8
 """Share of a process's requests that must follow the one before for `contiguous` (paper E, appendix A)."""
-_STRIPES = re.compile(r"(?:lustrestripecount|posix\.lustre\.stripecount)[= ](-?\d{1,9})(?!\d)", re.IGNORECASE)
 _NOISE = re.compile(
     r"^(?:stonewalling pairs|\d+: stonewalling|(?:ior )?WARNING|Pairs deadline).*$", re.MULTILINE
 )
@@ -50,6 +50,9 @@ def directory(kind: Kind, resources: int) -> str:
     return f"tarazu-{kind}-{resources}"
 
 
+Whole = Annotated[int, Meta(ge=1, lt=LARGEST)]
+
+
 class _Parameters(msgspec.Struct):
     api: str
     file_name: str = msgspec.field(name="testFileName")
@@ -58,15 +61,19 @@ class _Parameters(msgspec.Struct):
     file_a_process: int = msgspec.field(name="filePerProc")
     random: int = msgspec.field(name="randomOffset")
     collective: int
-    segments: int = msgspec.field(name="segmentCount")
-    transfer_bytes: int = msgspec.field(name="transferSize")
-    block_bytes: int = msgspec.field(name="blockSize")
+    segments: Whole = msgspec.field(name="segmentCount")
+    transfer_bytes: Whole = msgspec.field(name="transferSize")
+    block_bytes: Whole = msgspec.field(name="blockSize")
 
 
 class _Options(msgspec.Struct):
-    nodes: int
-    tasks: int
-    stripes: int | None = msgspec.field(name="Lustre stripe count", default=None)
+    nodes: Whole
+    tasks: Whole
+
+
+class _Result(msgspec.Struct):
+    access: str
+    rate_mib: float | None = msgspec.field(name="bwMiB", default=None)
 
 
 class _Test(msgspec.Struct):
@@ -74,7 +81,7 @@ class _Test(msgspec.Struct):
     started: str = msgspec.field(name="StartTime")
     parameters: _Parameters = msgspec.field(name="Parameters")
     options: _Options = msgspec.field(name="Options")
-    results: list[Any] = msgspec.field(name="Results")
+    results: list[_Result | list[_Result]] = msgspec.field(name="Results")
 
 
 class _Output(msgspec.Struct):
@@ -153,43 +160,28 @@ def _measurements(output: _Output, test: _Test, where: str, told: Told) -> Itera
         )
     if parameters.api not in APIS:
         raise BadInput(place, f"an API among {', '.join(APIS)}", parameters.api)
-    kind, resources = _resources(output, test, place, told)
-    sizes = {
-        "nodes": options.nodes,
-        "tasks": options.tasks,
-        "transferSize": parameters.transfer_bytes,
-        "blockSize": parameters.block_bytes,
-        "segmentCount": parameters.segments,
-        "blockSize times segmentCount": parameters.block_bytes * parameters.segments,
-    }
-    for name, value in sizes.items():
-        if not 1 <= value < LARGEST:
-            raise BadInput(place, f"{name} of 1 or more, below {LARGEST}", value)
+    kind, resources = _resources(test, place, told)
+    process_bytes = parameters.block_bytes * parameters.segments
+    if process_bytes >= LARGEST:
+        raise BadInput(place, f"blockSize times segmentCount below {LARGEST}", process_bytes)
     unique = parameters.file_a_process or options.tasks == 1
     seen: Counter[str] = Counter()
     # 3.3 keeps a list for each repetition, 4.0 one for all.
     for row in chain.from_iterable(r if isinstance(r, list) else [r] for r in test.results):
-        if not isinstance(row, dict):
-            raise BadInput(place, "results as objects", row)
-        access = row.get("access")
+        access, rate = row.access, row.rate_mib
         if access not in ("read", "write"):
             continue  # "remove"
-        rate = row.get("bwMiB")
-        if (
-            isinstance(rate, bool)
-            or not isinstance(rate, (int, float))
-            or not LEAST_RATE <= rate * MIB <= MOST_RATE
-        ):
+        if rate is None or not LEAST_RATE <= rate * MIB <= MOST_RATE:
             raise BadInput(f"{place}, {access}", "bwMiB above 0", rate)
         seen[access] += 1
         pattern = BenchmarkPattern(
             kind=kind,
-            operation=access,
+            operation="read" if access == "read" else "write",
             api=APIS[parameters.api],
             sharing="unique" if unique else "shared",
             spatiality=_spatiality(parameters, bool(unique)),
             request_bytes=parameters.transfer_bytes,
-            process_bytes=parameters.block_bytes * parameters.segments,
+            process_bytes=process_bytes,
             processes=options.tasks,
             nodes=options.nodes,
         )
@@ -205,34 +197,25 @@ def _measurements(output: _Output, test: _Test, where: str, told: Told) -> Itera
         )
 
 
-def _resources(output: _Output, test: _Test, place: str, told: Told) -> tuple[Kind, int]:
+def _resources(test: _Test, place: str, told: Told) -> tuple[Kind, int]:
     named = _DIRECTORY.search(test.parameters.file_name)
-    kind: Kind = "ost"
     if named:
         kind = next(k for k in get_args(Kind) if k == named[1])
-    if told.kind is not None:
-        if named and told.kind != kind:
+        number = int(named[2])
+        if told.kind not in (None, kind):
             raise BadInput(place, f"--kind {kind}, as its directory is called", told.kind)
-        kind = told.kind
-    said = None
-    if kind == "ost":
-        by_command = _STRIPES.search(output.command)
-        said = test.options.stripes or (int(by_command[1]) if by_command else None)
-    if (said is None or said < 1) and named:
-        said = int(named[2])
-    if told.resources is not None:
-        if said is not None and said > 0 and said != told.resources:
-            raise BadInput(place, f"--resources {said}, as it says itself", told.resources)
-        said = told.resources
-    if said is None or said < 1:
-        raise BadInput(
-            place,
-            f"the number of {NAMES[kind]} in it, or --resources N",
-            "stripe count -1" if said else "none",
-        )
-    if said > MOST_RESOURCES:
-        raise BadInput(place, f"at most {MOST_RESOURCES} resources", said)
-    return kind, said
+        if told.resources not in (None, number):
+            raise BadInput(place, f"--resources {number}, as its directory is called", told.resources)
+    else:
+        kind = told.kind or "ost"
+        if told.resources is None:
+            raise BadInput(
+                place, f"a directory of `sim benchmarks plan`, or --resources N ({NAMES[kind]})", "neither"
+            )
+        number = told.resources
+    if not 1 <= number <= MOST_RESOURCES:
+        raise BadInput(place, f"1 to {MOST_RESOURCES} resources", number)
+    return kind, number
 
 
 def _spatiality(parameters: _Parameters, unique: bool) -> Spatiality:

@@ -112,8 +112,7 @@ def parse(text: str, path: Path) -> Jobs:
         raise BadInput(str(path), "TOML", str(error).splitlines()[0] if str(error) else "too deep") from None
     file = convert(raw, _JobsFile, str(path))
     of = file.resources
-    named = curve_csv.read(path.parent / of.curves).curves if of.curves else ()
-    curves = {one.application: one.curve for one in named}
+    curves = curve_csv.read(path.parent / of.curves) if of.curves else {}
     applications: dict[str, Application] = {}
     for number, job in enumerate(file.job):
         where = placed(str(path), ("job", number))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from statistics import fmean, median
+from statistics import fmean
 from typing import Literal
 
 import msgspec
@@ -115,27 +115,21 @@ def _made(
     kind: Kind, number: int, family: Family, on_grid: bool, processes: int, rng: np.random.Generator
 ) -> Made:
     nodes = -(-processes // RANKS_PER_NODE)
+
+    def step(operation: Operation | None, times: tuple[int, int] | None = None) -> ApplicationStep:
+        pattern = _pattern(kind, operation, processes, nodes, on_grid, rng)
+        return ApplicationStep(pattern, int(rng.integers(*times)) if times else 1)
+
     steps: tuple[ApplicationStep, ...]
     if family == "hacc":
         particles = int(rng.integers(20, 1000)) * 1000
         write = ApplicationStep(Hacc(kind, "write", particles, processes), int(rng.integers(1, 6)))
         steps = (write, ApplicationStep(Hacc(kind, "read", particles, processes)))
-        on_grid = False
     elif family == "ior":
-        steps = tuple(
-            ApplicationStep(_pattern(kind, None, processes, nodes, on_grid, rng), int(rng.integers(1, 4)))
-            for _ in range(int(rng.integers(2, 5)))
-        )
+        steps = tuple(step(None, (1, 4)) for _ in range(int(rng.integers(2, 5))))
     else:
-        restart = ApplicationStep(_pattern(kind, "read", processes, nodes, on_grid, rng))
-        saved = ApplicationStep(
-            _pattern(kind, "write", processes, nodes, on_grid, rng), int(rng.integers(4, 20))
-        )
-        other = ApplicationStep(
-            _pattern(kind, "write", processes, nodes, on_grid, rng), int(rng.integers(1, 10))
-        )
-        steps = (restart, saved, other)
-    return Made(f"{family}-{number}", family, on_grid, nodes, steps)
+        steps = (step("read"), step("write", (4, 20)), step("write", (1, 10)))
+    return Made(f"{family}-{number}", family, on_grid and family != "hacc", nodes, steps)
 
 
 def _pattern(
@@ -163,45 +157,31 @@ def phase_of(step: ApplicationStep) -> Phase:
     """What a Darshan log of one time would say."""
     what = step.what
     if isinstance(what, Hacc):
-        sizes = tuple(
-            (size, times * what.processes)
-            for size, times in (
-                (4 * what.particles, 7),
-                (hacc.HEADER_BYTES, 1),
-                (8 * what.particles, 1),
-                (2 * what.particles, 1),
-            )
-        )
-        moved = what.processes * hacc.hacc_bytes(what.particles)
-        return _phase(what.operation, "unique", what.processes, moved, sizes, "POSIX", "contiguous")
-    sizes = ((what.request_bytes, what.bytes // what.request_bytes),)
-    return _phase(what.operation, what.sharing, what.processes, what.bytes, sizes, what.api, what.spatiality)
-
-
-def _phase(
-    operation: Operation,
-    sharing: Sharing,
-    processes: int,
-    moved: int,
-    sizes: tuple[tuple[int, int], ...],
-    api: Api,
-    spatiality: Spatiality,
-) -> Phase:
+        n = what.particles
+        each = ((4 * n, 7), (hacc.HEADER_BYTES, 1), (8 * n, 1), (2 * n, 1))
+        sizes = tuple((size, times * what.processes) for size, times in each)
+        moved = what.processes * hacc.hacc_bytes(n)
+        way: tuple[Api, Sharing, Spatiality] = ("POSIX", "unique", "contiguous")
+    else:
+        sizes = ((what.request_bytes, what.bytes // what.request_bytes),)
+        moved = what.bytes
+        way = (what.api, what.sharing, what.spatiality)
+    api, sharing, spatiality = way
     shared = sharing == "shared"
     return Phase(
         start_s=0.0,
         end_s=1.0,
-        operation=operation,
+        operation=what.operation,
         ranks=None,
-        rank_count=processes,
+        rank_count=what.processes,
         bytes=moved,
         io_s=1.0,
         api=api,
         requests=sum(count for _, count in sizes),
         spatiality=spatiality,
         sharing=sharing,
-        files=1 if shared else processes,
-        processes_per_file=processes if shared else 1,
+        files=1 if shared else what.processes,
+        processes_per_file=what.processes if shared else 1,
         request_sizes=sizes,
     )
 
@@ -262,8 +242,6 @@ class Judged(msgspec.Struct, frozen=True):
     """Without noise."""
     estimated: Curve
     accuracy: Accuracy
-    lucky: Accuracy
-    """The same, where the best number is that of the few repetitions."""
     plain: Accuracy
     """Of paper E's own way: the one nearest benchmark of each phase, its mean."""
 
@@ -281,7 +259,6 @@ def judge(made: Made, true: Curve, usual: Curve, benchmarks: Benchmarks) -> Judg
         usual,
         estimated.curve,
         accuracy(estimated.curve, true, usual),
-        accuracy(estimated.curve, true),
         accuracy(nearest(made, left), true, usual),
     )
 
@@ -308,26 +285,20 @@ class LeaveOneOutSummary(msgspec.Struct, frozen=True):
 
     applications: int
     mean_error: float
-    median_error: float
     exact: float
     as_good: float
     mean_regret: float
     worst_regret: float
-    rank_correlation: float
-    inside: float
 
 
 def summary(found: Sequence[Accuracy]) -> LeaveOneOutSummary:
     return LeaveOneOutSummary(
         len(found),
         fmean(a.error for a in found),
-        median(a.error for a in found),
         fmean(a.exact for a in found),
         fmean(a.as_good for a in found),
         fmean(a.regret for a in found),
         max(a.worst_regret for a in found),
-        fmean(a.rank_correlation for a in found),
-        fmean(a.inside for a in found),
     )
 
 

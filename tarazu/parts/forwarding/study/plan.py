@@ -1,6 +1,6 @@
 """Which IOR runs a site should make for what its applications do, the most useful first.
 
-A run stands for all phases near it; the next one is always that for which most bytes (or seconds) are not yet
+A run stands for all phases near it; the next one is always that for which most bytes are not yet
 stood for. What the benchmark database has is not run again.
 """
 
@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Collection, Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from tarazu.parts.forwarding.application import Kind
-from tarazu.parts.forwarding.estimate.database import Benchmarks
+from tarazu.parts.forwarding.estimate.database import BenchmarkPattern, Benchmarks
 from tarazu.parts.forwarding.estimate.match import category, place
-from tarazu.parts.forwarding.estimate.pattern import BenchmarkPattern
 from tarazu.parts.forwarding.estimate.wanted import wanted
 from tarazu.parts.forwarding.study.ior import APIS, directory
 from tarazu.trace.phases.phase import Api, Operation, Phase
@@ -27,11 +26,11 @@ NEAR = 1.0
 """Doublings, all four numbers together, within which one benchmark stands for a phase."""
 MOST_PATTERNS = 4000
 """Different ones, those of the most bytes."""
+RESULTS = "results"
+"""Folder of IOR's outputs."""
 ALIGNED = 8
 """IOR's transfers are multiples of so many bytes."""
 _IOR_API = {ours: theirs for theirs, ours in APIS.items()}
-
-By = Literal["bytes", "time"]
 
 
 class Need(NamedTuple):
@@ -67,16 +66,14 @@ def plan(
     numbers: Sequence[int],
     repetitions: int,
     most: int,
-    by: By = "bytes",
 ) -> IorPlan:
     """At most so many runs, for each of these numbers of resources."""
     weights: dict[BenchmarkPattern, float] = {}
     for need in needs:
         for phase in need.phases:
-            weight = float(phase.bytes) if by == "bytes" else phase.io_s
             for want in wanted(phase, need.nodes, kind):
                 pattern = rounded(want.pattern)
-                weights[pattern] = weights.get(pattern, 0.0) + weight * want.bytes / phase.bytes
+                weights[pattern] = weights.get(pattern, 0.0) + want.bytes
     whole = sum(weights.values())
     if not whole:
         return IorPlan((), 0.0, 0.0)
@@ -162,9 +159,7 @@ def setup(kind: Kind, resources: int, folder: str) -> str:
     return f"mkdir -p {name}" + (f" && lfs setstripe -c {resources} {name}" if kind == "ost" else "")
 
 
-def command(
-    run: IorRun, number: int, resources: int, repetitions: int, folder: str, results: str, launcher: str
-) -> str:
+def command(run: IorRun, number: int, resources: int, repetitions: int, folder: str, launcher: str) -> str:
     """The command line of one run: `tarazu sim benchmarks import` reads what it writes."""
     pattern = run.pattern
     kind = pattern.kind
@@ -181,10 +176,5 @@ def command(
     words += ["-t", exact_bytes(pattern.request_bytes), "-b", exact_bytes(block)]
     words += ["-s", str(pattern.process_bytes // block), "-i", str(repetitions)]
     words += ["-o", shlex.quote(f"{folder.rstrip('/')}/{directory(kind, resources)}/{name}")]
-    words += [
-        "-O",
-        "summaryFormat=JSON",
-        "-O",
-        "summaryFile=" + shlex.quote(f"{results.rstrip('/')}/{name}.json"),
-    ]
+    words += ["-O", "summaryFormat=JSON", "-O", f"summaryFile={RESULTS}/{name}.json"]
     return " ".join(words)

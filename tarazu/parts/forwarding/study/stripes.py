@@ -1,6 +1,6 @@
 """Mixtures of jobs whose shared files are striped over OSTs: `layout.stripe_count = curve` beside `auto`.
 
-The jobs come one after another, as job steps ask mdsd: each is told its count by the policy among those that run. When
+The jobs come one after another, as job steps ask mdsd: each is told its count by `joint` among those that run. When
 all are there each asks again, as it does with the plan of its next files. Each phase writes a shared file of its own,
 as the curves were measured (paper A, section 5.1); whichever OSTs they are is then chosen for all counts alike.
 """
@@ -14,12 +14,11 @@ import msgspec
 from tarazu.layout.manager import ConfigurationManager, LayoutPolicy, UsableOsts
 from tarazu.lustre import EOF
 from tarazu.model import ANY_RANK, Component, FileName, Forecast, Layout
-from tarazu.parts.forwarding import newcomer
 from tarazu.parts.forwarding.application import Application, Resources
+from tarazu.parts.forwarding.joint.policy import count
 from tarazu.parts.forwarding.study import curve_sets
 from tarazu.parts.forwarding.study.metrics import Measures, measure
-from tarazu.parts.forwarding.study.policies import named
-from tarazu.parts.forwarding.study.policies.placers import LeastStressed
+from tarazu.parts.forwarding.study.schedulers import LeastStressed
 from tarazu.parts.forwarding.study.workload import generate
 from tarazu.units import GIB, MIB
 
@@ -57,16 +56,15 @@ class Mixture(msgspec.Struct, frozen=True):
         return self.curve_measures.mean_slowdown / self.auto_measures.mean_slowdown
 
 
-def mixtures(policy: str, loads: Sequence[float] = LOADS, each: int = 10) -> Iterator[Mixture]:
+def mixtures(loads: Sequence[float] = LOADS, each: int = 10) -> Iterator[Mixture]:
     """So many mixtures at each load; the same every time."""
-    known = [named.curve for named in curve_sets.generated("ost").curves]
     for load in loads:
         for seed in range(each):
-            jobs = generate(known, JOBS, load, seed, AMONG).applications
+            jobs = generate(curve_sets.generated("ost"), JOBS, load, seed, AMONG).applications
             counts = (
                 auto_counts(jobs),
-                first := curve_counts(jobs, policy, AMONG),
-                again(jobs, first, policy, AMONG),
+                first := curve_counts(jobs, AMONG),
+                again(jobs, first, AMONG),
             )
             yield Mixture(load, seed, *counts, *(_measured(jobs, each_count, AMONG) for each_count in counts))
 
@@ -82,31 +80,21 @@ def auto_counts(jobs: Sequence[Application]) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def curve_counts(jobs: Sequence[Application], policy: str, among: Resources) -> tuple[int, ...]:
+def curve_counts(jobs: Sequence[Application], among: Resources) -> tuple[int, ...]:
     """Those of `curve`: each job is told its own among those before it."""
     running: list[tuple[Application, int]] = []
     for job in jobs:
-        running.append((job, count(policy, running, job, among)))
+        running.append((job, count(running, job, among)))
     return tuple(number for _, number in running)
 
 
-def again(
-    jobs: Sequence[Application], counts: Sequence[int], policy: str, among: Resources
-) -> tuple[int, ...]:
+def again(jobs: Sequence[Application], counts: Sequence[int], among: Resources) -> tuple[int, ...]:
     """Each job asks once more, in the order in which they came."""
     current = list(counts)
     for number, job in enumerate(jobs):
         others = [(jobs[other], current[other]) for other in range(len(jobs)) if other != number]
-        current[number] = count(policy, others, job, among)
+        current[number] = count(others, job, among)
     return tuple(current)
-
-
-def count(policy: str, running: Sequence[tuple[Application, int]], new: Application, among: Resources) -> int:
-    """As mdsd counts with `joint`; with any other policy what that gives the last of all. Raises BadInput."""
-    if policy == "joint":
-        return newcomer.count(running, new, among)
-    applications = [*(application for application, _ in running), new]
-    return newcomer.bounded(named(policy).schedule(applications, among).counts[-1], new, among.count)
 
 
 def _measured(jobs: Sequence[Application], counts: Sequence[int], among: Resources) -> Measures:

@@ -8,10 +8,10 @@ from operator import attrgetter
 import msgspec
 import numpy as np
 
-from tarazu.parts.forwarding.application import Kind
-from tarazu.parts.forwarding.policy import Need
-from tarazu.parts.forwarding.study import policies
+from tarazu.parts.forwarding.application import Kind, Need
+from tarazu.parts.forwarding.study import schedulers
 from tarazu.parts.forwarding.study.cases import OURS, ForwardingRow, Told
+from tarazu.parts.forwarding.tables import Array
 from tarazu.sim.study.statistics import estimate
 
 Metric = Callable[[ForwardingRow], float]
@@ -32,7 +32,6 @@ class Band(msgspec.Struct, frozen=True):
     mean: float
     low: float
     high: float
-    sets: int
 
 
 Series = dict[float, Band]
@@ -42,15 +41,15 @@ Series = dict[float, Band]
 def percentiles(values: Sequence[float]) -> Band:
     """Mean, 10th and 90th percentile."""
     low, high = np.percentile(values, PERCENTILES)
-    return Band(float(np.mean(values)), float(low), float(high), len(values))
+    return Band(float(np.mean(values)), float(low), float(high))
 
 
 def confidence(values: Sequence[float]) -> Band:
     """Mean and its 95 % interval; of one value, of which nothing is known, the value alone."""
     if len(values) == 1:
-        return Band(values[0], values[0], values[0], 1)
+        return Band(values[0], values[0], values[0])
     interval = estimate(values)
-    return Band(interval.mean, interval.low, interval.high, interval.values)
+    return Band(interval.mean, interval.low, interval.high)
 
 
 class ForwardingSummary:
@@ -102,12 +101,16 @@ class ForwardingSummary:
     def mean(self, kind: Kind, policy: str, metric: Metric, level: float, told: Told = "truth") -> float:
         return float(np.mean(self.values(kind, policy, metric, level, told)))
 
+    def means(self, kind: Kind, policy: str, metric: Metric, told: Told = "truth") -> Array:
+        """(levels,)"""
+        return np.array([self.mean(kind, policy, metric, level, told) for level in self.levels])
+
     def best(self, kind: Kind, metric: Metric, level: float, told: Told = "truth") -> tuple[str, float]:
         """Of the paper's policies that were told so much the one with the lowest mean, and that."""
         means = {
             policy: self.mean(kind, policy, metric, level, told if self.has(kind, policy, told) else "truth")
             for policy in self.papers
-            if self.has(kind, policy, told) or not policies.named(policy).needs & CURVES
+            if self.has(kind, policy, told) or not schedulers.named(policy).needs & CURVES
         }
         name = min(means, key=means.__getitem__)
         return name, means[name]

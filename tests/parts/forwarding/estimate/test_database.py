@@ -54,19 +54,6 @@ def test_round_trip(measurements: list[Measurement]) -> None:
     assert decode(encode(benchmarks)).measurements == benchmarks.measurements
 
 
-@given(st.text(max_size=200))
-def test_any_text_is_benchmarks_or_one_line(text: str) -> None:
-    try:
-        decode(text)
-    except BadInput as error:
-        assert "\n" not in str(error)
-
-
-def test_repetitions_make_one_benchmark() -> None:
-    (found,) = Benchmarks([measured(1, 5.0, "a"), measured(1, 3.0, "b"), measured(2, 9.0, "c")]).all
-    assert [(p.resources, p.bytes_per_s) for p in found.curve.points] == [(1, (3.0, 5.0)), (2, (9.0,))]
-
-
 def test_the_same_measurement_counts_once() -> None:
     assert len(Benchmarks([measured(1, 5.0, "a"), measured(1, 5.0, "a")]).measurements) == 1
 
@@ -92,15 +79,10 @@ def test_columns_may_stand_in_any_order_beside_others() -> None:
     ("column", "value", "said"),
     [
         ("version", "2", "expected benchmarks of version 1"),
-        ("version", "x", "version: expected a whole number"),
         ("operation", "append", "operation: expected one of read, write, found 'append'"),
         ("nodes", "0", "nodes: expected a whole number"),
-        ("nodes", "٣", "nodes: expected a whole number"),
         ("resources", "65536", "resources: expected a whole number, 1 to 65535"),
         ("bytes_per_s", "nan", "bytes_per_s: expected"),
-        ("bytes_per_s", "inf", "bytes_per_s: expected"),
-        ("bytes_per_s", "1e300", "bytes_per_s: expected"),
-        ("bytes_per_s", "1e999", "bytes_per_s: expected"),
         ("id", "", "id: expected text of 1 to 100 characters"),
         ("origin", "x" * 101, "origin: expected text of 0 to 100 characters"),
         ("measured", "\x07", "expected origin, measured and id of printable characters"),

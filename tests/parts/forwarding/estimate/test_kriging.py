@@ -1,4 +1,4 @@
-"""What is learned of how benchmarks differ, and that held-out ones are estimated better with it."""
+"""Between benchmarks: what others of other numbers say, and that held-out ones are estimated by what matters."""
 
 from __future__ import annotations
 
@@ -6,51 +6,9 @@ import numpy as np
 import pytest
 
 from tarazu.parts.forwarding.estimate import BenchmarkPattern, Benchmarks, Measurement, estimate
-from tarazu.parts.forwarding.estimate.kriging import USUAL, Group, fit, kriging, parts
 from tarazu.parts.forwarding.estimate.match import Index
 from tarazu.units import MIB
-from tests.parts.forwarding.estimate.test_estimate import phase
-
-RNG = np.random.default_rng(3)
-PLACES = RNG.uniform(0, 6, (40, 4))
-
-
-def waves(which: int) -> Group:
-    """Levels that go up and down along one of the numbers, the others being of no matter; one shape for all."""
-    level = np.sin(1.5 * PLACES[:, which])
-    shape = np.array([-1.0, 0.0, 0.5, 0.5])
-    logs = 30 + level[:, None] + shape + 0.05 * RNG.standard_normal((40, 4))
-    return Group(PLACES, logs, np.full(40, 0.05**2))
-
-
-@pytest.mark.parametrize("which", range(4))
-def test_the_number_that_matters_has_the_shortest_reach(which: int) -> None:
-    found = fit([waves(which)])
-    others = [reach for at, reach in enumerate(found.reach) if at != which]
-    assert 2 * found.reach[which] < min(others)
-    assert found.shape < USUAL.shape < found.departure
-
-
-def test_of_a_handful_nothing_is_learned() -> None:
-    one = waves(0)
-    assert fit([]) == fit([Group(*(part[:1] for part in one))]) == USUAL
-    few = fit([Group(*(part[:2] for part in one))])
-    assert all(0.2 < a / b < 5 for a, b in zip(few.reach, USUAL.reach, strict=True))
-
-
-def test_far_from_everything_the_mean_of_all_is_taken() -> None:
-    away = np.full((3, 4), 100.0) + np.array([[0.0] * 4, [30.0] * 4, [60.0] * 4])
-    weight, variance = kriging(away, np.full(3, 1e-4), 0.5, 0.0, USUAL.reach)
-    assert weight == pytest.approx([1 / 3] * 3, abs=1e-3)
-    assert variance == pytest.approx(0.25 * 4 / 3, rel=1e-2)
-
-
-def test_level_and_shape_of_benchmarks_that_know_other_numbers() -> None:
-    """Both rise by 1 a step; the second knows the last two numbers alone, and lies 5 higher."""
-    logs = np.array([[0.0, 1.0, 2.0], [np.nan, 6.0, 7.0]])
-    level, shape = parts(np.nan_to_num(logs, nan=99.0), ~np.isnan(logs), (1, 2, 4))
-    assert level == pytest.approx([1.0, 6.0], abs=1e-3)
-    assert shape[0] == pytest.approx([-1, 0, 1], abs=1e-3) and shape[1, 1:] == pytest.approx([0, 1], abs=1e-3)
+from tests.parts.forwarding.strategies import phase
 
 
 def _with(request_bytes: int, *resources: int) -> list[Measurement]:
@@ -79,23 +37,6 @@ def test_benchmarks_that_share_no_number_are_not_taken_for_equally_high() -> Non
 def test_one_number_each_says_nothing_of_other_numbers() -> None:
     assert _between(_with(MIB // 4, 1) + _with(4 * MIB, 8)) is None
     assert _between(_with(MIB // 4, 4) + _with(4 * MIB, 4)) == pytest.approx({4: 4e9})
-
-
-def test_noise_of_few_repetitions_is_mostly_that_of_all() -> None:
-    """One benchmark whose two repetitions agree by chance is not taken for exact."""
-    patterns = [
-        BenchmarkPattern("ost", "write", "POSIX", "shared", "contiguous", 2**k * MIB, 64 * MIB, 8, 2)
-        for k in range(6)
-    ]
-    spread = [(1.0, 1.0), *([(0.8, 1.25)] * 5)]
-    benchmarks = Benchmarks(
-        Measurement(p, n, 1e9 * factor, "test", "", f"{p} {n} {r}")
-        for p, factors in zip(patterns, spread, strict=True)
-        for n in (1, 2)
-        for r, factor in enumerate(factors)
-    )
-    noise = Index(benchmarks).noise
-    assert 0.3 < noise[patterns[0]] / noise[patterns[1]] < 1
 
 
 def test_a_held_out_benchmark_is_estimated_with_what_matters() -> None:

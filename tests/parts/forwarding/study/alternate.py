@@ -9,7 +9,7 @@ import math
 from collections import deque
 from collections.abc import Sequence
 
-from tarazu.parts.forwarding.study.simulate import ObservedApplications, ScheduledApplication, check
+from tarazu.parts.forwarding.study.metrics import ObservedApplications, ScheduledApplication, check
 
 
 def alternate(

@@ -9,78 +9,15 @@ from statistics import fmean
 import numpy as np
 import pytest
 import simpy
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from tarazu.parts.forwarding.application import Schedule
 from tarazu.parts.forwarding.curve import curve
-from tarazu.parts.forwarding.policy import Schedule
 from tarazu.parts.forwarding.study import workload
-from tarazu.parts.forwarding.study.metrics import measure
-from tarazu.parts.forwarding.study.simulate import ScheduledApplication, observe
+from tarazu.parts.forwarding.study.metrics import ScheduledApplication, measure, observe
 from tarazu.sim.kernel.network import Network
 from tests.parts.forwarding.study.alternate import alternate
 
 RESOURCES = 3
-PLACES = st.lists(st.integers(0, RESOURCES - 1), min_size=1, max_size=RESOURCES, unique=True).map(tuple)
-BEFORE = 300
-"""Units that all compute at least: so long that no second I/O subphase meets a first one."""
-
-
-@st.composite
-def jobs(draw: st.DrawFn, most: int) -> list[ScheduledApplication]:
-    """One I/O subphase each, of whole units, which begin within 30 units."""
-    one = st.tuples(st.integers(0, 30), st.integers(1, 20), PLACES)
-    return [
-        ScheduledApplication(float(BEFORE + start), float(units), places)
-        for start, units, places in draw(st.lists(one, min_size=1, max_size=most))
-    ]
-
-
-def apart(jobs: list[ScheduledApplication]) -> list[float]:
-    """By how many units the alternation ends each I/O subphase later than the equal share."""
-    shared, alternated = observe(jobs, RESOURCES, 1.0), alternate(jobs, RESOURCES, 1.0)
-    found = []
-    for number in range(len(jobs)):
-        assert shared.phases[number] == alternated.phases[number] == 1
-        found.append(alternated.whole_io_s[number] - shared.whole_io_s[number])
-    return found
-
-
-@settings(max_examples=40, deadline=None)
-@given(jobs(most=2))
-def test_where_two_collide_they_agree_within_one_unit_a_phase(jobs: list[ScheduledApplication]) -> None:
-    assert all(-1 - 1e-9 <= units <= 1e-9 for units in apart(jobs))
-
-
-@settings(max_examples=40, deadline=None)
-@given(jobs(most=7))
-def test_where_k_collide_a_phase_differs_by_as_much_as_whole_units_of_each_make(
-    jobs: list[ScheduledApplication],
-) -> None:
-    """Of k that begin together and want one unit each, the first ends after one unit; with equal shares all after k."""
-    for job, units in zip(jobs, apart(jobs)):
-        others = sum(bool(set(job.resources) & set(other.resources)) for other in jobs) - 1
-        assert -2 * others - 1e-9 <= units <= min(others, 2)
-
-
-def test_on_average_they_agree_within_one_unit_a_phase() -> None:
-    random = np.random.default_rng(0)
-    found: list[float] = []
-    for _ in range(150):
-        count = int(random.integers(2, 6))
-        found += apart(
-            [
-                ScheduledApplication(
-                    BEFORE + float(random.integers(30)),
-                    float(random.integers(1, 20)),
-                    tuple(random.permutation(RESOURCES)[: random.integers(1, RESOURCES + 1)].tolist()),
-                )
-                for _ in range(count)
-            ]
-        )
-    assert len(found) > 400
-    assert -1 < fmean(found) < 0
-    assert fmean(map(abs, found)) < 1
 
 
 def on_the_network(jobs: Sequence[ScheduledApplication], until: float) -> tuple[list[int], list[float]]:

@@ -1,4 +1,4 @@
-"""Each allocator of the paper does what the paper says."""
+"""Each allocator and placer of the paper does what the paper says."""
 
 from __future__ import annotations
 
@@ -10,15 +10,33 @@ from hypothesis import strategies as st
 
 from tarazu.parts.forwarding.application import Application, Resources, io_s
 from tarazu.parts.forwarding.curve import curve
-from tarazu.parts.forwarding.study.characteristics import cpu_load, io_load, io_stress, n_perf, n_sys
-from tarazu.parts.forwarding.study.policies.allocators import BestBandwidth, LeastStress, Static, Tcpu
-from tarazu.parts.forwarding.study.policies.knapsack import Knapsack, choose
+from tarazu.parts.forwarding.study.schedulers import (
+    BestBandwidth,
+    Knapsack,
+    LeastStress,
+    LeastStressed,
+    RandomPlacement,
+    RoundRobin,
+    Static,
+    Tcpu,
+    choose,
+)
 from tarazu.parts.forwarding.tables import bandwidths, table
 from tarazu.parts.forwarding.tcpu import ROUNDING
-from tests.parts.forwarding.strategies import applications, curves, systems
+from tests.parts.forwarding.strategies import (
+    applications,
+    cpu_load,
+    curves,
+    io_load,
+    io_stress,
+    n_perf,
+    n_sys,
+    systems,
+)
 
 System = tuple[list[Application], Resources]
 PROFILE = settings(max_examples=10, deadline=None, derandomize=True)
+LEVEL = curve([(1, 1e9)])
 TWENTY = Resources("io-node", 20, 480)
 
 
@@ -41,12 +59,6 @@ def test_the_table_says_what_the_functions_say(system: System) -> None:
             assert values.io_s[i, n - 1] == io_s(a, n)
             assert values.stress[i, n - 1] == io_stress(a, n)
             assert values.cpu_load[i, n - 1] == cpu_load(a, n)
-
-
-@PROFILE
-@given(shape=curves(), n=st.integers(1, 30))
-def test_a_table_of_bandwidths_is_the_curve(shape, n: int) -> None:
-    assert bandwidths(shape, n)[-1] == shape.bandwidth(n)
 
 
 def literal(several: list[Application], resources: Resources) -> tuple[int, ...]:
@@ -98,23 +110,6 @@ def test_ta_is_algorithm_1_where_the_system_is_nearly_saturated(shares, shapes, 
     assert found == literal(several, resources)
 
 
-def test_ta_ends_at_n_perf_where_there_is_room() -> None:
-    rising = curve([(1, 1e9), (8, 4e9)])
-    several = [Application(str(i), 10, rising, 1000, 1e9) for i in range(10)]
-    assert Tcpu().allocate(several, TWENTY) == BestBandwidth().allocate(several, TWENTY) == (8,) * 10
-
-
-def test_ta_serves_the_application_with_the_most_nodes_first() -> None:
-    rising = curve([(1, 1e9), (2, 1.5e9)])
-    several = [Application("small", 1, rising, 10, 1e11), Application("large", 400, rising, 10, 1e11)]
-    assert Tcpu().allocate(several, Resources("ost", 3, 480)) == (1, 2)
-    assert (
-        io_load(several, (1, 2), Resources("ost", 3, 480))
-        <= 1
-        < io_load(several, (2, 2), Resources("ost", 3, 480))
-    )
-
-
 @pytest.mark.parametrize(
     ("nodes", "expected"), [(1, 1), (24, 1), (35, 1), (36, 2), (60, 3), (480, 20), (9600, 20), (0, 1)]
 )
@@ -161,3 +156,32 @@ def test_mckp_shares_one_node_among_the_rest() -> None:
     several = [Application(str(i), 1, curve([(1, (i + 1) * 1e9)]), 1, 1e9) for i in range(6)]
     placed = Knapsack().schedule(several, Resources("io-node", 3, 480)).placed
     assert placed == ((2,), (2,), (2,), (2,), (0,), (1,))
+
+
+def alike(count: int, volume: float = 1e10) -> list[Application]:
+    return [Application(str(i), 1, LEVEL, 10, volume) for i in range(count)]
+
+
+def test_gnc_goes_round_with_the_widest_first() -> None:
+    placed = RoundRobin().place(alike(3), (1, 3, 2), Resources("ost", 4, 480)).placed
+    assert placed == ((1,), (0, 1, 2), (0, 3))
+
+
+@PROFILE
+@given(counts=st.lists(st.integers(1, 7), min_size=1, max_size=30))
+def test_gnc_has_as_many_applications_on_each(counts: list[int]) -> None:
+    placed = RoundRobin().place(alike(len(counts)), counts, Resources("ost", 7, 480)).placed
+    on = [sum(r in p for p in placed) for r in range(7)]
+    assert max(on) - min(on) <= 1
+
+
+def test_gc_puts_what_is_most_in_io_on_the_least_stressed() -> None:
+    heavy, light = Application("heavy", 1, LEVEL, 1, 1e12), Application("light", 1, LEVEL, 100, 1e9)
+    placed = LeastStressed().place([light, heavy, light], (2, 1, 1), Resources("ost", 3, 480)).placed
+    assert placed == ((1, 2), (0,), (1,))
+
+
+def test_randp_reaches_every_resource() -> None:
+    placed = RandomPlacement(1).place(alike(200), (2,) * 200, Resources("ost", 5, 480)).placed
+    assert {r for p in placed for r in p} == set(range(5))
+    assert len(set(placed)) == 10

@@ -1,8 +1,9 @@
-"""Curves are told into families, and each family gets one function."""
+"""Curves are told into families, each of which gets one function; the sets of curves, measured and generated."""
 
 from __future__ import annotations
 
 from collections import Counter
+from statistics import median
 
 import pytest
 from hypothesis import given, settings
@@ -18,9 +19,10 @@ from tarazu.parts.forwarding.study.families import (
     regressions,
     spread,
 )
+from tarazu.units import KIB, MIB
 from tests.parts.forwarding.strategies import applications, curves
 
-OF_OSTS = regressions(c.curve for c in curve_sets.generated("ost").curves[::10])
+OF_OSTS = regressions(curve_sets.generated("ost")[::10])
 
 
 @pytest.mark.parametrize(
@@ -51,43 +53,33 @@ def test_what_the_repetitions_do_not_tell_apart_is_no_shape() -> None:
 class TestGenerated:
     def test_as_many_as_the_paper_has_in_the_stated_proportions(self, kind) -> None:
         made = curve_sets.generated(kind)
-        assert len(made.curves) == {"io-node": 189, "ost": 301}[kind]
-        assert Counter(classify(c.curve) for c in made.curves) == curve_sets.SHARES[kind]
-        assert {tuple(p.resources for p in c.curve.points) for c in made.curves} == {curve_sets.NUMBERS[kind]}
-        assert {len(p.bytes_per_s) for c in made.curves for p in c.curve.points} == {5}
-        assert len({c.application for c in made.curves}) == len(made.curves)
-
-    def test_of_one_seed_the_same(self, kind) -> None:
-        assert curve_sets.generated(kind) == curve_sets.generated(kind)
-        assert curve_sets.generated(kind) != curve_sets.generated(kind, seed=1)
-
-    def test_says_that_they_are_generated(self, kind) -> None:
-        assert "generated" in curve_sets.generated(kind).note
+        assert len(made) == {"io-node": 189, "ost": 301}[kind]
+        assert Counter(map(classify, made)) == curve_sets.SHARES[kind]
+        assert {tuple(p.resources for p in c.points) for c in made} == {curve_sets.NUMBERS[kind]}
+        assert {len(p.bytes_per_s) for c in made for p in c.points} == {5}
 
     def test_the_best_number_of_each_family_is_where_its_name_says(self, kind) -> None:
-        families = regressions(c.curve for c in curve_sets.generated(kind).curves)
+        families = regressions(curve_sets.generated(kind))
         assert set(families) == set(FAMILIES)
-        best = {f: max(r.curve.points, key=lambda p: p.median).resources for f, r in families.items()}
+        best = {f: max(r.points, key=lambda p: p.median).resources for f, r in families.items()}
         assert (best["ascent"], best["descent"]) == (8, 1)
         assert 1 < best["peak"] < 8
-        assert {p.median for p in families["neutral"].curve.points} == {1.0}
+        assert {p.median for p in families["neutral"].points} == {1.0}
 
 
 def test_a_regression_goes_through_what_is_a_polynomial() -> None:
     line = [curve((n, scale * (1 + n)) for n in range(1, 9)) for scale in (1.0, 100.0)]
-    made = regression("ascent", line)
-    assert [p.median for p in made.curve.points] == pytest.approx([(1 + n) / 9 for n in range(1, 9)])
-    assert made.coefficients == pytest.approx((1 / 9, 1 / 9), abs=1e-9)
-    assert (made.members, made.curve.origin) == (2, "family")
+    made = regression(line)
+    assert [p.median for p in made.points] == pytest.approx([(1 + n) / 9 for n in range(1, 9)])
 
 
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(shape=curves())
 def test_any_curve_has_a_family_with_a_positive_function(shape: Curve) -> None:
-    (made,) = regressions([shape]).values()
-    assert made.family == classify(shape)
-    assert max(p.median for p in made.curve.points) == pytest.approx(1)
-    assert all(p.median > 0 for p in made.curve.points)
+    ((family, made),) = regressions([shape]).items()
+    assert family == classify(shape)
+    assert max(p.median for p in made.points) == pytest.approx(1)
+    assert all(p.median > 0 for p in made.points)
 
 
 @settings(max_examples=12, deadline=None, derandomize=True)
@@ -101,6 +93,28 @@ def test_profile_level_keeps_what_is_known(application: Application) -> None:
     )
     best = [max(p.median for p in a.curve.points) for a in (known, application)]
     assert best[0] == pytest.approx(best[1])
-    assert known.curve.origin == "family"
     other = profile_level(application, {})
     assert other == application
+
+
+def test_there_are_as_many_as_the_paper_says_each_once() -> None:
+    curves = curve_sets.published()
+    assert len({of.name for of in curves}) == len(curves) == 189
+    for of in curves:
+        assert tuple(p.resources for p in of.curve.points) == curve_sets.NUMBERS["io-node"]
+        assert all(len(p.bytes_per_s) >= 4 for p in of.curve.points)
+        assert of.nodes < of.processes and 32 * KIB <= of.request_bytes <= 8 * MIB
+    assert sum(of.strided for of in curves) == 63 and not any(of.strided and not of.shared for of in curves)
+
+
+def test_the_first_row_is_the_files() -> None:
+    first = curve_sets.published()[0]
+    assert first.name == "per-process-contiguous-32k-96p-8n"
+    assert first.curve.points[1].bytes_per_s == (338.6e6, 411.3e6, 441.1e6, 451.5e6, 480.7e6)
+
+
+def test_more_io_nodes_help_files_of_processes_and_hurt_most_shared_ones() -> None:
+    """What is seen in the paper's figure 1: some rise, some fall, some both."""
+    best = {of.name: max(of.curve.points, key=lambda p: p.median).resources for of in curve_sets.published()}
+    assert all(best[of.name] == 8 for of in curve_sets.published() if not of.shared)
+    assert median(best[of.name] for of in curve_sets.published() if of.shared) == 2

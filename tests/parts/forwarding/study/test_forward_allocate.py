@@ -67,7 +67,7 @@ def test_errors_are_one_line(words: list[str], message: str, capsys) -> None:
 def test_a_policy_without_an_answer_in_time_keeps_nobody_from_the_others(
     example: Path, capsys, monkeypatch
 ) -> None:
-    monkeypatch.setattr("tarazu.parts.forwarding.study.policies.knapsack.LONGEST_S", 0.0)
+    monkeypatch.setattr("tarazu.parts.forwarding.study.schedulers.LONGEST_S", 0.0)
     assert main(["sim", "forward", "allocate", str(example)]) == 0
     said = " ".join("".join(capsys.readouterr()).split())
     assert "mckp: expected an answer of CP-SAT within 0 s" in said and "joint, job by job" in said

@@ -5,19 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tarazu.parts.forwarding.estimate import BenchmarkPattern, Benchmarks
-from tarazu.parts.forwarding.study.benchmarks import measure, one, workload
+from tarazu.parts.forwarding.study.benchmarks import measure, one
 from tarazu.parts.forwarding.study.leave_one_out import (
-    ApplicationStep,
-    Hacc,
     applications,
     grid,
     judge,
-    phase_of,
     study,
     summary,
     true_curves,
 )
-from tarazu.sim.workloads.workload import OperationKind as Does
 from tarazu.units import KIB, MIB
 from tests.benchmarks.forwarding.estimation import MOST_ERROR, SHORT
 
@@ -64,20 +60,3 @@ def test_curves_have_the_shapes_that_the_model_says(sharing: str) -> None:
     of = BenchmarkPattern("ost", "write", "POSIX", sharing, "contiguous", MIB, 64 * MIB, 32, 8)  # type: ignore[arg-type]
     one_ost, eight = (one((of, n, 0)).bytes_per_s for n in (1, 8))
     assert eight > 4 * one_ost if sharing == "shared" else eight < 0.8 * one_ost
-
-
-def test_a_workload_is_its_pattern() -> None:
-    work = workload(STRIDED)
-    assert work.ranks == 8 and work.nodes == 2
-    assert work.moved_bytes(Does.WRITE) == STRIDED.bytes and work.call_bytes is not None
-    moving = work.operations["kind"] == Does.WRITE
-    assert set(work.call_bytes[moving].tolist()) == {64 * KIB}
-    assert (work.operations["span_bytes"][moving] > work.operations["bytes"][moving]).all()
-
-
-def test_hacc_is_a_phase_of_four_sizes_of_requests() -> None:
-    phase = phase_of(ApplicationStep(Hacc("ost", "write", 100_000, 8)))
-    assert (
-        sum(size * count for size, count in phase.request_sizes) == phase.bytes == 8 * (3_800_000 + 24 * MIB)
-    )
-    assert phase.requests == 80 and phase.files == 8

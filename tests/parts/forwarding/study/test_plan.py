@@ -12,35 +12,22 @@ from hypothesis import strategies as st
 
 from tarazu.parts.forwarding.estimate import BenchmarkPattern, Benchmarks, Measurement
 from tarazu.parts.forwarding.estimate.match import place
-from tarazu.parts.forwarding.study.plan import IorRun, Need, command, plan, rounded, setup
+from tarazu.parts.forwarding.study.plan import IorPlan, IorRun, Need, command, plan, rounded, setup
 from tarazu.trace.phases.phase import Phase
 from tarazu.units import GIB, KIB, MIB, parse_bytes
+from tests.parts.forwarding.strategies import phase as any_phase
 
 PATTERN = BenchmarkPattern("ost", "write", "POSIX", "shared", "contiguous", MIB, 64 * MIB, 64, 8)
 NUMBERS = (1, 2, 4)
 
 
 def phase(size: int, **changes: object) -> Phase:
-    given = Phase(
-        start_s=0.0,
-        end_s=1.0,
-        operation="write",
-        ranks=None,
-        rank_count=64,
-        bytes=size,
-        io_s=1.0,
-        api="POSIX",
-        requests=max(1, size // MIB),
-        spatiality="contiguous",
-        sharing="shared",
-        files=1,
-        processes_per_file=64,
-    )
-    return msgspec.structs.replace(given, **changes)
+    given = {"bytes": size, "rank_count": 64, "processes_per_file": 64, "requests": max(1, size // MIB)}
+    return any_phase(**{**given, **changes})
 
 
-def planned(*phases: Phase, benchmarks: Benchmarks | None = None, most: int = 20, by: str = "bytes"):  # type: ignore[no-untyped-def]
-    return plan([Need(phases, 8)], benchmarks or Benchmarks(), "ost", NUMBERS, 2, most, by)  # type: ignore[arg-type]
+def planned(*phases: Phase, benchmarks: Benchmarks | None = None, most: int = 20) -> IorPlan:
+    return plan([Need(phases, 8)], benchmarks or Benchmarks(), "ost", NUMBERS, 2, most)
 
 
 def measured(of: BenchmarkPattern, numbers: tuple[int, ...], repetitions: int = 2) -> list[Measurement]:
@@ -65,12 +52,6 @@ def test_what_is_near_needs_one_run() -> None:
     sizes = [4 * GIB, 5 * GIB, 6 * GIB]
     assert len(planned(*map(phase, sizes)).runs) == 1
     assert len(planned(phase(4 * GIB), phase(64 * GIB)).runs) == 2
-
-
-def test_by_time_a_short_phase_of_many_bytes_comes_later() -> None:
-    many, long = phase(64 * GIB, io_s=1.0), phase(GIB, io_s=100.0)
-    first = {by: planned(many, long, by=by).runs[0].pattern.process_bytes for by in ("bytes", "time")}
-    assert first == {"bytes": GIB, "time": 16 * MIB}
 
 
 def test_what_was_measured_is_left_out() -> None:
@@ -112,7 +93,7 @@ PATTERNS = st.builds(
 @given(PATTERNS)
 def test_ior_accepts_what_is_rounded(pattern: BenchmarkPattern) -> None:
     words = shlex.split(
-        command(IorRun(rounded(pattern), (4,), 1.0), 1, 4, 3, "/l", "r", "srun -N {nodes} -n {processes}")
+        command(IorRun(rounded(pattern), (4,), 1.0), 1, 4, 3, "/l", "srun -N {nodes} -n {processes}")
     )
     transfer, block = (parse_bytes(words[words.index(option) + 1]) for option in ("-t", "-b"))
     assert transfer % 8 == 0 and block % transfer == 0
@@ -143,10 +124,10 @@ def test_rounding_goes_no_farther_than_half_a_doubling(pattern: BenchmarkPattern
 )
 def test_options(changes: dict[str, object], there: list[str], not_there: list[str]) -> None:
     run = IorRun(msgspec.structs.replace(PATTERN, **changes), NUMBERS, 1.0)
-    line = command(run, 7, 4, 3, "/lustre/my dir/", "out", "mpirun -np {processes}")
+    line = command(run, 7, 4, 3, "/lustre/my dir/", "mpirun -np {processes}")
     assert line.startswith("mpirun -np 64 ior ") and "-i 3" in line
     assert "-o '/lustre/my dir/tarazu-ost-4/run-007-ost-4'" in line
-    assert line.endswith("-O summaryFormat=JSON -O summaryFile=out/run-007-ost-4.json")
+    assert line.endswith("-O summaryFormat=JSON -O summaryFile=results/run-007-ost-4.json")
     for words in there:
         assert f" {words} " in line
     for words in not_there:

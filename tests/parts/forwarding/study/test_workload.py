@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarazu.parts.forwarding.application import Resources, io_s
+from tarazu.parts.forwarding.application import io_s
 from tarazu.parts.forwarding.curve import curve
-from tarazu.parts.forwarding.study import levels, workload
-from tarazu.parts.forwarding.study.characteristics import io_load, io_stress
+from tarazu.parts.forwarding.study import workload
+from tests.parts.forwarding.strategies import io_load, io_stress
 
 CURVES = [
     curve([(1, 100.0), (2, 150.0), (8, 400.0)]),
@@ -28,12 +28,6 @@ def test_the_bound_of_the_ratio_solves_its_equation(share: float) -> None:
     bound = workload.ratio_bound(share)
     assert math.log1p(bound) == pytest.approx(bound * share, rel=1e-6)
     assert bound > 0
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, 1.5, -0.1])
-def test_a_stress_that_no_application_can_have_is_refused(share: float) -> None:
-    with pytest.raises(ValueError, match="stress between 0 and 1"):
-        workload.ratio_bound(share)
 
 
 @given(st.integers(1, 480))
@@ -76,22 +70,9 @@ def test_the_load_of_one_resource_each_is_theta_in_expectation(theta: float) -> 
     assert fmean(stresses) == pytest.approx(theta * 20 / 40, abs=4 * error)
 
 
-def test_numbers_of_phases_and_curves_are_spread_evenly() -> None:
-    sets = [workload.generate(CURVES, 40, 0.5, seed, AMONG) for seed in range(100)]
-    phases = [a.phases for one in sets for a in one.applications]
-    assert set(phases) == set(range(2, 21))
-    assert fmean(phases) == pytest.approx(11, abs=0.4)
-    assert all(900 < sum(one.curves.count(n) for one in sets) < 1100 for n in range(len(CURVES)))
-
-
 def test_sets_of_a_level_have_its_load() -> None:
     for level in (0.1, 0.5, 1.0):
-        sets = levels.sets_at(level, CURVES, "ost", 5)
+        sets = workload.sets_at(level, CURVES, "ost", 5)
         assert len({one.seed for one in sets}) == 5
-        assert all(abs(levels.least_load(one, "ost") - level) <= 0.05 for one in sets)
-        assert sets == levels.sets_at(level, CURVES, "ost", 5)
-
-
-def test_fewer_nodes_than_applications_are_refused() -> None:
-    with pytest.raises(ValueError, match="expected 1 to 10 applications, found 11"):
-        workload.generate(CURVES, 11, 0.1, 0, Resources("ost", 20, 10))
+        assert all(abs(workload.least_load(one, "ost") - level) <= 0.05 for one in sets)
+        assert sets == workload.sets_at(level, CURVES, "ost", 5)
