@@ -54,16 +54,10 @@ def _claim(claim: Claim, judged: bool) -> Figure:
 
 
 def _beside(found: study.StudyFindings, judged: bool) -> list[Figure]:
-    most = MOST_OVER if judged else None
     figures = []
-    for kind, told in dict.fromkeys((one.kind, one.told) for one in found.beside):
-        chosen = [one for one in found.beside if (one.kind, one.told) == (kind, told)]
+    for kind, told, metric in dict.fromkeys((one.kind, one.told, one.metric) for one in found.beside):
+        worst = max(b.ratio for b in found.beside if (b.kind, b.told, b.metric) == (kind, told, metric))
         known = "" if told == "truth" else ", families alone known"
-        for what, ratios in (
-            ("Mean-I/O-SlowDown", [one.slowdown_ratio for one in chosen]),
-            ("Machine-Idletime", [one.idletime_ratio for one in chosen]),
-        ):
-            figures.append(
-                Figure(f"{NAMES[kind]}{known}: ours / best, {what}, worst load", max(ratios), "", most=most)
-            )
+        what = f"{NAMES[kind]}{known}: ours / best, {metric}, worst load"
+        figures.append(Figure(what, worst, "", most=MOST_OVER if judged else None))
     return figures

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 import msgspec
 from hypothesis import strategies as st
 
-from tarazu.parts.forwarding.application import Application, Resources, io_s
+from tarazu.parts.forwarding.application import Application, Kind, Resources, io_s
 from tarazu.parts.forwarding.curve import Curve, curve
-from tarazu.trace.phases.phase import Phase
+from tarazu.parts.forwarding.estimate import BenchmarkPattern
+from tarazu.trace.phases.phase import Api, Operation, Phase, Sharing
 from tarazu.units import GIB
 
 BANDWIDTHS = st.one_of(st.sampled_from((1.0, 2.0, 3.0, 1e9, 2e9)), st.floats(1e-3, 1e12))
@@ -34,6 +36,20 @@ PHASE = Phase(
 
 def phase(**changes: object) -> Phase:
     return msgspec.structs.replace(PHASE, **changes)
+
+
+PATTERNS = st.builds(
+    BenchmarkPattern,
+    st.sampled_from(get_args(Kind)),
+    st.sampled_from(get_args(Operation)),
+    st.sampled_from(get_args(Api)),
+    st.sampled_from(get_args(Sharing)),
+    st.sampled_from(("contiguous", "sequential", "random", "collective")),
+    st.integers(1, 2**34),
+    st.integers(1, 2**50),
+    st.integers(1, 10**6),
+    st.integers(1, 10**5),
+)
 
 
 @st.composite

@@ -27,13 +27,6 @@ from tarazu.units import counted
 
 if TYPE_CHECKING:
     from tarazu.parts.forwarding.study.study import StudyFindings
-    from tarazu.parts.forwarding.study.summary import Beside
-
-
-BESIDE = (
-    *("resources", "known", "load", "Mean-I/O-SlowDown", "best of the paper's", "ratio", ""),
-    *("Machine-Idletime", "best of the paper's", "ratio", ""),
-)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -101,18 +94,17 @@ def _show(found: StudyFindings, folder: Path) -> None:
         left=4,
     )
     print()
-    print_table(BESIDE, map(_cells, found.beside), left=2)
+    print_table(
+        ("resources", "known", "load", "metric", "joint", "best of the paper's", "", "ratio"),
+        [
+            (
+                *(b.kind, "curves" if b.told == "truth" else "families", f"{b.level:g}", b.metric),
+                *(f"{b.ours:.4g}", f"{b.best:.4g}", b.best_by, f"{b.ratio:.3f}"),
+            )
+            for b in found.beside
+        ],
+        left=2,
+    )
     for text in found.lost:
         print(f"no result: {text}")
     print(f"\n{folder / 'claims.json'}")
-
-
-def _cells(one: Beside) -> tuple[str, ...]:
-    users = (f"{one.slowdown:.3f}", f"{one.best_slowdown:.3f}", f"{one.slowdown_ratio:.3f}")
-    machine = (f"{one.idletime:.4f}", f"{one.best_idletime:.4f}", f"{one.idletime_ratio:.3f}")
-    known = "curves" if one.told == "truth" else "families"
-    return (
-        *(one.kind, known, f"{one.level:g}"),
-        *(*users, one.best_slowdown_by),
-        *(*machine, one.best_idletime_by),
-    )

@@ -11,6 +11,7 @@ import numpy as np
 
 from tarazu.parts.forwarding.application import Kind
 from tarazu.parts.forwarding.study.summary import (
+    METRICS,
     ForwardingSummary,
     Metric,
     idletime,
@@ -217,7 +218,7 @@ def _static(of: ForwardingSummary, kind: Kind) -> Seen:
     """Excellent is: within 5 % of the best of the others, at medium and high load."""
     first = sum(level <= LOW for level in of.levels) % len(of.levels)
     over = {}
-    for name, metric in (("Mean-I/O-SlowDown", slowdown), ("Machine-Idletime", idletime)):
+    for name, metric in METRICS.items():
         static, *others = (of.means(kind, policy, metric)[first:] for policy in ALLOCATIONS)
         over[name] = static / np.min(others, axis=0) - 1
     excellent = all(values.max() <= ALIKE for values in over.values())

@@ -12,6 +12,7 @@ from tarazu import drawing
 from tarazu.parts.forwarding.application import Kind
 from tarazu.parts.forwarding.study.cases import OURS
 from tarazu.parts.forwarding.study.summary import (
+    METRICS,
     Band,
     ForwardingSummary,
     Metric,
@@ -104,8 +105,7 @@ def _by_load(of: ForwardingSummary, kind: Kind, policies: Sequence[str]) -> Line
 
 
 def _users_and_machine(lines: LinesOf, unit: str = "") -> list[Panel]:
-    metrics = {"Mean-I/O-SlowDown": slowdown, "Machine-Idletime": idletime}
-    return [Panel(f"{name}{unit}", lines(metric)) for name, metric in metrics.items()]
+    return [Panel(f"{name}{unit}", lines(metric)) for name, metric in METRICS.items()]
 
 
 def _more(

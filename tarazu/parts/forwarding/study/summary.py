@@ -21,6 +21,8 @@ rho_con: Metric = attrgetter("rho_con")
 spread: Metric = attrgetter("spread")
 idletime: Metric = attrgetter("idletime")
 
+METRICS = {"Mean-I/O-SlowDown": slowdown, "Machine-Idletime": idletime}
+"""For users; for the machine."""
 PERCENTILES = (10, 90)
 CURVES: frozenset[Need] = frozenset({"n_perf", "curve"})
 """What a policy may need that its application's family does not tell."""
@@ -117,53 +119,35 @@ class ForwardingSummary:
 
 
 class Beside(msgspec.Struct, frozen=True):
-    """Our policy beside the best of the paper's, which may be another for each metric, at one level."""
+    """Our policy beside the best of the paper's, which are told the same, at one level and by one metric."""
 
     kind: Kind
-    level: float
     told: Told
-    slowdown: float
-    best_slowdown: float
-    best_slowdown_by: str
-    idletime: float
-    best_idletime: float
-    best_idletime_by: str
+    level: float
+    metric: str
+    ours: float
+    best_by: str
+    best: float
 
     @property
-    def slowdown_ratio(self) -> float:
-        return self.slowdown / self.best_slowdown
-
-    @property
-    def idletime_ratio(self) -> float:
-        return self.idletime / self.best_idletime
+    def ratio(self) -> float:
+        return self.ours / self.best
 
 
 def beside(of: ForwardingSummary) -> list[Beside]:
-    """For both kinds, all levels, with the curves and with families alone; empty where our policy is not in the study.
-
-    The paper's policies are told the same as ours.
+    """For both kinds, all levels and metrics, with the curves and with families alone; empty where our policy is not in
+    the study.
     """
     tolds: tuple[Told, ...] = ("truth", "profile")
     return [
-        _beside(of, kind, level, told)
+        Beside(
+            *(kind, told, level, name),
+            of.mean(kind, OURS, metric, level, told),
+            *of.best(kind, metric, level, told),
+        )
         for kind in of.kinds
         for told in tolds
         if of.has(kind, OURS, told)
         for level in of.levels
+        for name, metric in METRICS.items()
     ]
-
-
-def _beside(of: ForwardingSummary, kind: Kind, level: float, told: Told) -> Beside:
-    by_slowdown, best_slowdown = of.best(kind, slowdown, level, told)
-    by_idletime, best_idletime = of.best(kind, idletime, level, told)
-    return Beside(
-        kind=kind,
-        level=level,
-        told=told,
-        slowdown=of.mean(kind, OURS, slowdown, level, told),
-        best_slowdown=best_slowdown,
-        best_slowdown_by=by_slowdown,
-        idletime=of.mean(kind, OURS, idletime, level, told),
-        best_idletime=best_idletime,
-        best_idletime_by=by_idletime,
-    )

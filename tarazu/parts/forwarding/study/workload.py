@@ -122,12 +122,7 @@ def application(name: str, nodes: int, curve: Curve, ratio: float, phases: int) 
 
 
 def sets_at(
-    level: float,
-    curves: Sequence[Curve],
-    kind: Kind,
-    count: int = SETS,
-    block: int = 0,
-    applications: int = APPLICATIONS,
+    level: float, curves: Sequence[Curve], kind: Kind, count: int = SETS, block: int = 0
 ) -> list[Set]:
     """`count` sets with level - WIDTH <= I/O-load(π_sys) <= level + WIDTH; the same arguments give the same ones.
 
@@ -135,15 +130,15 @@ def sets_at(
     elsewhere is left out.
     """
     among = resources(kind)
-    random = np.random.default_rng([round(1000 * level), applications, block])
+    random = np.random.default_rng([round(1000 * level), APPLICATIONS, block])
     sets: list[Set] = []
     asked = got = 0.0
     seed = BLOCK * block
     while len(sets) < count:
         ratio = (got + level) / (asked + level)  # of the least load to Θ, as seen so far
         theta = random.uniform(level - WIDTH, level + WIDTH) / ratio
-        highest = HIGHEST * applications / among.count
-        one = generate(curves, applications, min(theta, highest), seed, among)
+        highest = HIGHEST * APPLICATIONS / among.count
+        one = generate(curves, APPLICATIONS, min(theta, highest), seed, among)
         seed += 1
         load = least_load(one, kind)
         asked, got = asked + one.theta, got + load

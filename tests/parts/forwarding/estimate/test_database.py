@@ -7,29 +7,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tarazu.errors import BadInput
-from tarazu.parts.forwarding.application import Kind
 from tarazu.parts.forwarding.estimate import BenchmarkPattern, Benchmarks, Measurement, load
 from tarazu.parts.forwarding.estimate.database import COLUMNS, decode, encode, save
-from tarazu.trace.phases.phase import Api, Operation, Sharing, Spatiality
+from tests.parts.forwarding.strategies import PATTERNS
 from tests.test_locks import library, without_locks  # noqa: F401
 
-WHOLE = st.integers(1, 2**50)
-PATTERNS = st.builds(
-    BenchmarkPattern,
-    st.sampled_from(get_args(Kind)),
-    st.sampled_from(get_args(Operation)),
-    st.sampled_from(get_args(Api)),
-    st.sampled_from(get_args(Sharing)),
-    st.sampled_from(get_args(Spatiality)),
-    *[WHOLE] * 4,
-)
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")) | st.just(" "), max_size=40)
 MEASUREMENTS = st.builds(
     Measurement,

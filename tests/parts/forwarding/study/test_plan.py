@@ -8,13 +8,13 @@ import shlex
 import msgspec
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tarazu.parts.forwarding.estimate import BenchmarkPattern, Benchmarks, Measurement
 from tarazu.parts.forwarding.estimate.match import place
 from tarazu.parts.forwarding.study.plan import IorPlan, IorRun, Need, command, plan, rounded, setup
 from tarazu.trace.phases.phase import Phase
 from tarazu.units import GIB, KIB, MIB, parse_bytes
+from tests.parts.forwarding.strategies import PATTERNS
 from tests.parts.forwarding.strategies import phase as any_phase
 
 PATTERN = BenchmarkPattern("ost", "write", "POSIX", "shared", "contiguous", MIB, 64 * MIB, 64, 8)
@@ -72,21 +72,6 @@ def test_at_most_so_many_runs_and_what_is_left_is_said() -> None:
 
 def test_nothing_is_needed_without_history() -> None:
     assert planned().runs == () and planned(phase(0)).runs == ()
-
-
-SIZES = st.integers(1, 2**50)
-PATTERNS = st.builds(
-    BenchmarkPattern,
-    st.just("ost"),
-    st.sampled_from(("read", "write")),
-    st.sampled_from(("POSIX", "STDIO", "MPI-IO", "HDF5", "PNETCDF")),
-    st.sampled_from(("shared", "unique")),
-    st.sampled_from(("contiguous", "sequential", "random", "collective")),
-    st.integers(1, 2**34),
-    SIZES,
-    st.integers(1, 10**6),
-    st.integers(1, 10**5),
-)
 
 
 @settings(max_examples=25)
