@@ -14,12 +14,16 @@ time that passes in I/O. `today` is static-gnc: resources in proportion to compu
 from __future__ import annotations
 
 import argparse
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarazu import ranges
 from tarazu.cli.output import Progress, print_table, say
 from tarazu.errors import BadInput, TarazuError
+from tarazu.parts.forwarding.application import Application
 from tarazu.units import counted
 
 if TYPE_CHECKING:
@@ -64,45 +68,45 @@ def execute(options: argparse.Namespace) -> int:
         [
             (
                 o.policy,
-                sum(s.count for s in o.shares),
+                sum(o.schedule.counts),
                 f"{o.io_load:.2f}",
                 f"{o.mean_slowdown:.3f}",
                 f"{o.idletime:.2%}",
-                o.most_shared,
+                max(Counter(chain.from_iterable(o.schedule.placed)).values()),
                 o.judged,
             )
             for o in outcomes
         ],
     )
-    _show_jobs(
-        next(o for o in outcomes if o.policy == options.policy),
-        next(o for o in outcomes if o.policy == comparison.TODAY),
+    chosen, today = (
+        next(o for o in outcomes if o.policy == name) for name in (options.policy, comparison.TODAY)
     )
+    _show_jobs(given.applications, chosen, today)
     for note in notes:
         say(f"note: {note}")
     return 0
 
 
-def _show_jobs(chosen: PolicyOutcome, today: PolicyOutcome) -> None:
+def _show_jobs(applications: Sequence[Application], chosen: PolicyOutcome, today: PolicyOutcome) -> None:
+    from tarazu.parts.forwarding.study.comparison import why
+
     print(f"\n{chosen.policy}, job by job (slowdown and time in I/O by the model):")
-    print_table(
-        ("job", "today", "now", "which", "slowdown today", "now", "in I/O"),
-        [
-            (
-                now.application,
-                before.count,
-                now.count,
-                ranges.fold(now.placed),
-                f"{before.slowdown:.2f}",
-                f"{now.slowdown:.2f}",
-                f"{now.in_io:.0%}",
-            )
-            for now, before in zip(chosen.shares, today.shares, strict=True)
-        ],
-    )
+    rows = [
+        (
+            application.name,
+            today.schedule.counts[i],
+            chosen.schedule.counts[i],
+            ranges.fold(chosen.schedule.placed[i]),
+            f"{today.modelled.slowdowns[i]:.2f}",
+            f"{chosen.modelled.slowdowns[i]:.2f}",
+            f"{chosen.modelled.in_io[i]:.0%}",
+        )
+        for i, application in enumerate(applications)
+    ]
+    print_table(("job", "today", "now", "which", "slowdown today", "now", "in I/O"), rows)
     print()
-    for share in chosen.shares:
-        say(f"{share.application}: {share.why}")
+    for i, application in enumerate(applications):
+        say(f"{application.name}: {why(applications, i, chosen)}")
     print(
         f"\nbeside today ({today.policy}): I/O load {today.io_load:.2f} -> {chosen.io_load:.2f}, "
         f"slowdown {today.mean_slowdown:.2f} -> {chosen.mean_slowdown:.2f}, "

@@ -50,7 +50,8 @@ class Search:
         for at in range(0, len(order), together):
             if self.effort > EFFORT:
                 return 0
-            kept += self._move(order[at : at + together])
+            several = order[at : at + together]
+            kept += self._try({i: places for i in several if (places := self._better(i)) is not None})
         return kept
 
     def _look(self) -> None:
@@ -76,11 +77,6 @@ class Search:
             schedule.varies.copy(),
             self.prices.copy(),
         )
-
-    def _move(self, several: list[int]) -> int:
-        """Move those of several applications for which there is something better; moves that were kept."""
-        moves = {i: places for i in several if (places := self._better(i)) is not None}
-        return self._try(moves)
 
     def _try(self, moves: dict[int, Array]) -> int:
         """Keep these moves if the model says that they help together; else halves of them."""

@@ -40,28 +40,6 @@ class Claim(msgspec.Struct, frozen=True):
     holds: bool
 
 
-NOT_HERE: dict[Kind, frozenset[str]] = {
-    "io-node": frozenset(
-        {
-            "TA is as good for users as BBA at high load",
-            "ρ^con of NSYSA varies much less",
-            "ρ^con of TA varies much less",
-            "to know families alone costs TA less than 1 % of Mean-I/O-SlowDown",
-        }
-    ),
-    "ost": frozenset(
-        {
-            "to know families alone costs TA less than 1 % of Mean-I/O-SlowDown",
-            "and leaves TA the best for the machine, beside BBA",
-            "Static is excellent with OSTs",
-            "OSTs and I/O nodes differ by less than 5 %",
-        }
-    ),
-}
-"""What docs/forwarding.md says does not hold for measured curves over I/O nodes and generated ones over OSTs, with the
-reasons; all else does."""
-
-
 def claims(of: ForwardingSummary) -> list[Claim]:
     """Each claim for each kind of resources that the rows have."""
     all_claims = [

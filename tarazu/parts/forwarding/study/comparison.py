@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from tarazu.parts.forwarding.application import Application, Resources, Schedule, io_s, io_share
@@ -13,7 +12,6 @@ from tarazu.parts.forwarding.joint.congestion import Modelled, system
 from tarazu.parts.forwarding.study import schedulers
 from tarazu.parts.forwarding.study.families import classify
 from tarazu.parts.forwarding.study.metrics import measure
-from tarazu.parts.forwarding.tables import Table
 
 PAPERS = (
     *("random-randp", "static-gnc", "static-gc", "bba-gnc", "bba-gc", "nsysa-gnc", "nsysa-gc"),
@@ -25,60 +23,29 @@ MOST_EVENTS = 30_000
 """Transfers up to which a schedule is simulated: half a second."""
 
 
-class ApplicationShare(msgspec.Struct, frozen=True):
-    """What one application gets."""
-
-    application: str
-    count: int
-    placed: tuple[int, ...]
-    slowdown: float
-    """ρ: its I/O time beside that with n_perf resources alone; modelled."""
-    in_io: float
-    """Share of its time that it spends in I/O; modelled."""
-    why: str
-
-
-class PolicyOutcome(msgspec.Struct, frozen=True):
+class PolicyOutcome(NamedTuple):
     """What one policy does."""
 
     policy: str
+    schedule: Schedule
+    modelled: Modelled
     io_load: float
     """I/O-load (equation 3): above 1 the resources cannot keep up."""
     mean_slowdown: float
     idletime: float
     judged: str
     """By whom: `simulator` or `model`."""
-    most_shared: int
-    """Applications on the resource that has the most."""
-    shares: tuple[ApplicationShare, ...]
 
 
 def outcome(name: str, applications: Sequence[Application], resources: Resources) -> PolicyOutcome:
     """Of the policy of this name."""
     schedule = schedulers.named(name).schedule(applications, resources)
-    of = system(applications, resources)
-    modelled = Modelled(of, [np.array(p) for p in schedule.placed])
-    simulated = _simulated(applications, schedule, resources)
-    slowdown, idletime = simulated or (modelled.mean_slowdown, modelled.idletime)
-    shares = tuple(
-        ApplicationShare(
-            application.name,
-            len(placed),
-            placed,
-            float(modelled.slowdowns[i]),
-            float(modelled.in_io[i]),
-            why(applications, i, schedule, of.values),
-        )
-        for i, (application, placed) in enumerate(zip(applications, schedule.placed, strict=True))
-    )
+    modelled = Modelled(system(applications, resources), [np.array(p) for p in schedule.placed])
+    io_load = sum(n * io_share(a, n) for a, n in zip(applications, schedule.counts)) / resources.count
+    if simulated := _simulated(applications, schedule, resources):
+        return PolicyOutcome(name, schedule, modelled, io_load, *simulated, "simulator")
     return PolicyOutcome(
-        name,
-        sum(n * io_share(a, n) for a, n in zip(applications, schedule.counts)) / resources.count,
-        slowdown,
-        idletime,
-        "simulator" if simulated else "model",
-        max(Counter(r for placed in schedule.placed for r in placed).values()),
-        shares,
+        name, schedule, modelled, io_load, modelled.mean_slowdown, modelled.idletime, "model"
     )
 
 
@@ -98,9 +65,9 @@ def _simulated(
     return measures.mean_slowdown, measures.idletime
 
 
-def why(applications: Sequence[Application], i: int, schedule: Schedule, values: Table) -> str:
+def why(applications: Sequence[Application], i: int, of: PolicyOutcome) -> str:
     """What speaks for this number and these resources, in a few words."""
-    application, placed = applications[i], schedule.placed[i]
+    application, placed, values = applications[i], of.schedule.placed[i], of.modelled.system.values
     best, least = int(values.n_perf[i]), int(values.n_sys[i])
     n = len(placed)
     alone = io_s(application, n)
@@ -114,7 +81,7 @@ def why(applications: Sequence[Application], i: int, schedule: Schedule, values:
         number += ", and the least load"
     others = [
         a.name
-        for a, other in zip(applications, schedule.placed)
+        for a, other in zip(applications, of.schedule.placed)
         if a is not application and set(other) & set(placed)
     ]
     meets = (

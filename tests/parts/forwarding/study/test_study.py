@@ -22,6 +22,7 @@ from tarazu.parts.forwarding.study import (
 from tarazu.parts.forwarding.study.cases import ForwardingRow
 from tarazu.parts.forwarding.study.summary import METRICS, ForwardingSummary, beside
 from tarazu.sim.study.results import read_lines
+from tests.benchmarks.forwarding.study import NOT_HERE
 
 ALL = figures.figures
 SHORT = ["--short", "--jobs", "1"]
@@ -104,7 +105,7 @@ def test_ours_is_beside_the_best_of_the_others_whichever_that_is(rows: list[Forw
 
 def test_the_docs_say_of_claims_that_there_are_that_they_do_not_hold(rows: list[ForwardingRow]) -> None:
     there = claims.claims(ForwardingSummary(rows))
-    for kind, papers in claims.NOT_HERE.items():
+    for kind, papers in NOT_HERE.items():
         assert papers <= {claim.paper for claim in there if claim.kind == kind}
 
 
