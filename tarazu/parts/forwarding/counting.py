@@ -23,10 +23,9 @@ from tarazu.errors import TarazuError
 from tarazu.left import NO_ID_OF_ITS_OWN
 from tarazu.part import LATER, Asker, InMdsd, Later, MdsdFacts, Role
 from tarazu.parts.forwarding.application import Application, Resources
-from tarazu.parts.forwarding.curve import curve
 from tarazu.parts.forwarding.joint.policy import count as count_beside
 from tarazu.parts.forwarding.messages import CountReply, CountRequest, StepProfile
-from tarazu.parts.forwarding.profile import why_absurd
+from tarazu.parts.forwarding.profile import as_told
 from tarazu.units import counted
 
 log = logging.getLogger("tarazu.mdsd")
@@ -115,7 +114,7 @@ class Counting(InMdsd):
             step = self._step(asker.uid, request) or _Step(
                 request.job_id,
                 request.profile,
-                as_application(request.job_id, request.profile),
+                as_told(request.job_id, request.profile),
                 now,
                 min(max(request.alive_s, MIN_ALIVE_S), MAX_ALIVE_S),
             )
@@ -162,8 +161,10 @@ class Counting(InMdsd):
     def _why_not(self, uid: int, request: CountRequest, osts: int) -> str:
         if osts < 1:
             return f"no usable OST of {request.fs_name} has been reported"
-        if wrong := why_malformed(request):
-            return wrong
+        try:
+            as_told(request.job_id, request.profile)
+        except ValueError as error:
+            return str(error)
         waiting = sum(asked.asker.uid == uid for asked in self._waiting)
         for count, most in ((waiting, MOST_WAITING_OF_USER), (len(self._waiting), MOST_WAITING)):
             if count >= most:
@@ -213,25 +214,6 @@ class Counting(InMdsd):
     def _refuse(self, asker: Asker, why: str) -> None:
         self.answers["not counted"] += 1
         asker.reply(CountReply(0, why))
-
-
-def as_application(name: str, profile: StepProfile) -> Application:
-    return Application(
-        name=name,
-        nodes=profile.nodes,
-        curve=curve(profile.points),
-        cpu_s=profile.cpu_s,
-        io_bytes=profile.io_bytes,
-        phases=profile.phases,
-    )
-
-
-def why_malformed(request: CountRequest) -> str:
-    """Empty for a question whose profile can be true."""
-    try:
-        return why_absurd(as_application(request.job_id, request.profile))
-    except ValueError as error:
-        return str(error)
 
 
 def count_of(running: Sequence[tuple[Application, int]], new: Application, osts: int) -> int:

@@ -1,11 +1,12 @@
-"""From the phases of an earlier run, and a bandwidth curve, to the application that an allocation looks at."""
+"""The application that an allocation looks at: from phases of an earlier run and a curve, or as a step tells it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tarazu.parts.forwarding.application import Application
-from tarazu.parts.forwarding.curve import Curve
+from tarazu.parts.forwarding.curve import Curve, curve
+from tarazu.parts.forwarding.messages import StepProfile
 from tarazu.trace.phases.phase import Phase
 
 MOST = 1_000_000
@@ -19,26 +20,39 @@ _PAUSE_S = 1.0
 """Phases that begin within so long after those before ended are one alternation of computing and I/O."""
 
 
-def application(
-    name: str, nodes: int, phases: Sequence[Phase], duration_s: float, curve: Curve
-) -> Application:
+def application(name: str, nodes: int, phases: Sequence[Phase], duration_s: float, b: Curve) -> Application:
     """Its computing time is what is left of the run's duration, once its I/O time is taken away.
 
     `phases`: each byte once, as `tarazu.trace.phases` gives them without more being asked for.
     """
     io_bytes = float(sum(phase.bytes for phase in phases))
-    rates = [point.median for point in curve.points]
+    rates = [point.median for point in b.points]
     # Recorded times last from opening to closing: no I/O took longer than it does with the fewest bytes a second.
     # Where no times are known it took as long as it has to.
     busy = min(io_time_s(phases) or io_bytes / max(rates), io_bytes / min(rates))
     return Application(
         name=name,
         nodes=max(nodes, 1),
-        curve=curve,
+        curve=b,
         cpu_s=max(duration_s - busy, 0.0),
         io_bytes=io_bytes,
         phases=max(len(_stretches(phases, _PAUSE_S)), 1),
     )
+
+
+def as_told(name: str, profile: StepProfile) -> Application:
+    """What a step says of itself. Raises ValueError for what no application is."""
+    told = Application(
+        name=name,
+        nodes=profile.nodes,
+        curve=curve(profile.points),
+        cpu_s=profile.cpu_s,
+        io_bytes=profile.io_bytes,
+        phases=profile.phases,
+    )
+    if absurd := why_absurd(told):
+        raise ValueError(absurd)
+    return told
 
 
 def why_absurd(application: Application) -> str:

@@ -15,8 +15,8 @@ from tarazu.daemons.shares import Share
 from tarazu.errors import BadInput
 from tarazu.nids import Nid
 from tarazu.parts.forwarding.application import Application
-from tarazu.parts.forwarding.curve import curve
 from tarazu.parts.forwarding.messages import StepProfile
+from tarazu.parts.forwarding.profile import as_told
 from tarazu.parts.routers.messages import StepNodes
 
 MAX_STEPS = 20_000
@@ -27,8 +27,6 @@ NODES_AT_ONCE, NODES_PER_S = 200_000, 5_000
 """New nodes, and characters that name them, of one user: 5,000 nodes take mdsd 0.03 s."""
 LEAST_ALIVE_S, LONGEST_ALIVE_S = 2.0, 3600.0
 SILENT_TIMES = 2.0
-LONGEST_S, MOST_BYTES, MOST_RESOURCES = 1e9, 1e21, 1_000_000
-"""Of a profile: what nobody has would only make numbers overflow."""
 
 
 class RoutedStep(msgspec.Struct, frozen=True):
@@ -143,14 +141,7 @@ class Nodes:
 
 def application_of(name: str, profile: StepProfile | None) -> Application | None:
     """None where nothing, or nothing possible, is told."""
-    if profile is None or not profile.points:
-        return None
-    if profile.cpu_s > LONGEST_S or not 0 < profile.io_bytes <= MOST_BYTES:
-        return None
-    if any(not 1 <= n <= MOST_RESOURCES or not 1 <= b <= MOST_BYTES for n, b in profile.points):
-        return None
     try:
-        b = curve(profile.points)
+        return as_told(name, profile) if profile else None
     except ValueError:
         return None
-    return Application(name, profile.nodes, b, profile.cpu_s, profile.io_bytes, profile.phases)

@@ -17,7 +17,7 @@ from tarazu.model import ANY_RANK, Component, FileName, Forecast, Layout
 from tarazu.parts.forwarding.application import Application, Resources
 from tarazu.parts.forwarding.joint.policy import count
 from tarazu.parts.forwarding.study import curve_sets
-from tarazu.parts.forwarding.study.metrics import Measures, measure
+from tarazu.parts.forwarding.study.metrics import measure
 from tarazu.parts.forwarding.study.schedulers import LeastStressed
 from tarazu.parts.forwarding.study.workload import generate
 from tarazu.units import GIB, MIB
@@ -35,25 +35,15 @@ class Mixture(msgspec.Struct, frozen=True):
     """Jobs in the order in which they come, and what they got."""
 
     load: float
-    seed: int
     auto: tuple[int, ...]
     first: tuple[int, ...]
     """`curve`, as they came."""
     curve: tuple[int, ...]
     """`curve`, once each has asked again."""
-    auto_measures: Measures
-    first_measures: Measures
-    curve_measures: Measures
-
-    @property
-    def first_ratio(self) -> float:
-        """Mean slowdown under `curve`, as they came, over that under `auto`."""
-        return self.first_measures.mean_slowdown / self.auto_measures.mean_slowdown
-
-    @property
-    def ratio(self) -> float:
-        """The same once each has asked again."""
-        return self.curve_measures.mean_slowdown / self.auto_measures.mean_slowdown
+    first_ratio: float
+    """Mean slowdown under `curve`, as they came, over that under `auto`."""
+    ratio: float
+    """The same once each has asked again."""
 
 
 def mixtures(loads: Sequence[float] = LOADS, each: int = 10) -> Iterator[Mixture]:
@@ -61,12 +51,9 @@ def mixtures(loads: Sequence[float] = LOADS, each: int = 10) -> Iterator[Mixture
     for load in loads:
         for seed in range(each):
             jobs = generate(curve_sets.generated("ost"), JOBS, load, seed, AMONG).applications
-            counts = (
-                auto_counts(jobs),
-                first := curve_counts(jobs, AMONG),
-                again(jobs, first, AMONG),
-            )
-            yield Mixture(load, seed, *counts, *(_measured(jobs, each_count, AMONG) for each_count in counts))
+            counts = (auto_counts(jobs), first := curve_counts(jobs), again(jobs, first))
+            auto, came, asked = (_slowdown(jobs, each_count) for each_count in counts)
+            yield Mixture(load, *counts, came / auto, asked / auto)
 
 
 def auto_counts(jobs: Sequence[Application]) -> tuple[int, ...]:
@@ -80,25 +67,25 @@ def auto_counts(jobs: Sequence[Application]) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def curve_counts(jobs: Sequence[Application], among: Resources) -> tuple[int, ...]:
+def curve_counts(jobs: Sequence[Application]) -> tuple[int, ...]:
     """Those of `curve`: each job is told its own among those before it."""
     running: list[tuple[Application, int]] = []
     for job in jobs:
-        running.append((job, count(running, job, among)))
+        running.append((job, count(running, job, AMONG)))
     return tuple(number for _, number in running)
 
 
-def again(jobs: Sequence[Application], counts: Sequence[int], among: Resources) -> tuple[int, ...]:
+def again(jobs: Sequence[Application], counts: Sequence[int]) -> tuple[int, ...]:
     """Each job asks once more, in the order in which they came."""
     current = list(counts)
     for number, job in enumerate(jobs):
         others = [(jobs[other], current[other]) for other in range(len(jobs)) if other != number]
-        current[number] = count(others, job, among)
+        current[number] = count(others, job, AMONG)
     return tuple(current)
 
 
-def _measured(jobs: Sequence[Application], counts: Sequence[int], among: Resources) -> Measures:
-    return measure(jobs, LeastStressed().place(jobs, counts, among), among)
+def _slowdown(jobs: Sequence[Application], counts: Sequence[int]) -> float:
+    return measure(jobs, LeastStressed().place(jobs, counts, AMONG), AMONG).mean_slowdown
 
 
 def _file(job: Application, number: int) -> Forecast:
