@@ -54,7 +54,8 @@ def profile_of(
     A curve that was measured (`curves`) goes before one that is estimated from `benchmarks`. Phases and duration are
     those of the newest complete run. Never raises for files that cannot be read.
     """
-    run = _newest(history)
+    whole = (run for run in reversed(history) if run.phases and not (run.exit_status or run.partial))
+    run = next(whole, None)
     if run is None:
         return None, "no complete earlier run"
     try:
@@ -62,8 +63,6 @@ def profile_of(
             return _profile(run, step, measured, f"the curve of {step.application} in {curves}")
         if not benchmarks:
             return None, f"{curves} has no curve of {step.application}"
-        if not run.phases:
-            return None, "no phases were kept with its last complete run"
         estimated = estimate(run.phases, load(benchmarks), max(step.nodes, 1), kind)
     except TarazuError as error:
         return None, str(error)
@@ -73,21 +72,11 @@ def profile_of(
     return _profile(run, step, estimated.curve, like)
 
 
-def _newest(history: Sequence[KnownRun]) -> KnownRun | None:
-    whole = (run for run in reversed(history) if not (run.exit_status or run.partial))
-    return next((run for run in whole if run.phases or run.files), None)
-
-
 def _profile(run: KnownRun, step: JobStep, curve: Curve, origin: str) -> tuple[StepProfile | None, str]:
     if len(curve.points) > MAX_POINTS:
         return None, f"{origin} has more than {MAX_POINTS} numbers of resources"
     made = application(step.application, step.nodes, run.phases, run.duration_s, curve)
-    io_bytes, cpu_s = made.io_bytes, made.cpu_s
-    if not run.phases:
-        # Of a run of before phases were kept: what its files came to, and all the rest is computing.
-        io_bytes = float(sum(file.size_bytes for file in run.files))
-        cpu_s = max(run.duration_s - io_bytes / max(point.median for point in curve.points), 0.0)
-    if absurd := why_absurd(msgspec.structs.replace(made, io_bytes=io_bytes, cpu_s=cpu_s)):
+    if absurd := why_absurd(made):
         return None, f"{origin}, with its last run: {absurd}"
     points = tuple((point.resources, point.median) for point in curve.points)
-    return StepProfile(made.nodes, cpu_s, io_bytes, points, made.phases), origin
+    return StepProfile(made.nodes, made.cpu_s, made.io_bytes, points, made.phases), origin

@@ -12,7 +12,7 @@ from tarazu.model import JobStep
 from tarazu.parts.forwarding.estimate import BenchmarkPattern, Benchmarks, Measurement
 from tarazu.parts.forwarding.estimate.database import save
 from tarazu.parts.forwarding.forecast import profile_of
-from tarazu.trace.records import FileRecord, RunRecord
+from tarazu.trace.records import RunRecord
 from tests.parts.forwarding.strategies import phase
 
 STEP = JobStep("lustre", 1000, "app", "2", ranks=8, nodes=4)
@@ -36,17 +36,12 @@ def test_phases_of_the_newest_complete_run(curves: str) -> None:
     assert "app" in why and curves in why
 
 
-def test_a_run_of_before_phases_were_kept(curves: str) -> None:
-    file = FileRecord("/a", "/a", "/a", 0, (0,), 0, 0, 5.0, 4 << 30)
-    profile, _ = profile_of([RunRecord(STEP, 1.0, 100.0, "light", (file,))], STEP, curves, "")
-    assert profile and profile.io_bytes == 4 << 30 and 98 < profile.cpu_s < 100
-
-
 @pytest.mark.parametrize(
     ("history", "curves", "benchmarks", "why"),
     [
         ([], "c", "", "no complete earlier run"),
         ([msgspec.structs.replace(RUN, partial=True)], "c", "", "no complete earlier run"),
+        ([msgspec.structs.replace(RUN, phases=())], "c", "", "no complete earlier run"),
         ([RUN], "/nowhere.csv", "", "/nowhere.csv"),
         ([RUN], "", "/nowhere.csv", "/nowhere.csv"),
         ([RUN], "", "", "has no curve of app"),
@@ -71,12 +66,6 @@ def test_a_curve_estimated_from_benchmarks(tmp_path: Path) -> None:
     reading = msgspec.structs.replace(PHASE, operation="read")
     other = msgspec.structs.replace(RUN, phases=(reading,))
     assert profile_of([other], STEP, "", str(path)) == (None, f"{path} has nothing like its phases")
-    file = FileRecord("/a", "/a", "/a", 0, (0,), 0, 0, 5.0, 4 << 30)
-    before = msgspec.structs.replace(RUN, phases=(), files=(file,))
-    assert profile_of([before], STEP, "", str(path)) == (
-        None,
-        "no phases were kept with its last complete run",
-    )
 
 
 @pytest.mark.parametrize("which", ["curves", "benchmarks"])
