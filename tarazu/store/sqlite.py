@@ -6,7 +6,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +65,11 @@ class InTurn:
 
 _writers: dict[str, InTurn] = {}
 """File → held by the thread of this process that writes: SQLite lets whoever waits sleep, and fail at BUSY_S."""
+_opening = threading.Lock()
+_open: Counter[str] = Counter()
+"""File → connections of this process. While there is one nobody else may open the file and close it again: the kernel
+then drops all locks of the process on it, and another process that ends removes the log under our feet.
+"""
 
 
 class SqliteConnection:
@@ -74,10 +79,15 @@ class SqliteConnection:
 
     def __init__(self, path: Path) -> None:
         self.where = str(path)
-        self._writer = _writers.setdefault(os.path.realpath(path), InTurn())
-        self._writes = False
-        with self._errors():
-            self._connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+        self._file = os.path.realpath(path)
+        self._writer = _writers.setdefault(self._file, InTurn())
+        self._writes = self._closed = False
+        with _opening:
+            if not _open[self._file] or not path.exists():
+                _check_file(path)
+            with self._errors():
+                self._connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+            _open[self._file] += 1
 
     def begin(self) -> None:
         if not self._writer.acquire(timeout=TURN_S):
@@ -132,7 +142,11 @@ class SqliteConnection:
             return self._connection.execute(statement, values).fetchall()
 
     def close(self) -> None:
-        self._connection.close()
+        with _opening:
+            self._connection.close()
+            if not self._closed:
+                self._closed = True
+                _open[self._file] -= 1
         self._release()
 
     @contextmanager
@@ -149,9 +163,7 @@ class SqliteConnection:
 
 def connect(location: str) -> SqliteConnection:
     """Open or create the file. Raises StoreError, and then leaves what was there as it was."""
-    path = Path(location)
-    _check_file(path)
-    connection = SqliteConnection(path)
+    connection = SqliteConnection(Path(location))
     try:
         _prepare(connection)
     except BaseException:

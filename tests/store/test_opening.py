@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import pytest
 from tarazu.errors import StoreError
 from tarazu.store.database import open_database
 from tarazu.store.schema import VERSION
-from tests.store.test_database import STEP
+from tests.store.test_database import PFL, STEP, planned
 
 
 def test_mysql_refuses_a_foreign_or_newer_database(mariadb: Path) -> None:
@@ -113,3 +115,18 @@ def test_unusable_files_are_refused_in_one_line_and_left_alone(
         database.files(1)
     assert expected in str(caught.value) and str(path) in str(caught.value) and "\n" not in str(caught.value)
     assert before is None or path.read_bytes() == before
+
+
+def test_another_process_that_ends_leaves_the_log_to_who_has_the_file_open(tmp_path: Path) -> None:
+    """However often this process has opened and closed it meanwhile: a `close` of any descriptor drops its locks."""
+    path = tmp_path / "i.db"
+    ends = "import sys; from tarazu.store.database import open_database; open_database(sys.argv[1]).close()"
+    with open_database(path) as held:
+        held.new_plan(STEP)
+        open_database(path).close()
+        subprocess.run([sys.executable, "-c", ends, path], check=True)
+        assert (tmp_path / "i.db-wal").exists()
+        plan = held.new_plan(STEP)
+        held.add_files(plan, [planned(0, PFL)])
+    with open_database(path) as again:
+        assert again.file_count(plan) == 1
