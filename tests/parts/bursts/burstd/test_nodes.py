@@ -49,12 +49,21 @@ def test_without_slurm_nothing_is_asked_for_and_it_says_why(tmp_path: Path) -> N
         part.close()
 
 
-def test_for_users_whom_the_site_does_not_want_no_nodes_are_asked_for(tmp_path: Path) -> None:
-    own = config.override(settings(tmp_path, nodes="apply"), "run", exclude_users=("root",))
+@pytest.mark.parametrize(
+    ("left_out", "why"),
+    [
+        ({"exclude_users": ("root",)}, "run.exclude_users names root"),
+        ({"exclude_programs": ("lammps*",)}, "run.exclude_programs names lammps-8"),
+    ],
+)
+def test_for_users_and_programs_that_the_site_leaves_out_no_nodes_are_asked_for(
+    tmp_path: Path, left_out: dict[str, tuple[str, ...]], why: str
+) -> None:
+    own = config.override(settings(tmp_path, nodes="apply"), "run", **left_out)
     part = NodeSelection(own, lambda _: None)
     try:
-        assert part.answer(AboutJob(1, "io", 4, 0, "root")) == JobAnswer(1, "", "")
-        assert [row["why"] for row in part.status()["applications"]] == ["run.exclude_users names root"]
+        assert part.answer(AboutJob(1, "lammps-8", 4, 0, "root")) == JobAnswer(1, "", "")
+        assert [row["why"] for row in part.status()["applications"]] == [why]
     finally:
         part.close()
 
