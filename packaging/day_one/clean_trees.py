@@ -15,7 +15,7 @@ BASE = "tarazu.daemons.ossd.service tarazu.parts.council.announcer.service taraz
 BASE += "prometheus_client jinja2"
 MAIN = "tarazu.daemons.mdsd.service tarazu.daemons.clientd.service tarazu.predict.aipa networkx pymysql "
 MAIN += "tarazu.native"
-ANALYSIS = "tarazu.sim.proof ortools.graph.python.min_cost_flow ortools.sat.python.cp_model "
+ANALYSIS = "tarazu.sim.proof ortools.sat.python.cp_model "
 ANALYSIS += (
     "tarazu.parts.bursts.burstd.service pyarrow.parquet simpy scipy.stats tarazu.trace.darshan.records"
 )

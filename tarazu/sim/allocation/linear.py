@@ -56,7 +56,7 @@ class Linear:
         costs = np.rint(np.array(load + [0.0] * osts + filled) * COST_SCALE).astype(np.int64)
         supplies = np.zeros(sink + 1, np.int64)
         supplies[0], supplies[sink] = stripes, -stripes
-        flow = min_cost_flow(tails, heads, capacities, costs, supplies, "networkx")
+        flow = min_cost_flow(tails, heads, capacities, costs, supplies)
         cards = np.repeat(np.arange(osts), flow[-osts:])
         placed = np.zeros(osts)
         dealt = 0
