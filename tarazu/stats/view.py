@@ -33,7 +33,6 @@ DUPLEX = 2
 """LNet counts what is sent and what is received; a link carries both at once."""
 MAX_NAMED = 100
 """Targets with impossible values that are named of one server."""
-"""Of a target: beyond all OSDs that there are."""
 MAX_INCARNATIONS = 8
 """Starts of one ossd of which the last report is known, so that a late one is seen."""
 
