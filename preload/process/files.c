@@ -32,10 +32,9 @@ static struct tz_file *take_free(struct tz_file *in, int count)
 
 static struct tz_file *allocate(void)
 {
-    uint32_t first = tz_relaxed(&hint);
-
-    for (uint32_t n = 0; n < CHUNKS; n++) {
-        uint32_t i = (first + n) % CHUNKS;
+    /* Where the last free one was, then from the start before making more. */
+    for (uint32_t n = 0; n <= CHUNKS; n++) {
+        uint32_t i = n ? n - 1 : tz_relaxed(&hint);
         struct tz_file *chunk = i ? tz_pages_once(&chunks[i], CHUNK * sizeof *chunk) : first_chunk, *file;
 
         if (!chunk)
@@ -45,8 +44,6 @@ static struct tz_file *allocate(void)
             __atomic_store_n(&hint, i, __ATOMIC_RELAXED);
             return file;
         }
-        if (n == 0 && first) /* look from the start before making more */
-            n = CHUNKS - first - 1;
     }
     return NULL;
 }

@@ -39,6 +39,17 @@ def test_cp_and_tar(plain: Runs) -> None:
     assert sizes == {"/copy": 70000, "/t.tar": archive, "/x/in": 70000}
 
 
+def test_many_files_that_are_open_at_a_time(plain: Runs) -> None:
+    source = """
+import os
+fds = [os.open(f"f.{i}", os.O_CREAT | os.O_WRONLY) for i in range(900)]
+for n, fd in enumerate(fds): os.write(fd, bytes(n + 1))
+for fd in fds: os.close(fd)
+"""
+    plain.python(source)
+    assert sorted(c.size for c in plain.closes) == list(range(1, 901))
+
+
 def test_light_mode_counts_nothing(plain: Runs) -> None:
     plain(["dd", "if=/dev/zero", "of=a", "bs=1k", "count=5"])
     close = plain.close("/a")
