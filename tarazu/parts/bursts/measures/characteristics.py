@@ -54,9 +54,8 @@ class Character(msgspec.Struct, frozen=True):
     """In how many it stands; None where that is not known of each of its nodes."""
     least_cabinets: int | None
     """How few could hold so many nodes, were they empty."""
-    cabinet_unevenness: float | None
-    """NUD of the number of its nodes in each cabinet in which it stands."""
     cabinets_even: bool | None
+    """By the number of its nodes in each cabinet in which it stands."""
     intensive: bool
     low_communication: bool | None
     """More bytes of I/O than of communication; None where communication is not known."""
@@ -135,7 +134,6 @@ def of_nodes(
         even=uneven <= limits.uneven,
         cabinets=None if counts is None else len(counts),
         least_cabinets=None if counts is None or places is None else places.least_cabinets(len(moved)),
-        cabinet_unevenness=standing,
         cabinets_even=None if standing is None else standing <= limits.uneven,
         intensive=total > limits.intensive,
         low_communication=None if network is None else total > network,

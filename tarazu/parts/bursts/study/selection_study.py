@@ -180,7 +180,6 @@ class SelectionStudy(msgspec.Struct, frozen=True):
     jobs: int
     nodes: int
     io_nodes: int
-    io_node_bytes_per_s: float
     outcomes: tuple[SelectionOutcome, ...]
 
 
@@ -204,7 +203,7 @@ def study(
         progress(f"{name}: {policy.name}")
         run = base if policy == OWN else _run(machine, jobs_, parts, policy, carries, logs)
         outcomes.append(_outcome(machine, jobs_, policy, run, base))
-    return SelectionStudy(name, jobs, len(machine.nodes), len(machine.io_nodes), carries, tuple(outcomes))
+    return SelectionStudy(name, jobs, len(machine.nodes), len(machine.io_nodes), tuple(outcomes))
 
 
 class _Run(msgspec.Struct, frozen=True):

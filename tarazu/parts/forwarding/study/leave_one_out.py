@@ -237,9 +237,6 @@ class Judged(msgspec.Struct, frozen=True):
     """One application's estimate beside the truth."""
 
     made: Made
-    true: Curve
-    usual: Curve
-    """Without noise."""
     estimated: Curve
     accuracy: Accuracy
     plain: Accuracy
@@ -247,7 +244,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 def judge(made: Made, true: Curve, usual: Curve, benchmarks: Benchmarks) -> Judged:
-    """Estimate it without the benchmarks that equal its phases."""
+    """Estimate it without the benchmarks that equal its phases. `usual`: without noise."""
     own = {step.what for step in made.steps if isinstance(step.what, BenchmarkPattern)}
     left = Benchmarks(m for m in benchmarks.measurements if m.pattern not in own)
     phases = [phase_of(step) for step in made.steps for _ in range(step.times)]
@@ -255,8 +252,6 @@ def judge(made: Made, true: Curve, usual: Curve, benchmarks: Benchmarks) -> Judg
     assert estimated, "the grid has something like every phase"
     return Judged(
         made,
-        true,
-        usual,
         estimated.curve,
         accuracy(estimated.curve, true, usual),
         accuracy(nearest(made, left), true, usual),

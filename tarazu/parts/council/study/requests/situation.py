@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tarazu.parts.council.pattern import Operation, Pattern, Spatiality, request_class
 
-KiB, MiB, GiB = 1 << 10, 1 << 20, 1 << 30
+KiB, GiB = 1 << 10, 1 << 30
 
 WINDOWS_S = (125e-6, 250e-6, 500e-6, 1e-3, 2e-3, 4e-3, 8e-3)
 """TWINS' time windows (section V-B): the actions of the bandit."""
