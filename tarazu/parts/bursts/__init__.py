@@ -36,7 +36,7 @@ class BurstsPart(Part):
         ),
         "change bursts report": (
             f"{COMMANDS}.report",
-            "how bursty in space the site's I/O has been, as tables and pictures",
+            "how bursty in space the site's I/O has been, as tables",
         ),
         "change bursts nodes": (
             f"{COMMANDS}.nodes",

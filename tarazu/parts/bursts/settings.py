@@ -22,7 +22,7 @@ else:
     from tarazu.config.check import section
 
 DIRECTORY = "tarazu-burstd"
-"""Below `state.directory`: traffic, a file a day, and what is known of applications."""
+"""Below `state.directory`: traffic, a file an hour, and what is known of applications."""
 
 
 @section(frozen=True)
@@ -47,7 +47,7 @@ class Bursts:
     )
     interval_s: float = setting(10.0, "seconds of an interval of traffic", POSITIVE)
     limit: int = setting(
-        20 * 1024 * MIB, "disk space for days of traffic; the oldest go first", POSITIVE, size=True
+        20 * 1024 * MIB, "disk space for traffic; the oldest goes first", POSITIVE, size=True
     )
     socket: str = setting(
         "/run/tarazu-burstd/socket", "Unix socket where Slurm's plugin asks for nodes", PATH

@@ -44,7 +44,7 @@ class ForwardingPart(Part):
         "sim forward allocate": (f"{COMMANDS}.allocate", "say what each policy would do with given jobs"),
         "sim forward study": (
             f"{COMMANDS}.study",
-            "compare policies over many sets of applications, and write a report",
+            "compare policies over many sets of applications: figures, claims",
         ),
         "sim benchmarks": (
             f"{COMMANDS}.benchmarks",

@@ -1,6 +1,6 @@
 """What tarazu-burstd has on disk, in tarazu-burstd below `state.directory`.
 
-traffic/      a file a day, and the parts of today's (`tarazu.parts.bursts.traffic.days`)
+traffic/      a file an hour, and the parts of this one (`tarazu.parts.bursts.traffic.days`)
 jobs.db       jobs, and what ended ones moved; applications' history
 status.json   how the daemon was a few seconds ago
 daemon        locked by the daemon for as long as it runs: a second one ends

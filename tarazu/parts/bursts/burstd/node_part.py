@@ -72,7 +72,7 @@ class Record:
 
 
 class NodeSelection:
-    """The part. `knowledge` may be set later, by the service."""
+    """The part."""
 
     def __init__(
         self,

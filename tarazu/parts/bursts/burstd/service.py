@@ -1,8 +1,8 @@
 """tarazu-burstd: keeps what each compute node moved, whose job ran there, and what is known of applications.
 
 Follows: `OssReport`s of OSSs with `ossd.exports` (bound at `part.bursts.statistics`), and Slurm (sacct, scontrol),
-which is asked in a thread. Publishes nothing; Slurm's plugin and `tarazu change bursts` ask it. When an OSS is silent
-its clients' traffic is missing; when Slurm is, jobs are learned once it answers. Kept are a file a day of traffic,
+which is asked in a thread. Publishes nothing; Slurm's plugin asks it. When an OSS is silent
+its clients' traffic is missing; when Slurm is, jobs are learned once it answers. Kept are a file an hour of traffic,
 jobs, and applications' history, below `state.directory`, written beside the loop: a kill loses what came since the last
 writing (`service.SAVE_S`). SIGTERM and SIGINT end it, SIGHUP makes it read its settings again.
 """
@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -42,9 +42,6 @@ from tarazu.parts.routers.settings import Routers
 from tarazu.units import counted
 from tarazu.wire.said import SaidOnce
 from tarazu.wire.transport import of_sockets
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger("tarazu.bursts")
 
@@ -226,7 +223,7 @@ class BurstService(Service):
 
     def figures(self) -> Iterator[Family]:
         reports, history = self.reports, self.history
-        yield gauge("bursts_senders", "OSSs and nodes that report.", len(reports))
+        yield gauge("bursts_senders", "OSSs that report.", len(reports))
         yield counter("bursts_reports", "Reports received.", reports.taken)
         yield counter("bursts_reports_missed", "Reports that were lost.", reports.missed)
         yield gauge("bursts_nodes", "Compute nodes with traffic.", self.gathering.nodes)
@@ -234,7 +231,7 @@ class BurstService(Service):
         yield counter(
             "bursts_late_bytes", "Bytes that came after their interval was closed.", self.gathering.late_bytes
         )
-        yield gauge("bursts_traffic_bytes", "Disk space of the days of traffic.", history.size)
+        yield gauge("bursts_traffic_bytes", "Disk space of traffic.", history.size)
         yield counter(
             "bursts_lost_rows", "Rows dropped because the disk was full for too long.", history.lost_rows
         )

@@ -1,4 +1,4 @@
-"""What each compute node moved in each interval: columns of numpy, as they lie in a day's file."""
+"""What each compute node moved in each interval: columns of numpy, as they lie in a file."""
 
 from __future__ import annotations
 
