@@ -279,6 +279,13 @@ class Waits:
         else:
             self._since_s.pop(index, None)
 
+    def forget_silent(self) -> None:
+        """An OST of which nothing is heard any more neither waits nor is waited for."""
+        newest_s = max((wait.at_s for wait in self._newest.values()), default=0.0)
+        for index in [i for i, wait in self._newest.items() if newest_s - wait.at_s > MAX_SILENCE_S]:
+            del self._newest[index], self._waits[index]
+            self._since_s.pop(index, None)
+
     def heard_s(self) -> float:
         """Since when `HEARD` of the OSTs have reported."""
         times = sorted((wait.at_s for wait in self._newest.values()), reverse=True)

@@ -389,6 +389,7 @@ class SlowOstFinder:
     ) -> dict[int, SpeedEstimate]:
         """OST index → estimate. OSTs that never showed enough evidence are absent."""
         pools, servers = pools or {}, servers or {}
+        self._waits.forget_silent()
         while self._judge_osts(pools, servers):
             pass
         self._judge_ways(servers)

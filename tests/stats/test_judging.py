@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from tarazu.stats import peers
+from tarazu.stats.evidence import MAX_SILENCE_S
 from tarazu.stats.slow_osts import SlowOstFinder
 from tarazu.units import GIB, KIB, MIB
 from tarazu.wire.reports import IoCounters, OstReport
@@ -433,3 +434,15 @@ def test_references_of_no_or_one_ost() -> None:
     assert peers.references({1: 1.0, 2: 1.0, 3: 100.0}, {1: "a", 2: "a", 3: "b"})[1] == 100.0
     assert peers.groups([7], {}) == []
     assert peers.groups([1, 2, 3], {1: ("a",), 2: ("a",), 3: ("b",)}) == [[1, 2], [1, 2, 3]]
+
+
+def test_osts_that_are_gone_while_they_waited_hold_up_no_verdict(site: Site) -> None:
+    gone = [msgspec.structs.replace(ost.report(), waiting_s=30.0, waiting_ios=4) for ost in site.osts[5:]]
+    site.finder.update_server(gone, site.now)
+    del site.osts[5:]
+    site.osts[SICK].held = 10
+    site.run(times=2)
+    assert site.slow() == set(), "all storage may stand still"
+    site.now += MAX_SILENCE_S
+    site.run(times=INTERVALS)
+    assert site.slow() == {SICK}
