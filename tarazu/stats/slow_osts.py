@@ -271,7 +271,9 @@ class _Tracks(dict[Side, _Track]):
 
     def relative(self) -> float:
         """Speed of most over what is usual for them."""
-        slower = max((min(now, before) for _, now, before in self._most.values()), default=0.0)
+        classes = {track.of_class for track in self.values()}
+        each = [min(now, before) for of, (_, now, before) in self._most.items() if of in classes]
+        slower = max(each, default=0.0)
         return math.exp(-slower) if slower >= AS_USUAL else 1.0
 
     def common(self, of_class: Class, begin_s: float, servers: Servers) -> float:

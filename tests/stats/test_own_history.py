@@ -98,6 +98,18 @@ def test_all_at_once_are_too_many_to_be_true() -> None:
     assert site.finder.common() == 1.0
 
 
+def test_what_most_were_by_a_source_that_is_no_more_is_not_said_for_ever() -> None:
+    site = Known()
+    site.held(range(12))
+    site.minutes(8)
+    assert site.finder.common() < 0.5
+    site.held(range(12), 1)
+    for ost in site.osts:
+        ost.source = "diskstats"
+    site.minutes(4)
+    assert site.finder.common() == 1.0
+
+
 def test_an_ost_that_was_faster_for_a_day_than_its_peers_is_not_sick_when_it_is_as_they_are() -> None:
     site = Site()
     for ost in site.osts:
