@@ -163,10 +163,10 @@ class Usual:
         return len(self.sides)
 
     def pass_time(self, received_s: float) -> None:
-        """A report came; `received_s` on any clock that is not set."""
-        if self._last_s is not None:
-            self.hours += min(max(0.0, received_s - self._last_s), LONGEST_STEP_S) / 3600
-        self._last_s = received_s
+        """A report came; `received_s` on any clock that is not set. One that comes late may be older than the last."""
+        last_s = received_s if self._last_s is None else self._last_s
+        self._last_s = max(last_s, received_s)
+        self.hours += min(self._last_s - last_s, LONGEST_STEP_S) / 3600
 
     def expected(self, key: Direction, e: Evidence) -> Usually | None:
         """None where too little is known."""

@@ -74,3 +74,10 @@ def test_cells_hold_sizes_and_queues_apart() -> None:
         for flight in (1, 2, 8, 16, 64)
     }
     assert cells == set(range(CELLS))
+
+
+def test_reports_that_come_late_make_no_time_pass_twice() -> None:
+    usual = Usual()
+    for at_s in (0.0, 60.0, 30.0, 120.0, 90.0, 180.0):
+        usual.pass_time(at_s)
+    assert usual.hours == pytest.approx(180 / 3600)
