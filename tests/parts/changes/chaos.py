@@ -27,6 +27,7 @@ from tarazu.parts.changes import engine
 from tarazu.parts.changes.agent import Plan
 from tests.parts.changes.case import Case
 from tests.parts.changes.cases import CASES
+from tests.parts.changes.dying import full_disk
 
 MEMORY = "/dev/shm"
 YEAR_S = 366 * 86_400.0
@@ -90,7 +91,7 @@ class Lever:
     def _agent(self, chance: random.Random) -> None:
         ahead_s = chance.choice((0.0, 0.0, YEAR_S, -YEAR_S))
         if chance.random() < 0.15:
-            durable.replace = _full_disk  # type: ignore[assignment]
+            durable.replace = full_disk  # type: ignore[assignment]
         agent = self.case.agent(clock=lambda: time.time() + ahead_s)
         while True:
             wishes = self.case.wishes()
@@ -107,10 +108,6 @@ class Lever:
         self.expected |= {name: value for name, value in now.items() if before.get(name) != value}
         self.counts["an administrator's changes"] += 1
         self.log.append(f"administrator {number}")
-
-
-def _full_disk(*arguments: object, **more: object) -> None:
-    raise OSError(28, "No space left on device")
 
 
 class Beside:

@@ -59,12 +59,15 @@ class Faulty(Dying):
             )
 
 
+def full_disk(*arguments: object, **more: object) -> None:
+    """Instead of `durable.replace`."""
+    raise OSError(28, "No space left on device")
+
+
 class Full(Dying):
     def __call__(self, *arguments: Any, **more: Any) -> Any:
         self.left -= 1
-        if self.left <= 0:
-            raise OSError(28, "No space left on device")
-        return self.function(*arguments, **more)
+        return (full_disk if self.left <= 0 else self.function)(*arguments, **more)
 
 
 def dies(agent: Agent, crash: Crash, patch: pytest.MonkeyPatch) -> None:

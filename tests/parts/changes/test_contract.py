@@ -25,7 +25,7 @@ from tarazu.parts.changes.trail import read
 from tarazu.program import Program, Silent
 
 from .case import Case
-from .dying import Crash, Killed, dies, fails_halfway
+from .dying import Crash, Killed, dies, fails_halfway, full_disk
 
 
 def plan(case: Case, wish: int = 0) -> Plan:
@@ -344,10 +344,6 @@ def lasts(change: Change, lasts_s: float) -> Change:
 
 def mends(change: Change, yes: bool) -> Change:
     return msgspec.structs.replace(change, mends=yes)
-
-
-def full_disk(*arguments: object, **more: object) -> None:
-    raise OSError(28, "No space left on device")
 
 
 def test_a_store_that_cannot_be_read_keeps_everything_as_it_is(case: Case) -> None:

@@ -14,6 +14,7 @@ from tarazu.batch.slurm import Slurm, View
 from tarazu.errors import BadInput, StoreError
 from tarazu.parts.bursts.burstd import keeping
 from tarazu.parts.bursts.burstd.keeping import Keeping
+from tests.parts.changes.dying import full_disk
 
 NAME = 'io\n"é#7'
 
@@ -95,11 +96,8 @@ def test_notes_that_cannot_be_read_are_not_forgotten(tmp_path: Path) -> None:
 def test_what_cannot_be_noted_is_not_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = kept(tmp_path)
 
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patch:
-        patch.setattr(durable, "replace", full)
+        patch.setattr(durable, "replace", full_disk)
         with pytest.raises(StoreError):
             one.add("ann", "io", "n1", "")
     assert not one.all and one.add("ann", "io", "n1", "")
@@ -175,10 +173,7 @@ def test_a_full_disk_kept_jobs_waiting(tmp_path: Path, monkeypatch: pytest.Monke
     one = noted(tmp_path, slurm)
     one.agent.store.add(keeping.noted("ann", "io", "n[5-8]", "", "", 100.0))  # its job is not known yet
 
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(durable, "replace", full)
+    monkeypatch.setattr(durable, "replace", full_disk)
     queue = (waiting(), waiting(id="9", asked="n[5-8]"))
     with pytest.raises(StoreError):
         one.tend(view(*queue), 30.0, now_s=131.0)

@@ -17,6 +17,7 @@ from tarazu import durable
 from tarazu.errors import BadInput, StoreError
 from tarazu.parts.bursts.traffic import days
 from tarazu.parts.bursts.traffic.traffic import Traffic
+from tests.parts.changes.dying import full_disk
 
 DAY = 20_000 * days.DAY_S
 """2024-10-04."""
@@ -146,11 +147,8 @@ def test_a_full_disk_set_the_hour_aside(tmp_path: Path, monkeypatch: pytest.Monk
     days.append(tmp_path, of_an_hour(DAY, 3))
     before = found(tmp_path)
 
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patch:
-        patch.setattr(durable, "replace", full)
+        patch.setattr(durable, "replace", full_disk)
         with pytest.raises(StoreError):
             days.tidy(tmp_path, DAY + days.DAY_S)
     assert found(tmp_path) == before and not list(tmp_path.rglob("*.unreadable"))
