@@ -3,6 +3,7 @@
 Run: make bench-mixtures, or python tests/benchmarks/allocate/mixtures.py [--cases N] [--search SECONDS] [--seeds N...]
 Two studies, both by seed: equal OSTs are judged by the OST cost, unequal ones (a third at 0.1 to 1 of the others'
 speed) by the completion time. With --search each case above 1.005 x bound goes to CP-SAT for that long, as one model.
+With --without a step of the placement is left out, and each mixture held beside itself with all steps.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
 from statistics import mean
+from types import ModuleType
+from unittest.mock import patch
 
 import numpy as np
 
-from tarazu.allocate import bounds, quality
+from tarazu.allocate import arrange, bounds, exact, exchange, flow, quality, servers
 from tarazu.allocate.eligible import speed_of
 from tarazu.allocate.problem import build
 from tarazu.layout.stripe_size import raid0_stripe_size
@@ -27,6 +30,15 @@ from tarazu.sim.allocation import policies
 from tarazu.units import GIB, MIB, TIB
 
 LIMIT = 1.005
+STEPS: dict[str, tuple[ModuleType, str, object]] = {
+    "exchanges": (exchange, "lower_osts", lambda draft: None),
+    "two-objects": (exchange, "_exchange_sets", lambda *_: False),
+    "fillings": (exact, "pack", lambda draft: None),
+    "servers": (servers, "even_out", lambda draft: None),
+    "extents": (arrange, "relabel", lambda draft: None),
+    "emptier-osts": (flow, "ORDERED_OBJECTS", 0),
+}
+"""Step → what stands for it where it is left out."""
 Case = tuple[SystemView, list[CreateRequest]]
 
 
@@ -156,6 +168,18 @@ def study(name: str, mixture: Callable[[int], Case], seeds: Sequence[int], searc
         print(f"at most {max(beside):.4f}")
 
 
+def without(step: str, mixtures: Sequence[Callable[[int], Case]], seeds: Sequence[int]) -> None:
+    """What they take without a step, over what they take with it."""
+    cases = [mixture(seed) for mixture in mixtures for seed in seeds]
+    whole = [reached(*case)[0] for case in cases]
+    module, name, instead = STEPS[step]
+    with patch.object(module, name, instead):
+        ratios = [reached(*case)[0] / with_all for case, with_all in zip(cases, whole)]
+    print(
+        f"without {step}: {len(ratios)} mixtures, {mean(ratios):.3f} in the mean, {max(ratios):.3f} at most"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -163,9 +187,17 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=60, help="seeds from 0 on")
     parser.add_argument("--seeds", type=int, nargs="*", help="these seeds instead")
     parser.add_argument("--search", type=float, default=0.0, metavar="SECONDS")
+    parser.add_argument(
+        "--without", nargs="+", choices=STEPS, default=(), metavar="STEP", help=", ".join(STEPS)
+    )
     arguments = parser.parse_args()
+    seeds = arguments.seeds or range(arguments.cases)
+    for step in arguments.without:
+        without(step, (equal, unequal), seeds)
+    if arguments.without:
+        return
     for name, mixture in (("equal OSTs", equal), ("unequal OSTs", unequal)):
-        study(name, mixture, arguments.seeds or range(arguments.cases), arguments.search)
+        study(name, mixture, seeds, arguments.search)
 
 
 if __name__ == "__main__":
