@@ -37,7 +37,7 @@ help:
 	@echo "make bench-slow-osts  when a slow disk is seen, which healthy one is taken for slow, docs/benchmarks.md"
 	@echo "make bench-time    jobs' times beside Lustre's own, round robin, random and a bound: 340 cells, docs/benchmarks.md"
 	@echo "make bench-tune    parameters that learn: situations, learners, council, levers, docs/tuning-study.md (BENCH_ARGS='--only online')"
-	@echo "make bench-bursts  spatial bursts: measures, mappings, node selection, Slurm's plugin, docs/bursts.md"
+	@echo "make bench-bursts  spatial bursts: measures, mappings, node selection, Slurm's plugin, docs/bursts-study.md"
 	@echo "make fuzz    map reader, lustre.lov codec and name templates fuzzed for a minute (clang)"
 	@echo "make sanitize the library under Address-, UndefinedBehaviour- and ThreadSanitizer and valgrind"
 	@echo "make docs    the site, with tables of settings, commands and metrics: build/site; the pictures of docs/"
