@@ -71,8 +71,8 @@ class Site(Watched[Ost]):
             self.tick()
 
     def relative(self) -> dict[int, float]:
-        found = self.finder.estimates(self.pools, self.servers)
-        return {index: estimate.relative for index, estimate in found.items()}
+        estimates = self.finder.estimates(self.pools, self.servers)
+        return {index: estimate.relative for index, estimate in estimates.items()}
 
     def slow(self) -> set[int]:
         return {index for index, relative in self.relative().items() if relative < 1}
@@ -236,8 +236,8 @@ def test_others_on_the_device_count_as_far_as_they_slow_the_ost(io_ms: float, sl
             own, others, each = (100, 2000, io_ms) if ost == SICK else (100, 0, 8.0)
             busy = round((own + others) * each / 16) if ost == SICK else 800
             finder.update_server([device(ost, factor * own, factor * others, factor * busy, each)], now)
-    found = finder.estimates()
-    assert {i for i, e in found.items() if e.relative < 1} == slow
+    estimates = finder.estimates()
+    assert {i for i, e in estimates.items() if e.relative < 1} == slow
 
 
 @pytest.mark.parametrize(("count", "per_server"), [(10, 5), (15, 5), (12, 3)])

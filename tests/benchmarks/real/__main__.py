@@ -147,11 +147,11 @@ def site(condition: str) -> Iterator[Site]:
             configure(testbed, SETTINGS["place"])
             testbed.start_daemons()
             wait_until_ready(testbed)
-            found = Site(testbed.client_mount(), {**os.environ, **testbed.environment(0)}, testbed)
+            emulated = Site(testbed.client_mount(), {**os.environ, **testbed.environment(0)}, testbed)
             if condition == "slow":
                 testbed.set_ost(5, speed=BYTES_PER_S / SLOW)
-                _wait_until_seen(found)
-            yield found
+                _wait_until_seen(emulated)
+            yield emulated
         finally:
             testbeds.down(testbed.directory)
 

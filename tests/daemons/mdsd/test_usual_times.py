@@ -8,6 +8,7 @@ import os
 import random
 import struct
 import time
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -75,15 +76,13 @@ def test_without_a_directory_nothing_is_written(tmp_path: Path, monkeypatch: pyt
 
 def test_it_is_bounded_and_comes_back_as_it_was() -> None:
     usual, chance = Usual(), random.Random(1)
-    for osts in (range(20),):
-        for _ in range(300):
-            for index in osts:
-                for writes in (False, True):
-                    size, flight = 2.0 ** chance.uniform(12, 23), chance.uniform(1, 40)
-                    usual.pass_time(now := chance.uniform(0, 1e6))
-                    e = interval(now, chance.uniform(0.001, 1), size, flight=flight)
-                    usual.learn(("lustre", index, writes), e)
-        usual.learn(("lustre", "oss1", True), interval(1.0))
+    for _ in range(300):
+        for index, writes in product(range(20), (False, True)):
+            size, flight = 2.0 ** chance.uniform(12, 23), chance.uniform(1, 40)
+            usual.pass_time(now := chance.uniform(0, 1e6))
+            e = interval(now, chance.uniform(0.001, 1), size, flight=flight)
+            usual.learn(("lustre", index, writes), e)
+    usual.learn(("lustre", "oss1", True), interval(1.0))
     data = dump(usual)
     assert len(data) < 20 * OST_BYTES, "with every cell in use"
     again = Usual()
