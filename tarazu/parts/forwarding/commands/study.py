@@ -75,7 +75,7 @@ def execute(options: argparse.Namespace) -> int:
         raise TarazuError(f"{where}: expected a place to write to, found {error.strerror!r}") from error
     except KeyboardInterrupt:
         print(
-            f"\ntarazu forward: interrupted; the same command goes on from {folder / 'rows.jsonl'}",
+            f"\ntarazu sim forward study: interrupted; the same command goes on from {folder / 'rows.jsonl'}",
             file=sys.stderr,
         )
         return 130
