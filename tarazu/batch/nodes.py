@@ -62,12 +62,9 @@ def _hosts(folded: str, where: str) -> tuple[str, ...]:
 class Switch(NamedTuple):
     """A line of a topology."""
 
-    line: int
     name: str
     nodes: str
-    """Folded, as the switches are; empty: none."""
-    switches: str
-    """Below it."""
+    """Folded; empty: none."""
     leaf: bool
 
 
@@ -87,7 +84,5 @@ def topology(lines: Sequence[tuple[int, str]], where: str) -> list[Switch] | Non
         if "switchname" not in said:
             raise BadInput(f"{where}:{number}", "a line such as SwitchName=leaf1 Nodes=n[1-16]", words[:60])
         leaf = "nodes" in said and "switches" not in said and said.get("level", "0") == "0"
-        switches.append(
-            Switch(number, said["switchname"], said.get("nodes", ""), said.get("switches", ""), leaf)
-        )
+        switches.append(Switch(said["switchname"], said.get("nodes", ""), leaf))
     return switches

@@ -29,7 +29,7 @@ from tarazu.parts.changes.model.trail import event
 from tarazu.past import no_later
 
 SUBMITTED_S = 20.0
-"""So long after it was asked about a job is in the queue at the latest: a wrapper asks before it submits."""
+"""So long after it was asked about a job is in the queue at the latest."""
 CANNOT = ("ReqNodeNotAvail", "Nodes_required_for_job_are")
 """How Slurm's reasons begin where a job's nodes are not available: a reservation is to come, or they are down."""
 GONE_S = 60.0
@@ -37,8 +37,8 @@ GONE_S = 60.0
 _TARGET = re.compile(r"([^/]*)/(.*)\+\w+", re.DOTALL)
 
 
-def noted(user: str, name: str, nodes: str, job: str, why: str, at_s: float) -> Held:
-    """A note of what is asked for. `job`: its id, empty while it has none."""
+def noted(user: str, name: str, nodes: str, why: str, at_s: float) -> Held:
+    """A note of what is asked for, for a job that has no id yet."""
     change = Change(
         lever=NodesLever.name,
         target=f"{user}/{name}+{secrets.token_hex(4)}",
@@ -48,7 +48,7 @@ def noted(user: str, name: str, nodes: str, job: str, why: str, at_s: float) -> 
         lasts_s=GONE_S,
     )
     before, wanted = (Part(NODES, ""),), (change.wanted,)
-    return Held(change, before, wanted, at_s, at_s, boot_id(), lasting=True, askers=(job,) if job else ())
+    return Held(change, before, wanted, at_s, at_s, boot_id(), lasting=True)
 
 
 def jobs_of(notes: Iterable[Held], queue: Iterable[Waiting]) -> Mapping[str, Waiting]:
@@ -63,7 +63,7 @@ def jobs_of(notes: Iterable[Held], queue: Iterable[Waiting]) -> Mapping[str, Wai
     for each in by_id.values():
         if each.asked and each.id not in taken and (each.user, each.name) in wanted:
             by_nodes.setdefault((each.user, each.name, names_in(each.asked)), []).append(each)
-    found: dict[str, Waiting] = {}
+    jobs: dict[str, Waiting] = {}
     for held in notes:
         job = by_id.get(job_id(held))
         if not is_known(held):
@@ -73,8 +73,8 @@ def jobs_of(notes: Iterable[Held], queue: Iterable[Waiting]) -> Mapping[str, Wai
                 job = min(near, key=lambda each: each.submit_s)
                 same.remove(job)
         if job:
-            found[held.change.target] = job
-    return found
+            jobs[held.change.target] = job
+    return jobs
 
 
 def named(held: Held) -> tuple[str, str]:
@@ -174,7 +174,7 @@ class Keeping:
         """On disk when this returns; Slurm sets it. False: there are too many, or too many of this user, who gets no
         more than half of those that are left. Raises StoreError: then nothing may be asked for.
         """
-        held, now = noted(user, name, nodes, "", why, time.time()), self.all
+        held, now = noted(user, name, nodes, why, time.time()), self.all
         if sum(named(each)[0] == user for each in now) >= MOST - len(now):
             return False
         self.agent.store.add(held)

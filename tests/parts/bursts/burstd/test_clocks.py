@@ -9,12 +9,11 @@ import pytest
 from tarazu import config
 from tarazu.batch.jobs import Job, Listed
 from tarazu.batch.slurm import NONE, Slurm
-from tarazu.parts.bursts.burstd import keeping as wishes
 from tarazu.parts.bursts.burstd.batch import SlurmAnswer
 from tarazu.parts.bursts.burstd.gathering import Gathering
 from tarazu.parts.bursts.burstd.history import BurstHistory, Saved
 from tarazu.parts.bursts.burstd.jobs import ALIVE, UNTIL, Jobs
-from tarazu.parts.bursts.burstd.keeping import Keeping
+from tarazu.parts.bursts.burstd.keeping import GONE_S, Keeping, noted
 from tarazu.parts.bursts.measures.characteristics import Thresholds
 from tests.parts.bursts.burstd.test_history import traffic
 
@@ -84,8 +83,8 @@ def test_jobs_are_known_again_as_soon_as_the_clock_is_right(tmp_path: Path, rest
 
 def test_nodes_asked_for_with_a_clock_that_was_ahead_are_taken_back(tmp_path: Path) -> None:
     keeping = Keeping(config.Settings(state=config.State(str(tmp_path))), Slurm(), lambda: "")
-    keeping.agent.store.add(wishes.noted("ann", "io", "n1", "", "", T + YEAR))
+    keeping.agent.store.add(noted("ann", "io", "n1", "", T + YEAR))
     assert keeping.tend(NONE, 5.0, now_s=T) == []
     assert [held.asked_s for held in keeping.all] == [T]
-    (gone,) = keeping.tend(NONE, 5.0, now_s=T + wishes.GONE_S + 1)
+    (gone,) = keeping.tend(NONE, 5.0, now_s=T + GONE_S + 1)
     assert gone.outcome == "gone" and keeping.all == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tarazu import config, durable
@@ -110,7 +111,7 @@ def test_what_becomes_of_a_note(tmp_path: Path) -> None:
     def tended(seen: View, now_s: float) -> list[str]:
         return [each.outcome for each in one.tend(seen, 30.0, now_s=now_s)]
 
-    one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "", "", 100.9))
+    one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "", 100.9))
     # Others' jobs, or of another name, or on other nodes, or submitted at another time, are not meant.
     others = (waiting("other"), waiting(asked="n[1-3,5]"), waiting(asked=""), waiting(id="7", at_s=90.0))
     assert tended(view(*others), 159.0) == [] and len(one.all) == 1
@@ -124,8 +125,8 @@ def test_what_becomes_of_a_note(tmp_path: Path) -> None:
 
 def noted(directory: Path, slurm: Slurm | None = None) -> Keeping:
     """Job 8's nodes, asked for at 100 s."""
-    one = kept(directory, slurm)
-    one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "8", "", 100.0))
+    one, its = kept(directory, slurm), keeping.noted("ann", "io", "n[1-4]", "", 100.0)
+    one.agent.store.add(msgspec.structs.replace(its, askers=("8",)))
     return one
 
 
@@ -163,7 +164,7 @@ def test_nodes_that_slurm_says_cannot_be_had_are_taken_back_at_once(tmp_path: Pa
 
 def test_one_job_with_nodes_that_nobody_can_read_stopped_all_taking_back(tmp_path: Path) -> None:
     one = kept(tmp_path)
-    one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "", "", 1.0))
+    one.agent.store.add(keeping.noted("ann", "io", "n[1-4]", "", 1.0))
     assert outcomes(one, waiting(asked="n[1-"), 10.0) == []
 
 
@@ -171,7 +172,7 @@ def test_a_full_disk_kept_jobs_waiting(tmp_path: Path, monkeypatch: pytest.Monke
     """Notes could not be written, and nothing was taken back."""
     slurm = Queue(_8="ReqNodeList=n[1-4]", _9="ReqNodeList=n[5-8]")
     one = noted(tmp_path, slurm)
-    one.agent.store.add(keeping.noted("ann", "io", "n[5-8]", "", "", 100.0))  # its job is not known yet
+    one.agent.store.add(keeping.noted("ann", "io", "n[5-8]", "", 100.0))  # its job is not known yet
 
     monkeypatch.setattr(durable, "replace", full_disk)
     queue = (waiting(), waiting(id="9", asked="n[5-8]"))
@@ -182,7 +183,7 @@ def test_a_full_disk_kept_jobs_waiting(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_an_undo_forgot_the_job_that_was_just_being_submitted(tmp_path: Path) -> None:
     one = noted(tmp_path)
-    one.agent.store.add(keeping.noted("ann", "other", "n[5-8]", "", "", 150.0))
+    one.agent.store.add(keeping.noted("ann", "other", "n[5-8]", "", 150.0))
     found = one.tend(view(), 30.0, now_s=150.1, all_of="undo")
     assert [each.outcome for each in found] == ["gone"] and len(one.all) == 1
     came = waiting("other", asked="n[5-8]", at_s=150.0)
