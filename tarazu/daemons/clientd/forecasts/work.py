@@ -103,13 +103,14 @@ def serve(pipe: Pipe) -> None:
 
 def _forecast(pipe: Pipe, task: ForecastTask, step: JobStep) -> list[Forecast]:
     """Tell what is expected; the files of the task's time."""
+    until = time.monotonic() + task.seconds
     before, problem = prepared.decode(task.prepared)
     expected = before.of(step, task.parts, prepared.stamp(pipe.descriptors)) if before else None
     if expected is None:
         history, problems = read_past(pipe.descriptors, RUNS)
         problems += [problem] if problem else []
         model = SeriesModel(fits=dict(before.fits) if before else {})
-        expected = _expected(pipe, task, step, history, problems, model)
+        expected = _expected(pipe, task, step, history, problems, model, until)
     pipe.close_descriptors()
     wanted = [f for f in expected.files if task.from_s <= f.at_s < task.until_s or task.in_run]
     pipe.put(
@@ -130,11 +131,12 @@ def _forecast(pipe: Pipe, task: ForecastTask, step: JobStep) -> list[Forecast]:
 
 def _prepared(pipe: Pipe, task: ForecastTask) -> PreparedForecast:
     """For a run like the newest. ARIMA is fitted to all runs, by statsmodels where it is installed."""
+    until = time.monotonic() + task.seconds
     history, problems = read_past(pipe.descriptors, _runs_to_fit(pipe.descriptors))
     if not history:
         return PreparedForecast()
     step, model = history[-1].step, SeriesModel(search=arma.best_search())
-    expected = _expected(pipe, task, step, history, problems, model)
+    expected = _expected(pipe, task, step, history, problems, model, until)
     stamp = prepared.stamp(pipe.descriptors)
     kept = prepared.Prepared(stamp, step, task.parts, tuple(model.fits.items()), expected)
     return PreparedForecast(step.application, prepared.encode(kept))
@@ -147,8 +149,9 @@ def _expected(
     history: Sequence[KnownRun],
     problems: Sequence[str],
     model: SeriesModel,
+    until: float,
 ) -> prepared.Expected:
-    until = time.monotonic() + task.seconds
+    """`until`: when it has to be told, on the monotonic clock."""
     taken = () if task.in_run else outcomes(read_first_lines(pipe.descriptors, LOOKED_AT))
     prediction = predicted(history, step, task.horizon_s, model, in_run=task.in_run)
     earlier = history[-RUNS:-1] if task.in_run else history[-RUNS:]
