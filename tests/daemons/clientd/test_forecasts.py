@@ -231,15 +231,15 @@ def test_the_same_command_begins_with_what_the_run_before_has_left_and_reads_not
     step = msgspec.structs.replace(STEP, application="app", job_id="4712")
     task = msgspec.structs.replace(JOB, step=step, prepared=kept.body)
     as_ever = read(forecasts, msgspec.structs.replace(task, prepared=b""), *runs)
-    status = runs[-1].stat()
     for path in runs:
-        path.write_bytes(b" " * path.stat().st_size)
-    os.utime(runs[-1], ns=(status.st_atime_ns, status.st_mtime_ns))
+        status = path.stat()
+        path.write_bytes(b" " * status.st_size)
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert read(forecasts, task, *runs) == as_ever
     assert {file.name.key for file in as_ever[1]} == {f"/d/4712/{n}" for n in range(4)}
 
 
-@pytest.mark.parametrize("other", ["ranks", "runs", "version", "damaged"])
+@pytest.mark.parametrize("other", ["ranks", "runs", "older", "version", "damaged"])
 def test_what_was_prepared_for_something_else_is_made_anew(
     forecasts: Forecasts, tmp_path: Path, other: str
 ) -> None:
@@ -251,6 +251,9 @@ def test_what_was_prepared_for_something_else_is_made_anew(
             step = msgspec.structs.replace(step, ranks=2)
         case "runs":
             runs.append(with_ranks(tmp_path / "3.run"))
+        case "older":
+            runs[1].write_text("no run\n")
+            expected = "history left out: "
         case "version":
             later = (prepared.VERSION + 1, *msgspec.msgpack.decode(zlib.decompress(body))[1:])
             body = zlib.compress(msgspec.msgpack.encode(later))

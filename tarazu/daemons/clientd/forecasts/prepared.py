@@ -7,6 +7,7 @@ is; any other reads the runs, and has the fits.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import zlib
 from collections.abc import Sequence
@@ -62,11 +63,12 @@ class Prepared(msgspec.Struct, frozen=True):
 
 def stamp(descriptors: Sequence[int]) -> str:
     """By what one sees that there are the same runs."""
-    if not descriptors:
-        return ""
-    status = os.fstat(descriptors[-1])
-    name = os.path.basename(named(descriptors[-1]))
-    return f"{min(len(descriptors), LOOKED_AT)} {name} {status.st_size} {status.st_mtime_ns}"
+    files = hashlib.sha256()
+    for descriptor in descriptors[-LOOKED_AT:]:
+        status = os.fstat(descriptor)
+        name = os.path.basename(named(descriptor))
+        files.update(f"{name} {status.st_size} {status.st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
+    return files.hexdigest()
 
 
 def encode(prepared: Prepared) -> bytes:
