@@ -142,8 +142,8 @@ def daemons() -> Iterator[tuple[argparse.ArgumentParser, str]]:
     """Every daemon that the package installs, and how its module opens; it has `command_line() -> ArgumentParser`. Not
     those of a part that was taken away.
     """
-    for name in sorted(found := programs()):
-        module = import_module(found[name])
+    for _, name in sorted(programs().items()):
+        module = import_module(name)
         yield module.command_line(), (module.__doc__ or "").strip()
 
 
