@@ -58,12 +58,12 @@ def finish(step: Step, status: int, started_s: float) -> None:
 
 def give_back(step: Step, used: Collection[str] = (), unseen: Sequence[NotPlacedFiles] = ()) -> None:
     """Nothing was created of what was planned on other file systems than these. `unseen`: of all of them."""
-    told = {of.why.word: of.files for of in unseen}
-    its = [step.schedules[fs_name].plans.promises for fs_name in step.schedules.keys() - used]
-    ended: list[StepProgress | None] = [progress for promises in its if (progress := promises.progress())]
-    for progress in ended or ([None] if told else []):
-        step.problems.guard(step.reports.ended, progress, told)
-        told = {}
+    files = {of.why.word: of.files for of in unseen}
+    unused = [step.schedules[fs_name].plans.promises for fs_name in step.schedules.keys() - used]
+    ended: list[StepProgress | None] = [progress for promises in unused if (progress := promises.progress())]
+    for progress in ended or ([None] if files else []):
+        step.problems.guard(step.reports.ended, progress, files)
+        files = {}  # counted once
 
 
 def remove(step: Step) -> None:
@@ -133,14 +133,16 @@ def _remember(step: Step, run: RunRecord) -> None:
     step.history.prune(run.step.fs_name, run.step.application, KEEP_RUNS)
     schedule = step.schedules.get(run.step.fs_name)
     plans = (schedule.plans.plan_ids, schedule.plans.request_ids) if schedule else ([], [])
-    with contextlib.suppress(*([TarazuError] if step.mode == "observe" else [])):  # it need not have asked
+    try:
         step.reports.report(run.step.fs_name, *plans, path)
-        if schedule and (
-            schedule.plans.last or step.mode != "observe"
-        ):  # observed: where clientd has answered
-            with contextlib.suppress(TarazuError):
-                paths = step.history.paths(run.step.fs_name, run.step.application)
-                step.reports.prepare(run.step.fs_name, paths)
+    except TarazuError:
+        if step.mode == "observe":
+            return  # it need not have asked clientd, nor is there one on every node
+        raise
+    if schedule and (step.mode != "observe" or schedule.plans.last):  # observed: where clientd has answered
+        with contextlib.suppress(TarazuError):
+            paths = step.history.paths(run.step.fs_name, run.step.application)
+            step.reports.prepare(run.step.fs_name, paths)
 
 
 def _stopped(step: Step) -> str:
