@@ -60,9 +60,7 @@ def _prepared(directory: Path) -> Path:
     )
     step = JobStep("fs", 1000, "ior", "7", ranks=3)
     path = directory / "prepared"
-    path.write_bytes(
-        prepared.encode(prepared.Prepared("2 one.run 800 1", step, {}, (), prepared.Expected(files)))
-    )
+    path.write_bytes(prepared.encode(prepared.Prepared("stamp", step, {}, (), prepared.WholeForecast(files))))
     return path
 
 

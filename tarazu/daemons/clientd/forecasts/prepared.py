@@ -30,7 +30,7 @@ FASTEST = 1
 """Of zlib's levels: names that differ in a number take a tenth with any of them."""
 
 
-class Expected(msgspec.Struct, frozen=True):
+class WholeForecast(msgspec.Struct, frozen=True):
     """What a forecast finds, with the histories that it was made from."""
 
     files: tuple[Forecast, ...]
@@ -51,9 +51,9 @@ class Prepared(msgspec.Struct, frozen=True):
     """As `ForecastTask.parts`."""
     fits: tuple[tuple[tuple[float, ...], SeriesFit], ...]
     """As `SeriesModel.fits`."""
-    expected: Expected | None
+    expected: WholeForecast | None
 
-    def of(self, step: JobStep, by: dict[str, bytes], stamp: str) -> Expected | None:
+    def of(self, step: JobStep, by: dict[str, bytes], stamp: str) -> WholeForecast | None:
         """The forecast of this step; None where it is to be made."""
         if self.expected is None or (stamp, _command(step), by) != (self.stamp, _command(self.step), self.by):
             return None

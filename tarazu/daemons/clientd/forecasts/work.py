@@ -150,18 +150,20 @@ def _expected(
     problems: Sequence[str],
     model: SeriesModel,
     until: float,
-) -> prepared.Expected:
+) -> prepared.WholeForecast:
     """`until`: when it has to be told, on the monotonic clock."""
-    taken = () if task.in_run else outcomes(read_first_lines(pipe.descriptors, LOOKED_AT))
+    of_runs = () if task.in_run else outcomes(read_first_lines(pipe.descriptors, LOOKED_AT))
     prediction = predicted(history, step, task.horizon_s, model, in_run=task.in_run)
     earlier = history[-RUNS:-1] if task.in_run else history[-RUNS:]
-    made: dict[str, bytes] = {}
-    whys: list[str] = []
+    parts: dict[str, bytes] = {}
+    failures: list[str] = []
     for name, by in task.parts.items():
         body, why = limited(partial(installed()[name].plan, by, earlier, step), until - time.monotonic())
-        made |= {name: body} if body else {}
-        whys += [f"part {name}: {why}"] if why else []
-    return prepared.Expected(prediction.files, (*problems, *whys), prediction.warnings, made, tuple(taken))
+        parts |= {name: body} if body else {}
+        failures += [f"part {name}: {why}"] if why else []
+    return prepared.WholeForecast(
+        prediction.files, (*problems, *failures), prediction.warnings, parts, tuple(of_runs)
+    )
 
 
 def _runs_to_fit(descriptors: Sequence[int]) -> int:
