@@ -343,9 +343,9 @@ class CouncilService(Service):
         return {"decided": decision.values, "why": decision.why, "advice": advice}
 
     def _status(self, asked: Asked, now: float) -> bytes:
-        told = encode(TuneStatus(asked.message_id, {**self._how(now), "learned": self.council.explain()}))
+        status = encode(TuneStatus(asked.message_id, {**self._how(now), "learned": self.council.explain()}))
         self._ask_free_at = now + max(TELL_AGAIN_S, (time.monotonic() - now) / SHARE)
-        return told
+        return status
 
     def take_over(self, settings: config.Settings) -> None:
         self.options = options_of(settings)
@@ -376,13 +376,13 @@ class CouncilService(Service):
             "Time from a node's message to the answers to all nodes.",
             self.answers,
         )
-        left = {
+        by_reason = {
             "refused": self.refused,
             "too_often": nodes.too_often,
             "impossible": council.sum("impossible"),
         }
         yield counters(
-            "council_not_learned", "Messages that were not learned from, by reason.", "reason", left
+            "council_not_learned", "Messages that were not learned from, by reason.", "reason", by_reason
         )
         decided = Family(
             "gauge", "council_in_force", "Nodes on which a lever has this value.", ("lever", "value")

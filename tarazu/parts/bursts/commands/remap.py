@@ -78,8 +78,8 @@ def execute(options: argparse.Namespace) -> int:
         return _apply(settings, options.mapping, by_name[options.mapping], site.addresses, options.json)
     period = _period(settings)
     with Progress() as progress:
-        made = offers(site, by_name, _judged_on(*period, progress) if period else None)
-    _print_offers(made, period, site, as_json=options.json)
+        offered = offers(site, by_name, _judged_on(*period, progress) if period else None)
+    _print_offers(offered, period, site, as_json=options.json)
     return 0
 
 
@@ -160,8 +160,8 @@ def _apply(
     agent = mapping.agent_of(settings)
     agent.resume()
     change = mapping.change_of(settings, name, its, f"{VERB} --apply", f"uid {os.getuid()}")
-    done = agent.follow(Plan((change,)), "apply", "", of=lambda held: False)
-    for failure in done.wrong:
+    outcome = agent.follow(Plan((change,)), "apply", "", of=lambda held: False)
+    for failure in outcome.wrong:
         raise Unavailable(failure.why)
     if as_json:
         print_json({"written": path, "mapping": name, "rules": [str(rule) for rule in its]})
@@ -175,7 +175,11 @@ def _apply(
 
 
 def _print_offers(
-    made: list[dict[str, Any]], period: tuple[Path, float, float] | None, site: Site, *, as_json: bool = False
+    offered: list[dict[str, Any]],
+    period: tuple[Path, float, float] | None,
+    site: Site,
+    *,
+    as_json: bool = False,
 ) -> None:
     from tarazu.parts.bursts.commands.report_text import MAPPED, mapped
 
@@ -184,7 +188,7 @@ def _print_offers(
     if as_json:
         print_json(
             {
-                "offers": made,
+                "offers": offered,
                 "judged_s": period[2] - period[1] if period else 0.0,
                 "rules": most,
                 "nodes_without_nid": unknown,
@@ -203,26 +207,26 @@ def _print_offers(
                 its["most_nodes"],
                 figure(its["rules"], "d"),
             )
-            for its in made
+            for its in offered
         ],
     )
-    for line in _remarks(made, unknown, len(site.machine.nodes)):
+    for line in _remarks(offered, unknown, len(site.machine.nodes)):
         print(line)
 
 
-def _remarks(made: list[dict[str, Any]], unknown: int | None, nodes: int) -> Iterator[str]:
+def _remarks(offered: list[dict[str, Any]], unknown: int | None, nodes: int) -> Iterator[str]:
     from tarazu.parts.bursts.mapping.mappings import PRESENT
 
     most = udsp.MOST_RULES
-    if not any(its["judged"] for its in made):
+    if not any(its["judged"] for its in offered):
         yield "no traffic: what mappings give is not known"
-    if any((its["rules"] or 0) > most for its in made):
+    if any((its["rules"] or 0) > most for its in offered):
         yield f"a server sets {most} rules at most"
     if unknown:
         yield _without_nid(unknown, nodes)
     if unknown is None:
         yield "no NIDs are known (part.routers.nids): without them there are no rules, nothing folded"
-    if made[0]["name"] != PRESENT:
+    if offered[0]["name"] != PRESENT:
         yield "at present no node is bound to a router (io_node= in the machine's file): data take all routes alike"
 
 

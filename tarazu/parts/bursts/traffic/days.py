@@ -127,8 +127,8 @@ def tidy(directory: str | Path, now_s: float, limit_bytes: int | None = None) ->
     Raises StoreError.
     """
     with _locked(Path(directory), fcntl.LOCK_EX) as folder:
-        for left in [*folder.glob(".*.part"), *(folder / "parts").glob(".*.part")]:  # of a crash
-            left.unlink(missing_ok=True)
+        for part in [*folder.glob(".*.part"), *(folder / "parts").glob(".*.part")]:  # of a crash
+            part.unlink(missing_ok=True)
         parts: dict[tuple[str, str], list[Path]] = defaultdict(list)
         for file in _files(folder):
             if file.path.parent != folder and _begin_s(file.hour) + HOUR_S <= now_s - LATE_S:
@@ -157,16 +157,16 @@ def _files(folder: Path) -> list[_File]:
 
 def _put_together(parts: list[Path], whole: Path) -> None:
     """One file of an hour's parts, which then go; one that cannot be read is set aside. Raises StoreError."""
-    left = [*parts, whole] if whole.exists() else list(parts)
+    paths = [*parts, whole] if whole.exists() else list(parts)
     traffic = None
-    while left and traffic is None:
+    while paths and traffic is None:
         try:
-            traffic = _load(left)
+            traffic = _load(paths)
         except BadInput as error:
-            path = next(path for path in left if str(path) == error.where)
+            path = next(path for path in paths if str(path) == error.where)
             log.error("%s: set aside", error)
             path.rename(path.with_suffix(".unreadable"))
-            left.remove(path)
+            paths.remove(path)
     if traffic is not None:
         _write(whole, traffic, [path.name for path in parts])
     for path in parts:

@@ -75,29 +75,29 @@ def parse(text: str, where: str) -> Machine:
     rows: list[tuple[str, str, str]] = []
     for number, words in lines:
         hosts, *rest = words.split()
-        told = dict(word.partition("=")[::2] for word in rest)
-        if not told or not set(told) <= {"cabinet", "io_node"} or "" in told.values() or "=" in hosts:
+        values = dict(word.partition("=")[::2] for word in rest)
+        if not values or not set(values) <= {"cabinet", "io_node"} or "" in values.values() or "=" in hosts:
             raise BadInput(
                 f"{where}:{number}", "a line such as n[001-064] cabinet=c1 io_node=rtr1", words[:60]
             )
-        rows += [(host, told.get("cabinet", ""), told.get("io_node", "")) for host in unfold(hosts)]
+        rows += [(host, values.get("cabinet", ""), values.get("io_node", "")) for host in unfold(hosts)]
     return _machine(rows, where)
 
 
-def _machine(found: list[tuple[str, str, str]], where: str) -> Machine:
-    if not found:
+def _machine(rows: list[tuple[str, str, str]], where: str) -> Machine:
+    if not rows:
         raise BadInput(where, "nodes and where they stand", "none")
-    nodes = tuple(host for host, _, _ in found)
+    nodes = tuple(host for host, _, _ in rows)
     if len(set(nodes)) < len(nodes):
-        seen: set[str] = set()
-        twice = next(host for host in nodes if host in seen or seen.add(host))  # type: ignore[func-returns-value]
+        names: set[str] = set()
+        twice = next(host for host in nodes if host in names or names.add(host))  # type: ignore[func-returns-value]
         raise BadInput(where, "each node once", f"{twice} twice")
-    cabinets = {name: i for i, name in enumerate(dict.fromkeys(c for _, c, _ in found if c))}
-    io_nodes = {name: i for i, name in enumerate(dict.fromkeys(io for _, _, io in found if io))}
+    cabinets = {name: i for i, name in enumerate(dict.fromkeys(c for _, c, _ in rows if c))}
+    io_nodes = {name: i for i, name in enumerate(dict.fromkeys(io for _, _, io in rows if io))}
     return Machine(
         nodes,
         tuple(cabinets),
         tuple(io_nodes),
-        np.array([cabinets.get(cabinet, -1) for _, cabinet, _ in found], np.int32),
-        np.array([io_nodes.get(io, -1) for _, _, io in found], np.int32),
+        np.array([cabinets.get(cabinet, -1) for _, cabinet, _ in rows], np.int32),
+        np.array([io_nodes.get(io, -1) for _, _, io in rows], np.int32),
     )

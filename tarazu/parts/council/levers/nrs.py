@@ -111,8 +111,8 @@ def policies_shown(read: Callable[[str], str | None], text: str) -> dict[str, Nr
     """
 
     def of(queue: str, policy: str, what: str) -> str:
-        found = read_by_queue(read(f"{SERVICE}.nrs_{policy}_{what}") or "", what)
-        return found.get(queue, UNKNOWN)
+        by_queue = read_by_queue(read(f"{SERVICE}.nrs_{policy}_{what}") or "", what)
+        return by_queue.get(queue, UNKNOWN)
 
     return {
         queue: NrsPolicy(name, *(of(queue, name, what) for what in TUNABLES.get(name, ())))
@@ -153,13 +153,13 @@ def _settings(queue: str, policy: NrsPolicy, now: Sequence[str]) -> list[tuple[s
     """`queue` empty: all that there are."""
     begins = policy.name not in now
     begun = (str(QUANTA.get(policy.name, "")), OFFSETS[0], SUPPORTED[0])
-    made = [(POLICIES, f"{policy.name} {queue}".rstrip())] if {*now} != {policy.name} else []
+    settings = [(POLICIES, f"{policy.name} {queue}".rstrip())] if {*now} != {policy.name} else []
     for what, value, start in zip(TUNABLES.get(policy.name, ()), policy[1:], begun, strict=False):
         if not (begins and value == start):
-            made.append(
+            settings.append(
                 (f"{SERVICE}.nrs_{policy.name}_{what}", f"{queue}_{what}:{value}" if queue else value)
             )
-    return made
+    return settings
 
 
 def _words(value: str) -> tuple[str, str, str, str]:
