@@ -83,7 +83,7 @@ class SqliteConnection:
         self._writer = _writers.setdefault(self._file, InTurn())
         self._writes = self._closed = False
         with _opening:
-            if not _open[self._file] or not path.exists():
+            if not _open[self._file] or not os.path.exists(path):
                 _check_file(path)
             with self._errors():
                 self._connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
