@@ -1,7 +1,7 @@
 """The interaction database (paper, section 5.5.3): plans, expected files, their OSTs and what became of them.
 
 SQLite is the default; MySQL or MariaDB shares everything but the connection (`tarazu.store.mysql`). What a plan's
-files and layouts are as rows stands in `tarazu.store.files` and `tarazu.store.files`.
+files and layouts are as rows stands in `tarazu.store.files`.
 """
 
 from __future__ import annotations
