@@ -1,6 +1,6 @@
 """Paper A's simulator, unit by unit (section 5.2): applications that collide on a resource alternate, one unit each.
 
-It is what the event-driven form (`simulate.py`) is held against, and slow: its cost grows with time, not with events.
+It is what the event-driven form (`metrics.py`) is held against, and slow: its cost grows with time, not with events.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tarazu.parts.forwarding.study.metrics import ObservedApplications, Schedule
 def alternate(
     jobs: Sequence[ScheduledApplication], resources: int, horizon_s: float, unit_s: float = 1.0
 ) -> ObservedApplications:
-    """As `simulate.observe`, in whole units: what takes part of one takes all of it.
+    """As `metrics.observe`, in whole units: what takes part of one takes all of it.
 
     Who comes to a resource is served after those that wait there; of several that come at once the first job first.
     """
