@@ -40,17 +40,19 @@ class Traffic:
 
 
 def rows(traffic: Traffic, which: slice | np.ndarray) -> Traffic:
+    """Of networks nothing is kept."""
     return replace(
         traffic,
         time_s=traffic.time_s[which],
         node=traffic.node[which],
         read=traffic.read[which],
         written=traffic.written[which],
+        network=None,
     )
 
 
 def joined(traffic: Traffic) -> Traffic:
-    """Rows in any order as ascending ones, what is of one time and node summed up. Of networks nothing is kept."""
+    """Rows in any order as ascending ones, what is of one time and node summed up."""
     time_s, node = traffic.time_s, traffic.node
     later = time_s[1:] > time_s[:-1]
     if (later | ((time_s[1:] == time_s[:-1]) & (node[1:] > node[:-1]))).all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from tarazu import durable
 from tarazu.errors import BadInput, StoreError
 from tarazu.parts.bursts.traffic import days
-from tarazu.parts.bursts.traffic.traffic import Traffic
+from tarazu.parts.bursts.traffic.traffic import Traffic, joined
 from tests.parts.changes.dying import full_disk
 
 DAY = 20_000 * days.DAY_S
@@ -152,6 +153,12 @@ def test_a_full_disk_set_the_hour_aside(tmp_path: Path, monkeypatch: pytest.Monk
         with pytest.raises(StoreError):
             days.tidy(tmp_path, DAY + days.DAY_S)
     assert found(tmp_path) == before and not list(tmp_path.rglob("*.unreadable"))
+
+
+def test_joined_rows_had_the_networks_of_others() -> None:
+    unsorted = traffic([(DAY + 10, "a", 1, 2), (DAY, "a", 3, 4)])
+    ordered = joined(dataclasses.replace(unsorted, network=np.array([5, 6])))
+    assert (ordered.time_s.tolist(), ordered.network) == ([DAY, DAY + 10], None)
 
 
 def test_two_intervals_follow_one_another(tmp_path: Path) -> None:
