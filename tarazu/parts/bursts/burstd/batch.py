@@ -45,22 +45,14 @@ class Batch:
     """`take` is called with what is learned, in this thread."""
 
     def __init__(
-        self,
-        take: Callable[[SlurmAnswer], None],
-        *,
-        each: Callable[[], None] = lambda: None,
-        every_s: float = EVERY_S,
+        self, take: Callable[[SlurmAnswer], None], *, each: Callable[[], None] = lambda: None
     ) -> None:
         """`each`: called after each look, in this thread too."""
         self.problem = ""
-        self.answered = 0
-        self.left = 0
-        """Lines of the last answer that were none."""
         self.since_s = time.time() - FIRST_S
         """Up to then sacct has answered."""
         self._slurm = Slurm(ANSWER_S)
         self._take, self._each = take, each
-        self._every_s = every_s
         self._sacct_at = 0.0
         self._over = threading.Event()
         self._said = SaidOnce(log)
@@ -82,7 +74,7 @@ class Batch:
                 self.problem = str(error) or type(error).__name__
                 self._said.warning(f"jobs: {self.problem}")
             took_s = time.monotonic() - began
-            self._over.wait(max(self._every_s, 5 * took_s))
+            self._over.wait(max(EVERY_S, 5 * took_s))
 
     def look(self) -> None:
         """Ask once."""
@@ -93,7 +85,6 @@ class Batch:
             self._said.warning(self.problem)
         else:
             self.problem = ""
-            self.answered += 1
 
     def _ask_slurm(self) -> None:
         now = time.time()
@@ -111,7 +102,6 @@ class Batch:
         self._tell(SlurmAnswer(now, self._slurm.jobs(), True))
 
     def _tell(self, answer: SlurmAnswer) -> None:
-        self.left = answer.listed.left
         if answer.listed.why:
             self._said.warning(f"jobs: {answer.listed.left} left out: {answer.listed.why}", "left")
         self._take(answer)

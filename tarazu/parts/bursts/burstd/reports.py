@@ -101,7 +101,7 @@ class Reports:
     def __init__(self, gathering: Gathering, names: Names) -> None:
         self.gathering = gathering
         self.names = names
-        self.taken = self.again = self.missed = self.refused = 0
+        self.taken = self.missed = 0
         self._senders: dict[str, _Sender] = {}
         self._said = SaidOnce(log)
         self._now_s = 0.0
@@ -134,12 +134,10 @@ class Reports:
     def _is_new(self, sender: str, incarnation: int, sequence: int, interval_s: float, now_s: float) -> bool:
         before = self._senders.get(sender)
         if before is None and len(self._senders) >= MAX_SENDERS:
-            self.refused += 1
             self._said.warning(f"expected reports of at most {MAX_SENDERS} senders")
             return False
         if before and before.incarnation == incarnation:
             if sequence <= before.sequence:
-                self.again += 1
                 return False
             self.missed += sequence - before.sequence - 1
         self._senders[sender] = _Sender(incarnation, sequence, interval_s, now_s)
